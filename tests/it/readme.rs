@@ -7,6 +7,7 @@ use retake_core::engine::{PLACES, POLICY_TABLES};
 use retake_core::formats::FORMATS;
 use retake_core::lab::{self, CLASSES};
 use retake_core::rules;
+use retake_core::script::SCRIPT_TABLES;
 use retake_core::wording::VERBS;
 use std::fmt::Write as _;
 use std::process::Command;
@@ -106,7 +107,7 @@ fn readme_and_help_tables_are_true() {
         (
             "src/help/scripted.md",
             "scripted",
-            retake_core::script::markdown_table(),
+            key_tables(&SCRIPT_TABLES),
         ),
         (
             "src/help/replay.md",

@@ -47,11 +47,6 @@ fn script(path: &Path) -> Result<Script, Failure> {
         NoScript::File { error, .. } => {
             Failure::refused(format!("{name}: {}", safe_line(&error.to_string())))
         }
-        NoScript::Faults { faults, .. } => {
-            let lines = faults.iter();
-            let lines = lines.map(|fault| format!("{name}: {}", safe_line(&fault.to_string())));
-            let lines = lines.collect::<Vec<_>>().join("\n");
-            Failure::with_hint(lines, "`retake help scripted` lists what a script can say")
-        }
+        NoScript::Invalid { errors, .. } => Failure::invalid_file(path, &errors, "scripted"),
     })
 }

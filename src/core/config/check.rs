@@ -189,8 +189,8 @@ impl<'t> Checker<'t> {
             (Shape::Table(keys), DeValue::Table(table)) => {
                 self.check(keys, Section::new(at, table));
             }
-            (Shape::Tables(keys), DeValue::Array(list)) if list.iter().all(is_table) => {
-                self.tables(keys, list);
+            (Shape::Tables(keys), DeValue::Array(list)) => {
+                self.tables(subject, keys, list);
             }
             (Shape::Named(keys), DeValue::Table(table)) => {
                 for (name, node) in table {
@@ -239,7 +239,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    fn tables(&mut self, keys: &'static Keys, list: &[Node<'_>]) {
+    fn tables(&mut self, subject: Subject<'_>, keys: &'static Keys, list: &[Node<'_>]) {
         let limits = keys.rules.iter().filter_map(|rule| match rule {
             Rule::AtMost(most) => Some(*most),
             _ => None,
@@ -249,10 +249,18 @@ impl<'t> Checker<'t> {
             let text = format!("more than {most} tables {}", keys.place);
             self.push(node.span().start, text);
         }
-        let sections = list.iter().take(most).filter_map(Section::of_node);
-        for section in sections.clone() {
-            self.check(keys, section);
+        let is_element = true;
+        for node in list.iter().take(most) {
+            self.value(
+                Subject {
+                    is_element,
+                    ..subject
+                },
+                &Shape::Table(keys),
+                node,
+            );
         }
+        let sections = list.iter().take(most).filter_map(Section::of_node);
         for rule in keys.rules {
             let Rule::Unique(key) = rule else { continue };
             let mut lines = HashMap::new();

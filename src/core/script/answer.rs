@@ -104,23 +104,22 @@ fn fill(template: &str, moment: &Moment) -> Result<String, String> {
     filled.map_err(|error| reason(&error))
 }
 
-/// Why a template cannot be used.
-pub(super) fn template_fault(template: &str) -> Option<String> {
+/// Whether a template can be used; the error follows the name of a key in a sentence.
+pub(super) fn check_template(template: &str) -> Result<(), String> {
     let environment = environment();
-    let compiled = match environment.template_from_str(template) {
-        Ok(compiled) => compiled,
-        Err(error) => return Some(format!("the template cannot be read: {}", reason(&error))),
-    };
+    let compiled = environment.template_from_str(template).map_err(|error| {
+        let reason = reason(&error);
+        format!("cannot be read as a template: {reason}")
+    })?;
     let names = compiled.undeclared_variables(false).into_iter();
-    let mut unknown = names
-        .filter(|name| !VARIABLES.contains(&name.as_str()))
-        .collect::<Vec<_>>();
-    unknown.sort();
-    let name = unknown.first()?;
-    Some(format!(
-        "a template cannot name `{name}`; these stand ready: {}",
-        VARIABLES.join(", ")
-    ))
+    let unknown = names.filter(|name| !VARIABLES.contains(&name.as_str()));
+    match unknown.min() {
+        Some(name) => Err(format!(
+            "is a template that cannot name `{name}`; these stand ready: {}",
+            VARIABLES.join(", ")
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What the engine says, without its places, which count from the beginning of the template.

@@ -6,6 +6,7 @@ use crate::formats::{RequestError, read_request};
 use crate::rules::reports_error;
 use crate::session::{Dialect, Kind, Session, Speaker, index_number};
 use crate::wire::RequestHead;
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ pub struct Moment {
 }
 
 /// What a history ends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Last {
     #[default]
     Nothing,

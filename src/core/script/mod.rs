@@ -17,11 +17,17 @@ mod keys;
 
 pub use asked::{Asked, Last, Moment};
 pub use file::LENGTH;
-pub use keys::{KEYS, Key, Place, markdown_table};
+pub use keys::SCRIPT_TABLES;
 
+use crate::config::one_or_many;
 use crate::dialects::write::End;
 use regex::Regex;
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// Characters in one event of a stream, where a rule does not say.
+const CHUNK: usize = 24;
 
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -51,7 +57,8 @@ pub struct Rule {
 }
 
 /// When a rule fits; what is not given holds always.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct When {
     /// Which reply is asked for, from 1.
     pub turn: Option<u32>,
@@ -60,14 +67,17 @@ pub struct When {
     /// What is new since the last reply contains this, letter case told apart.
     pub last_contains: Option<String>,
     /// What is new since the last reply matches this.
+    #[serde(deserialize_with = "pattern")]
     pub last_matches: Option<Regex>,
     /// Whether an output since the last reply reports an error.
     pub last_is_error: Option<bool>,
     /// The tool of the last call of the history.
     pub called: Option<String>,
     /// Tools that are all on offer.
+    #[serde(deserialize_with = "one_or_many")]
     pub offers: Vec<String>,
     /// Tools none of which is on offer.
+    #[serde(deserialize_with = "one_or_many")]
     pub lacks: Vec<String>,
     /// How many replies of one history the rule gives at most.
     pub times: Option<u32>,
@@ -78,41 +88,72 @@ pub struct When {
 }
 
 /// What a rule answers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Answer {
     /// Reasoning; a template, as all texts here.
     pub reasoning: Option<String>,
     pub text: Option<String>,
     pub refusal: Option<String>,
+    #[serde(default)]
     pub calls: Vec<ScriptedCall>,
     /// Why the reply ends.
+    #[serde(default, rename = "finish", deserialize_with = "end")]
     pub end: End,
     /// Milliseconds until anything is sent.
+    #[serde(default)]
     pub delay_ms: u64,
     /// Milliseconds between the events of a stream.
+    #[serde(default)]
     pub chunk_ms: u64,
     /// Characters of a text or of arguments in one event.
+    #[serde(default = "usual_chunk")]
     pub chunk: usize,
+    /// What its keys come to together.
+    #[serde(skip)]
     pub fault: Option<ScriptedFault>,
 }
 
+fn usual_chunk() -> usize {
+    CHUNK
+}
+
+fn end<'de, D: Deserializer<'de>>(value: D) -> Result<End, D::Error> {
+    Ok(match String::deserialize(value)?.as_str() {
+        "length" => End::Length,
+        _ => End::ContentFilter,
+    })
+}
+
+fn pattern<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Regex>, D::Error> {
+    let pattern = Regex::new(&String::deserialize(value)?);
+    pattern.map(Some).map_err(D::Error::custom)
+}
+
 /// A call that a rule makes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct ScriptedCall {
     /// The tool, offered or not.
     pub name: String,
+    #[serde(default)]
     pub arguments: ScriptedArguments,
     /// The id; made from the history where none is given.
     pub id: Option<String>,
 }
 
 /// The arguments of a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
 pub enum ScriptedArguments {
-    /// A value whose texts are templates.
-    Value(Value),
     /// Text that is sent as it is, JSON or not.
     Raw(String),
+    /// A value whose texts are templates.
+    Value(Value),
+}
+
+impl Default for ScriptedArguments {
+    fn default() -> Self {
+        Self::Value(Value::Object(Map::new()))
+    }
 }
 
 /// What goes wrong instead of a whole reply.
@@ -136,16 +177,6 @@ pub enum ScriptedFault {
         /// How many; 0 sends not even the head of a reply.
         after: usize,
     },
-}
-
-/// Something wrong with a script.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {message}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
-pub struct ScriptFault {
-    pub line: usize,
-    pub message: String,
-    /// What to write instead.
-    pub hint: Option<String>,
 }
 
 #[cfg(test)]

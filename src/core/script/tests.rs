@@ -1,6 +1,8 @@
 //! Scripts read, rules chosen, answers made.
 
+use super::keys::CONDITIONS;
 use super::*;
+use crate::config::Key;
 use crate::formats::RequestError;
 use crate::session::Dialect;
 use serde_json::json;
@@ -320,29 +322,29 @@ text = "{{ latest }}"
 text = "never"
 "#,
     );
-    let faults = faults
-        .unwrap_err()
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>();
-    insta::assert_snapshot!(faults.join("\n"));
+    insta::assert_snapshot!(faults.unwrap_err());
 }
 
 #[test]
 fn syntax_and_emptiness_are_told_with_their_line() {
     let told = |text: &str| {
-        let faults = Script::parse("x.toml", text).unwrap_err();
-        faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+        let errors = Script::parse("x.toml", text).unwrap_err();
+        errors
+            .errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
     };
     assert!(told("name = \"a\"\n[[rule]\n")[0].starts_with("line 2: "));
     assert!(told("")[0].starts_with("line 1: there is no rule; write `[[rule]]`"));
-    assert!(told("[rule]\ntext = \"x\"")[0].contains("`rule` is a list of tables"));
-    assert!(told(&"#".repeat(LENGTH + 1))[0].contains("longer than 1024 KB"));
+    assert!(told("[rule]\ntext = \"x\"")[0].contains("write `[[rule]]` with two brackets"));
+    assert!(told(&"#".repeat(LENGTH + 1))[0].contains("more than 1024 KB"));
 }
 
 #[test]
 fn every_key_of_the_table_is_read() {
-    for key in KEYS {
+    let [top, rule, call] = SCRIPT_TABLES;
+    let read = |key: &Key, text: &dyn Fn(&str) -> String| {
         let value = match key.name {
             "turn" | "times" | "attempt" | "seed" | "delay_ms" | "chunk_ms" | "chunk"
             | "cut_after" => "1",
@@ -354,23 +356,37 @@ fn every_key_of_the_table_is_read() {
             "retry_after" => "2",
             "calls" => "[{ name = \"f\" }]",
             "arguments" => "{ a = 1 }",
+            "rule" => "[{ text = \"x\" }]",
             _ => "\"word\"",
         };
+        script(&text(&format!("{} = {value}", key.name)))
+    };
+    for key in top.keys {
+        let rule = match key.name {
+            "rule" => "",
+            _ => "\n[[rule]]\ntext = \"x\"",
+        };
+        read(key, &|line| format!("{line}{rule}"));
+    }
+    for key in rule.keys {
         let beside = match key.name {
-            "status" => "",
+            "status" | "text" => "",
             "error" | "retry_after" => "status = 500",
-            "text" => "",
             _ => "text = \"x\"",
         };
-        let name = key.name;
-        let text = match key.place {
-            Place::Top if name == "rule" => "[[rule]]\ntext = \"x\"".to_owned(),
-            Place::Top => format!("{name} = {value}\n[[rule]]\ntext = \"x\""),
-            Place::When | Place::Answer => format!("[[rule]]\n{beside}\n{name} = {value}"),
-            Place::Call if name == "name" => "[[rule]]\ncalls = [{ name = \"f\" }]".to_owned(),
-            Place::Call => format!("[[rule]]\ncalls = [{{ name = \"f\", {name} = {value} }}]"),
+        read(key, &|line| format!("[[rule]]\n{beside}\n{line}"));
+    }
+    for key in call.keys {
+        let name = match key.name {
+            "name" => "",
+            _ => "name = \"f\", ",
         };
-        script(&text);
+        read(key, &|line| {
+            format!("[[rule]]\ncalls = [{{ {name}{line} }}]")
+        });
+    }
+    for name in CONDITIONS {
+        assert!(rule.keys.iter().any(|key| key.name == name), "{name}");
     }
 }
 
@@ -379,7 +395,7 @@ fn rules_that_are_never_asked_are_told() {
     let text = "[[rule]]\ntext = \"always\"\n[[rule]]\nturn = 1\ntext = \"never\"";
     let faults = Script::parse("x.toml", text).unwrap_err();
     assert_eq!(
-        faults[0].to_string(),
+        faults.to_string(),
         "line 3: no rule from here on is ever asked: the one in line 1 fits always; give that one a condition, or put it last"
     );
 }

@@ -11,13 +11,14 @@ use crate::takes::About;
 use crate::tools::command::PASSED_ON;
 use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
 use crate::tools::{Keeper, Means, NoTool, Toolbox};
+use retake_core::config::ConfigErrors;
 use retake_core::dialects::write::request::{NoRequest, Offered};
 use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
 use retake_core::engine::{
     Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose,
 };
 use retake_core::redact::{Redactor, Vault};
-use retake_core::script::{Script, ScriptFault};
+use retake_core::script::Script;
 use retake_core::session::{JSON_TOOL_CALL, Session, Tool};
 use std::collections::BTreeMap;
 use std::env;
@@ -67,23 +68,14 @@ pub enum NotPrepared {
     #[error("model: {0}")]
     NoModel(#[from] NoModel),
     /// The script is none.
-    #[error("{file}: {}", lines(faults))]
-    NoScript {
-        file: String,
-        /// All that is wrong with it.
-        faults: Vec<ScriptFault>,
-    },
+    #[error("{}", errors.in_file(file))]
+    NoScript { file: String, errors: ConfigErrors },
     /// What carries out a tool cannot be had.
     #[error(transparent)]
     NoTool(#[from] NoTool),
     /// The first request cannot be written.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
-}
-
-fn lines(faults: &[ScriptFault]) -> String {
-    let lines = faults.iter().map(ToString::to_string);
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Prepares a run. `report` hears of the world, in a thread of its own.
@@ -223,9 +215,9 @@ pub(crate) fn model_of(
         }
         Endpoint::Script { file, text } => {
             let script = Script::parse(file, text);
-            let script = script.map_err(|faults| NotPrepared::NoScript {
+            let script = script.map_err(|errors| NotPrepared::NoScript {
                 file: file.clone(),
-                faults,
+                errors,
             })?;
             let served = scripted::Endpoint::start(script, scripted::ANY_PORT)?;
             let base_url = served.base_url(dialect);

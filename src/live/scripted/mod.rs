@@ -23,7 +23,8 @@ pub use super::serving::ANY_PORT;
 use super::files::{InputError, read_text};
 use super::serving::Listening;
 use exchange::Serving;
-use retake_core::script::{LENGTH, Script, ScriptFault};
+use retake_core::config::ConfigErrors;
+use retake_core::script::{LENGTH, Script};
 use retake_core::session::Dialect;
 use std::io;
 use std::net::SocketAddr;
@@ -60,16 +61,8 @@ pub enum NoScript {
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: InputError },
     /// It is no script; everything that is wrong with it.
-    #[error("{}: {}", path.display(), lines(faults))]
-    Faults {
-        path: PathBuf,
-        faults: Vec<ScriptFault>,
-    },
-}
-
-fn lines(faults: &[ScriptFault]) -> String {
-    let lines = faults.iter().map(ToString::to_string);
-    lines.collect::<Vec<_>>().join("\n")
+    #[error("{}", errors.in_file(&path.to_string_lossy()))]
+    Invalid { path: PathBuf, errors: ConfigErrors },
 }
 
 /// Reads a script file.
@@ -79,8 +72,8 @@ pub fn read_script(path: &Path) -> Result<Script, NoScript> {
         error,
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Script::parse(&name, &text).map_err(|faults| NoScript::Faults {
+    Script::parse(&name, &text).map_err(|errors| NoScript::Invalid {
         path: path.to_owned(),
-        faults,
+        errors,
     })
 }

@@ -43,11 +43,11 @@ fn everything_that_is_wrong_with_a_script_is_told_with_its_line() {
     let (code, stdout, stderr) = told(folder.path(), &["scripted", "bad.toml"]);
     assert_eq!((code, stdout.as_str()), (2, ""));
     assert!(
-        stderr.contains("bad.toml: line 2: `turns` is not known here; did you mean `turn`?"),
+        stderr.contains("bad.toml:2: `turns` is not known in [[rule]] (did you mean `turn`?)"),
         "{stderr}"
     );
     assert!(
-        stderr.contains("bad.toml: line 4: this rule answers nothing"),
+        stderr.contains("bad.toml:4: this rule answers nothing"),
         "{stderr}"
     );
     let (code, _, stderr) = told(folder.path(), &["scripted", "none.toml"]);

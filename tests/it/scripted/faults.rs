@@ -209,11 +209,13 @@ fn files_that_hold_no_script_are_told_apart() {
     std::fs::write(&path, b"\xff").unwrap();
     assert!(matches!(read_script(&path), Err(NoScript::File { .. })));
     std::fs::write(&path, "[[rule]]\n[[rule]]\nturn = 1").unwrap();
-    let Err(NoScript::Faults { faults, .. }) = read_script(&path) else {
+    let Err(NoScript::Invalid { errors, .. }) = read_script(&path) else {
         panic!("a rule that answers nothing was read");
     };
     assert_eq!(
-        faults.iter().map(|fault| fault.line).collect::<Vec<_>>(),
+        { errors.errors.iter() }
+            .map(|error| error.line)
+            .collect::<Vec<_>>(),
         [1, 2]
     );
 }

@@ -73,7 +73,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "script",
         &[
-            "json", "session", "wire", "dialects", "formats", "rules", "suggest",
+            "json", "session", "wire", "dialects", "formats", "rules", "config",
         ],
     ),
 ];

@@ -201,13 +201,8 @@ fn model(
         return Ok(file.model_beside(path));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let script = Script::parse(&name, &text).map_err(|faults| {
-        let lines = faults.iter();
-        let lines =
-            lines.map(|fault| format!("{}: {}", name_of(path), safe_line(&fault.to_string())));
-        let lines = lines.collect::<Vec<_>>().join("\n");
-        Failure::with_hint(lines, "`retake help scripted` lists what a script can say")
-    })?;
+    let script = Script::parse(&name, &text);
+    let script = script.map_err(|errors| Failure::invalid_file(path, &errors, "scripted"))?;
     Ok(Model {
         dialect,
         name: script.model(),

@@ -99,7 +99,7 @@ keys! {
 }
 
 keys! {
-    static CANNED_KEYS = "canned" {
+    static CANNED_KEYS = "an answer of `canned`" {
         when: JsonTable, "arguments with the values that they must have";
         output [required]: Text, "what the model reads";
         error: Flag, "whether it reports an error";
