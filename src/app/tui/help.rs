@@ -55,6 +55,12 @@ impl Help {
         }
     }
 
+    /// The keys that work where the help was asked for.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.here.iter().map(|command| command.key)
+    }
+
     /// Takes a key; true if the help is to be closed.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         if self.is_finding && key.code != KeyCode::F(1) {

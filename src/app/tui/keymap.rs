@@ -1,17 +1,18 @@
 //! The one table of keys. The keys that work, the footer, the help and the table of the README are all read
-//! from it. Keys of what lies over the panes stand in [`overlays`], in rows of the same kind.
+//! from it. Its rows stand in four places: here those of the panes, in [`lab`], [`exchanges`] and [`layers`] the
+//! others.
 
 mod context;
 pub mod exchanges;
 mod group;
 pub mod hints;
 pub mod lab;
+pub mod layers;
 mod listing;
-pub mod overlays;
 
 pub use context::Context;
 pub use group::Group;
-pub use listing::{all_keys, commands, help_of, is_of_debugger, keys_of_debugger, markdown_table};
+pub use listing::{all_keys, commands_of, keys_of, markdown_table};
 
 use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -109,6 +110,64 @@ pub enum Command {
     Quit,
     Suspend,
     Redraw,
+    /// Leave a layer; nothing is changed.
+    Leave,
+    /// Accept what is shown or written.
+    Accept,
+    /// Take what the cursor is on.
+    Choose,
+    /// The other part of a layer.
+    OtherPart,
+    /// The other answer to the question beside a text.
+    OtherAnswer,
+    Preview(Direction),
+    Yes,
+    No,
+    /// Other words for what is proposed.
+    Reword,
+    /// The next or previous difference.
+    Difference(Direction),
+    Compare,
+    Rename,
+    /// The next or previous value of a field.
+    Value(Direction),
+    /// Change a value, or words of the operator's own.
+    Change,
+    /// Switch it on or off.
+    Enable,
+    /// Once only, or lasting.
+    Once,
+    Delete,
+    Add,
+    Complete,
+    /// Change the line, as the text box does.
+    Type,
+    /// What is held of the exchange passes as it came.
+    Release,
+    ReleaseAll,
+    /// Cut the connection to the agent.
+    Cut,
+    /// The next or previous exchange that is held.
+    Held(Direction),
+    /// How agents are pointed at the proxy.
+    Connect,
+    /// What the agent that was started says.
+    Child,
+    /// Begin the experiment.
+    Begin,
+    /// Take a wording in or leave it out.
+    Include,
+    /// How words of the operator's own reach the model.
+    Channel,
+    /// The words in full.
+    Words,
+    /// More samples of each wording.
+    More,
+    Sort,
+    /// What the wording with the cursor becomes.
+    Winner,
+    /// The next or previous model.
+    Trial(Direction),
 }
 
 /// Towards the end or towards the beginning.
@@ -174,11 +233,11 @@ fn named(name: &str) -> Option<KeyCode> {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Binding<C = Command> {
+pub struct Binding {
     /// The keys as people read them, `^d` with control, with spaces between; the first one is
     /// named in the footer.
     pub keys: &'static str,
-    pub command: C,
+    pub command: Command,
     /// Where they do it.
     pub contexts: &'static [Context],
     /// Where they stand in the help.
@@ -203,13 +262,13 @@ const DEBUGGER: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
 
-const fn row<C>(
+const fn row(
     keys: &'static str,
-    command: C,
+    command: Command,
     contexts: &'static [Context],
     group: Group,
     help: &'static str,
-) -> Binding<C> {
+) -> Binding {
     Binding {
         keys,
         command,
@@ -222,7 +281,7 @@ const fn row<C>(
     }
 }
 
-impl<C> Binding<C> {
+impl Binding {
     const fn in_footer(mut self, weight: u8, words: &'static str) -> Self {
         self.footer = (weight, words);
         self
@@ -247,6 +306,10 @@ impl<C> Binding<C> {
             aliases: self.aliases,
             is_destructive: self.is_destructive,
         }
+    }
+
+    fn works_in(&self, contexts: &[Context]) -> bool {
+        self.contexts.iter().any(|it| contexts.contains(it))
     }
 
     /// Whether an event is one of its keys.
@@ -336,31 +399,31 @@ pub const KEYMAP: &[Binding] = &[
     row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
 ];
 
-/// What a key does here.
-pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
-    bound(KEYMAP, context, event).copied()
+/// Every row: those of the panes first.
+pub fn rows() -> impl DoubleEndedIterator<Item = &'static Binding> {
+    let tables = [KEYMAP, lab::LAB, layers::LAYERS, exchanges::EXCHANGES];
+    tables.into_iter().flatten()
 }
 
-fn bound<'a, C>(table: &'a [Binding<C>], context: Context, event: &KeyEvent) -> Option<&'a C> {
-    let mut here = table
-        .iter()
-        .filter(|binding| binding.contexts.contains(&context));
-    let binding = here.find(|binding| binding.is_pressed(event))?;
-    Some(&binding.command)
+/// What a key does here.
+pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
+    let mut here = rows().filter(|row| row.contexts.contains(&context));
+    let row = here.find(|row| row.is_pressed(event))?;
+    Some(row.command)
 }
 
 /// What the footer may say here, what matters most first.
 pub fn footer(context: Context) -> Vec<&'static Binding> {
-    in_footer(KEYMAP, context)
+    let here = rows().filter(|row| row.footer.0 > 0 && row.contexts.contains(&context));
+    let mut here: Vec<_> = here.collect();
+    here.sort_by_key(|row| std::cmp::Reverse(row.footer.0));
+    here
 }
 
-fn in_footer<C>(table: &'static [Binding<C>], context: Context) -> Vec<&'static Binding<C>> {
-    let mut bindings: Vec<_> = table
-        .iter()
-        .filter(|binding| binding.footer.0 > 0 && binding.contexts.contains(&context))
-        .collect();
-    bindings.sort_by_key(|binding| std::cmp::Reverse(binding.footer.0));
-    bindings
+/// The key that stands for a command.
+pub fn key_of(command: Command) -> Option<KeyEvent> {
+    let row = rows().find(|row| row.command == command)?;
+    event(row.first_key())
 }
 
 /// What the footer says of an action that a finding offers; `None` where no key stands for it.
@@ -374,14 +437,13 @@ pub fn recovery(action: &str) -> Option<&'static Binding> {
 mod tests {
     use super::*;
 
-    /// No key means two things in one place.
-    pub(super) fn assert_unambiguous<C: std::fmt::Debug>(table: &[Binding<C>]) {
-        for (number, binding) in table.iter().enumerate() {
-            for other in &table[..number] {
-                let shares_place = binding
-                    .contexts
-                    .iter()
-                    .any(|context| other.contexts.contains(context));
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        let rows: Vec<_> = rows().collect();
+        for (number, binding) in rows.iter().enumerate() {
+            for other in &rows[..number] {
+                let mut contexts = binding.contexts.iter();
+                let shares_place = contexts.any(|context| other.contexts.contains(context));
                 let mut keys = binding.keys.split(' ');
                 let shares_key = keys.any(|key| other.keys.split(' ').any(|other| other == key));
                 assert!(!(shares_place && shares_key), "{binding:?} {other:?}");
@@ -390,8 +452,13 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_in_one_place() {
-        assert_unambiguous(KEYMAP);
+    fn every_place_can_be_left() {
+        let esc = event("esc").unwrap();
+        for context in rows().flat_map(|row| row.contexts) {
+            let left = command(*context, &esc);
+            let leaves = matches!(left, Some(Command::Leave | Command::Back));
+            assert!(leaves, "{context:?}");
+        }
     }
 
     #[test]

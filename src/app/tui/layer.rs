@@ -7,7 +7,10 @@
 //! state.open(Confirmation::new("abort", reason, "Abort the run?"), |state, _, ()| abort(state));
 //! ```
 
-use super::keymap::{self, Context};
+use super::copy;
+use super::help::Help;
+use super::keymap::{self, Command, Context};
+use super::palette;
 use super::theme::Theme;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
@@ -108,6 +111,14 @@ impl From<()> for Flow {
 pub trait Screen: Sized + 'static {
     fn layers(&mut self) -> &mut Layers<Self>;
 
+    /// The table of its own keys.
+    fn context(&self) -> Context;
+
+    /// Whether a command of its tables can do anything here.
+    fn has_use(&self, _: Command) -> bool {
+        true
+    }
+
     /// Gives a text to $EDITOR; what is made of it comes back as [`Input::Edited`].
     fn edit(&mut self, text: String);
 
@@ -126,11 +137,11 @@ pub trait Screen: Sized + 'static {
         let Some(mut top) = self.layers().0.pop() else {
             return false;
         };
-        if let Input::Key(key) = input
-            && let Some(help) = keymap::help_of(top.contexts(), &key)
+        if let (Input::Key(key), Some(context)) = (input, top.contexts().first())
+            && keymap::command(*context, &key) == Some(Command::Help)
         {
             self.layers().0.push(top);
-            self.open(help, |_, _, ()| ());
+            self.open_help();
             return true;
         }
         let depth = self.layers().0.len();
@@ -144,6 +155,27 @@ pub trait Screen: Sized + 'static {
             After::Done => {}
         }
         !matches!(after, After::Pass)
+    }
+
+    /// Shows the keys of the layers, those of the topmost first; where nothing lies over the screen, its own.
+    fn open_help(&mut self) {
+        let layers = self.layers().0.iter().rev();
+        let mut contexts: Vec<&[Context]> = layers.map(|layer| layer.contexts()).collect();
+        let (own, is_bare) = ([self.context()], contexts.is_empty());
+        if is_bare {
+            contexts.push(&own);
+        }
+        let mut keys: Vec<palette::Command> = Vec::new();
+        for contexts in contexts {
+            for key in keymap::keys_of(contexts, |command| self.has_use(command)) {
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        let notes: &[&'static str] = if is_bare { &[copy::NOTE] } else { &[] };
+        let help = Help::new(&keys, &keymap::all_keys(), notes);
+        self.open(help, |_, _, ()| ());
     }
 
     /// Leaves the topmost layer; false where there is none.
@@ -331,5 +363,106 @@ impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
 impl<S, L: Layer<S>> fmt::Debug for Opening<S, L> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.layer.fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::prompt::Prompt;
+    use crate::tui::recovery::fixture::{event, events};
+    use crate::tui::recovery::forms::Confirmation;
+
+    #[derive(Default)]
+    struct Bench {
+        layers: Layers<Self>,
+        heard: Vec<String>,
+        is_open: bool,
+    }
+
+    impl Screen for Bench {
+        fn layers(&mut self) -> &mut Layers<Self> {
+            &mut self.layers
+        }
+
+        fn context(&self) -> Context {
+            Context::Browse
+        }
+
+        fn edit(&mut self, text: String) {
+            self.heard.push(text);
+        }
+    }
+
+    fn prompt() -> Opening<Bench, Prompt> {
+        let prompt = Prompt::new("find", "");
+        let opening = Opening::new(prompt, |bench: &mut Bench, _, text| bench.heard.push(text));
+        opening.if_left(|bench, prompt| bench.heard.push(format!("left {}", prompt.text())))
+    }
+
+    fn press(bench: &mut Bench, keys: &str) {
+        for key in events(keys) {
+            assert!(bench.give_to_layers(Input::Key(key)), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn an_opener_hears_what_is_done_and_what_is_left() {
+        let mut bench = Bench::default();
+        assert!(!bench.give_to_layers(Input::Key(event("j"))));
+        prompt().over(&mut bench);
+        press(&mut bench, "\"one\" enter");
+        prompt().over(&mut bench);
+        press(&mut bench, "\"two\" esc");
+        assert!(bench.layers.is_empty());
+        assert_eq!(bench.heard, ["one", "left two"]);
+    }
+
+    #[test]
+    fn what_an_answer_opens_lies_over_what_stays() {
+        let mut bench = Bench::default();
+        let question = Confirmation::new("go", "", "Go?");
+        bench.open(question, |bench, _, ()| {
+            prompt().over(bench);
+            Flow::Stay
+        });
+        press(&mut bench, "y");
+        assert!(bench.layers.top::<Prompt>().is_some());
+        press(&mut bench, "esc");
+        assert!(bench.layers.top::<Confirmation>().is_some());
+    }
+
+    #[test]
+    fn what_no_longer_holds_is_left_wherever_it_lies() {
+        let mut bench = Bench {
+            is_open: true,
+            ..Bench::default()
+        };
+        prompt().as_long_as(|bench| bench.is_open).over(&mut bench);
+        prompt().over(&mut bench);
+        assert!(!bench.leave_outdated());
+        bench.is_open = false;
+        assert!(bench.leave_outdated());
+        assert_eq!(bench.heard, ["left "]);
+        assert_eq!(bench.layers.of::<Prompt>().count(), 1);
+    }
+
+    #[test]
+    fn the_help_shows_the_layers_from_the_topmost_down_and_else_the_screen() {
+        let mut bench = Bench::default();
+        bench.open_help();
+        let keys = |bench: &Bench| {
+            let help: &Help = bench.layers.top().unwrap();
+            help.keys().collect::<Vec<_>>()
+        };
+        assert!(keys(&bench).contains(&"]"));
+        bench.leave_layers();
+        bench.open(Confirmation::new("go", "", "Go?"), |_, _, ()| ());
+        prompt().over(&mut bench);
+        press(&mut bench, "F1");
+        let shown = keys(&bench);
+        let place = |key| shown.iter().position(|shown| *shown == key);
+        assert!(place("up ^p").unwrap() < place("y").unwrap(), "{shown:?}");
+        assert_eq!(place("]"), None, "the keys below do not work");
     }
 }

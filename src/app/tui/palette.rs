@@ -57,8 +57,7 @@ enum Fit {
 
 #[derive(Debug, Clone)]
 pub struct Palette {
-    /// The commands that can be chosen here, with their index in the caller's table.
-    commands: Vec<(usize, Command)>,
+    commands: Vec<Command>,
     /// What a number goes to.
     counted: &'static str,
     prompt: Prompt,
@@ -72,18 +71,8 @@ pub struct Palette {
 impl Palette {
     /// A palette over these commands, with everything listed. A number goes to what `counted` names: `a turn`.
     pub fn new(commands: &[Command], counted: &'static str) -> Self {
-        Self::among(commands, counted, |_| true)
-    }
-
-    /// A palette over those of the commands that `is_here` lets through, by their index.
-    pub fn among(
-        commands: &[Command],
-        counted: &'static str,
-        is_here: impl Fn(usize) -> bool,
-    ) -> Self {
-        let commands = commands.iter().copied().enumerate();
         let mut palette = Self {
-            commands: commands.filter(|(index, _)| is_here(*index)).collect(),
+            commands: commands.to_vec(),
             counted,
             prompt: Prompt::new(":", "enter runs  esc leaves"),
             matching: Vec::new(),
@@ -127,8 +116,8 @@ impl Palette {
             return Step::Done(Choice::Number(number));
         }
         let row = self.matching.get(self.cursor.get());
-        match row.and_then(|row| self.commands.get(*row)) {
-            Some((index, _)) if self.is_chosen => return Step::Done(Choice::Chosen(*index)),
+        match row {
+            Some(row) if self.is_chosen => return Step::Done(Choice::Chosen(*row)),
             Some(_) => {
                 let words =
                     SafeText::from_static("nothing is called so; down chooses one of these");
@@ -150,12 +139,12 @@ impl Palette {
         let typed = self.prompt.text().trim().to_lowercase();
         let commands = self.commands.iter().enumerate();
         let mut ranked: Vec<(Fit, usize)> = commands
-            .filter_map(|(place, (_, command))| Some((fit(command, &typed)?, place)))
+            .filter_map(|(place, command)| Some((fit(command, &typed)?, place)))
             .collect();
         ranked.sort_by_key(|(fit, place)| (std::cmp::Reverse(*fit), *place));
         let first = ranked.first();
         let is_risky = first.is_some_and(|(fit, place)| {
-            *fit == Fit::Mentioned && self.commands[*place].1.is_destructive
+            *fit == Fit::Mentioned && self.commands[*place].is_destructive
         });
         self.is_chosen = !is_risky;
         self.matching = ranked.into_iter().map(|(_, place)| place).collect();
@@ -214,7 +203,7 @@ impl<S> Layer<S> for Palette {
         }
         let window = self.cursor.window(list, self.matching.len());
         for (y, row) in (list.y..).zip(window) {
-            let Some(command) = self.matching.get(row).map(|place| &self.commands[*place].1) else {
+            let Some(command) = self.matching.get(row).map(|place| &self.commands[*place]) else {
                 break;
             };
             let line = command_line(command, list.width.into(), theme);

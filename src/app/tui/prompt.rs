@@ -6,8 +6,7 @@
 //! prompt.open("");  ...  match prompt.key(key) { Typing::Submitted(text) => find(text), Typing::Changed => ..., ... }
 //! ```
 
-use super::keymap::Context;
-use super::keymap::overlays::{Act, act};
+use super::keymap::{Command, Context, command};
 use super::layer::{Input, Layer, Placement, Step};
 use super::textbox::TextBox;
 use super::theme::Theme;
@@ -95,12 +94,12 @@ impl Prompt {
 
     pub fn key(&mut self, key: KeyEvent) -> Typing {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match (act(Context::Line, &key), key.code) {
-            (Some(Act::Leave), _) => Typing::Cancelled,
-            (Some(Act::Accept), _) => self.submit(),
+        match (command(Context::Line, &key), key.code) {
+            (Some(Command::Leave), _) => Typing::Cancelled,
+            (Some(Command::Accept), _) => self.submit(),
             // So some terminals send enter.
             (None, KeyCode::Char('m' | 'j')) if control => self.submit(),
-            (Some(Act::Value(direction)), _) => self.recall(!direction.is_forward()),
+            (Some(Command::Value(direction)), _) => self.recall(!direction.is_forward()),
             (None, KeyCode::Backspace) if self.textbox.is_empty() => Typing::Cancelled,
             _ => {
                 let is_changed = self.textbox.key(key);

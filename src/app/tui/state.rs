@@ -17,6 +17,7 @@ pub(crate) mod testing;
 pub mod tree;
 
 use super::filter::{Filter, FilterBar};
+use super::keymap::{Command, Context};
 use super::layer::{Layers, Screen};
 use super::live::breakpoints::Stops;
 use super::prompt::Prompt;
@@ -471,6 +472,18 @@ impl State {
 impl Screen for State {
     fn layers(&mut self) -> &mut Layers<Self> {
         &mut self.layers
+    }
+
+    fn context(&self) -> Context {
+        match self.focus {
+            Pane::Turns | Pane::Items => Context::Browse,
+            Pane::Detail => Context::Detail,
+            Pane::Findings | Pane::Sessions => Context::List,
+        }
+    }
+
+    fn has_use(&self, command: Command) -> bool {
+        self.exchange.is_some() || !matches!(command, Command::Intercept | Command::Views)
     }
 
     fn edit(&mut self, text: String) {

@@ -43,6 +43,10 @@ impl Log {
 impl Layer<State> for Log {
     type Output = ();
 
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Overlay]
+    }
+
     fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
         scroll(&self.top, input, state)
     }
@@ -89,6 +93,10 @@ impl HealthTable {
 
 impl Layer<State> for HealthTable {
     type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Overlay]
+    }
 
     fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
         scroll(&self.top, input, state)

@@ -18,8 +18,6 @@ pub use recover::edited;
 pub use search::{Counting, Paths, Search, Sifting};
 pub use takes::TakesReport;
 
-use super::copy;
-use super::help::Help;
 use super::keymap::{self, Command, Context};
 use super::lab::Subject;
 use super::layer::{Input, Screen as _};
@@ -224,11 +222,9 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
 
 /// The context that the footer and the keys are read for.
 pub fn context(state: &State) -> Context {
-    match state.focus {
-        _ if state.has_overlay() => Context::Overlay,
-        Pane::Turns | Pane::Items => Context::Browse,
-        Pane::Detail => Context::Detail,
-        Pane::Findings | Pane::Sessions => Context::List,
+    match state.has_overlay() {
+        true => Context::Overlay,
+        false => state.context(),
     }
 }
 
@@ -289,7 +285,8 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Intercept | Command::Views => {}
         Command::Lab => lab::begin(state),
         Command::Recover(action) => {
-            if !live::recover(state, action) {
+            let is_of_run = live::recover(state, action);
+            if !is_of_run {
                 recover::begin(state, action);
             }
         }
@@ -309,11 +306,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Follow => follow(state),
         Command::Log => layers::log(state),
         Command::Health => live::health(state),
-        Command::Help => {
-            let keys = keymap::keys_of_debugger(context(state), state.exchange.is_some());
-            let help = Help::new(&keys, &keymap::all_keys(), &[copy::NOTE]);
-            state.open(help, |_, _, ()| ());
-        }
+        Command::Help => state.open_help(),
         Command::Editor => {
             let edit = state.item().map(|item| Effect::Edit(item.span));
             state.effects.extend(edit);
@@ -325,18 +318,19 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Close | Command::Quit => takes::ask_to_leave(state, command),
         Command::Suspend => state.effects.push(Effect::Suspend),
         Command::Redraw => state.effects.push(Effect::Redraw),
+        // Of layers and of other screens.
+        _ => {}
     }
 }
 
 fn palette(state: &mut State) {
-    let is_here = |number| keymap::is_of_debugger(number, state.exchange.is_some());
-    let palette = Palette::among(&keymap::commands(), "a turn", is_here);
-    state.open(palette, |state, _, choice| match choice {
-        Choice::Chosen(number) => {
-            if let Some(binding) = keymap::KEYMAP.get(number) {
-                obey(state, binding.command);
-            }
-        }
+    let panes = [Context::Browse, Context::Detail, Context::List];
+    let commands = keymap::commands_of(&panes).into_iter();
+    let commands = commands.filter(|(_, command)| state.has_use(*command));
+    let (rows, commands): (Vec<_>, Vec<_>) = commands.unzip();
+    let palette = Palette::new(&rows, "a turn");
+    state.open(palette, move |state, _, choice| match choice {
+        Choice::Chosen(number) => obey(state, commands[number]),
         Choice::Number(number) => motion::go_to_turn(state, number),
     });
 }

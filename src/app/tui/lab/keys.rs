@@ -5,10 +5,7 @@ use super::form::{FIELDS, Field, Row};
 use super::state::{Lab, Saved, Saving, Stage, Wish};
 use super::winning::{Becomes, Kept, Winning};
 use super::words;
-use crate::tui::copy;
-use crate::tui::help::Help;
-use crate::tui::keymap::lab::{Job, job, jobs};
-use crate::tui::keymap::{self, Command as Shared, all_keys};
+use crate::tui::keymap::{self, Command};
 use crate::tui::layer::{Flow, Input, Layer, Screen as _, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::palette::{Choice, Palette};
@@ -25,7 +22,7 @@ use ratatui::layout::Rect;
 use retake_core::lab::{Origin, Phase, Spec};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::{Channel, VARIABLES, default_of};
-use retake_live::lab::Command;
+use retake_live::lab;
 
 /// The widest that a text over the lab grows.
 const WIDEST: u16 = 110;
@@ -37,9 +34,9 @@ impl Lab {
         if key.kind != KeyEventKind::Release {
             self.notice = None;
             if !self.give_to_layers(Input::Key(key))
-                && let Some(job) = job(self.context(), &key)
+                && let Some(command) = keymap::command(self.context(), &key)
             {
-                self.obey(job, key);
+                self.obey(command, key);
             }
         }
         std::mem::take(&mut self.wishes)
@@ -95,13 +92,13 @@ impl Lab {
         }
     }
 
-    fn obey(&mut self, job: Job, key: KeyEvent) {
-        match job {
-            Job::Begin => self.begin(),
-            Job::Switch => self.switch(),
-            Job::Change => self.change(),
-            Job::Add => self.edit_words(true),
-            Job::Remove => {
+    fn obey(&mut self, command: Command, key: KeyEvent) {
+        match command {
+            Command::Begin => self.begin(),
+            Command::Include => self.switch(),
+            Command::Change => self.change(),
+            Command::Add => self.edit_words(true),
+            Command::Delete => {
                 if !self.form.remove() {
                     self.notice = Some(
                         "only words of your own are taken away; space leaves a wording out"
@@ -109,58 +106,46 @@ impl Lab {
                     );
                 }
             }
-            Job::Channel => self.next_channel(),
-            Job::Save => self.ask_where(),
-            Job::Words => self.show_words(),
-            Job::Open => self.open_row(),
-            Job::Pause => self.pause(),
-            Job::More if self.table().is_some() => {
+            Command::Channel => self.next_channel(),
+            Command::SaveAs => self.ask_where(),
+            Command::Words => self.show_words(),
+            Command::Open => self.open_row(),
+            Command::PauseRun => self.pause(),
+            Command::More if self.table().is_some() => {
                 self.notice = Some(format!("{MORE} samples more of each wording"));
-                self.wishes.push(Wish::Tell(Command::More(MORE)));
+                self.wishes.push(Wish::Tell(lab::Command::More(MORE)));
             }
-            Job::Stop => self.ask_to_stop(),
-            Job::Sort => {
+            Command::Abort => self.ask_to_stop(),
+            Command::Sort => {
                 if let Some(table) = self.table_mut() {
                     table.sort();
                 }
             }
-            Job::Winner => self.ask_for_winner(),
-            Job::Trial(direction) => {
+            Command::Winner => self.ask_for_winner(),
+            Command::Trial(direction) => {
                 let table = self.table_mut();
                 if !table.is_some_and(|table| table.turn(direction.is_forward())) {
                     self.notice = Some("one model is asked".to_owned());
                 }
             }
-            Job::Palette => {
-                let (rows, jobs): (Vec<_>, Vec<_>) = jobs(self.context()).into_iter().unzip();
+            Command::Palette => {
+                let commands = keymap::commands_of(&[self.context()]);
+                let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
                 self.open(Palette::new(&rows, "a row"), move |lab, _, choice| {
-                    lab.choose(choice, &jobs);
+                    lab.choose(choice, &commands);
                 });
             }
-            Job::Shared(command) => self.obey_shared(command, key),
-            Job::More => {}
-        }
-    }
-
-    fn obey_shared(&mut self, command: Shared, key: KeyEvent) {
-        match command {
-            Shared::Help => {
-                let rows: Vec<_> = jobs(self.context())
-                    .into_iter()
-                    .map(|(row, _)| row)
-                    .collect();
-                let help = Help::new(&rows, &all_keys(), &[copy::NOTE]);
-                self.open(help, |_, _, ()| ());
-            }
-            Shared::Back | Shared::Close => {
+            Command::More => {}
+            Command::Help => self.open_help(),
+            Command::Back | Command::Close => {
                 let samples = self.table_mut().and_then(|table| table.samples.take());
                 if samples.is_none() {
                     self.ask_to_leave(Wish::Leave);
                 }
             }
-            Shared::Quit => self.ask_to_leave(Wish::Quit),
-            Shared::Suspend => self.wishes.push(Wish::Suspend),
-            Shared::Redraw => self.wishes.push(Wish::Redraw),
+            Command::Quit => self.ask_to_leave(Wish::Quit),
+            Command::Suspend => self.wishes.push(Wish::Suspend),
+            Command::Redraw => self.wishes.push(Wish::Redraw),
             _ => {
                 if let Some((cursor, count)) = self.list() {
                     cursor.key(key, count);
@@ -170,14 +155,12 @@ impl Lab {
     }
 
     /// Does what was chosen by name: what moves is done by the key that stands for it.
-    fn choose(&mut self, choice: Choice, jobs: &[Job]) {
+    fn choose(&mut self, choice: Choice, commands: &[Command]) {
         match choice {
             Choice::Chosen(number) => {
-                let job = jobs[number];
-                let mut rows = keymap::KEYMAP.iter();
-                let row = rows.find(|row| job == Job::Shared(row.command));
-                let key = row.and_then(|row| keymap::event(row.first_key()));
-                self.obey(job, key.unwrap_or(KeyCode::Null.into()));
+                let command = commands[number];
+                let key = keymap::key_of(command);
+                self.obey(command, key.unwrap_or(KeyCode::Null.into()));
             }
             Choice::Number(number) => {
                 if let Some((cursor, count)) = self.list() {
@@ -398,8 +381,8 @@ impl Lab {
 
     fn pause(&mut self) {
         match self.table().map(|table| &table.board.phase) {
-            Some(Phase::Running) => self.wishes.push(Wish::Tell(Command::Pause)),
-            Some(Phase::Paused) => self.wishes.push(Wish::Tell(Command::Resume)),
+            Some(Phase::Running) => self.wishes.push(Wish::Tell(lab::Command::Pause)),
+            Some(Phase::Paused) => self.wishes.push(Wish::Tell(lab::Command::Resume)),
             Some(Phase::Ending(_) | Phase::Ended(_)) => {
                 self.notice = Some("it is over: + takes more samples".to_owned());
             }
@@ -414,7 +397,7 @@ impl Lab {
         }
         let reason = "What is on its way is called off. The samples so far are kept.";
         let question = Confirmation::new("stop", reason, "End the experiment?");
-        self.confirm(question, Wish::Tell(Command::Stop));
+        self.confirm(question, Wish::Tell(lab::Command::Stop));
     }
 
     /// Leaves; an experiment that runs would end by that, so the operator is asked.

@@ -106,15 +106,6 @@ impl Lab {
         }
     }
 
-    /// Where the keys go.
-    pub(super) fn context(&self) -> Context {
-        match &self.stage {
-            Stage::Ordering => Context::LabForm,
-            Stage::Measuring(table) if table.samples.is_some() => Context::LabSamples,
-            Stage::Beginning | Stage::Measuring(_) => Context::LabTable,
-        }
-    }
-
     pub(super) fn table(&self) -> Option<&Table> {
         match &self.stage {
             Stage::Measuring(table) => Some(table),
@@ -225,6 +216,14 @@ impl Lab {
 impl Screen for Lab {
     fn layers(&mut self) -> &mut Layers<Self> {
         &mut self.layers
+    }
+
+    fn context(&self) -> Context {
+        match &self.stage {
+            Stage::Ordering => Context::LabForm,
+            Stage::Measuring(table) if table.samples.is_some() => Context::LabSamples,
+            Stage::Beginning | Stage::Measuring(_) => Context::LabTable,
+        }
     }
 
     fn edit(&mut self, text: String) {

@@ -1,7 +1,6 @@
 //! What a wording becomes once it was measured: texts to copy or to save.
 
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, rows, write};
@@ -123,16 +122,18 @@ impl Winning {
     fn key(&mut self, key: KeyEvent) -> Step<Kept> {
         let chosen = self.becomings.get(self.chosen);
         let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
-        match (act(Context::Winner, &key), possible) {
-            (Some(Act::Leave), _) => return Step::Leave,
-            (Some(Act::Choose), Some((it, _))) => return Step::Done(Kept::Copied(it.text.clone())),
-            (Some(Act::Accept), Some((it, what))) => {
+        match (command(Context::Winner, &key), possible) {
+            (Some(Command::Leave), _) => return Step::Leave,
+            (Some(Command::Choose), Some((it, _))) => {
+                return Step::Done(Kept::Copied(it.text.clone()));
+            }
+            (Some(Command::Accept), Some((it, what))) => {
                 return Step::Done(Kept::Saved {
                     name: it.file.clone(),
                     what: what.clone(),
                 });
             }
-            (Some(Act::Value(direction)), _) => {
+            (Some(Command::Value(direction)), _) => {
                 let count = self.becomings.len().max(1);
                 let step = if direction.is_forward() { 1 } else { count - 1 };
                 self.chosen = (self.chosen + step) % count;

@@ -1,7 +1,6 @@
 //! The path of the agent's file that goes on from here: a line with completion.
 
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::prompt::Prompt;
 use crate::tui::state::State;
@@ -80,7 +79,7 @@ impl Layer<State> for AgentPrompt {
 
     fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step<String> {
         if let Input::Key(key) = input
-            && act(Context::Line, &key) == Some(Act::Complete)
+            && command(Context::Line, &key) == Some(Command::Complete)
         {
             state.effects.push(Effect::Complete(self.0.text()));
             return Step::Stay;

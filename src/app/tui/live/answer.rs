@@ -1,8 +1,7 @@
 //! A text that the run asks for: the output of a call where the operator is the tool, why a call is rejected,
 //! the first message. What it answers stands above it.
 
-use crate::tui::keymap::overlays::{Act, act};
-use crate::tui::keymap::{Context, Direction};
+use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, centred, rows, rule, write};
@@ -62,20 +61,20 @@ impl Answer {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Answered> {
-        match act(Context::Answer, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Editor) => return Step::Edit(self.text()),
-            Some(Act::Accept) => {
+        match command(Context::Answer, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Editor) => return Step::Edit(self.text()),
+            Some(Command::Accept) => {
                 return Step::Done(Answered {
                     text: self.text(),
                     is_error: self.is_error.unwrap_or(false),
                 });
             }
-            Some(Act::Toggle) => self.is_error = self.is_error.map(|answer| !answer),
-            Some(Act::Preview(Direction::Forward)) => self.told.turn(Direction::Forward),
-            Some(Act::Preview(Direction::Backward)) => self.told.turn(Direction::Backward),
-            Some(Act::Undo) if self.text.undo() => self.complaint = None,
-            Some(Act::Redo) if self.text.redo() => self.complaint = None,
+            Some(Command::OtherAnswer) => self.is_error = self.is_error.map(|answer| !answer),
+            Some(Command::Preview(Direction::Forward)) => self.told.turn(Direction::Forward),
+            Some(Command::Preview(Direction::Backward)) => self.told.turn(Direction::Backward),
+            Some(Command::Undo) if self.text.undo() => self.complaint = None,
+            Some(Command::Redo) if self.text.redo() => self.complaint = None,
             Some(_) => {}
             None if self.text.key(key) => self.complaint = None,
             None => {}
@@ -118,12 +117,12 @@ impl<S> Layer<S> for Answer {
         let area = area.intersection(frame.area());
         let mut without = Vec::new();
         if self.is_error.is_none() {
-            without.push(Act::Toggle);
+            without.push(Command::OtherAnswer);
         }
         if self.told.is_empty() {
             without.extend([
-                Act::Preview(Direction::Forward),
-                Act::Preview(Direction::Backward),
+                Command::Preview(Direction::Forward),
+                Command::Preview(Direction::Backward),
             ]);
         }
         let popup = Popup {

@@ -2,8 +2,7 @@
 //! that was not shown to its end, and no key that was typed before the dialog came counts.
 
 use super::vetting::Vetting;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
@@ -66,14 +65,14 @@ impl Layer<State> for Approval {
             Input::Key(_) | Input::Paste(_) | Input::Edited(_) => return Step::Stay,
         };
         let call = self.call.clone();
-        match act(Context::Approval, &key) {
-            Some(Act::Leave) => {
+        match command(Context::Approval, &key) {
+            Some(Command::Leave) => {
                 state.notice = Some("the call still waits: a asks again".to_owned());
             }
-            Some(Act::No) => update::reject(state, call),
-            Some(Act::Edit) => update::edit_call(state, &call),
-            Some(Act::Yes) if self.text.was_read() => update::approve(state, call, false),
-            Some(Act::Always) if self.text.was_read() => update::approve(state, call, true),
+            Some(Command::No) => update::reject(state, call),
+            Some(Command::Change) => update::edit_call(state, &call),
+            Some(Command::Yes) if self.text.was_read() => update::approve(state, call, false),
+            Some(Command::Always) if self.text.was_read() => update::approve(state, call, true),
             _ => {
                 self.text.key(key);
                 return Step::Stay;
@@ -86,7 +85,7 @@ impl Layer<State> for Approval {
         let dialog = Vetted {
             title: &self.title,
             context: Context::Approval,
-            gated: &[Act::Yes, Act::Always],
+            gated: &[Command::Yes, Command::Always],
             text: &self.text,
             more: MORE,
         };
@@ -99,7 +98,7 @@ pub(super) struct Vetted<'a> {
     pub(super) title: &'a SafeText,
     pub(super) context: Context,
     /// Keys that have no use before it was read.
-    pub(super) gated: &'a [Act],
+    pub(super) gated: &'a [Command],
     pub(super) text: &'a Vetting,
     /// What is said until it was read.
     pub(super) more: &'static str,
@@ -112,7 +111,7 @@ impl Vetted<'_> {
         let needed = self.text.rows(width.into(), area.height.into());
         let high = u16::try_from(needed + 3).unwrap_or(u16::MAX);
         let was_read = self.text.was_read();
-        let draw = |frame: &mut Frame<'_>, without: &[Act]| {
+        let draw = |frame: &mut Frame<'_>, without: &[Command]| {
             let popup = Popup {
                 title: self.title,
                 context: self.context,

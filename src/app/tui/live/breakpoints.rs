@@ -1,7 +1,6 @@
 //! The list of breakpoints: on or off, once or lasting, deleted, and one more by words.
 
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Flow, Input, Layer, Placement, Screen, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::Prompt;
@@ -99,15 +98,15 @@ impl<S: Stops> Layer<S> for Breakpoints {
             Input::Paste(_) | Input::Edited(_) => return Step::Stay,
         };
         let at = self.cursor.get();
-        match (act(Context::Breakpoints, &key), rows.get_mut(at)) {
-            (Some(Act::Leave), _) => return Step::Leave,
-            (Some(Act::Add), _) => {
+        match (command(Context::Breakpoints, &key), rows.get_mut(at)) {
+            (Some(Command::Leave), _) => return Step::Leave,
+            (Some(Command::Add), _) => {
                 write(screen, "");
                 return Step::Stay;
             }
-            (Some(Act::Switched), Some(row)) => row.is_enabled = !row.is_enabled,
-            (Some(Act::Once), Some(row)) => row.is_one_shot = !row.is_one_shot,
-            (Some(Act::Delete), Some(_)) => {
+            (Some(Command::Enable), Some(row)) => row.is_enabled = !row.is_enabled,
+            (Some(Command::Once), Some(row)) => row.is_one_shot = !row.is_one_shot,
+            (Some(Command::Delete), Some(_)) => {
                 rows.remove(at);
                 self.cursor.set(at.min(rows.len().saturating_sub(1)));
             }
@@ -122,8 +121,8 @@ impl<S: Stops> Layer<S> for Breakpoints {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme) {
         let rows = screen.breakpoints();
-        let without: &[Act] = match rows.is_empty() {
-            true => &[Act::Switched, Act::Once, Act::Delete],
+        let without: &[Command] = match rows.is_empty() {
+            true => &[Command::Enable, Command::Once, Command::Delete],
             false => &[],
         };
         let popup = Popup {

@@ -2,8 +2,7 @@
 //! the turn, the arguments.
 
 use super::breakpoints::{self, Stops};
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::popup::{self, Popup, centred, rows};
@@ -57,9 +56,9 @@ impl<S: Stops> Layer<S> for Places {
 
     fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step {
         match input {
-            Input::Key(key) => match act(Context::Places, &key) {
-                Some(Act::Leave) => return Step::Leave,
-                Some(Act::Choose) => match self.choices.get(self.cursor.get()) {
+            Input::Key(key) => match command(Context::Places, &key) {
+                Some(Command::Leave) => return Step::Leave,
+                Some(Command::Choose) => match self.choices.get(self.cursor.get()) {
                     Some(Choice::Place(place)) => {
                         breakpoints::set(screen, place.clone(), self.is_one_shot);
                         return Step::Leave;
@@ -71,7 +70,7 @@ impl<S: Stops> Layer<S> for Places {
                     }
                     None => {}
                 },
-                Some(Act::Once) => self.is_one_shot = !self.is_one_shot,
+                Some(Command::Once) => self.is_one_shot = !self.is_one_shot,
                 _ => drop(self.cursor.key(key, self.choices.len())),
             },
             Input::Mouse(event) => drop(self.cursor.mouse(event, self.choices.len())),

@@ -1,7 +1,6 @@
 //! The tools of a live run: calls, errors, the breaker, and the key that switches one on again.
 
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
@@ -38,10 +37,10 @@ impl Layer<State> for Tools {
     fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
         let count = state.live.tools.len();
         match input {
-            Input::Key(key) => match act(Context::Tools, &key) {
-                Some(Act::Leave) => return Step::Leave,
-                Some(Act::Switched) => update::enable_tool(state, self.0.get()),
-                Some(Act::OfHistory) => {
+            Input::Key(key) => match command(Context::Tools, &key) {
+                Some(Command::Leave) => return Step::Leave,
+                Some(Command::Enable) => update::enable_tool(state, self.0.get()),
+                Some(Command::Health) => {
                     update::health_of_history(state);
                     return Step::Leave;
                 }

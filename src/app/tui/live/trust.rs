@@ -2,8 +2,7 @@
 
 use super::approval::{Vetted, whole};
 use super::vetting::Vetting;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::state::State;
 use crate::tui::state::detail::{Line, Tone};
@@ -68,9 +67,9 @@ impl Layer<State> for Trust {
     fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
         match input {
             Input::Key(key) if self.text.hears(state.now) => {
-                let is_trusted = match act(Context::Trust, &key) {
-                    Some(Act::Leave | Act::No) => false,
-                    Some(Act::Yes) if self.text.was_read() => true,
+                let is_trusted = match command(Context::Trust, &key) {
+                    Some(Command::Leave | Command::No) => false,
+                    Some(Command::Yes) if self.text.was_read() => true,
                     _ => {
                         self.text.key(key);
                         return Step::Stay;
@@ -89,7 +88,7 @@ impl Layer<State> for Trust {
         let dialog = Vetted {
             title: &self.title,
             context: Context::Trust,
-            gated: &[Act::Yes],
+            gated: &[Command::Yes],
             text: &self.text,
             more: MORE,
         };

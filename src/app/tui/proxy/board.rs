@@ -5,7 +5,7 @@ use super::rows::{Rows, is_held};
 use super::sift::{Sift, holds};
 use super::{About, words};
 use crate::tui::copy;
-use crate::tui::keymap::Direction;
+use crate::tui::keymap::{Context, Direction};
 use crate::tui::layer::{Layers, Screen};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Stops;
@@ -423,6 +423,10 @@ impl Board {
 impl Screen for Board {
     fn layers(&mut self) -> &mut Layers<Self> {
         &mut self.layers
+    }
+
+    fn context(&self) -> Context {
+        Context::Exchanges
     }
 
     /// Nothing that lies over the list is edited outside.

@@ -4,10 +4,7 @@ use super::board::{Board, Wish};
 use super::rows::is_held;
 use super::sift::Sift;
 use super::words;
-use crate::tui::copy;
-use crate::tui::help::Help;
-use crate::tui::keymap::exchanges::{Deed, deed, deeds};
-use crate::tui::keymap::{self, Command as Shared, Context};
+use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::{Flow, Input, Layer, Placement, Screen as _, Step};
 use crate::tui::live::breakpoints::Breakpoints;
 use crate::tui::live::places::{self, Places};
@@ -21,7 +18,7 @@ use retake_core::engine::Place;
 use retake_core::exchange::ExchangeId;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
-use retake_live::proxy::Command;
+use retake_live::proxy;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// How many lines a page of the log is.
@@ -32,9 +29,9 @@ impl Board {
         if key.kind != KeyEventKind::Release {
             self.notice = None;
             if !self.give_to_layers(Input::Key(key))
-                && let Some(deed) = deed(&key)
+                && let Some(command) = keymap::command(Context::Exchanges, &key)
             {
-                self.obey(deed, key);
+                self.obey(command, key);
             }
         }
         std::mem::take(&mut self.wishes)
@@ -68,31 +65,31 @@ impl Board {
         self.follows = self.cursor.get() + 1 >= self.rows.len();
     }
 
-    fn obey(&mut self, deed: Deed, key: KeyEvent) {
-        match deed {
-            Deed::Open => self.open_here(),
-            Deed::Release => self.release(),
-            Deed::ReleaseAll => {
+    fn obey(&mut self, command: Command, key: KeyEvent) {
+        match command {
+            Command::Open => self.open_here(),
+            Command::Release => self.release(),
+            Command::ReleaseAll => {
                 if self.rows.totals().held > 0 {
-                    self.wishes.push(Wish::Tell(Command::ReleaseAll));
+                    self.wishes.push(Wish::Tell(proxy::Command::ReleaseAll));
                 } else {
                     self.tell("nothing is held");
                 }
             }
-            Deed::Cut => self.ask_to_cut(),
-            Deed::Intercept => {
+            Command::Cut => self.ask_to_cut(),
+            Command::Intercept => {
                 self.is_intercepting = !self.is_intercepting;
                 self.tell(words::interception(self.is_intercepting));
-                let command = Command::Intercept(self.is_intercepting);
+                let command = proxy::Command::Intercept(self.is_intercepting);
                 self.wishes.push(Wish::Tell(command));
             }
-            Deed::Finding(direction) => {
+            Command::Finding(direction) => {
                 if !self.seek(direction, |seen| !seen.found.is_empty()) {
                     self.tell("nothing was found in any exchange of the list");
                 }
             }
-            Deed::Held(direction) => self.seek_held(direction),
-            Deed::Find => {
+            Command::Held(direction) => self.seek_held(direction),
+            Command::Find => {
                 let mut prompt = self.find.clone();
                 prompt.open("");
                 self.open(prompt, |board, prompt, text| {
@@ -100,31 +97,43 @@ impl Board {
                     board.look_for(&text);
                 });
             }
-            Deed::Hit(direction) => self.next_hit(direction),
-            Deed::Filter => self.ask_for_filter(),
-            Deed::Follow => {
+            Command::Hit(direction) => self.next_hit(direction),
+            Command::Filter => self.ask_for_filter(),
+            Command::Follow => {
                 self.follows = !self.follows;
                 let at = self.here();
                 self.put_cursor(at);
             }
-            Deed::Break => self.break_here(),
-            Deed::Breakpoints => self.open(Breakpoints::default(), |_, _, ()| ()),
-            Deed::Connect => self.open(Connect, |_, _, ()| ()),
-            Deed::Child if self.about.child.is_none() => {
+            Command::Break => self.break_here(),
+            Command::Breakpoints => self.open(Breakpoints::default(), |_, _, ()| ()),
+            Command::Connect => self.open(Connect, |_, _, ()| ()),
+            Command::Child if self.about.child.is_none() => {
                 self.tell("the proxy has started no agent: retake proxy ... -- CMD does");
             }
-            Deed::Child => self.child.is_shown = !self.child.is_shown,
-            Deed::Log => self.open(EventLog::default(), |_, _, ()| ()),
-            Deed::Copy => self.open(CopyList, |_, _, ()| ()),
-            Deed::Palette => {
-                let (rows, deeds): (Vec<_>, Vec<_>) = deeds().into_iter().unzip();
+            Command::Child => self.child.is_shown = !self.child.is_shown,
+            Command::Log => self.open(EventLog::default(), |_, _, ()| ()),
+            Command::Copy => self.open(CopyList, |_, _, ()| ()),
+            Command::Palette => {
+                let commands = keymap::commands_of(&[Context::Exchanges]);
+                let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
                 let palette = Palette::new(&rows, "an exchange");
                 self.open(palette, move |board, _, choice| match choice {
-                    Choice::Chosen(number) => board.run(deeds[number]),
+                    Choice::Chosen(number) => board.run(commands[number]),
                     Choice::Number(number) => board.go_to_number(number),
                 });
             }
-            Deed::Shared(command) => self.obey_shared(command, key),
+            Command::Help => self.open_help(),
+            Command::Back if self.child.is_shown => self.child.is_shown = false,
+            Command::Back if !self.applied.is_empty() => self.apply(Sift::default(), ""),
+            Command::Close if self.child.is_shown => self.child.is_shown = false,
+            Command::Close | Command::Quit => self.ask_to_leave(),
+            Command::Suspend => self.ask_to_suspend(),
+            Command::Redraw => self.wishes.push(Wish::Redraw),
+            _ => {
+                if self.cursor.key(key, self.rows.len()) {
+                    self.has_moved();
+                }
+            }
         }
     }
 
@@ -163,27 +172,6 @@ impl Board {
         self.open(Places::new(choices), |_, _, ()| ());
     }
 
-    fn obey_shared(&mut self, command: Shared, key: KeyEvent) {
-        match command {
-            Shared::Help => {
-                let rows: Vec<_> = deeds().into_iter().map(|(row, _)| row).collect();
-                let help = Help::new(&rows, &keymap::all_keys(), &[copy::NOTE]);
-                self.open(help, |_, _, ()| ());
-            }
-            Shared::Back if self.child.is_shown => self.child.is_shown = false,
-            Shared::Back if !self.applied.is_empty() => self.apply(Sift::default(), ""),
-            Shared::Close if self.child.is_shown => self.child.is_shown = false,
-            Shared::Close | Shared::Quit => self.ask_to_leave(),
-            Shared::Suspend => self.ask_to_suspend(),
-            Shared::Redraw => self.wishes.push(Wish::Redraw),
-            _ => {
-                if self.cursor.key(key, self.rows.len()) {
-                    self.has_moved();
-                }
-            }
-        }
-    }
-
     fn open_here(&mut self) {
         let here = self.here();
         self.wishes.extend(here.map(Wish::Open));
@@ -191,7 +179,7 @@ impl Board {
 
     fn release(&mut self) {
         match self.seen_here().map(|seen| (seen.id, is_held(seen))) {
-            Some((id, true)) => self.wishes.push(Wish::Tell(Command::Release(id))),
+            Some((id, true)) => self.wishes.push(Wish::Tell(proxy::Command::Release(id))),
             Some((id, false)) if self.rows.totals().held > 0 => {
                 self.tell(format!("exchange {id} is not held: }} goes to one that is"));
             }
@@ -216,7 +204,7 @@ impl Board {
                     ask again.";
                 let question = format!("Cut the connection of exchange {id}?");
                 let question = Confirmation::new("cut", reason, &question);
-                self.confirm(question, Wish::Tell(Command::Cut(id)));
+                self.confirm(question, Wish::Tell(proxy::Command::Cut(id)));
             }
             Some((id, true)) => {
                 self.tell(format!("exchange {id} is over: there is nothing to cut"))
@@ -257,11 +245,9 @@ impl Board {
     }
 
     /// Does what was chosen by name: what moves is done by the key that stands for it.
-    fn run(&mut self, deed: Deed) {
-        let mut rows = keymap::KEYMAP.iter();
-        let row = rows.find(|row| deed == Deed::Shared(row.command));
-        let key = row.and_then(|row| keymap::event(row.first_key()));
-        self.obey(deed, key.unwrap_or(KeyCode::Null.into()));
+    fn run(&mut self, command: Command) {
+        let key = keymap::key_of(command);
+        self.obey(command, key.unwrap_or(KeyCode::Null.into()));
     }
 
     /// Puts the cursor on the exchange of this number.

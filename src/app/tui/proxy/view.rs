@@ -6,9 +6,8 @@ mod row;
 use super::board::Board;
 use super::columns::fit;
 use super::words;
-use crate::tui::keymap::Command as Shared;
-use crate::tui::keymap::exchanges::{Deed, hints};
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
+use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::{LEAST, WIDE};
@@ -334,20 +333,21 @@ impl Board {
         let is_open = self
             .seen_here()
             .is_some_and(|seen| !super::rows::is_over(seen));
-        let has_use = |deed: Deed| match deed {
-            Deed::Open | Deed::Find | Deed::Filter | Deed::Follow => self.rows.listed() > 0,
-            Deed::Release => is_held,
-            Deed::ReleaseAll => totals.held > usize::from(is_held),
-            Deed::Held(_) => totals.held > usize::from(is_held),
-            Deed::Cut => is_open,
-            Deed::Finding(_) => totals.found > 0,
-            Deed::Child => self.about.child.is_some(),
-            Deed::Shared(Shared::Help | Shared::Close) => true,
-            Deed::Shared(_) => false,
+        let has_use = |command: Command| match command {
+            Command::Open | Command::Find | Command::Filter | Command::Follow => {
+                self.rows.listed() > 0
+            }
+            Command::Release => is_held,
+            Command::ReleaseAll => totals.held > usize::from(is_held),
+            Command::Held(_) => totals.held > usize::from(is_held),
+            Command::Cut => is_open,
+            Command::Finding(_) => totals.found > 0,
+            Command::Child => self.about.child.is_some(),
             _ => true,
         };
-        let all = hints().into_iter().filter(|(_, _, deed)| has_use(*deed));
-        let mut all: Vec<_> = all.map(|(key, words, _)| (key, words)).collect();
+        let rows = keymap::footer(Context::Exchanges).into_iter();
+        let useful = rows.filter(|row| has_use(row.command));
+        let mut all: Vec<_> = useful.map(|row| (row.first_key(), row.footer.1)).collect();
         if is_held {
             // What waits for a decision is what matters.
             all.sort_by_key(|(key, _)| !matches!(*key, "enter" | "a"));

@@ -7,8 +7,7 @@ mod items;
 pub use items::{ItemText, Which};
 
 use super::difference::Row;
-use crate::tui::keymap::overlays::{Act, act};
-use crate::tui::keymap::{Context, Direction};
+use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::theme::Theme;
 use draw::Drawn;
@@ -61,9 +60,9 @@ impl Comparison {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step {
-        match act(Context::Comparison, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Difference(direction)) => self.jump(direction),
+        match command(Context::Comparison, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Difference(direction)) => self.jump(direction),
             _ => self.scroll(key),
         }
         Step::Stay

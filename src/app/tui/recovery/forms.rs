@@ -8,8 +8,7 @@ pub use readings::{Reading, Readings};
 pub use words::{WordsForm, WordsSetup, Written};
 
 use super::popup::{Popup, centred, rows, write};
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -41,9 +40,9 @@ impl Confirmation {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step {
-        match act(Context::Question, &key) {
-            Some(Act::Yes) => Step::Done(()),
-            Some(Act::No | Act::Leave) => Step::Leave,
+        match command(Context::Question, &key) {
+            Some(Command::Yes) => Step::Done(()),
+            Some(Command::No | Command::Leave) => Step::Leave,
             _ => Step::Stay,
         }
     }

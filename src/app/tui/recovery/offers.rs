@@ -3,8 +3,7 @@
 
 use super::popup::{Popup, centred, rows, write};
 use super::proposal::safety_words;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::theme::Theme;
@@ -116,9 +115,9 @@ impl OffersMenu {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Chosen> {
-        match act(Context::Offers, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Choose) => return self.choose(),
+        match command(Context::Offers, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return self.choose(),
             _ => {}
         }
         let plain = !key.modifiers.contains(KeyModifiers::CONTROL);

@@ -1,8 +1,7 @@
 //! The frame of what lies over the panes: a title above, the keys below.
 
-use crate::tui::keymap::Context;
 use crate::tui::keymap::hints::fitting;
-use crate::tui::keymap::overlays::{Act, hints};
+use crate::tui::keymap::{Command, Context, footer};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -18,7 +17,7 @@ pub(in crate::tui) struct Popup<'a> {
     /// Whose keys stand in its lower edge.
     pub(in crate::tui) context: Context,
     /// Keys that have no use now.
-    pub(in crate::tui) without: &'a [Act],
+    pub(in crate::tui) without: &'a [Command],
 }
 
 impl Popup<'_> {
@@ -44,8 +43,9 @@ impl Popup<'_> {
     /// The keys that fit, what matters most first.
     fn keys(&self, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
-        let useful = hints(self.context).filter(|(.., act)| !self.without.contains(act));
-        let hints = useful.map(|(key, words, _)| (key, words)).collect();
+        let rows = footer(self.context).into_iter();
+        let useful = rows.filter(|row| !self.without.contains(&row.command));
+        let hints = useful.map(|row| (row.first_key(), row.footer.1)).collect();
         for (key, words) in fitting(hints, room) {
             spans.push(Span::styled(format!(" {key}"), theme.key));
             spans.push(Span::raw(format!(" {words} ")));

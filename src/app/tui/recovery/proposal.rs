@@ -4,8 +4,7 @@
 use super::difference::{self, Row};
 use super::page::Page;
 use super::popup::Popup;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
@@ -121,11 +120,11 @@ impl Proposal {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Verdict> {
-        match act(Context::Proposal, &key) {
-            Some(Act::Accept) => return Step::Done(Verdict::Accept),
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Reword) if self.has_words => return Step::Done(Verdict::Reword),
-            Some(Act::Difference(direction)) => {
+        match command(Context::Proposal, &key) {
+            Some(Command::Accept) => return Step::Done(Verdict::Accept),
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Reword) if self.has_words => return Step::Done(Verdict::Reword),
+            Some(Command::Difference(direction)) => {
                 let top = self.page.top();
                 let mut starts = self.starts.iter();
                 let next = if direction.is_forward() {
@@ -162,7 +161,11 @@ impl<S> Layer<S> for Proposal {
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
-        let without: &[Act] = if self.has_words { &[] } else { &[Act::Reword] };
+        let without: &[Command] = if self.has_words {
+            &[]
+        } else {
+            &[Command::Reword]
+        };
         let popup = Popup {
             title: &self.title,
             context: Context::Proposal,

@@ -2,8 +2,7 @@
 //! is asked of the world when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
 
 use super::popup::{Popup, centred, rows, write};
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
@@ -118,13 +117,13 @@ impl SaveDialog {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Save> {
-        match act(self.context(), &key) {
-            Some(Act::Yes) => return self.save(true),
-            Some(Act::No) => self.asks_to_overwrite = false,
-            Some(Act::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Accept) => return self.save(false),
-            Some(Act::Value(direction)) => {
+        match command(self.context(), &key) {
+            Some(Command::Yes) => return self.save(true),
+            Some(Command::No) => self.asks_to_overwrite = false,
+            Some(Command::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Accept) => return self.save(false),
+            Some(Command::Value(direction)) => {
                 let count = self.formats.len().max(1);
                 let step = if direction.is_forward() { 1 } else { count - 1 };
                 self.chosen = (self.chosen + step) % count;
@@ -134,8 +133,8 @@ impl SaveDialog {
                 }
                 self.complaint = None;
             }
-            None | Some(Act::Type) if self.asks_to_overwrite => {}
-            None | Some(Act::Type) if self.path.key(key) => self.complaint = None,
+            None | Some(Command::Type) if self.asks_to_overwrite => {}
+            None | Some(Command::Type) if self.path.key(key) => self.complaint = None,
             _ => {}
         }
         Step::Stay

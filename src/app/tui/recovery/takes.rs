@@ -3,8 +3,7 @@
 mod draw;
 
 use super::popup::write;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::{Prompt, Typing};
@@ -101,20 +100,20 @@ impl TakeTree {
             return self.typed(asked, typed);
         }
         let Some(id) = self.selected().map(|row| row.id) else {
-            return match act(Context::Takes, &key) {
-                Some(Act::Leave) => Step::Leave,
+            return match command(Context::Takes, &key) {
+                Some(Command::Leave) => Step::Leave,
                 _ => Step::Stay,
             };
         };
-        match act(Context::Takes, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Choose) => return Step::Done(TakesCommand::GoTo(id)),
-            Some(Act::Compare) => return self.compare(id),
-            Some(Act::Mark) => {
+        match command(Context::Takes, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return Step::Done(TakesCommand::GoTo(id)),
+            Some(Command::Compare) => return self.compare(id),
+            Some(Command::Mark) => {
                 self.marked = (self.marked != Some(id)).then_some(id);
             }
-            Some(Act::Note) => self.ask(Asked::Note),
-            Some(Act::Rename) => self.ask(Asked::Name),
+            Some(Command::Note) => self.ask(Asked::Note),
+            Some(Command::Rename) => self.ask(Asked::Name),
             _ => {
                 self.cursor.key(key, self.rows.len());
             }

@@ -13,8 +13,7 @@ pub use drafts::{Drafts, Subject};
 
 use super::difference::lines_of;
 use super::page::Page;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::state::detail::{Line, Tone};
@@ -166,22 +165,22 @@ impl WordingEditor {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Worded> {
-        match act(self.context(), &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Editor) => return Step::Edit(self.text()),
-            Some(Act::Accept) => return self.accept(),
-            Some(Act::Switch) => self.set_focus(match self.focus {
+        match command(self.context(), &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Editor) => return Step::Edit(self.text()),
+            Some(Command::Accept) => return self.accept(),
+            Some(Command::OtherPart) => self.set_focus(match self.focus {
                 Focus::Text if !self.library.is_empty() => Focus::Library,
                 Focus::Text | Focus::Library => Focus::Text,
             }),
-            Some(Act::Toggle) if self.faulty > 1 => {
+            Some(Command::OtherAnswer) if self.faulty > 1 => {
                 self.whole_turn = !self.whole_turn;
                 self.refresh();
             }
-            Some(Act::Choose) => self.take_entry(),
-            Some(Act::Undo) if self.text.undo() => self.refresh(),
-            Some(Act::Redo) if self.text.redo() => self.refresh(),
-            Some(Act::Preview(direction)) => self.page.turn(direction),
+            Some(Command::Choose) => self.take_entry(),
+            Some(Command::Undo) if self.text.undo() => self.refresh(),
+            Some(Command::Redo) if self.text.redo() => self.refresh(),
+            Some(Command::Preview(direction)) => self.page.turn(direction),
             Some(_) => {}
             None => self.type_or_move(key),
         }

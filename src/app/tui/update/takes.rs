@@ -1,8 +1,7 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
 use super::{Effect, Order, TakesCommand, layers, live, motion, recover};
-use crate::tui::keymap::overlays::{Act, act};
-use crate::tui::keymap::{Command, Context};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Flow, Screen as _};
 use crate::tui::recovery::comparison::Comparison;
 use crate::tui::recovery::forms::Confirmation;
@@ -95,7 +94,7 @@ pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
     let Some(typed) = &mut state.recovery.typed else {
         return false;
     };
-    if act(Context::Saving, key) == Some(Act::Leave) {
+    if command(Context::Saving, key) == Some(Command::Leave) {
         state.recovery.typed = None;
         state.recovery.queued = None;
     } else {

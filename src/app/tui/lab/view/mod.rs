@@ -10,10 +10,9 @@ use super::form::Field;
 use super::form::Row;
 use super::state::{Lab, Stage};
 use super::words;
-use crate::tui::keymap::Command as Shared;
 use crate::tui::keymap::hints::{cells_of_help, fitting};
-use crate::tui::keymap::lab::{Job, hints};
-use crate::tui::layer::Areas;
+use crate::tui::keymap::{self, Binding, Command};
+use crate::tui::layer::{Areas, Screen as _};
 use crate::tui::recovery::popup::{rows, write};
 use crate::tui::state::layout::LEAST;
 use crate::tui::theme::Theme;
@@ -199,26 +198,26 @@ impl Lab {
         let has_several = table.is_some_and(|it| it.board.experiment.trials.len() > 1);
         let is_over = table.is_some_and(|it| it.ended().is_some());
         let has_table = table.is_some();
-        let has_use = |job: Job| match job {
-            Job::Switch => !is_field,
-            Job::Change => is_own || is_field,
-            Job::Remove | Job::Channel => is_own,
-            Job::Pause | Job::Stop => has_table && !is_over,
-            Job::Trial(_) => has_several,
-            Job::Begin | Job::Add => true,
-            Job::Save | Job::Words => !matches!(self.stage, Stage::Beginning),
-            Job::Shared(command) => matches!(command, Shared::Help | Shared::Close),
+        let has_use = |command: Command| match command {
+            Command::Include => !is_field,
+            Command::Change => is_own || is_field,
+            Command::Delete | Command::Channel => is_own,
+            Command::PauseRun | Command::Abort => has_table && !is_over,
+            Command::Trial(_) => has_several,
+            Command::Begin | Command::Add => true,
+            Command::SaveAs | Command::Words => !matches!(self.stage, Stage::Beginning),
+            Command::Help | Command::Close => true,
             _ => has_table,
         };
-        let all = hints(self.context()).into_iter();
-        let all = all.filter(|(_, _, job)| has_use(*job));
-        let all = all.map(|(key, words, job)| match job {
-            Job::Shared(Shared::Close) => (key, "back"),
-            Job::Open if self.table().is_some_and(|table| table.samples.is_some()) => (key, "take"),
-            Job::Pause if self.is_paused() => (key, "go on"),
-            _ => (key, words),
-        });
-        all.collect()
+        let words = |row: &Binding| match row.command {
+            Command::Close => "back",
+            Command::Open if table.is_some_and(|table| table.samples.is_some()) => "take",
+            Command::PauseRun if self.is_paused() => "go on",
+            _ => row.footer.1,
+        };
+        let rows = keymap::footer(self.context()).into_iter();
+        let useful = rows.filter(|row| has_use(row.command));
+        useful.map(|row| (row.first_key(), words(row))).collect()
     }
 
     fn is_paused(&self) -> bool {

@@ -4,8 +4,7 @@
 use super::super::difference::{Pieces, Row, compare, lines_of};
 use super::super::page::Page;
 use super::super::popup::Popup;
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
@@ -49,10 +48,10 @@ impl Readings {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<usize> {
-        match act(Context::Readings, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Choose) => return Step::Done(self.chosen),
-            Some(Act::Value(direction)) => self.choose(usize::from(direction.is_forward())),
+        match command(Context::Readings, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return Step::Done(self.chosen),
+            Some(Command::Value(direction)) => self.choose(usize::from(direction.is_forward())),
             _ => {
                 self.page.key(key);
             }

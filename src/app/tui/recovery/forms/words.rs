@@ -1,8 +1,7 @@
 //! A text that an action asks for: a fallback value, an output, feedback, new arguments.
 
 use super::super::popup::{Popup, centred, rows, rule, write};
-use crate::tui::keymap::Context;
-use crate::tui::keymap::overlays::{Act, act};
+use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
@@ -72,18 +71,18 @@ impl WordsForm {
     }
 
     fn key(&mut self, key: KeyEvent) -> Step<Written> {
-        match act(Context::Words, &key) {
-            Some(Act::Leave) => return Step::Leave,
-            Some(Act::Editor) => return Step::Edit(self.text()),
-            Some(Act::Accept) => {
+        match command(Context::Words, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Editor) => return Step::Edit(self.text()),
+            Some(Command::Accept) => {
                 return Step::Done(Written {
                     text: self.text(),
                     in_history: self.in_history.unwrap_or(false),
                 });
             }
-            Some(Act::Toggle) => self.in_history = self.in_history.map(|answer| !answer),
-            Some(Act::Undo) if self.text.undo() => self.complaint = None,
-            Some(Act::Redo) if self.text.redo() => self.complaint = None,
+            Some(Command::OtherAnswer) => self.in_history = self.in_history.map(|answer| !answer),
+            Some(Command::Undo) if self.text.undo() => self.complaint = None,
+            Some(Command::Redo) if self.text.redo() => self.complaint = None,
             Some(_) => {}
             None if self.text.key(key) => self.complaint = None,
             None => {}
@@ -125,10 +124,10 @@ impl<S> Layer<S> for WordsForm {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let without: &[Act] = if self.in_history.is_some() {
+        let without: &[Command] = if self.in_history.is_some() {
             &[]
         } else {
-            &[Act::Toggle]
+            &[Command::OtherAnswer]
         };
         let popup = Popup {
             title: &self.title,

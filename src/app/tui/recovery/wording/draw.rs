@@ -3,7 +3,7 @@
 
 use super::super::popup::{Popup, rows, rule, write};
 use super::{Entry, Focus, WordingEditor};
-use crate::tui::keymap::overlays::Act;
+use crate::tui::keymap::Command;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,11 +21,11 @@ const TOLD: u16 = 5;
 impl WordingEditor {
     /// Draws the editor over `area`.
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let without: &[Act] = match (self.faulty > 1, self.library.is_empty()) {
+        let without: &[Command] = match (self.faulty > 1, self.library.is_empty()) {
             (true, false) => &[],
-            (true, true) => &[Act::Switch],
-            (false, false) => &[Act::Toggle],
-            (false, true) => &[Act::Toggle, Act::Switch],
+            (true, true) => &[Command::OtherPart],
+            (false, false) => &[Command::OtherAnswer],
+            (false, true) => &[Command::OtherAnswer, Command::OtherPart],
         };
         let popup = Popup {
             title: &self.title,
