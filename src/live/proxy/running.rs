@@ -1,9 +1,8 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
 use super::chaos::Chaos;
-use super::exchanges::{Floor, Made, Watcher};
-use super::holds::{Holder, Seat, Settings};
-use super::judge::Judge;
+use super::exchanges::{ProxyState, Watcher};
+use super::holds::Seat;
 use super::listen::{Listen, NoListener};
 use super::origin::Origin;
 use super::recent::Asked;
@@ -14,7 +13,6 @@ use super::{BadBase, Base, Command, News, Options, Report, Upstream};
 use crate::Input;
 use crate::takes::{NotRecording, usual_root, wall_clock};
 use retake_core::exchange::ExchangeId;
-use retake_core::exchange::entry::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +36,7 @@ const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and
 
 /// A proxy that runs, until it is dropped.
 pub struct Proxy {
-    floor: Arc<Floor>,
+    state: Arc<ProxyState>,
     journal: PathBuf,
     stop: CancellationToken,
     threads: Vec<JoinHandle<()>>,
@@ -102,8 +100,8 @@ impl Proxy {
         let tokens: Vec<(String, String)> = listeners.iter().filter_map(token).collect();
         let (recorder, notices) = recorder(&options, (&hosts, &tokens), &report)?;
         let journal = recorder.path();
-        let made = made(options, recorder, (hosts, tokens), report.clone())?;
-        let floor = Arc::new(Floor::new(made)?);
+        let state = ProxyState::new(options, recorder, (hosts, tokens), report.clone())?;
+        let state = Arc::new(state);
         for (listen, origin) in listeners.iter().zip(&origins) {
             report(News::Listening {
                 address: listen.address(),
@@ -125,10 +123,10 @@ impl Proxy {
         let stop = CancellationToken::new();
         let places = listeners.into_iter().zip(origins);
         let tells = report.clone();
-        let thread = run(places.collect(), chaos, floor.clone(), stop.clone(), report)?;
+        let thread = run(places.collect(), chaos, state.clone(), stop.clone(), report)?;
         let earlier = tell_earlier(&journal, stop.clone(), tells)?;
         Ok(Self {
-            floor,
+            state,
             journal,
             stop,
             threads: vec![earlier, thread],
@@ -142,15 +140,15 @@ impl Proxy {
 
     /// Does what the operator wants.
     pub fn command(&self, command: &Command) {
-        self.floor.command(command);
+        self.state.command(command);
     }
 
     /// Releases everything that is held, and waits until all that is under way is over,
     /// for at most [`RELEASE`].
     pub fn release_all(&self) {
-        self.floor.command(&Command::ReleaseAll);
+        self.state.command(&Command::ReleaseAll);
         let since = Instant::now();
-        while !self.floor.is_idle() && since.elapsed() < RELEASE {
+        while !self.state.is_idle() && since.elapsed() < RELEASE {
             std::thread::sleep(LOOK);
         }
     }
@@ -158,18 +156,18 @@ impl Proxy {
     /// An exchange that is over, to be read like a recording; `None` where it is no longer at hand:
     /// its journal has it.
     pub fn recording(&self, id: ExchangeId) -> Option<serde_json::Result<Input>> {
-        let (upstreams, tokens) = (self.floor.upstreams(), self.floor.tokens());
-        self.floor.recent().recording(id, upstreams, tokens)
+        let (upstreams, tokens) = (self.state.upstreams(), self.state.tokens());
+        self.state.recent().recording(id, upstreams, tokens)
     }
 
     /// The request of an exchange that is over; `None` where it is no longer at hand.
     pub fn asked(&self, id: ExchangeId) -> Option<Asked> {
-        self.floor.recent().asked(id)
+        self.state.recent().asked(id)
     }
 
     /// Hands the run of a held exchange over to whoever watches it; see [`Holder::seat`].
     pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Seat> {
-        self.floor.holds().seat(id, wake)
+        self.state.holds().seat(id, wake)
     }
 }
 
@@ -180,7 +178,7 @@ impl Drop for Proxy {
             // A panic in it was told by the panic hook.
             let _ = thread.join();
         }
-        self.floor.end();
+        self.state.end();
     }
 }
 
@@ -291,67 +289,11 @@ fn recorder(
     Ok((recorder, notices))
 }
 
-fn made(
-    options: Options,
-    recorder: Recorder,
-    (upstreams, secrets): (Vec<String>, Vec<(String, String)>),
-    report: Report,
-) -> Result<Made, NotRunning> {
-    let settings = Settings {
-        policy: options.policy.clone(),
-        breakpoints: options.breakpoints.clone(),
-        has_operator: options.has_operator,
-        secrets: secrets.clone(),
-        asks: options.max_asks,
-    };
-    let recorder = Arc::new(recorder);
-    let (writes, tells) = (recorder.clone(), report.clone());
-    let told = Arc::new(move |news: News| {
-        if let News::Decided {
-            id,
-            rule,
-            action,
-            by,
-            wording,
-            ..
-        } = &news
-        {
-            let decided = Entry::Decided {
-                id: *id,
-                at: wall_clock(),
-                rule: rule.clone(),
-                action: action.clone(),
-                by: *by,
-                wording: wording.clone(),
-            };
-            // It is written in the order in which it is told; nobody waits for it here.
-            drop(writes.write(decided));
-        }
-        tells(news);
-    });
-    let folder = recorder.path().with_extension("holds");
-    Ok(Made {
-        judge: Arc::new(Judge::new(
-            options.has_operator,
-            options.policy,
-            options.breakpoints,
-        )),
-        holds: Holder::new(settings, told)?,
-        secrets,
-        recorder,
-        folder,
-        upstreams,
-        report,
-        intercepts: options.intercepts,
-        holds_requests: options.holds_requests,
-    })
-}
-
 /// Serves all listeners on a thread of its own.
 fn run(
     places: Vec<(Listen, Arc<Origin>)>,
     chaos: Option<Arc<Chaos>>,
-    floor: Arc<Floor>,
+    state: Arc<ProxyState>,
     stop: CancellationToken,
     report: Report,
 ) -> io::Result<JoinHandle<()>> {
@@ -362,7 +304,7 @@ fn run(
             let mut serving = JoinSet::new();
             for (place, (listen, origin)) in places.into_iter().enumerate() {
                 let watcher = Arc::new(Watcher::new(
-                    floor.clone(),
+                    state.clone(),
                     origin.clone(),
                     place,
                     chaos.clone(),
@@ -376,7 +318,7 @@ fn run(
             }
             // Their clients are gone, so they end; that they were is written down.
             let since = Instant::now();
-            while !floor.is_settled() && since.elapsed() < END {
+            while !state.is_settled() && since.elapsed() < END {
                 tokio::time::sleep(LOOK).await;
             }
         });

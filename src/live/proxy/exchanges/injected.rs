@@ -1,12 +1,11 @@
 //! An exchange that gets a fault on purpose: the reply is collected whole, changed, and told as the client
 //! asked for it. Where the fault does not fit, the reply goes on as it came.
 
-use super::floor::Floor;
+use super::Watcher;
 use super::{Shape, shape_of};
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};
 use crate::proxy::heads::{error_head, provider_error_head, reply_head};
-use crate::proxy::origin::Origin;
 use crate::proxy::recent::Asked;
 use crate::proxy::recorder::{self, Recorded, assemble};
 use crate::proxy::{Outgoing, Question, ask_for_plain};
@@ -29,8 +28,7 @@ const WORDS: &str = "injected by retake: try again later";
 
 /// One exchange that is to get a fault.
 pub(super) struct Injected {
-    pub(super) floor: Arc<Floor>,
-    pub(super) upstream: Arc<Origin>,
+    pub(super) watcher: Watcher,
     pub(super) chaos: Arc<Chaos>,
     pub(super) order: Order,
     /// Learns the id of the reply.
@@ -133,7 +131,7 @@ impl Injected {
         let (method, asked) = (self.question.method.clone(), &self.question.asked);
         let body = Outgoing::whole(self.question.body.clone());
         let reply = tokio::select! {
-            reply = self.upstream.send(method, asked, lines, body) => reply,
+            reply = self.watcher.upstream.send(method, asked, lines, body) => reply,
             () = self.client.left() => return Err(Ending::ClientLeft),
         };
         let reply = reply.map_err(|error| {
@@ -253,7 +251,7 @@ impl Injected {
     fn finish(self, bodies: Bodies) {
         let reply_head = bodies.head.as_ref();
         let reply_head = reply_head.map(|head| recorder::Head::of(&head.headers));
-        let url = self.upstream.base().join(&self.question.asked);
+        let url = self.watcher.upstream.base().join(&self.question.asked);
         let asked = url.ok().map(|url| Asked {
             method: self.question.method.to_string(),
             url: url.to_string(),
@@ -269,7 +267,7 @@ impl Injected {
             told: bodies.told.map(|told| recorder::Body::whole(told.into())),
             sent: None,
         };
-        self.floor.over_and_recorded(recorded, asked);
+        self.watcher.state.over_and_recorded(recorded, asked);
     }
 }
 

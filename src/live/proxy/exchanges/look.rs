@@ -1,7 +1,7 @@
 //! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on
 //! it, and made what its provider is to get.
 
-use super::floor::lock;
+use super::state::lock;
 use super::{REPEATED, shielded};
 use crate::proxy::decode::decode;
 use crate::proxy::judge::{Judge, Reading};

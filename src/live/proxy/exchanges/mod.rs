@@ -3,16 +3,16 @@
 //! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client)
 //! is a message in its inbox, so that nobody waits for anybody.
 
-mod floor;
 mod injected;
 mod late;
 mod look;
 mod order;
 mod outcome;
 mod pump;
+mod state;
 mod turns;
 
-pub(super) use floor::{Floor, Made, lock};
+pub(super) use state::{ProxyState, lock};
 
 use super::Observer;
 use super::ask_for_plain;
@@ -25,13 +25,12 @@ use super::origin::Origin;
 use super::recorder::Recorded;
 use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
 use bytes::Bytes;
-use floor::{Along, Request, Under};
 use http_body_util::BodyExt;
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
 use look::{Look, Looked};
-use pump::{Ends, Message, Pump};
+use pump::{Message, Pump};
 use retake_core::chaos;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::machine::{Settings, Shape};
@@ -40,6 +39,7 @@ use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
 use retake_core::wire::RequestHead;
 use retake_core::wire::asks_gemini;
+use state::{ActiveExchange, Request, WebSocketRecorder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -62,8 +62,9 @@ struct Chance {
 }
 
 /// Watches the exchanges with one upstream.
+#[derive(Clone)]
 pub(super) struct Watcher {
-    floor: Arc<Floor>,
+    state: Arc<ProxyState>,
     upstream: Arc<Origin>,
     /// Its place on the command line.
     place: usize,
@@ -77,13 +78,13 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(
-        floor: Arc<Floor>,
+        state: Arc<ProxyState>,
         upstream: Arc<Origin>,
         place: usize,
         chaos: Option<Arc<Chaos>>,
     ) -> Self {
         Self {
-            floor,
+            state,
             upstream,
             place,
             chaos,
@@ -95,14 +96,14 @@ impl Watcher {
     /// What is known of an exchange before it begins.
     fn seen(&self, question: &Question, client: &Client, asked: &RequestHead) -> Seen {
         Seen {
-            id: self.floor.number(),
+            id: self.state.number(),
             at_ms: ms_of(question.at),
             upstream: self.place,
             client: client.name.clone(),
             method: question.method.to_string(),
-            path: self.floor.clean(question.asked.path(), &question.lines),
+            path: self.state.clean(question.asked.path(), &question.lines),
             dialect: Some(question.dialect),
-            model: self.floor.clean(&asked.model, &question.lines),
+            model: self.state.clean(&asked.model, &question.lines),
             streams: asked.streams,
             sent: question.body.len() as u64,
             ..Seen::default()
@@ -121,7 +122,7 @@ impl Watcher {
         };
         if asked.follows_change {
             // Which rule it is holds no secret.
-            let verdict = judged(&self.floor, (reading.clone(), Vec::new())).await;
+            let verdict = judged(&self.state, (reading.clone(), Vec::new())).await;
             if let Some(finding) = verdict.findings.first() {
                 let mut course = chaos.course();
                 course.refused(asked.conversation, finding.rule.id);
@@ -136,11 +137,11 @@ impl Watcher {
 
     /// Begins an exchange in a task of its own.
     fn begin(&self, pump: Pump, looks: bool) {
-        let floor = self.floor.clone();
+        let state = self.state.clone();
         let asked = looks.then(|| (pump.reading.clone(), pump.secrets()));
         tokio::spawn(async move {
             let verdict = match asked {
-                Some(asked) => judged(&floor, asked).await,
+                Some(asked) => judged(&state, asked).await,
                 None => Verdict::sound(),
             };
             pump.run(verdict).await;
@@ -153,7 +154,7 @@ impl Watch for Watcher {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
         let look = Look {
-            judge: self.floor.judge.clone(),
+            judge: self.state.judge.clone(),
             views: self.views.clone(),
             conversations: self.conversations.clone(),
             dialect,
@@ -184,11 +185,10 @@ impl Watch for Watcher {
         if let Some((chaos, order, heard)) = chance.fault {
             let seen = self.seen(&question, &client, &asked);
             // Nobody decides about it, so nothing is heard of the inbox.
-            let under = Under::new(unbounded_channel().0, request, client.retry);
-            self.floor.begins(&seen, under);
+            let under = ActiveExchange::new(unbounded_channel().0, request, client.retry);
+            self.state.begins(&seen, under);
             let injected = Injected {
-                floor: self.floor.clone(),
-                upstream: self.upstream.clone(),
+                watcher: self.clone(),
                 chaos,
                 order,
                 reply_id: chance.reply_id,
@@ -200,11 +200,11 @@ impl Watch for Watcher {
                 client: side,
             };
             tokio::spawn(injected.run());
-        } else if let Some(inbox) = self.floor.held_like(&request, client.retry) {
+        } else if let Some(inbox) = self.state.held_like(&request, client.retry) {
             // Where it ends at this moment nobody answers; the client is told to try again.
             let _ = inbox.send(Message::Joined(side, question.presence));
         } else {
-            let intercepts = is_readable && self.floor.intercepts();
+            let intercepts = is_readable && self.state.intercepts();
             let seen = self.seen(&question, &client, &asked);
             let retry = client.retry;
             let settings = Settings {
@@ -212,20 +212,15 @@ impl Watch for Watcher {
                 client,
                 streams: asked.streams,
                 has_output_schema: asked.has_output_schema,
-                holds_text: self.floor.judge.holds_text(&reading),
+                holds_text: self.state.judge.holds_text(&reading),
                 tells_usage: asked.wants_usage,
                 intercepts,
             };
             let (inbox, messages) = unbounded_channel();
-            self.floor.begins(&seen, Under::new(inbox, request, retry));
-            let ends = Ends {
-                floor: self.floor.clone(),
-                upstream: self.upstream.clone(),
-                views: self.views.clone(),
-                conversations: self.conversations.clone(),
-            };
+            self.state
+                .begins(&seen, ActiveExchange::new(inbox, request, retry));
             let mut pump = Pump::new(
-                ends,
+                self.clone(),
                 settings,
                 seen,
                 (question, plain, reading),
@@ -237,7 +232,7 @@ impl Watch for Watcher {
                 pump.seen.notes.extend(notes);
                 pump.send_what_is_read(reading);
             }
-            let looks = intercepts && self.floor.holds_requests;
+            let looks = intercepts && self.state.holds_requests;
             (pump.is_readable, pump.was_looked_at) = (is_readable, looks);
             pump.reply_id = chance.reply_id;
             self.begin(pump, looks);
@@ -251,16 +246,16 @@ impl Watch for Watcher {
 
     fn passed(&self, passed: Passed) {
         if asks_gemini(&passed.path) {
-            self.floor.notice_gemini();
+            self.state.notice_gemini();
         }
         let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
         let seen = Seen {
-            id: self.floor.number(),
+            id: self.state.number(),
             at_ms: ms_of(passed.at),
             upstream: self.place,
             client: client.name,
             method: passed.method.to_string(),
-            path: self.floor.clean(&passed.path, &HeaderMap::new()),
+            path: self.state.clean(&passed.path, &HeaderMap::new()),
             status: passed.status,
             sent: passed.sent,
             received: passed.received,
@@ -269,7 +264,7 @@ impl Watch for Watcher {
             phase: Phase::Ended(passed.ending),
             ..Seen::default()
         };
-        self.floor.over_and_recorded(
+        self.state.over_and_recorded(
             Recorded {
                 seen,
                 ..Recorded::default()
@@ -285,31 +280,31 @@ impl Watch for Watcher {
             path,
             why,
         } = turned;
-        let path = self.floor.clean(&path, &HeaderMap::new());
-        self.floor
+        let path = self.state.clean(&path, &HeaderMap::new());
+        self.state
             .notice(format!("{client}: {method} {path} was turned away: {why}"));
     }
 
     fn spoke_tls(&self, client: std::net::SocketAddr) {
-        self.floor.notice(format!(
+        self.state.notice(format!(
             "{client} speaks TLS to this listener: its base URL has to begin with http://"
         ));
     }
 
     fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
-        let seen = self.floor.observe(self.place, &opened);
-        self.floor.tell(&seen);
-        let floor = self.floor.clone();
-        Some(Box::new(Along::new(floor, seen, &opened)))
+        let seen = self.state.observe(self.place, &opened);
+        self.state.tell(&seen);
+        let state = self.state.clone();
+        Some(Box::new(WebSocketRecorder::new(state, seen, &opened)))
     }
 }
 
 /// Judges a request before it leaves.
 async fn judged(
-    floor: &Floor,
+    state: &ProxyState,
     (request, secrets): (Arc<Reading>, Vec<(String, String)>),
 ) -> Verdict {
-    let judge = floor.judge.clone();
+    let judge = state.judge.clone();
     let judged = if is_small(&request, 0) {
         shielded(|| judge.request(&request, &secrets))
     } else {

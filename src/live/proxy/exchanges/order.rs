@@ -22,7 +22,7 @@ pub(super) struct NoOrder;
 /// What is to be held of an exchange.
 pub(super) fn order(pump: &Pump, held: Held) -> Result<Order, NoOrder> {
     let question = &pump.question;
-    let url = pump.upstream.base().join(&question.asked);
+    let url = pump.watcher.upstream.base().join(&question.asked);
     let url = url.map_err(|_| NoOrder)?.to_string();
     let came = match held.what {
         What::Request => Came::Nothing,
@@ -44,13 +44,13 @@ pub(super) fn order(pump: &Pump, held: Held) -> Result<Order, NoOrder> {
         dialect: question.dialect,
         model: pump.seen.model.clone(),
         target: Target::parse(&url).map_err(|_| NoOrder)?,
-        is_verified: pump.upstream.is_verified(),
+        is_verified: pump.watcher.upstream.is_verified(),
         headers: Headers::passed_on(&question.lines),
         request: pump.asked().to_vec(),
         came,
         closed: closed(pump),
         text_sent: pump.machine.agent_has().text,
-        journal: pump.floor.journal_of(pump.seen.id),
+        journal: pump.watcher.state.journal_of(pump.seen.id),
     })
 }
 

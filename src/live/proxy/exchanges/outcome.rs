@@ -1,8 +1,8 @@
 //! From the end of a hold to what goes over the wire, and what is remembered of it for
 //! the agent's next requests.
 
-use super::floor::lock;
 use super::pump::Pump;
+use super::state::lock;
 use crate::proxy::holds::{Mended, Outcome};
 use retake_core::dialects::write::{draft_message, quoted, text_block};
 use retake_core::exchange::behind::behind;
@@ -20,7 +20,7 @@ pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
         Outcome::Refused { why } => Decision::Refused { why },
         Outcome::Request(mended) => {
             let asked = pump.asked();
-            let mut views = lock(&pump.views);
+            let mut views = lock(&pump.watcher.views);
             Arc::make_mut(&mut views).remember_repair(dialect, &asked, &mended.take);
             Decision::Request(mended.take)
         }
@@ -70,7 +70,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
         false => told.agent.clone(),
     };
     let before = if is_first_turn { &[] } else { sent.as_slice() };
-    Arc::make_mut(&mut lock(&pump.views)).remember(dialect, &told, before);
+    Arc::make_mut(&mut lock(&pump.watcher.views)).remember(dialect, &told, before);
     let template = template(pump, &mended);
     if let Some(keeping) = &mut pump.keeping {
         keeping.tell(told.provider, &template);

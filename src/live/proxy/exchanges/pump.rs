@@ -2,12 +2,11 @@
 //! and does what it says.
 
 use super::outcome::decision_of;
-use super::{Floor, shape_of};
+use super::{Watcher, shape_of};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::holds::{Outcome, Waits, Word};
+use crate::proxy::holds::{HoldUpdate, Outcome, WaitReason};
 use crate::proxy::judge::{Reading, Verdict};
-use crate::proxy::origin::Origin;
 use crate::proxy::recorder;
 use crate::proxy::{NoReply, Presence, Question};
 use bytes::Bytes;
@@ -16,12 +15,12 @@ use hyper::Response;
 use hyper::body::Incoming;
 use hyper::http::response::Parts;
 use retake_core::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
-use retake_core::exchange::views::{Conversations, Keeping, Views};
+use retake_core::exchange::views::Keeping;
 use retake_core::exchange::{Phase, Seen};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
@@ -39,7 +38,7 @@ pub(super) enum Message {
     /// Its hold has ended.
     Decided(Outcome),
     /// What its hold has found, or waits for.
-    Told(Word),
+    Told(HoldUpdate),
     /// A retry of its request takes the place of its client.
     Joined(ClientSide, Presence),
     /// The operator ends the hold from the list.
@@ -56,21 +55,9 @@ use given::Given;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
-/// What an exchange runs between.
-pub(super) struct Ends {
-    pub(super) floor: Arc<Floor>,
-    pub(super) upstream: Arc<Origin>,
-    pub(super) views: Arc<Mutex<Arc<Views>>>,
-    pub(super) conversations: Arc<Conversations>,
-}
-
 /// One exchange under way.
 pub(super) struct Pump {
-    pub(super) floor: Arc<Floor>,
-    pub(super) upstream: Arc<Origin>,
-    /// What its agent and its provider see of the same histories.
-    pub(super) views: Arc<Mutex<Arc<Views>>>,
-    conversations: Arc<Conversations>,
+    pub(super) watcher: Watcher,
     /// Remembers the reply where its client can continue it.
     pub(super) keeping: Option<Keeping>,
     pub(super) machine: Exchange,
@@ -138,19 +125,19 @@ pub(super) struct Pump {
 
 enum Next {
     Message(Message),
-    Left,
-    Doubted,
+    ClientGone,
+    ClientHalfClosed,
     Verdict(Result<Verdict, tokio::task::JoinError>),
     Head(Result<Response<Incoming>, NoReply>),
     Frame(Option<Result<Bytes, String>>),
-    Rang,
-    Tells,
+    TimerFired,
+    ReportDue,
     TakesAWhile,
 }
 
 impl Pump {
     pub(super) fn new(
-        ends: Ends,
+        watcher: Watcher,
         settings: Settings,
         seen: Seen,
         (question, plain, reading): (Question, Bytes, Arc<Reading>),
@@ -159,10 +146,7 @@ impl Pump {
     ) -> Self {
         let now = Instant::now();
         Self {
-            floor: ends.floor,
-            upstream: ends.upstream,
-            views: ends.views,
-            conversations: ends.conversations,
+            watcher,
             keeping: None,
             machine: Exchange::new(settings),
             seen,
@@ -230,10 +214,10 @@ impl Pump {
             frame = next_frame(&mut self.reply), if wants_upstream => Next::Frame(frame),
             head = optional(&mut self.asking) => { self.asking = None; Next::Head(head) }
             verdict = optional(&mut self.judging) => { self.judging = None; Next::Verdict(verdict) }
-            () = self.client.left() => Next::Left,
-            () = self.question.presence.ended(), if !self.was_doubted => Next::Doubted,
-            () = &mut self.clock => Next::Rang,
-            () = sleep_until(self.told.0 + OFTEN), if self.is_untold => Next::Tells,
+            () = self.client.left() => Next::ClientGone,
+            () = self.question.presence.ended(), if !self.was_doubted => Next::ClientHalfClosed,
+            () = &mut self.clock => Next::TimerFired,
+            () = sleep_until(self.told.0 + OFTEN), if self.is_untold => Next::ReportDue,
             () = sleep_until(self.began + WHILE), if !self.is_written => Next::TakesAWhile,
         }
     }
@@ -241,11 +225,11 @@ impl Pump {
     async fn take(&mut self, next: Next) {
         match next {
             Next::Message(message) => self.message(message).await,
-            Next::Left => {
+            Next::ClientGone => {
                 self.client.abort();
                 self.drive(Event::ClientLeft).await;
             }
-            Next::Doubted => {
+            Next::ClientHalfClosed => {
                 self.was_doubted = true;
                 self.drive(Event::ClientDoubted).await;
             }
@@ -276,11 +260,11 @@ impl Pump {
                 self.reply = None;
                 self.drive(Event::Ended).await;
             }
-            Next::Rang => self.rang().await,
-            Next::Tells => self.tell(),
+            Next::TimerFired => self.timer_fired().await,
+            Next::ReportDue => self.tell(),
             Next::TakesAWhile => {
                 self.is_written = true;
-                self.floor.recorder.began(self.recorded_so_far());
+                self.watcher.state.recorder.began(self.recorded_so_far());
             }
         }
     }
@@ -292,21 +276,23 @@ impl Pump {
                 self.gets_another_reply |= matches!(decision, Decision::Reply { .. });
                 self.drive(Event::Decided(decision)).await;
             }
-            Message::Told(Word::Waits(Waits::ForModel)) => self.drive(Event::AskedAgain).await,
-            Message::Told(Word::Waits(Waits::ForDecision(why))) => {
+            Message::Told(HoldUpdate::Waits(WaitReason::ForModel)) => {
+                self.drive(Event::AskedAgain).await
+            }
+            Message::Told(HoldUpdate::Waits(WaitReason::ForDecision(why))) => {
                 self.drive(Event::WaitsAgain(why)).await;
             }
-            Message::Told(Word::Found(found)) => {
+            Message::Told(HoldUpdate::Found(found)) => {
                 self.see(found);
                 self.keep_found();
                 self.tell();
             }
             Message::Release(by) => {
-                self.floor.holds.release(self.seen.id, &by);
+                self.watcher.state.holds.release(self.seen.id, &by);
                 self.drive(Event::Decided(Decision::AsItCame { by })).await;
             }
             Message::Cut => {
-                self.floor.holds.cut(self.seen.id, "operator");
+                self.watcher.state.holds.cut(self.seen.id, "operator");
                 self.drive(Event::Decided(Decision::Cut)).await;
             }
             Message::Joined(client, presence) => self.joined(client, presence).await,
@@ -353,7 +339,12 @@ impl Pump {
         self.keeping = (head.status.is_success() && self.is_readable)
             .then(|| {
                 let (dialect, asked) = (self.question.dialect, self.reading.asked()?);
-                Keeping::of(&self.conversations, dialect, self.reading.body(), asked)
+                Keeping::of(
+                    &self.watcher.conversations,
+                    dialect,
+                    self.reading.body(),
+                    asked,
+                )
             })
             .flatten();
         self.head = Some(head);
@@ -383,7 +374,7 @@ impl Pump {
         }
     }
 
-    async fn rang(&mut self) {
+    async fn timer_fired(&mut self) {
         let now = Instant::now();
         for (place, timer) in TIMERS.into_iter().enumerate() {
             if self.timers[place].is_some_and(|at| at <= now) {
@@ -423,7 +414,7 @@ impl Pump {
         }
         self.told = (Instant::now(), phase.clone());
         self.seen.phase = phase;
-        self.floor.tell(&self.seen);
+        self.watcher.state.tell(&self.seen);
     }
 }
 

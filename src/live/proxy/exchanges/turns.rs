@@ -5,9 +5,9 @@
 //! request, and the server streams the events of one Response, the last of which holds it whole
 //! (OpenAI API, guide "WebSocket mode").
 
-use super::floor::Floor;
 use super::late::Judges;
 use super::shielded;
+use super::state::ProxyState;
 use crate::proxy::Direction;
 use crate::proxy::judge::{Reading, Verdict};
 use crate::proxy::recorder::{Body, Recorded};
@@ -33,7 +33,7 @@ impl Turns {
     /// A message has passed on the connection that is this exchange.
     pub(super) fn hear(
         &mut self,
-        floor: &Arc<Floor>,
+        state: &Arc<ProxyState>,
         socket: Socket<'_>,
         from: Direction,
         text: &str,
@@ -51,7 +51,7 @@ impl Turns {
             ) => {
                 let reply = Bytes::copy_from_slice(response.unwrap_or_default());
                 if let Some(asked) = self.asked.take() {
-                    over(floor, socket, asked, reply);
+                    over(state, socket, asked, reply);
                 }
             }
             _ => {}
@@ -76,7 +76,7 @@ fn look(message: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 
 /// A turn is over: it is written down, judged and told.
 fn over(
-    floor: &Arc<Floor>,
+    state: &Arc<ProxyState>,
     (socket, secrets): Socket<'_>,
     (at, asked): (u64, Bytes),
     reply: Bytes,
@@ -84,14 +84,14 @@ fn over(
     let dialect = WEBSOCKET;
     let model = RequestHead::read(dialect, &asked).map(|asked| asked.model);
     let seen = Seen {
-        id: floor.number(),
+        id: state.number(),
         at_ms: at,
         upstream: socket.upstream,
         client: socket.client.clone(),
         method: socket.method.clone(),
         path: socket.path.clone(),
         dialect: Some(dialect),
-        model: floor.clean(&model.unwrap_or_default(), &HeaderMap::new()),
+        model: state.clean(&model.unwrap_or_default(), &HeaderMap::new()),
         streams: true,
         status: socket.status,
         sent: asked.len() as u64,
@@ -110,8 +110,8 @@ fn over(
         reply: Body::whole(reply.clone()),
         ..Recorded::default()
     };
-    floor.record(recorded.clone());
-    let (judging, cost, secrets) = (floor.clone(), recorded.cost(), secrets.to_vec());
+    state.record(recorded.clone());
+    let (judging, cost, secrets) = (state.clone(), recorded.cost(), secrets.to_vec());
     let work = move |judges| {
         let verdicts = (judges == Judges::Yes)
             .then(|| shielded(|| judged(&judging, (asked, &reply), &secrets)));
@@ -127,23 +127,23 @@ fn over(
         }
         judging.over(recorded, None);
     };
-    floor.late.judge(cost, Box::new(work));
+    state.late.judge(cost, Box::new(work));
 }
 
 fn judged(
-    floor: &Floor,
+    state: &ProxyState,
     (request, reply): (Bytes, &[u8]),
     secrets: &[(String, String)],
 ) -> [Verdict; 2] {
     let request = Arc::new(Reading::new(WEBSOCKET, request));
     let reply = String::from_utf8_lossy(reply);
     [
-        floor.judge.request(&request, secrets),
-        floor.judge.reply(&request, (&reply, true), secrets),
+        state.judge.request(&request, secrets),
+        state.judge.reply(&request, (&reply, true), secrets),
     ]
 }
 
-fn tell(floor: &Floor, seen: &mut Seen, verdict: Verdict) {
+fn tell(state: &ProxyState, seen: &mut Seen, verdict: Verdict) {
     let Some(recording) = verdict.recording.filter(|_| !verdict.findings.is_empty()) else {
         return;
     };
@@ -151,5 +151,5 @@ fn tell(floor: &Floor, seen: &mut Seen, verdict: Verdict) {
         let found = verdict.findings.iter().map(|one| Found::of(one, session));
         seen.found.extend(found);
     }
-    floor.tell_found(seen.id, verdict.findings, recording);
+    state.tell_found(seen.id, verdict.findings, recording);
 }

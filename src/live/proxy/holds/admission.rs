@@ -5,7 +5,7 @@ use super::hold::{Hold, lock};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// From so many bytes on, a hold is large: it is driven on a thread of its own, so that others do
+/// From so many bytes on, a hold is large: it is run on a thread of its own, so that others do
 /// not wait for it.
 pub(super) const LARGE: usize = 1 << 20;
 /// Most bytes of large holds that have begun; one hold alone may be larger.

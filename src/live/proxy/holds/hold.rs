@@ -1,8 +1,8 @@
 //! One exchange that is held: what it still has to hear, who has it in hand, and the one decision about it.
 
-use super::driven::Driven;
+use super::run::HeldRun;
 use super::workers::Line;
-use super::{Order, Outcome, Word};
+use super::{HoldUpdate, Order, Outcome};
 use crate::Workbench;
 use crate::live::WorldEvent;
 use retake_core::exchange::ExchangeId;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Who hears what was decided.
 pub(super) type Decided = Box<dyn FnOnce(Outcome) + Send>;
 /// Who hears what a hold tells before it is decided.
-pub(super) type Hears = Box<dyn Fn(Word) + Send + Sync>;
+pub(super) type Hears = Box<dyn Fn(HoldUpdate) + Send + Sync>;
 
 /// Tells whoever sits in the seat that there is something to hear.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -35,7 +35,7 @@ pub(super) struct Hold {
 #[derive(Default)]
 struct Inbox {
     jobs: VecDeque<Job>,
-    /// Whether it stands in line, or is being driven.
+    /// Whether it stands in line, or is being run.
     is_in_line: bool,
     /// Whoever has the run in hand is told that there is something to hear.
     seat: Option<Wake>,
@@ -48,7 +48,7 @@ pub(super) enum Job {
     Begin(Box<Order>),
     World(WorldEvent),
     Close,
-    GivenBack(Box<Driven>),
+    GivenBack(Box<HeldRun>),
 }
 
 /// A decision that does not come from the run.
@@ -65,7 +65,7 @@ pub(super) enum Stage {
     /// Nobody yet: it is to begin.
     New,
     /// It is held here. The workbench is opened when it is needed.
-    Here(Box<Driven>, Option<Box<Workbench>>),
+    Here(Box<HeldRun>, Option<Box<Workbench>>),
     /// The screen has it.
     Away,
     Over,
@@ -115,7 +115,7 @@ impl Hold {
         lock(&self.inbox).closing.clone()
     }
 
-    pub(super) fn tell(&self, words: Vec<Word>) {
+    pub(super) fn tell(&self, words: Vec<HoldUpdate>) {
         words.into_iter().for_each(&self.hears);
     }
 
@@ -171,10 +171,10 @@ impl Hold {
     }
 
     /// He is gone: what he did not hear is heard here.
-    pub(super) fn unseat(self: &Arc<Self>, driven: Box<Driven>) {
+    pub(super) fn unseat(self: &Arc<Self>, run: Box<HeldRun>) {
         let mut inbox = lock(&self.inbox);
         inbox.seat = None;
-        inbox.jobs.push_front(Job::GivenBack(driven));
+        inbox.jobs.push_front(Job::GivenBack(run));
         let is_in_line = std::mem::replace(&mut inbox.is_in_line, true);
         drop(inbox);
         if !is_in_line {

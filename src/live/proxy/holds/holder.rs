@@ -1,11 +1,11 @@
 //! The holder of exchanges: takes orders, drives their runs, and hears what the wire knows of their clients.
 
 use super::admission::{Admission, LARGE};
-use super::driven::{Begun, Driven};
 use super::hold::{Closing, Hold, Job, Stage, lock};
+use super::run::{Begun, HeldRun};
 use super::seat::Seat;
 use super::workers::Workers;
-use super::{ASKS, Order, Outcome, Word};
+use super::{ASKS, HoldUpdate, Order, Outcome};
 use crate::Workbench;
 use crate::http::{Http, Target};
 use crate::live::{Input, News, Room, Thread, WorldEvent};
@@ -140,7 +140,7 @@ impl Holder {
     pub fn begin(
         &self,
         order: Order,
-        hears: impl Fn(Word) + Send + Sync + 'static,
+        hears: impl Fn(HoldUpdate) + Send + Sync + 'static,
         decided: impl FnOnce(Outcome) + Send + 'static,
     ) {
         let (id, size) = (order.id, order.size());
@@ -249,17 +249,17 @@ fn work(shared: &Arc<Shared>, hold: &Arc<Hold>, job: Job) {
     let now = std::mem::replace(&mut *stage, Stage::Over);
     *stage = match (now, job) {
         (Stage::New, Job::Begin(order)) => begin(shared, hold, *order),
-        (Stage::Here(driven, bench), Job::World(event)) => {
-            on_run(hold, driven, bench, Some(Input::World(event)))
+        (Stage::Here(run, bench), Job::World(event)) => {
+            on_run(hold, run, bench, Some(Input::World(event)))
         }
-        (Stage::Here(driven, bench), Job::Close) => on_run(hold, driven, bench, None),
+        (Stage::Here(run, bench), Job::Close) => on_run(hold, run, bench, None),
         // It was decided before it could begin.
         (Stage::New, Job::Close) => Stage::Over,
         // He is told when he comes back.
-        (_, Job::GivenBack(driven)) => match hold.closing() {
-            None if !has_ended(&driven) => Stage::Here(driven, None),
+        (_, Job::GivenBack(run)) => match hold.closing() {
+            None if !has_ended(&run) => Stage::Here(run, None),
             None => Stage::Over,
-            Some(_) => on_run(hold, driven, None, None),
+            Some(_) => on_run(hold, run, None, None),
         },
         (Stage::Away, job) => {
             hold.put_back(job);
@@ -269,8 +269,8 @@ fn work(shared: &Arc<Shared>, hold: &Arc<Hold>, job: Job) {
     };
 }
 
-fn has_ended(driven: &Driven) -> bool {
-    matches!(driven.run().phase(), crate::live::Phase::Ended(_))
+fn has_ended(run: &HeldRun) -> bool {
+    matches!(run.run().phase(), crate::live::Phase::Ended(_))
 }
 
 fn begin(shared: &Arc<Shared>, hold: &Arc<Hold>, order: Order) -> Stage {
@@ -286,12 +286,8 @@ fn begin(shared: &Arc<Shared>, hold: &Arc<Hold>, order: Order) -> Stage {
             hold.push(Job::World(event));
         }
     });
-    match Driven::begin(order, shared, breakpoints, hears) {
-        Ok(Begun {
-            driven,
-            bench,
-            news,
-        }) => settle(hold, driven, bench, &news),
+    match HeldRun::begin(order, shared, breakpoints, hears) {
+        Ok(Begun { run, bench, news }) => settle(hold, run, bench, &news),
         Err(why) => {
             let by = format!("it cannot be held: {why}");
             (shared.report)(Told::Notice(format!("exchange {id} was released: {by}")));
@@ -304,18 +300,18 @@ fn begin(shared: &Arc<Shared>, hold: &Arc<Hold>, order: Order) -> Stage {
 /// The run hears something, or that it was decided elsewhere.
 fn on_run(
     hold: &Arc<Hold>,
-    mut driven: Box<Driven>,
+    mut run: Box<HeldRun>,
     bench: Option<Box<Workbench>>,
     input: Option<Input>,
 ) -> Stage {
     let bench = match bench {
         Some(bench) => Ok(bench),
-        None => driven.open().map(Box::new),
+        None => run.open().map(Box::new),
     };
     let mut bench = match bench {
         Ok(bench) => bench,
         Err(why) => {
-            driven.notice(&why);
+            run.notice(&why);
             let by = format!("its journal is lost: {why}");
             hold.decide(Outcome::Release { by });
             return Stage::Over;
@@ -324,25 +320,25 @@ fn on_run(
     let input = match (hold.closing(), input) {
         (Some(closing), _) => Input::Operator(Command::End(closing.ending)),
         (None, Some(input)) => input,
-        (None, None) => return Stage::Here(driven, Some(bench)),
+        (None, None) => return Stage::Here(run, Some(bench)),
     };
-    let news = driven.hear(&mut bench, input);
-    settle(hold, driven, bench, &news)
+    let news = run.hear(&mut bench, input);
+    settle(hold, run, bench, &news)
 }
 
 /// Tells what came of it, and decides where the run has ended.
 fn settle(
     hold: &Arc<Hold>,
-    mut driven: Box<Driven>,
+    mut run: Box<HeldRun>,
     mut bench: Box<Workbench>,
     news: &[News],
 ) -> Stage {
-    hold.tell(driven.tell(news));
-    match driven.outcome(&mut bench) {
+    hold.tell(run.tell(news));
+    match run.outcome(&mut bench) {
         Some(outcome) => {
             hold.decide(outcome);
             Stage::Over
         }
-        None => Stage::Here(driven, Some(bench)),
+        None => Stage::Here(run, Some(bench)),
     }
 }

@@ -5,13 +5,13 @@
 //! its provider are to see then is an [`Outcome`], told once: whoever decides first, the operator, the policy,
 //! a deadline or the client that leaves, has decided.
 //!
-//! Nobody who forwards bytes waits here: a hold is driven by a few threads with a queue, and the model is asked
+//! Nobody who forwards bytes waits here: a hold is run by a few threads with a queue, and the model is asked
 //! again on another one.
 
 mod admission;
-mod driven;
 mod hold;
 mod holder;
+mod run;
 mod seat;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -26,7 +26,6 @@ use crate::live::Came;
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
-use retake_core::session::takes::Author;
 use std::path::PathBuf;
 
 /// How often the model is asked again in one exchange, before the operator is asked.
@@ -114,26 +113,16 @@ pub struct Mended {
     pub let_pass_by: Option<String>,
 }
 
-/// Something that was decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
-    /// Id of the rule, where it is about a finding.
-    pub rule: Option<String>,
-    /// Id of the action, or `release`, `raise`.
-    pub action: String,
-    pub by: Author,
-}
-
 /// What a hold tells its exchange before it is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum HoldUpdate {
     Found(Vec<Found>),
-    Waits(Waits),
+    Waits(WaitReason),
 }
 
 /// What a hold waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waits {
+pub enum WaitReason {
     /// Somebody's decision: why, in a few words that hold text of the exchange.
     ForDecision(String),
     /// The model, which is asked again.

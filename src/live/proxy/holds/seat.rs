@@ -1,8 +1,8 @@
 //! The seat of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
 //! the seat is left.
 
-use super::driven::Driven;
 use super::hold::{Hold, Job, Stage, Wake, lock};
+use super::run::HeldRun;
 use crate::live::{Input, News, Phase};
 use crate::{NoTake, Workbench};
 use retake_core::engine::Command;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Seat {
     hold: Arc<Hold>,
     /// There until the seat is left.
-    driven: Option<Box<Driven>>,
+    run: Option<Box<HeldRun>>,
 }
 
 impl Seat {
@@ -26,11 +26,11 @@ impl Seat {
         if hold.is_decided() {
             return None;
         }
-        let driven = match std::mem::replace(&mut *stage, Stage::Away) {
+        let run = match std::mem::replace(&mut *stage, Stage::Away) {
             // The journal is another one's to open now.
-            Stage::Here(driven, bench) => {
+            Stage::Here(run, bench) => {
                 drop(bench);
-                driven
+                run
             }
             other => {
                 *stage = other;
@@ -41,7 +41,7 @@ impl Seat {
         drop(stage);
         Some(Self {
             hold,
-            driven: Some(driven),
+            run: Some(run),
         })
     }
 
@@ -51,31 +51,31 @@ impl Seat {
 
     /// The journal of the run.
     pub fn journal(&self) -> Option<&Path> {
-        self.driven.as_deref().map(Driven::journal)
+        self.run.as_deref().map(HeldRun::journal)
     }
 
     /// Goes on with the run, in a workbench of its journal; everything is told again.
     pub fn begin(&mut self, bench: &mut Workbench) -> Result<Vec<News>, NoTake> {
-        let Some(driven) = &mut self.driven else {
+        let Some(run) = &mut self.run else {
             return Ok(Vec::new());
         };
-        let news = driven.begin_again(bench)?;
+        let news = run.begin_again(bench)?;
         self.settle(bench, &news);
         Ok(news)
     }
 
     /// Hears something, and does what follows from it. Of an exchange that was decided nothing goes on.
     pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
-        let Some(driven) = &mut self.driven else {
+        let Some(run) = &mut self.run else {
             return Vec::new();
         };
         let closing = self.hold.closing();
-        let has_ended = matches!(driven.run().phase(), Phase::Ended(_));
+        let has_ended = matches!(run.run().phase(), Phase::Ended(_));
         let news = match (closing, has_ended) {
             (Some(closing), false) => {
                 let mut news = vec![News::Notice(closing.words)];
                 let end = Input::Operator(Command::End(closing.ending));
-                news.extend(driven.hear(bench, end));
+                news.extend(run.hear(bench, end));
                 news
             }
             // Going about its takes asks for nothing.
@@ -84,7 +84,7 @@ impl Seat {
                 let said = "the exchange is decided: nothing goes on here any more";
                 vec![News::Notice(said.to_owned())]
             }
-            (None, false) => driven.hear(bench, input),
+            (None, false) => run.hear(bench, input),
         };
         self.settle(bench, &news);
         news
@@ -109,23 +109,23 @@ impl Seat {
 
     /// The take that the run drives.
     pub fn take(&self) -> TakeId {
-        let driven = self.driven.as_deref();
-        driven.map_or(TakeId::MAIN, |driven| driven.run().take())
+        let run = self.run.as_deref();
+        run.map_or(TakeId::MAIN, |run| run.run().take())
     }
 
     /// What it is doing.
     pub fn phase(&self) -> Phase {
-        let driven = self.driven.as_deref();
-        driven.map_or(Phase::Idle, |driven| driven.run().phase())
+        let run = self.run.as_deref();
+        run.map_or(Phase::Idle, |run| run.run().phase())
     }
 
     fn settle(&mut self, bench: &mut Workbench, news: &[News]) {
-        let Some(driven) = &mut self.driven else {
+        let Some(run) = &mut self.run else {
             return;
         };
-        self.hold.tell(driven.tell(news));
+        self.hold.tell(run.tell(news));
         if !self.hold.is_decided()
-            && let Some(outcome) = driven.outcome(bench)
+            && let Some(outcome) = run.outcome(bench)
         {
             self.hold.decide(outcome);
         }
@@ -134,8 +134,8 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        if let Some(driven) = self.driven.take() {
-            self.hold.unseat(driven);
+        if let Some(run) = self.run.take() {
+            self.hold.unseat(run);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// More threads than this do not help: a hold is driven for a moment, and then waits.
+/// More threads than this do not help: a hold is run for a moment, and then waits.
 const MOST: usize = 4;
 
 /// What is to be done.

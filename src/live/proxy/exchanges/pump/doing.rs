@@ -103,12 +103,12 @@ impl Pump {
             };
             match message {
                 Message::Cut => {
-                    self.floor.holds.cut(self.seen.id, "operator");
+                    self.watcher.state.holds.cut(self.seen.id, "operator");
                     self.is_cut = true;
                     return Err(Gone);
                 }
                 Message::Release(by) => {
-                    self.floor.holds.release(self.seen.id, &by);
+                    self.watcher.state.holds.release(self.seen.id, &by);
                     self.waiting.push_back(Message::Release(by));
                 }
                 // Its client has given up on the connection that nobody reads.
@@ -147,7 +147,7 @@ impl Pump {
         if self.machine.reads_reply() {
             ask_for_plain(&mut lines);
         }
-        let upstream = self.upstream.clone();
+        let upstream = self.watcher.upstream.clone();
         let (method, asked) = (self.question.method.clone(), self.question.asked.clone());
         self.asking = Some(Box::pin(async move {
             upstream
@@ -159,7 +159,7 @@ impl Pump {
     fn judge(&mut self) {
         self.was_judged = true;
         let reply = self.machine.reply();
-        let (judge, request) = (self.floor.judge.clone(), self.reading.clone());
+        let (judge, request) = (self.watcher.state.judge.clone(), self.reading.clone());
         let secrets = self.secrets();
         let is_whole = self.machine.has_ended();
         if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
@@ -178,7 +178,7 @@ impl Pump {
 
     /// What must not be told to anybody but the upstream.
     pub(in crate::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
-        let tokens = self.floor.tokens().iter().cloned();
+        let tokens = self.watcher.state.tokens().iter().cloned();
         let shown = Headers::passed_on(&self.question.lines).secrets();
         tokens.chain(shown).collect()
     }
@@ -195,7 +195,7 @@ impl Pump {
 
     /// The upstream is asked this, and not what the agent asks.
     fn send_instead(&mut self, body: Bytes) {
-        let reading = self.floor.judge.recall(self.question.dialect, body);
+        let reading = self.watcher.state.judge.recall(self.question.dialect, body);
         self.send_what_is_read(reading);
     }
 
@@ -214,7 +214,9 @@ impl Pump {
         {
             let id = self.seen.id;
             self.keep_found();
-            self.floor.tell_found(id, verdict.findings, recording);
+            self.watcher
+                .state
+                .tell_found(id, verdict.findings, recording);
         }
         verdict.judgement
     }
@@ -251,26 +253,27 @@ impl Pump {
         self.holds_reply = matches!(held.what, What::Reply { .. });
         self.seen.phase = self.machine.phase();
         self.refusals += u32::from(matches!(held.what, What::Refusal { .. }));
-        if self.refusals > self.floor.holds.asks().max(1) {
+        if self.refusals > self.watcher.state.holds.asks().max(1) {
             // Who mends it does not find what is wrong with it.
             let by = format!("the provider has refused it {} times", self.refusals);
-            return self.floor.release(self.seen.id, by);
+            return self.watcher.state.release(self.seen.id, by);
         }
         match order(self, held) {
             Ok(order) => {
                 self.is_written = true;
                 let on_disk = self
-                    .floor
+                    .watcher
+                    .state
                     .recorder
                     .held(self.recorded(), Some(order.journal.clone()));
                 // A full disk keeps nobody waiting; the recorder says that nothing is recorded.
                 let _ = tokio::time::timeout(DISK, on_disk).await;
-                self.floor.begin_hold(order);
+                self.watcher.state.begin_hold(order);
             }
             Err(error) => {
                 self.note(error.to_string());
                 let by = error.to_string();
-                self.floor.release(self.seen.id, by);
+                self.watcher.state.release(self.seen.id, by);
             }
         }
     }
@@ -278,8 +281,8 @@ impl Pump {
     /// The hold is closed from outside of its run.
     fn leave_hold(&self, why: &str) {
         match self.machine.is_gone() {
-            true => self.floor.holds.gone(self.seen.id),
-            false => self.floor.holds.release(self.seen.id, why),
+            true => self.watcher.state.holds.gone(self.seen.id),
+            false => self.watcher.state.holds.release(self.seen.id, why),
         };
     }
 

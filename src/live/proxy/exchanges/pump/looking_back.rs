@@ -37,23 +37,23 @@ impl Pump {
             ));
         }
         let (recorded, asked) = self.end();
-        let floor = self.floor.clone();
+        let state = self.watcher.state.clone();
         // Before anything is judged, so that nothing is lost that its client has.
-        floor.record(recorded.clone());
+        state.record(recorded.clone());
         if !self.is_readable || (self.was_looked_at && came.is_none()) {
-            return floor.over(recorded, asked);
+            return state.over(recorded, asked);
         }
         let bytes = recorded.cost();
         let work = move |judges| {
             let (mut pump, mut recorded) = (self, recorded);
             pump.judge_late(came, judges);
             if pump.seen != recorded.seen {
-                pump.floor.record_judged(&pump.seen);
+                pump.watcher.state.record_judged(&pump.seen);
                 recorded.seen.clone_from(&pump.seen);
             }
-            pump.floor.over(recorded, asked);
+            pump.watcher.state.over(recorded, asked);
         };
-        floor.late.judge(bytes, Box::new(work));
+        state.late.judge(bytes, Box::new(work));
     }
 
     /// What is written down of it.
@@ -101,7 +101,7 @@ impl Pump {
             );
         let mut recorded = self.recorded();
         recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
-        let url = self.upstream.base().join(&self.question.asked);
+        let url = self.watcher.upstream.base().join(&self.question.asked);
         let asked = url.ok().map(|url| Asked {
             method: self.question.method.to_string(),
             url: url.to_string(),
@@ -135,7 +135,7 @@ impl Pump {
     }
 
     fn look_back(&mut self, came: Option<Came>) {
-        let (judge, secrets) = (self.floor.judge.clone(), self.secrets());
+        let (judge, secrets) = (self.watcher.state.judge.clone(), self.secrets());
         if !self.was_looked_at {
             self.found_late(judge.request(&self.reading, &secrets));
         }
@@ -160,7 +160,9 @@ impl Pump {
             && !verdict.findings.is_empty()
         {
             let id = self.seen.id;
-            self.floor.tell_found(id, verdict.findings, recording);
+            self.watcher
+                .state
+                .tell_found(id, verdict.findings, recording);
         }
     }
 }

@@ -6,7 +6,7 @@ mod policies;
 mod requests;
 mod seats;
 
-use super::{Holder, Order, Outcome, Seat, Settings, Waits, Word};
+use super::{HoldUpdate, Holder, Order, Outcome, Seat, Settings, WaitReason};
 use crate::Workbench;
 use crate::http::{Headers, Target};
 use crate::live::{Came, Input, News, Phase};
@@ -115,7 +115,7 @@ struct Theatre {
 struct Held {
     id: ExchangeId,
     journal: PathBuf,
-    waits: Receiver<Waits>,
+    waits: Receiver<WaitReason>,
     decided: Receiver<Outcome>,
 }
 
@@ -124,14 +124,14 @@ impl Held {
         self.decided.recv_timeout(PATIENCE).unwrap()
     }
 
-    fn waits(&self) -> Waits {
+    fn waits(&self) -> WaitReason {
         self.waits.recv_timeout(PATIENCE).unwrap()
     }
 
     /// Waits for a pause; gives why.
     fn paused(&self) -> String {
         loop {
-            if let Waits::ForDecision(why) = self.waits() {
+            if let WaitReason::ForDecision(why) = self.waits() {
                 return why;
             }
         }
@@ -180,8 +180,8 @@ impl Theatre {
         self.holder.begin(
             order,
             move |word| match word {
-                Word::Waits(waits) => waits_to.send(waits).unwrap_or(()),
-                Word::Found(_) => {}
+                HoldUpdate::Waits(waits) => waits_to.send(waits).unwrap_or(()),
+                HoldUpdate::Found(_) => {}
             },
             move |outcome| decided_to.send(outcome).unwrap_or(()),
         );

@@ -2,7 +2,7 @@
 //! outcome in the end.
 
 use super::holder::Shared;
-use super::{Deed, Mended, Order, Outcome, Waits, Word};
+use super::{HoldUpdate, Mended, Order, Outcome, WaitReason};
 use crate::live::{Input, Judged, News, Partner, Phase, Report, Run, Who, World};
 use crate::model::Model;
 use crate::proxy::News as Told;
@@ -29,7 +29,7 @@ const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(50);
 
 /// A run with what belongs to its exchange.
-pub(super) struct Driven {
+pub(super) struct HeldRun {
     id: ExchangeId,
     run: Run,
     /// The agent's request, as it came.
@@ -41,21 +41,22 @@ pub(super) struct Driven {
     /// Whether the agent has words of the held reply already.
     text_sent: bool,
     report: super::holder::Report,
-    deeds: Vec<Deed>,
+    /// Who let something pass, and the rule of what that was.
+    releases: Vec<(Option<String>, Author)>,
     /// What was told as found last.
     found: Vec<Fault>,
     /// What was told as waited for last.
-    waits: Option<Waits>,
+    waits: Option<WaitReason>,
 }
 
 /// A run that has begun, its workbench and its first news.
 pub(super) struct Begun {
-    pub(super) driven: Box<Driven>,
+    pub(super) run: Box<HeldRun>,
     pub(super) bench: Box<Workbench>,
     pub(super) news: Vec<News>,
 }
 
-impl Driven {
+impl HeldRun {
     /// Begins the run of an order. Fails, in words for the operator, where the exchange cannot be held.
     pub(super) fn begin(
         order: Order,
@@ -110,7 +111,7 @@ impl Driven {
         let news = news.map_err(|error| error.to_string())?;
         let path = order.journal.clone();
         (shared.report)(Told::Journal { id: order.id, path });
-        let driven = Box::new(Self {
+        let run = Box::new(Self {
             id: order.id,
             run,
             base: order.request,
@@ -119,15 +120,11 @@ impl Driven {
             closed,
             text_sent: order.text_sent,
             report: shared.report.clone(),
-            deeds: Vec::new(),
+            releases: Vec::new(),
             found: Vec::new(),
             waits: None,
         });
-        Ok(Begun {
-            driven,
-            bench,
-            news,
-        })
+        Ok(Begun { run, bench, news })
     }
 
     pub(super) fn run(&self) -> &Run {
@@ -192,11 +189,9 @@ impl Driven {
         by: Author,
         wording: Option<String>,
     ) {
-        self.deeds.push(Deed {
-            rule: rule.clone(),
-            action: action.clone(),
-            by,
-        });
+        if action == "release" {
+            self.releases.push((rule.clone(), by));
+        }
         (self.report)(Told::Decided {
             id: self.id,
             rule,
@@ -208,7 +203,7 @@ impl Driven {
     }
 
     /// Tells the proxy what the run told; gives what is new of it for the exchange.
-    pub(super) fn tell(&mut self, news: &[News]) -> Vec<Word> {
+    pub(super) fn tell(&mut self, news: &[News]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
@@ -224,21 +219,21 @@ impl Driven {
                 _ => {}
             }
         }
-        words.extend(self.new_waits().map(Word::Waits));
+        words.extend(self.new_waits().map(HoldUpdate::Waits));
         words
     }
 
     /// What it waits for, where that is new.
-    fn new_waits(&mut self) -> Option<Waits> {
+    fn new_waits(&mut self) -> Option<WaitReason> {
         let waits = match self.run.phase() {
             Phase::Paused { reasons } => {
                 let why = reasons.iter().map(|reason| match reason {
                     Reason::TurnLimit { .. } => self.closed.clone().unwrap_or(reason.words()),
                     reason => reason.words(),
                 });
-                Waits::ForDecision(why.collect::<Vec<_>>().join("; "))
+                WaitReason::ForDecision(why.collect::<Vec<_>>().join("; "))
             }
-            Phase::Asking { .. } | Phase::Waiting { .. } => Waits::ForModel,
+            Phase::Asking { .. } | Phase::Waiting { .. } => WaitReason::ForModel,
             Phase::Idle | Phase::Running { .. } | Phase::Ended(_) => return None,
         };
         if self.waits.as_ref() == Some(&waits) {
@@ -248,7 +243,7 @@ impl Driven {
         Some(waits)
     }
 
-    fn tell_found(&mut self, judged: &Judged) -> Option<Word> {
+    fn tell_found(&mut self, judged: &Judged) -> Option<HoldUpdate> {
         let faults = judged.faults();
         if faults.is_empty() || self.found == faults {
             return None;
@@ -261,7 +256,7 @@ impl Driven {
         let findings: Vec<Finding> = findings.cloned().collect();
         let session = judged.recording().sessions.first()?;
         let found = findings.iter().map(|one| Found::of(one, session));
-        let word = Word::Found(found.collect());
+        let word = HoldUpdate::Found(found.collect());
         (self.report)(Told::Found {
             id: self.id,
             findings: Arc::new(findings),
@@ -349,18 +344,13 @@ impl Driven {
 
     /// Whether the reply is still wrong and was let pass.
     fn lets_fault_pass(&self) -> bool {
-        let mut released = self.deeds.iter().filter(|deed| deed.action == "release");
-        released.any(|deed| {
-            let rule = deed.rule.as_deref();
-            rule.is_some_and(|rule| self.run.fault_of(rule).is_some())
-        })
+        let mut rules = self.releases.iter().filter_map(|(rule, _)| rule.as_deref());
+        rules.any(|rule| self.run.fault_of(rule).is_some())
     }
 
     /// Who let it pass.
     fn released_by(&self) -> String {
-        let mut deeds = self.deeds.iter().rev();
-        let release = deeds.find(|deed| deed.action == "release");
-        let by = match release.map(|deed| deed.by) {
+        let by = match self.releases.last().map(|(_, by)| by) {
             Some(Author::Policy) => "policy",
             Some(Author::Operator | Author::Fix) => "operator",
             None if self.has_operator => "operator",

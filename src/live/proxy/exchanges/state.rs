@@ -6,12 +6,12 @@ use super::pump::Message;
 use super::turns::Turns;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
-use crate::proxy::holds::{Holder, Order};
+use crate::proxy::holds::{Holder, Order, Settings};
 use crate::proxy::judge::Judge;
 use crate::proxy::recent::{Asked, Recent};
 use crate::proxy::recorder::{Head, Recorded, Recorder};
 use crate::proxy::watch::{Opened, Question};
-use crate::proxy::{Command, Direction, News, Observer, Report};
+use crate::proxy::{Command, Direction, News, Observer, Options, Report};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What all exchanges of a proxy share.
-pub(in crate::proxy) struct Floor {
+pub(in crate::proxy) struct ProxyState {
     pub(super) judge: Arc<Judge>,
     pub(super) holds: Holder,
     pub(super) holds_requests: bool,
@@ -45,24 +45,9 @@ pub(in crate::proxy) struct Floor {
     intercepts: AtomicBool,
     has_told_of_gemini: AtomicBool,
     next: AtomicU32,
-    under_way: Mutex<HashMap<ExchangeId, Under>>,
+    under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
     recent: Mutex<Recent>,
     pub(super) late: Late,
-}
-
-/// What a floor is made of.
-pub(in crate::proxy) struct Made {
-    pub(in crate::proxy) judge: Arc<Judge>,
-    pub(in crate::proxy) holds: Holder,
-    pub(in crate::proxy) recorder: Arc<Recorder>,
-    /// The tokens of the listeners, each with what its placeholder calls it.
-    pub(in crate::proxy) secrets: Vec<(String, String)>,
-    pub(in crate::proxy) folder: PathBuf,
-    /// Host and port of each upstream.
-    pub(in crate::proxy) upstreams: Vec<String>,
-    pub(in crate::proxy) report: Report,
-    pub(in crate::proxy) intercepts: bool,
-    pub(in crate::proxy) holds_requests: bool,
 }
 
 /// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read
@@ -95,7 +80,7 @@ impl Request {
 }
 
 /// An exchange that is under way.
-pub(super) struct Under {
+pub(super) struct ActiveExchange {
     inbox: UnboundedSender<Message>,
     /// By what a retry of its request is known.
     request: Request,
@@ -107,7 +92,7 @@ pub(super) struct Under {
     is_recorded: bool,
 }
 
-impl Under {
+impl ActiveExchange {
     pub(super) fn new(inbox: UnboundedSender<Message>, request: Request, retry: u32) -> Self {
         Self {
             inbox,
@@ -120,21 +105,40 @@ impl Under {
     }
 }
 
-impl Floor {
-    /// Fails where the system gives no thread.
-    pub(in crate::proxy) fn new(made: Made) -> io::Result<Self> {
+impl ProxyState {
+    /// `upstreams` are host and port of each, `tokens` those of the listeners, each with what its placeholder
+    /// calls it. Fails where the system gives no thread.
+    pub(in crate::proxy) fn new(
+        options: Options,
+        recorder: Recorder,
+        (upstreams, tokens): (Vec<String>, Vec<(String, String)>),
+        report: Report,
+    ) -> io::Result<Self> {
+        let settings = Settings {
+            policy: options.policy.clone(),
+            breakpoints: options.breakpoints.clone(),
+            has_operator: options.has_operator,
+            secrets: tokens.clone(),
+            asks: options.max_asks,
+        };
+        let recorder = Arc::new(recorder);
+        let recorded = recorded(recorder.clone(), report.clone());
         Ok(Self {
             late: Late::start()?,
-            judge: made.judge,
-            holds: made.holds,
-            holds_requests: made.holds_requests,
-            recorder: made.recorder,
-            redactor: Redactor::new(made.secrets.iter().cloned()),
-            tokens: made.secrets,
-            folder: made.folder,
-            upstreams: made.upstreams,
-            report: made.report,
-            intercepts: AtomicBool::new(made.intercepts),
+            judge: Arc::new(Judge::new(
+                options.has_operator,
+                options.policy,
+                options.breakpoints,
+            )),
+            holds: Holder::new(settings, recorded)?,
+            holds_requests: options.holds_requests,
+            redactor: Redactor::new(tokens.iter().cloned()),
+            tokens,
+            folder: recorder.path().with_extension("holds"),
+            recorder,
+            upstreams,
+            report,
+            intercepts: AtomicBool::new(options.intercepts),
             has_told_of_gemini: AtomicBool::new(false),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
@@ -268,7 +272,7 @@ impl Floor {
         Some(found.inbox.clone())
     }
 
-    pub(super) fn begins(&self, seen: &Seen, under: Under) {
+    pub(super) fn begins(&self, seen: &Seen, under: ActiveExchange) {
         lock(&self.under_way).insert(seen.id, under);
         self.tell(seen);
     }
@@ -386,8 +390,8 @@ impl Floor {
 }
 
 /// Reads along on a WebSocket.
-pub(super) struct Along {
-    floor: Arc<Floor>,
+pub(super) struct WebSocketRecorder {
+    state: Arc<ProxyState>,
     seen: Seen,
     turns: Turns,
     /// What its client has shown.
@@ -395,12 +399,12 @@ pub(super) struct Along {
     is_over: bool,
 }
 
-impl Along {
-    pub(super) fn new(floor: Arc<Floor>, seen: Seen, opened: &Opened) -> Self {
+impl WebSocketRecorder {
+    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &Opened) -> Self {
         let shown = Headers::passed_on(&opened.lines).secrets();
         Self {
-            secrets: floor.tokens().iter().cloned().chain(shown).collect(),
-            floor,
+            secrets: state.tokens().iter().cloned().chain(shown).collect(),
+            state,
             seen,
             turns: Turns::default(),
             is_over: false,
@@ -409,13 +413,13 @@ impl Along {
 }
 
 /// The proxy may end before the connection does.
-impl Drop for Along {
+impl Drop for WebSocketRecorder {
     fn drop(&mut self) {
         self.over();
     }
 }
 
-impl Observer for Along {
+impl Observer for WebSocketRecorder {
     fn text(&mut self, direction: Direction, text: &str) {
         let length = text.len() as u64;
         let from = match direction {
@@ -428,16 +432,16 @@ impl Observer for Along {
                 Side::Provider
             }
         };
-        self.floor.recorder.observed(self.seen.id, from, text);
+        self.state.recorder.observed(self.seen.id, from, text);
         let socket = (&self.seen, &self.secrets[..]);
-        self.turns.hear(&self.floor, socket, direction, text);
+        self.turns.hear(&self.state, socket, direction, text);
     }
 
     fn unreadable(&mut self, _: Direction) {
         let note = "its messages cannot be read any more; they pass all the same".to_owned();
         if !self.seen.notes.contains(&note) {
             self.seen.notes.push(note);
-            self.floor.tell(&self.seen);
+            self.state.tell(&self.seen);
         }
     }
 
@@ -448,7 +452,7 @@ impl Observer for Along {
         self.seen.phase = Phase::Ended(Ending::Passed);
         let total = wall_clock().saturating_sub(self.seen.at_ms);
         self.seen.total_ms = Some(total);
-        self.floor.over_and_recorded(
+        self.state.over_and_recorded(
             Recorded {
                 seen: std::mem::take(&mut self.seen),
                 ..Recorded::default()
@@ -456,6 +460,33 @@ impl Observer for Along {
             None,
         );
     }
+}
+
+/// The reports of holds, whose decisions are written down as well.
+fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
+    Arc::new(move |news: News| {
+        if let News::Decided {
+            id,
+            rule,
+            action,
+            by,
+            wording,
+            ..
+        } = &news
+        {
+            let decided = Entry::Decided {
+                id: *id,
+                at: wall_clock(),
+                rule: rule.clone(),
+                action: action.clone(),
+                by: *by,
+                wording: wording.clone(),
+            };
+            // It is written in the order in which it is told; nobody waits for it here.
+            drop(recorder.write(decided));
+        }
+        report(news);
+    })
 }
 
 /// A lock; what a panic left is whole enough to go on with.

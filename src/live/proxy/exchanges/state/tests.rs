@@ -1,13 +1,13 @@
 //! Who takes whose place, and when an exchange is over.
 
 use super::*;
-use crate::proxy::holds::Settings;
+use crate::proxy::Ports;
 use crate::proxy::recorder;
 use std::sync::{OnceLock, Weak};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-fn floor(folder: &TempDir, report: Report) -> Arc<Floor> {
+fn state(folder: &TempDir, report: Report) -> Arc<ProxyState> {
     let recorder = Recorder::begin(recorder::Options {
         path: Some(folder.path().join("proxy.jsonl")),
         root: None,
@@ -16,25 +16,23 @@ fn floor(folder: &TempDir, report: Report) -> Arc<Floor> {
         clock: wall_clock,
         tell: Box::new(|_| {}),
     });
-    let settings = Settings {
+    let options = Options {
+        upstreams: Vec::new(),
+        ports: Ports::default(),
+        allow_remote: false,
+        host_names: Vec::new(),
+        insecure: Vec::new(),
         policy: retake_core::engine::Policy::default(),
         breakpoints: Vec::new(),
         has_operator: false,
-        secrets: Vec::new(),
-        asks: 1,
-    };
-    let floor = Floor::new(Made {
-        judge: Arc::default(),
-        holds: Holder::new(settings, Arc::new(|_| {})).unwrap(),
-        recorder: Arc::new(recorder.unwrap()),
-        secrets: Vec::new(),
-        folder: folder.path().join("holds"),
-        upstreams: vec!["api.example:443".to_owned()],
-        report,
+        journal: None,
         intercepts: true,
         holds_requests: true,
-    });
-    Arc::new(floor.unwrap())
+        max_asks: 1,
+    };
+    let names = (vec!["api.example:443".to_owned()], Vec::new());
+    let state = ProxyState::new(options, recorder.unwrap(), names, report);
+    Arc::new(state.unwrap())
 }
 
 fn request(place: usize, credentials: u64) -> Request {
@@ -48,11 +46,11 @@ fn request(place: usize, credentials: u64) -> Request {
 }
 
 /// An exchange that is held, whose client has sent its request so often before, and perhaps has left.
-fn held(floor: &Floor, id: u32, (retry, is_gone): (u32, bool)) -> UnboundedReceiver<Message> {
+fn held(state: &ProxyState, id: u32, (retry, is_gone): (u32, bool)) -> UnboundedReceiver<Message> {
     let (inbox, messages) = unbounded_channel();
-    let mut under = Under::new(inbox, request(0, 1), retry);
+    let mut under = ActiveExchange::new(inbox, request(0, 1), retry);
     (under.is_held, under.is_gone) = (true, is_gone);
-    lock(&floor.under_way).insert(ExchangeId(id), under);
+    lock(&state.under_way).insert(ExchangeId(id), under);
     messages
 }
 
@@ -68,44 +66,44 @@ fn which(
 #[test]
 fn a_retry_takes_the_place_of_who_is_gone_before_that_of_who_waits() {
     let folder = tempfile::tempdir().unwrap();
-    let floor = floor(&folder, Arc::new(|_| {}));
+    let state = state(&folder, Arc::new(|_| {}));
     let like = request(0, 1);
     let mut inboxes = [(0, false), (1, false), (0, true)]
         .into_iter()
         .zip(1..)
-        .map(|(who, id)| held(&floor, id, who))
+        .map(|(who, id)| held(&state, id, who))
         .collect::<Vec<_>>();
     for stranger in [request(1, 1), request(0, 2)] {
-        assert!(floor.held_like(&stranger, 5).is_none());
+        assert!(state.held_like(&stranger, 5).is_none());
     }
-    assert_eq!(which(floor.held_like(&like, 1), &mut inboxes), Some(2));
+    assert_eq!(which(state.held_like(&like, 1), &mut inboxes), Some(2));
     // Now the third has sent it once before, as the second has; the first has not.
-    assert_eq!(which(floor.held_like(&like, 1), &mut inboxes), Some(0));
-    assert_eq!(which(floor.held_like(&like, 1), &mut inboxes), None);
-    assert_eq!(which(floor.held_like(&like, 0), &mut inboxes), None);
-    assert_eq!(which(floor.held_like(&like, 2), &mut inboxes), Some(0));
+    assert_eq!(which(state.held_like(&like, 1), &mut inboxes), Some(0));
+    assert_eq!(which(state.held_like(&like, 1), &mut inboxes), None);
+    assert_eq!(which(state.held_like(&like, 0), &mut inboxes), None);
+    assert_eq!(which(state.held_like(&like, 2), &mut inboxes), Some(0));
 }
 
 #[test]
 fn an_exchange_is_under_way_until_it_is_handed_over() {
     let folder = tempfile::tempdir().unwrap();
-    let stands: Arc<OnceLock<Weak<Floor>>> = Arc::default();
+    let stands: Arc<OnceLock<Weak<ProxyState>>> = Arc::default();
     let settled = Arc::new(Mutex::new(Vec::new()));
     let (of, keeps) = (stands.clone(), settled.clone());
-    let floor = floor(
+    let state = state(
         &folder,
         Arc::new(move |_| {
-            let floor = of.get().and_then(Weak::upgrade);
-            lock(&keeps).extend(floor.map(|floor| floor.is_settled()));
+            let state = of.get().and_then(Weak::upgrade);
+            lock(&keeps).extend(state.map(|state| state.is_settled()));
         }),
     );
-    stands.set(Arc::downgrade(&floor)).unwrap();
+    stands.set(Arc::downgrade(&state)).unwrap();
     let seen = Seen {
-        id: floor.number(),
+        id: state.number(),
         ..Seen::default()
     };
     let (inbox, _messages) = unbounded_channel();
-    floor.begins(&seen, Under::new(inbox, request(0, 1), 0));
+    state.begins(&seen, ActiveExchange::new(inbox, request(0, 1), 0));
     let over = Recorded {
         seen: Seen {
             phase: Phase::Ended(Ending::Passed),
@@ -113,28 +111,28 @@ fn an_exchange_is_under_way_until_it_is_handed_over() {
         },
         ..Recorded::default()
     };
-    floor.over_and_recorded(over, None);
-    assert!(floor.is_settled());
+    state.over_and_recorded(over, None);
+    assert!(state.is_settled());
     assert_eq!(*lock(&settled), [false, false]);
 }
 
 #[test]
 fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let floor = floor(&folder, Arc::new(|_| {}));
+    let state = state(&folder, Arc::new(|_| {}));
     for _ in 0..2 {
         let seen = Seen {
-            id: floor.number(),
+            id: state.number(),
             ..Seen::default()
         };
         let (inbox, _messages) = unbounded_channel();
-        floor.begins(&seen, Under::new(inbox, request(0, 1), 0));
-        floor.recorder.began(Recorded {
+        state.begins(&seen, ActiveExchange::new(inbox, request(0, 1), 0));
+        state.recorder.began(Recorded {
             seen,
             ..Recorded::default()
         });
     }
-    floor.record(Recorded {
+    state.record(Recorded {
         seen: Seen {
             id: ExchangeId(1),
             phase: Phase::Ended(Ending::Passed),
@@ -142,7 +140,7 @@ fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
         },
         ..Recorded::default()
     });
-    floor.end();
+    state.end();
     let text = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap();
     assert_eq!(text.matches("\"type\":\"began\"").count(), 2, "{text}");
     assert!(text.contains("\"type\":\"lost\",\"at\":"), "{text}");
