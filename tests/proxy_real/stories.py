@@ -216,8 +216,21 @@ def a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn(bench):
 
 def a_suggestion_with_a_namespace_is_a_tool_of_the_agent(bench):
     """The model leaves the namespace out. openai-agents finds a tool by `name` and `namespace`, each in a member of its own."""
+    a_namespace_is_put_right(bench, HERE / "namespaced.script.toml", ("unknown-tool", "take-suggestion"))
+
+
+def a_namespace_in_the_name_of_a_call_gets_a_member_of_its_own(bench):
+    """The model writes namespace and name with a dot between them, which is the name of no tool to the agent."""
+    with tempfile.TemporaryDirectory(prefix="retake-names.") as folder:
+        script = Path(folder) / "dotted.script.toml"
+        text = (HERE / "namespaced.script.toml").read_text()
+        script.write_text(text.replace('name = "search"', 'name = "library.search"'))
+        a_namespace_is_put_right(bench, script, ("invalid-tool-name", "sanitise-name"))
+
+
+def a_namespace_is_put_right(bench, script, decision):
     jobs = [{"client": "openai responses", "streams": streams, "namespaced": True} for streams in (False, True)]
-    with scripted(bench.retake, HERE / "namespaced.script.toml") as upstream:
+    with scripted(bench.retake, script) as upstream:
         for job, came in zip(jobs, bench.agents([{**job, "base": upstream} for job in jobs]), strict=True):
             check((came["error"] or {}).get("class"), "ModelBehaviorError", f"{told(job)}: directly")
         if bench.is_direct:
@@ -227,7 +240,7 @@ def a_suggestion_with_a_namespace_is_a_tool_of_the_agent(bench):
                 where = f"{told(job)}: through the proxy"
                 check((came["error"], "all about tides" in (came["answer"] or "")), (None, True), where)
         decided = {(line["rule"], line["action"]) for line in proxy.all("decision")}
-        check(decided, {("unknown-tool", "take-suggestion")}, "decisions")
+        check(decided, {decision}, "decisions")
 
 
 def a_client_that_waits_for_a_moment_only_waits_for_what_is_held(bench):
@@ -320,6 +333,7 @@ STORIES = [
     a_bad_call_among_good_ones_is_answered_and_the_good_ones_go_on,
     a_conversation_that_the_provider_keeps_goes_on_behind_a_mended_turn,
     a_suggestion_with_a_namespace_is_a_tool_of_the_agent,
+    a_namespace_in_the_name_of_a_call_gets_a_member_of_its_own,
     a_client_that_waits_for_a_moment_only_waits_for_what_is_held,
     b16_what_a_provider_does_wrong_reaches_its_client,
     codex_goes_on,
