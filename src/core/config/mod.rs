@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod section;
 mod values;
+mod wordings;
 
 pub use check::Checker;
 pub(crate) use check::quoted;
@@ -17,6 +18,7 @@ pub(crate) use keys::keys;
 pub use keys::{COUNT, Key, Keys, Rule, Shape, TEXTS};
 pub use section::Section;
 pub use values::{duration, looks_like_key, millis, one_or_many};
+pub use wordings::{OwnWording, read_wordings};
 
 use toml::de::DeTable;
 
