@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake_core::dialects::stream::{Accumulator, Event, Splitter};
+use retake_core::dialects::stream::{Event, Splitter};
 use retake_core::session::Dialect;
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn deltas_as_reported_give_the_calls_that_were_meant() {
     ];
     assert_eq!(cases.len(), names.len());
     for (case, names) in cases.iter().zip(names) {
-        let mut reply = Accumulator::new(Dialect::Chat).unwrap();
+        let mut reply = Dialect::Chat.codec().decoder();
         for delta in case["deltas"].as_array().unwrap() {
             reply.push(&json!({"choices": [{"index": 0, "delta": delta}]}));
         }

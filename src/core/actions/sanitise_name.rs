@@ -6,7 +6,7 @@ use crate::dialects::Fields;
 use crate::dialects::tools::name_fault;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
-use crate::session::{Dialect, Edit, Family, Flags, Kind, NameId, Shape, Standing, ToolKind};
+use crate::session::{Edit, Family, Flags, Kind, NameId, Shape, Standing, ToolKind};
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;
@@ -51,7 +51,7 @@ pub(super) fn spell_answered(
     let bytes = scene.bytes(call)?;
     let namespace = Fields::read(&mut Cursor::new(&bytes))?.namespace;
     let has_space = namespace.is_some_and(|space| !space.is_empty());
-    let is_split = has_space && scene.target == Dialect::Responses;
+    let is_split = has_space && scene.target.facts().namespaces;
     if name_fault(scene.target, old, is_split).is_none() || is_offered(scene, call, old) {
         return Ok(());
     }

@@ -4,6 +4,7 @@
 pub mod anthropic;
 mod body;
 pub mod chat;
+mod codec;
 mod fields;
 pub mod images;
 mod known;
@@ -22,6 +23,7 @@ mod usage;
 pub mod write;
 
 pub use body::{Arguments, Body, body_of, body_without_reasoning};
+pub use codec::{Codec, Said};
 pub use fields::Fields;
 pub use known::unknown_in;
 pub use places::{Misplaced, Misplacement, misplaced};

@@ -8,7 +8,6 @@
 //! What is wrong and what can be done about it is not this room's: a held exchange is a run whose tools are the
 //! agent's ([`crate::engine`]), judged by the same rules, mended by the same actions.
 
-pub mod behind;
 pub mod client;
 pub mod deadline;
 pub mod entry;

@@ -35,17 +35,7 @@ pub fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
 /// own (OpenAI API reference).
 fn holds_refusal(dialect: Dialect, reply: &str) -> bool {
     let reply = serde_json::from_str::<serde_json::Value>(reply).unwrap_or_default();
-    match dialect {
-        Dialect::Chat => reply["choices"][0]["message"]["refusal"].is_string(),
-        Dialect::Responses => {
-            let items = reply["output"].as_array().into_iter().flatten();
-            let mut parts = items
-                .filter_map(|item| item["content"].as_array())
-                .flatten();
-            parts.any(|part| part["type"] == "refusal")
-        }
-        Dialect::Anthropic | Dialect::Gemini => false,
-    }
+    dialect.codec().holds_refusal(&reply)
 }
 
 #[cfg(test)]

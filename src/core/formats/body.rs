@@ -1,24 +1,10 @@
 //! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line,
 //! or one large document.
 
-use crate::dialects::{Fields, anthropic, chat, responses};
+use crate::dialects::{Fields, anthropic, chat};
 use crate::json::{Cursor, Fault, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
 use std::ops::Range;
-
-/// Reads one item or message in a dialect.
-pub(super) fn read_element(
-    dialect: Dialect,
-    cursor: &mut Cursor<'_>,
-    base: u64,
-    out: &mut Fragment,
-) -> Result<(), Fault> {
-    match dialect {
-        Dialect::Responses => responses::read_item(cursor, base, out),
-        Dialect::Chat | Dialect::Gemini => chat::read_message(cursor, base, out),
-        Dialect::Anthropic => anthropic::read_message(cursor, base, out).map(|_| ()),
-    }
-}
 
 /// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what
 /// only replies have tells that it is one.
@@ -200,7 +186,7 @@ pub(super) fn read_reply(
     base: u64,
     out: &mut Fragment,
 ) -> Result<(), Fault> {
-    if dialect != Dialect::Anthropic {
+    if !dialect.facts().has_blocks {
         return read_body(dialect, bytes, at, base, out).map(|_| ());
     }
     let at = skip_whitespace(bytes, at);
@@ -287,7 +273,7 @@ fn read_list(
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {
-        Some(b'{') => read_element(dialect, cursor, base, out),
+        Some(b'{') => dialect.codec().read_element(cursor, base, out),
         _ => Ok(()),
     })?;
     Ok(())

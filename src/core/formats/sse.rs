@@ -6,7 +6,7 @@
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
-use crate::dialects::stream::{Accumulator, Reply, Splitter, dialect_of};
+use crate::dialects::stream::{Decoder, Reply, Splitter, dialect_of};
 use crate::json::{Fault, FaultKind, skip_value};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
@@ -135,7 +135,7 @@ fn read_values(bytes: &[u8], from: usize, capture: &mut Capture) {
 struct Capture {
     buffer: Vec<u8>,
     fragment: Fragment,
-    current: Option<(Dialect, Accumulator)>,
+    current: Option<(Dialect, Box<dyn Decoder>)>,
     last: Option<Dialect>,
     /// Where the last event stands in the file.
     at: u64,
@@ -169,7 +169,7 @@ impl Capture {
         });
         if !goes_on && let Some(dialect) = dialect {
             self.flush();
-            self.current = Accumulator::new(dialect).map(|reply| (dialect, reply));
+            self.current = Some((dialect, dialect.codec().decoder()));
         }
         match &mut self.current {
             Some((_, reply)) => {

@@ -1,7 +1,8 @@
 //! Anthropic Messages (Anthropic API reference, and the provider's own error texts).
 
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas, ServerState,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -14,6 +15,7 @@ pub(super) const FACTS: Facts = Facts {
     asked_as: Dialect::Anthropic,
     shape: Shape::Anthropic,
     format: "anthropic-messages",
+    family: Family::Anthropic,
     base_url: "https://api.anthropic.com",
     key_variable: "ANTHROPIC_API_KEY",
     path: "messages",
@@ -25,11 +27,13 @@ pub(super) const FACTS: Facts = Facts {
     holders: &["messages"],
     instructions_key: Some("system"),
     calls_key: Some("content"),
+    tool: ToolSpelling::Untyped,
     own_members: &["model", "messages", "system", "tools", "stream"],
     limit_keys: &["max_tokens"],
     default_limit: Some(4096),
     tells_usage_last: false,
     formats: &[&["output_config", "format"], &["output_format"]],
+    has_status: false,
     repeats_tools: false,
     numbers_events: false,
     heartbeat: "event: ping\ndata: {\"type\":\"ping\"}\n\n",

@@ -1,7 +1,8 @@
 //! OpenAI Chat Completions, and the many servers that speak it (OpenAI API reference, `chat`).
 
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas, ServerState,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -14,6 +15,7 @@ pub(super) const FACTS: Facts = Facts {
     asked_as: Dialect::Chat,
     shape: Shape::Chat,
     format: "openai-chat",
+    family: Family::OpenAi,
     base_url: "https://api.openai.com/v1",
     key_variable: "OPENAI_API_KEY",
     path: "chat/completions",
@@ -24,11 +26,13 @@ pub(super) const FACTS: Facts = Facts {
     holders: &["messages"],
     instructions_key: None,
     calls_key: Some("tool_calls"),
+    tool: ToolSpelling::Nested,
     own_members: &["model", "messages", "tools", "stream"],
     limit_keys: &["max_tokens", "max_completion_tokens"],
     default_limit: None,
     tells_usage_last: true,
     formats: &[&["response_format"]],
+    has_status: false,
     repeats_tools: false,
     numbers_events: false,
     heartbeat: ": held by retake\n",

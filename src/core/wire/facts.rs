@@ -20,6 +20,7 @@ pub struct Facts {
     /// Id of the format that reads what is written in the dialect in which its provider is asked.
     pub format: &'static str,
 
+    pub family: Family,
     /// Where the provider's API begins, and the variable that its own programs take the key from.
     pub base_url: &'static str,
     pub key_variable: &'static str,
@@ -40,6 +41,8 @@ pub struct Facts {
     pub instructions_key: Option<&'static str>,
     /// The member of a message that holds its calls; `None` where a call is an element by itself.
     pub calls_key: Option<&'static str>,
+    /// How a tool is offered.
+    pub tool: ToolSpelling,
     /// The members of a request that belong to the run, so that no setting may name them.
     pub own_members: &'static [&'static str],
     /// The members that limit the tokens of a reply; a request has one of them.
@@ -51,6 +54,8 @@ pub struct Facts {
     pub tells_usage_last: bool,
     /// The members that say what the final output must look like.
     pub formats: &'static [&'static [&'static str]],
+    /// Whether a reply has a status: it can be one that failed, or has not been made yet.
+    pub has_status: bool,
     /// Whether a reply repeats the tools of its request.
     pub repeats_tools: bool,
     /// Whether the events of a stream are numbered.
@@ -102,6 +107,26 @@ pub struct Facts {
     pub is_common: bool,
     /// Whether a stream says only behind a call that the token limit cut it off.
     pub tells_cut_late: bool,
+}
+
+/// How a request offers a tool, and spells the schema of the final output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolSpelling {
+    /// Its type beside its name.
+    Flat,
+    /// Name and schema in a member that is called like its type.
+    Nested,
+    /// Without a type; the schema is `input_schema`.
+    Untyped,
+}
+
+/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat),
+/// and that of Anthropic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// OpenAI's, and of the many servers that speak Chat.
+    OpenAi,
+    Anthropic,
 }
 
 /// What the names of tools may be: letters, digits, `_` and `-`, and what is named here.

@@ -8,11 +8,13 @@ mod chat;
 mod facts;
 mod gemini;
 mod head;
+mod output;
 mod responses;
 mod route;
 
 pub use facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas, ServerState,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 
 pub use head::RequestHead;

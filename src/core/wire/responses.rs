@@ -1,7 +1,8 @@
 //! The OpenAI Responses API (OpenAI API reference, `responses`).
 
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas, ServerState,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -14,6 +15,7 @@ pub(super) const FACTS: Facts = Facts {
     asked_as: Dialect::Responses,
     shape: Shape::Responses,
     format: "openai-responses",
+    family: Family::OpenAi,
     base_url: "https://api.openai.com/v1",
     key_variable: "OPENAI_API_KEY",
     path: "responses",
@@ -24,11 +26,13 @@ pub(super) const FACTS: Facts = Facts {
     holders: &["input", "items", "output"],
     instructions_key: Some("instructions"),
     calls_key: None,
+    tool: ToolSpelling::Flat,
     own_members: &["model", "input", "instructions", "tools", "stream"],
     limit_keys: &["max_output_tokens"],
     default_limit: None,
     tells_usage_last: false,
     formats: &[&["text", "format"]],
+    has_status: true,
     repeats_tools: true,
     numbers_events: true,
     heartbeat: ": held by retake\n",

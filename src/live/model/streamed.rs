@@ -4,7 +4,7 @@ use super::body::Body;
 use super::fault::{Trouble, beginning};
 use super::{Answer, Progress, Watch};
 use retake_core::dialects::stream::{
-    Accumulator, Event, Splitter, Step, dialect_of, event_value, rejoin, said, visible,
+    Decoder, Event, Splitter, Step, dialect_of, event_value, rejoin, visible,
 };
 use retake_core::dialects::usage_of;
 use retake_core::session::Dialect;
@@ -39,7 +39,7 @@ enum Stage {
 /// A reply that is being put together.
 struct Streamed {
     dialect: Dialect,
-    reply: Accumulator,
+    reply: Box<dyn Decoder>,
     stage: Stage,
     since: Instant,
     /// How many calls were shown.
@@ -59,13 +59,9 @@ pub(super) async fn read(
     mut body: Body,
     watch: &mut Watch<'_>,
 ) -> Result<Answer, Trouble> {
-    let Some(reply) = Accumulator::new(dialect) else {
-        let what = format!("replies of the dialect {} are not streamed", dialect.word());
-        return Err(Trouble::Strange(what));
-    };
     let mut streamed = Streamed {
         dialect,
-        reply,
+        reply: dialect.codec().decoder(),
         stage: Stage::Grows,
         since: Instant::now(),
         calls: 0,
@@ -156,7 +152,7 @@ impl Streamed {
         let is_ping = event.get("type").is_some_and(|kind| kind == "ping");
         self.fits |= of == Some(self.dialect);
         self.is_foreign |= of != Some(self.dialect) && !is_ping;
-        let words = said(self.dialect, event);
+        let words = self.dialect.codec().said(event);
         let (reasoning, text) = (visible(words.reasoning), visible(words.text));
         if !reasoning.is_empty() {
             watch.show(Progress::Reasoning(&reasoning));

@@ -66,15 +66,15 @@ fn judge(dialect: Dialect, json: &str) -> Result<(), Trouble> {
         .map(|range| text_of(&json[range]))
         .unwrap_or_default();
     let history = history_of(dialect, json);
-    match (error, dialect, &*status) {
+    match (error, dialect.facts().has_status, &*status) {
         (Some(error), ..) if history.is_err() || status == "failed" => {
             let error = serde_json::from_str(error).unwrap_or_else(|_| Value::from(error));
             Err(Trouble::Reported(error))
         }
-        (_, Dialect::Responses, "failed" | "cancelled") => Err(Trouble::Strange(format!(
+        (_, true, "failed" | "cancelled") => Err(Trouble::Strange(format!(
             "the reply has the status {status}"
         ))),
-        (_, Dialect::Responses, "queued" | "in_progress") => Err(Trouble::Strange(format!(
+        (_, true, "queued" | "in_progress") => Err(Trouble::Strange(format!(
             "the reply is not there yet (status {status}); replies in the background are not fetched"
         ))),
         _ => history.map(drop).map_err(|fault| match fault {

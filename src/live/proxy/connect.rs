@@ -282,7 +282,7 @@ pub fn arguments_for(program: &Path, reaches: &[Reach]) -> Vec<String> {
     let name = program.file_name().unwrap_or_default();
     let known = AGENTS.iter().find_map(|agent| {
         let (program, arguments) = agent.program.filter(|(program, _)| name == *program)?;
-        let family = Family::of(*agent.speaks.first()?);
+        let family = agent.speaks.first()?.facts().family;
         Some((program, arguments, first(reaches, family)?))
     });
     let Some((_, arguments, reach)) = known else {

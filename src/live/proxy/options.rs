@@ -3,7 +3,7 @@
 use super::provider;
 use hyper::{HeaderMap, Uri};
 use retake_core::engine::{Breakpoint, Policy};
-use retake_core::session::Dialect;
+pub use retake_core::wire::Family;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -59,25 +59,6 @@ impl Default for Ports {
         Self {
             first: USUAL,
             are_fixed: false,
-        }
-    }
-}
-
-/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat),
-/// and that of Anthropic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// OpenAI's, and of the many servers that speak Chat.
-    OpenAi,
-    Anthropic,
-}
-
-impl Family {
-    /// The family of a dialect.
-    pub fn of(dialect: Dialect) -> Self {
-        match dialect {
-            Dialect::Anthropic => Self::Anthropic,
-            _ => Self::OpenAi,
         }
     }
 }

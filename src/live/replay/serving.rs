@@ -115,13 +115,12 @@ impl Serving {
         let (said, dialect) = (&reply.said, asked.dialect);
         if !asked.head.streams {
             tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
-            let text = said.spell(dialect).unwrap_or_default();
+            let text = said.spell(dialect);
             return Sending::json(StatusCode::OK, text);
         }
         let first = first.unwrap_or(0);
         tokio::time::sleep(Duration::from_millis(first)).await;
         let events = said.events(dialect, CHUNK, asked.head.wants_usage);
-        let events = events.unwrap_or_default();
         let rest = total.unwrap_or(first).saturating_sub(first);
         let pause = rest / events.len().max(1) as u64;
         Sending::events(&events, Duration::from_millis(pause), Behind::End)

@@ -100,9 +100,8 @@ impl Serving {
                     // Two threads that say the same are two.
                     reply.tag = format!("{}{attempt}", reply.tag);
                 }
-                if let Some(whole) = reply.spell(asked.dialect) {
-                    self.stored.keep(asked.dialect, full, &whole);
-                }
+                let whole = reply.spell(asked.dialect);
+                self.stored.keep(asked.dialect, full, &whole);
                 reply_to(asked, answer, &reply)
             }
             Err(reason) => {
@@ -151,18 +150,11 @@ fn refusal(dialect: Dialect, status: StatusCode, message: &str) -> Sending {
     Sending::error(dialect, status, message, TAG)
 }
 
-fn unspoken(dialect: Dialect) -> Sending {
-    let message = format!("a scripted model does not speak {}", dialect.word());
-    refusal(dialect, StatusCode::NOT_FOUND, &message)
-}
-
 /// A reply as it goes over the wire.
 fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
     let fault = answer.fault.as_ref();
     if !asked.head.streams {
-        let Some(text) = reply.spell(asked.dialect) else {
-            return unspoken(asked.dialect);
-        };
+        let text = reply.spell(asked.dialect);
         let half = text.floor_char_boundary(text.len() / 2);
         return match fault {
             None => Sending::json(StatusCode::OK, text),
@@ -173,9 +165,7 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
             }
         };
     }
-    let Some(events) = reply.events(asked.dialect, answer.chunk, asked.head.wants_usage) else {
-        return unspoken(asked.dialect);
-    };
+    let events = reply.events(asked.dialect, answer.chunk, asked.head.wants_usage);
     let sent = match fault {
         Some(ScriptedFault::Cut { after, .. } | ScriptedFault::Hang { after }) => *after,
         Some(ScriptedFault::Status { .. }) | None => events.len(),

@@ -3,7 +3,7 @@
 use crate::proxy_wire::client::Got;
 use crate::proxy_wire::fake::{STREAM, chunk, ok};
 use retake_core::dialects::stop_of;
-use retake_core::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
+use retake_core::dialects::stream::{Splitter, event_value, rejoin};
 use retake_core::dialects::write::{NewCall, NewReply, history_of};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
@@ -50,7 +50,7 @@ pub(super) fn turn(tag: &str, text: &str, calls: &[Call<'_>]) -> NewReply {
 
 /// The bytes of its stream, event by event.
 pub(super) fn events(dialect: Dialect, reply: &NewReply) -> Vec<Vec<u8>> {
-    let events = reply.events(dialect, 6, true).unwrap();
+    let events = reply.events(dialect, 6, true);
     let mut pieces: Vec<Vec<u8>> = events
         .iter()
         .map(|event| event.to_wire().into_bytes())
@@ -65,14 +65,14 @@ pub(super) fn events(dialect: Dialect, reply: &NewReply) -> Vec<Vec<u8>> {
 pub(super) fn body(dialect: Dialect, streams: bool, reply: &NewReply) -> Vec<u8> {
     match streams {
         true => events(dialect, reply).concat(),
-        false => reply.spell(dialect).unwrap().into_bytes(),
+        false => reply.spell(dialect).into_bytes(),
     }
 }
 
 /// The same as it goes over the wire.
 pub(super) fn http(dialect: Dialect, streams: bool, reply: &NewReply) -> Vec<u8> {
     if !streams {
-        return ok(&reply.spell(dialect).unwrap());
+        return ok(&reply.spell(dialect));
     }
     let chunks = events(dialect, reply)
         .into_iter()
@@ -119,7 +119,7 @@ pub(super) fn output(dialect: Dialect, id: &str, text: &str) -> Value {
 
 /// A turn of the model, as elements of the history.
 pub(super) fn spoken(dialect: Dialect, reply: &NewReply) -> Vec<Value> {
-    elements(dialect, &reply.spell(dialect).unwrap())
+    elements(dialect, &reply.spell(dialect))
 }
 
 fn elements(dialect: Dialect, reply: &str) -> Vec<Value> {
@@ -258,7 +258,7 @@ pub(super) fn calls_in(dialect: Dialect, turn: &[Value]) -> Vec<(String, String)
 #[track_caller]
 pub(super) fn read_stream(dialect: Dialect, stream: &[u8]) -> String {
     let text = String::from_utf8_lossy(stream);
-    let (mut reply, mut splitter) = (Accumulator::new(dialect).unwrap(), Splitter::default());
+    let (mut reply, mut splitter) = (dialect.codec().decoder(), Splitter::default());
     let mut events = Vec::new();
     splitter.push(stream, |event| events.push(event));
     assert!(!splitter.is_within_line(), "{text}");

@@ -144,8 +144,8 @@ fn is_spelled(reply: &NewReply, to: Dialect) -> Result<(), String> {
         reasoning: None,
         ..reply.clone()
     };
-    let whole = plain.spell(dialect).unwrap();
-    let events = plain.events(dialect, 24, true).unwrap();
+    let whole = plain.spell(dialect);
+    let events = plain.events(dialect, 24, true);
     let stream = events
         .iter()
         .map(|event| event.to_wire())

@@ -57,7 +57,7 @@ impl Play {
             return Err(fault.clone());
         }
         let reply = self.script.answer(rule, &asked).unwrap();
-        Ok(read(reply.spell(Dialect::Chat).unwrap().as_bytes()))
+        Ok(read(reply.spell(Dialect::Chat).as_bytes()))
     }
 
     /// The tools that the next reply calls; each gets this output.

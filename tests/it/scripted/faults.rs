@@ -2,7 +2,7 @@
 
 use super::client::{PATIENCE, ask, connect, path, receive, send};
 use super::dialogue::{DIALECTS, opening, read};
-use retake_core::dialects::stream::{Accumulator, Splitter};
+use retake_core::dialects::stream::Splitter;
 use retake_core::script::Script;
 use retake_core::session::{Dialect, Flags};
 use retake_live::scripted::{ANY_PORT, Endpoint, NoScript, read_script};
@@ -71,7 +71,7 @@ fn a_failure_in_the_middle_of_a_stream_is_reported_there() {
     for dialect in DIALECTS {
         let reply = ask(&endpoint, dialect, &opening(dialect, "hi", true));
         assert!(reply.is_whole && reply.status == 200);
-        let mut stream = Accumulator::new(dialect).unwrap();
+        let mut stream = dialect.codec().decoder();
         let mut splitter = Splitter::default();
         splitter.push(&reply.body, |event| {
             stream.push(&serde_json::from_str(&event.data).unwrap());

@@ -1,12 +1,12 @@
 //! Anthropic Messages: blocks that start, grow by deltas and stop, inside a message that does the same.
 
 use super::call_number::CallNumber;
-use super::{PartialCall, Reply, Step, append, input_of, object, text, write_object};
+use super::{Decoder, PartialCall, Reply, Step, append, input_of, object, text, write_object};
 use serde_json::{Map, Value, json};
 
 /// A message so far.
 #[derive(Debug, Default)]
-pub struct Anthropic {
+pub(in crate::dialects) struct Anthropic {
     message: Map<String, Value>,
     blocks: Vec<Block>,
     call_number: CallNumber,
@@ -44,12 +44,12 @@ impl Block {
     }
 }
 
-impl Anthropic {
-    pub(super) fn begins_next(&self, event: &Value) -> bool {
+impl Decoder for Anthropic {
+    fn begins_next(&self, event: &Value) -> bool {
         text(event, "type") == "message_start" && self.started
     }
 
-    pub(super) fn push(&mut self, event: &Value) -> Step {
+    fn push(&mut self, event: &Value) -> Step {
         match text(event, "type") {
             "message_start" => {
                 self.started = true;
@@ -98,6 +98,55 @@ impl Anthropic {
         }
     }
 
+    fn calls(&self) -> Vec<PartialCall<'_>> {
+        let calls = self.blocks.iter().filter(|block| block.is_call());
+        let view = |block: &Block| (block.input.trim().is_empty(), block.stopped);
+        calls
+            .map(|block| PartialCall {
+                id: block.member("id"),
+                name: block.member("name"),
+                arguments: match view(block) {
+                    (true, true) => "{}",
+                    _ => &block.input,
+                },
+                is_complete: block.stopped,
+            })
+            .collect()
+    }
+
+    fn finish(mut self: Box<Self>) -> Reply {
+        let mut content = String::from("[");
+        self.blocks.sort_by_key(|block| block.index);
+        for (place, block) in self.blocks.iter().enumerate() {
+            if place > 0 {
+                content.push(',');
+            }
+            let raw = if block.input.is_empty() {
+                Vec::new()
+            } else {
+                vec![("input", input_of(&block.input))]
+            };
+            write_object(&block.members, &raw, &mut content);
+        }
+        content.push(']');
+        let role = self
+            .message
+            .entry("role")
+            .or_insert_with(|| "assistant".into());
+        if role.is_null() {
+            *role = "assistant".into();
+        }
+        let mut json = String::new();
+        write_object(&self.message, &[("content", content)], &mut json);
+        Reply {
+            json,
+            ended: self.ended,
+            failures: self.failures,
+        }
+    }
+}
+
+impl Anthropic {
     /// Adds the final counts to those of the start, which alone may tell what was sent.
     fn count(&mut self, usage: Map<String, Value>) {
         let known = self.message.entry("usage").or_insert_with(|| json!({}));
@@ -174,61 +223,14 @@ impl Anthropic {
             Step::Text
         }
     }
-
-    pub(super) fn calls(&self) -> Vec<PartialCall<'_>> {
-        let calls = self.blocks.iter().filter(|block| block.is_call());
-        let view = |block: &Block| (block.input.trim().is_empty(), block.stopped);
-        calls
-            .map(|block| PartialCall {
-                id: block.member("id"),
-                name: block.member("name"),
-                arguments: match view(block) {
-                    (true, true) => "{}",
-                    _ => &block.input,
-                },
-                is_complete: block.stopped,
-            })
-            .collect()
-    }
-
-    pub(super) fn finish(mut self) -> Reply {
-        let mut content = String::from("[");
-        self.blocks.sort_by_key(|block| block.index);
-        for (place, block) in self.blocks.iter().enumerate() {
-            if place > 0 {
-                content.push(',');
-            }
-            let raw = if block.input.is_empty() {
-                Vec::new()
-            } else {
-                vec![("input", input_of(&block.input))]
-            };
-            write_object(&block.members, &raw, &mut content);
-        }
-        content.push(']');
-        let role = self
-            .message
-            .entry("role")
-            .or_insert_with(|| "assistant".into());
-        if role.is_null() {
-            *role = "assistant".into();
-        }
-        let mut json = String::new();
-        write_object(&self.message, &[("content", content)], &mut json);
-        Reply {
-            json,
-            ended: self.ended,
-            failures: self.failures,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(events: &[Value]) -> (Anthropic, Vec<Step>) {
-        let mut reply = Anthropic::default();
+    fn run(events: &[Value]) -> (Box<Anthropic>, Vec<Step>) {
+        let mut reply = Box::new(Anthropic::default());
         let steps = events.iter().map(|event| reply.push(event)).collect();
         (reply, steps)
     }

@@ -1,12 +1,12 @@
 //! OpenAI Chat Completions, and what the many servers make of its deltas: no index, no id, an id or a name in
 //! every piece, all indices 0, whole calls in one piece, arguments that are an object.
 
-use super::{PartialCall, Reply, Step, append, is_whole, text};
+use super::{Decoder, PartialCall, Reply, Step, append, is_whole, text};
 use serde_json::{Map, Value, json};
 
 /// A chat completion so far; of several choices the first one.
 #[derive(Debug, Default)]
-pub struct Chat {
+pub(in crate::dialects) struct Chat {
     head: Map<String, Value>,
     message: Map<String, Value>,
     calls: Vec<Call>,
@@ -108,12 +108,13 @@ impl Call {
     }
 }
 
-impl Chat {
-    pub(super) fn end(&mut self) {
+impl Decoder for Chat {
+    fn push_done(&mut self) -> Step {
         self.done = true;
+        Step::Ends
     }
 
-    pub(super) fn begins_next(&self, event: &Value) -> bool {
+    fn begins_next(&self, event: &Value) -> bool {
         let known = self.head.get("id").and_then(Value::as_str);
         let (known, id) = (known.unwrap_or_default(), text(event, "id"));
         let is_over = self.done || self.finish_reason.is_some();
@@ -121,7 +122,7 @@ impl Chat {
         is_over && speaks && (self.done || (!id.is_empty() && id != known))
     }
 
-    pub(super) fn push(&mut self, event: &Value) -> Step {
+    fn push(&mut self, event: &Value) -> Step {
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             self.failures.push(error.clone());
             return Step::Failed;
@@ -150,6 +151,48 @@ impl Chat {
         step
     }
 
+    fn calls(&self) -> Vec<PartialCall<'_>> {
+        let is_complete = self.done || self.finish_reason.is_some();
+        let calls = self.calls.iter().chain(&self.legacy);
+        calls
+            .map(|call| PartialCall {
+                id: &call.id,
+                name: &call.name,
+                arguments: &call.arguments,
+                is_complete,
+            })
+            .collect()
+    }
+
+    fn finish(mut self: Box<Self>) -> Reply {
+        let mut message = Map::new();
+        message.insert("role".to_owned(), "assistant".into());
+        message.insert("content".to_owned(), Value::Null);
+        message.append(&mut self.message);
+        if !self.calls.is_empty() {
+            // A stable sort: calls that share an index, or have none, stay in the order of their arrival.
+            self.calls.sort_by_key(|call| call.index);
+            let calls = self.calls.iter().map(Call::to_value).collect::<Value>();
+            message.insert("tool_calls".to_owned(), calls);
+        }
+        if let Some(call) = &self.legacy {
+            let call = json!({"name": call.name, "arguments": call.arguments});
+            message.insert("function_call".to_owned(), call);
+        }
+        let ended = self.done || self.finish_reason.is_some();
+        let choice = json!({"index": 0, "message": message, "finish_reason": self.finish_reason});
+        self.head
+            .insert("object".to_owned(), "chat.completion".into());
+        self.head.insert("choices".to_owned(), json!([choice]));
+        Reply {
+            json: Value::Object(self.head).to_string(),
+            ended,
+            failures: self.failures,
+        }
+    }
+}
+
+impl Chat {
     fn grow(&mut self, delta: &Value) -> Step {
         let mut step = Step::Nothing;
         for key in ["content", "refusal", "reasoning_content", "reasoning"] {
@@ -187,50 +230,10 @@ impl Chat {
         self.calls[place].take(piece);
         place
     }
-
-    pub(super) fn calls(&self) -> Vec<PartialCall<'_>> {
-        let is_complete = self.done || self.finish_reason.is_some();
-        let calls = self.calls.iter().chain(&self.legacy);
-        calls
-            .map(|call| PartialCall {
-                id: &call.id,
-                name: &call.name,
-                arguments: &call.arguments,
-                is_complete,
-            })
-            .collect()
-    }
-
-    pub(super) fn finish(mut self) -> Reply {
-        let mut message = Map::new();
-        message.insert("role".to_owned(), "assistant".into());
-        message.insert("content".to_owned(), Value::Null);
-        message.append(&mut self.message);
-        if !self.calls.is_empty() {
-            // A stable sort: calls that share an index, or have none, stay in the order of their arrival.
-            self.calls.sort_by_key(|call| call.index);
-            let calls = self.calls.iter().map(Call::to_value).collect::<Value>();
-            message.insert("tool_calls".to_owned(), calls);
-        }
-        if let Some(call) = &self.legacy {
-            let call = json!({"name": call.name, "arguments": call.arguments});
-            message.insert("function_call".to_owned(), call);
-        }
-        let ended = self.done || self.finish_reason.is_some();
-        let choice = json!({"index": 0, "message": message, "finish_reason": self.finish_reason});
-        self.head
-            .insert("object".to_owned(), "chat.completion".into());
-        self.head.insert("choices".to_owned(), json!([choice]));
-        Reply {
-            json: Value::Object(self.head).to_string(),
-            ended,
-            failures: self.failures,
-        }
-    }
 }
 
 /// The choice with the index 0, or without one.
-pub(super) fn first_choice(event: &Value) -> Option<&Value> {
+pub(in crate::dialects) fn first_choice(event: &Value) -> Option<&Value> {
     let choices = event.get("choices").and_then(Value::as_array)?;
     choices
         .iter()
@@ -242,7 +245,7 @@ mod tests {
     use super::*;
 
     fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
-        let mut reply = Chat::default();
+        let mut reply = Box::new(Chat::default());
         for delta in deltas {
             reply.push(&json!({"choices": [{"index": 0, "delta": delta}]}));
         }

@@ -3,21 +3,24 @@
 //! Nothing here reads or waits. A recording pushes all events at once, a live stream one by one, and what is
 //! known so far can be asked at any time.
 
-mod anthropic;
+pub(super) mod anthropic;
 mod call_number;
-mod chat;
+pub(super) mod chat;
 mod halves;
-mod responses;
-mod said;
+pub(super) mod look;
+pub(super) mod responses;
 mod splitter;
 
 pub use halves::{event_value, rejoin, visible};
-pub use said::{Said, said};
+pub use look::{Look, Part};
+pub(crate) use look::{look, number};
 pub use splitter::{Event, Splitter};
 
 use crate::session::Dialect;
+use crate::wire::SPOKEN;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// What an event did to the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub enum Step {
     Nothing,
     /// Text or reasoning grew.
     Text,
-    /// The call at this place of [`Accumulator::calls`] began or grew.
+    /// The call at this place of [`Decoder::calls`] began or grew.
     CallGrows(usize),
     /// The call at this place is complete, by the provider's word.
     CallEnds(usize),
@@ -61,87 +64,33 @@ pub struct Reply {
 }
 
 /// Puts one streamed reply together.
-#[derive(Debug)]
-pub enum Accumulator {
-    Responses(responses::Responses),
-    /// OpenAI Chat Completions API.
-    Chat(Box<chat::Chat>),
-    Anthropic(anthropic::Anthropic),
-}
-
-impl Accumulator {
-    /// An accumulator for a dialect. Gemini streams whole replies, so there is nothing to put together.
-    pub fn new(dialect: Dialect) -> Option<Self> {
-        match dialect {
-            Dialect::Responses => Some(Self::Responses(responses::Responses::default())),
-            Dialect::Chat => Some(Self::Chat(Box::default())),
-            Dialect::Anthropic => Some(Self::Anthropic(anthropic::Anthropic::default())),
-            Dialect::Gemini => None,
-        }
-    }
-
+pub trait Decoder: fmt::Debug + Send + Sync {
     /// Takes the data of one event.
-    pub fn push(&mut self, event: &Value) -> Step {
-        match self {
-            Self::Responses(reply) => reply.push(event),
-            Self::Chat(reply) => reply.push(event),
-            Self::Anthropic(reply) => reply.push(event),
-        }
-    }
+    fn push(&mut self, event: &Value) -> Step;
 
     /// Takes `[DONE]`, the end mark of Chat streams, which other servers send as well.
-    pub fn push_done(&mut self) -> Step {
-        if let Self::Chat(reply) = self {
-            reply.end();
-        }
+    fn push_done(&mut self) -> Step {
         Step::Ends
     }
 
     /// Whether this event belongs to another reply than the one at hand.
-    pub fn begins_next(&self, event: &Value) -> bool {
-        match self {
-            Self::Responses(reply) => reply.begins_next(event),
-            Self::Chat(reply) => reply.begins_next(event),
-            Self::Anthropic(reply) => reply.begins_next(event),
-        }
-    }
+    fn begins_next(&self, event: &Value) -> bool;
 
     /// The calls so far, in the order of the reply.
-    pub fn calls(&self) -> Vec<PartialCall<'_>> {
-        match self {
-            Self::Responses(reply) => reply.calls(),
-            Self::Chat(reply) => reply.calls(),
-            Self::Anthropic(reply) => reply.calls(),
-        }
-    }
+    fn calls(&self) -> Vec<PartialCall<'_>>;
 
     /// The reply as far as it came.
-    pub fn finish(self) -> Reply {
-        match self {
-            Self::Responses(reply) => reply.finish(),
-            Self::Chat(reply) => reply.finish(),
-            Self::Anthropic(reply) => reply.finish(),
-        }
-    }
+    fn finish(self: Box<Self>) -> Reply;
 }
 
 /// The dialect of an event; `None` for an event that no dialect knows.
 pub fn dialect_of(event: &Value) -> Option<Dialect> {
-    match text(event, "type") {
-        kind if kind.starts_with("response.") => Some(Dialect::Responses),
-        "message_start"
-        | "content_block_start"
-        | "content_block_delta"
-        | "content_block_stop"
-        | "message_delta"
-        | "message_stop" => Some(Dialect::Anthropic),
-        _ if event.get("choices").is_some_and(Value::is_array) => Some(Dialect::Chat),
-        _ => None,
-    }
+    let mut spoken = SPOKEN.into_iter();
+    spoken.find(|dialect| dialect.codec().owns_event(event))
 }
 
 /// A member that is a string; empty where there is none.
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 

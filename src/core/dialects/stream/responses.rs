@@ -2,12 +2,12 @@
 //! by being the last.
 
 use super::call_number::CallNumber;
-use super::{PartialCall, Reply, Step, append, object, text, write_object};
+use super::{Decoder, PartialCall, Reply, Step, append, object, text, write_object};
 use serde_json::{Map, Value, json};
 
 /// A Response so far.
 #[derive(Debug, Default)]
-pub struct Responses {
+pub(in crate::dialects) struct Responses {
     response: Map<String, Value>,
     slots: Vec<Slot>,
     call_number: CallNumber,
@@ -112,13 +112,13 @@ const GROWTHS: &[Growth] = &[
     ),
 ];
 
-impl Responses {
-    pub(super) fn begins_next(&self, event: &Value) -> bool {
+impl Decoder for Responses {
+    fn begins_next(&self, event: &Value) -> bool {
         text(event, "type") == "response.created"
             && (!self.response.is_empty() || !self.slots.is_empty())
     }
 
-    pub(super) fn push(&mut self, event: &Value) -> Step {
+    fn push(&mut self, event: &Value) -> Step {
         let kind = text(event, "type");
         match kind {
             "response.output_item.added" => {
@@ -156,6 +156,51 @@ impl Responses {
         }
     }
 
+    fn calls(&self) -> Vec<PartialCall<'_>> {
+        let calls = self.slots.iter().filter(|slot| slot.is_call());
+        calls
+            .map(|slot| PartialCall {
+                id: slot.member("call_id"),
+                name: slot.member("name"),
+                arguments: match slot.member("type") {
+                    "custom_tool_call" => slot.member("input"),
+                    _ => slot.member("arguments"),
+                },
+                is_complete: slot.done,
+            })
+            .collect()
+    }
+
+    fn finish(mut self: Box<Self>) -> Reply {
+        self.slots.sort_by_key(|slot| slot.index);
+        let ended = self.ended;
+        let streamed = self.slots.into_iter().map(|mut slot| {
+            if !slot.done && !ended {
+                slot.item.insert("status".to_owned(), "incomplete".into());
+            }
+            Value::Object(slot.item)
+        });
+        // The last event repeats the whole output; SDKs read it there. Some servers leave it empty.
+        let repeated = self.response.get("output").and_then(Value::as_array);
+        let output = match repeated.filter(|output| ended && !output.is_empty()) {
+            Some(output) => Value::from(output.clone()),
+            None => streamed.collect(),
+        };
+        let object = self.response.entry("object").or_insert(Value::Null);
+        if object.is_null() {
+            *object = json!("response");
+        }
+        let mut json = String::new();
+        write_object(&self.response, &[("output", output.to_string())], &mut json);
+        Reply {
+            json,
+            ended,
+            failures: self.failures,
+        }
+    }
+}
+
+impl Responses {
     fn keep_response(&mut self, event: &Value) {
         if let Some(response) = object(event, "response") {
             self.response = response;
@@ -251,49 +296,6 @@ impl Responses {
             Step::Text
         }
     }
-
-    pub(super) fn calls(&self) -> Vec<PartialCall<'_>> {
-        let calls = self.slots.iter().filter(|slot| slot.is_call());
-        calls
-            .map(|slot| PartialCall {
-                id: slot.member("call_id"),
-                name: slot.member("name"),
-                arguments: match slot.member("type") {
-                    "custom_tool_call" => slot.member("input"),
-                    _ => slot.member("arguments"),
-                },
-                is_complete: slot.done,
-            })
-            .collect()
-    }
-
-    pub(super) fn finish(mut self) -> Reply {
-        self.slots.sort_by_key(|slot| slot.index);
-        let ended = self.ended;
-        let streamed = self.slots.into_iter().map(|mut slot| {
-            if !slot.done && !ended {
-                slot.item.insert("status".to_owned(), "incomplete".into());
-            }
-            Value::Object(slot.item)
-        });
-        // The last event repeats the whole output; SDKs read it there. Some servers leave it empty.
-        let repeated = self.response.get("output").and_then(Value::as_array);
-        let output = match repeated.filter(|output| ended && !output.is_empty()) {
-            Some(output) => Value::from(output.clone()),
-            None => streamed.collect(),
-        };
-        let object = self.response.entry("object").or_insert(Value::Null);
-        if object.is_null() {
-            *object = json!("response");
-        }
-        let mut json = String::new();
-        write_object(&self.response, &[("output", output.to_string())], &mut json);
-        Reply {
-            json,
-            ended,
-            failures: self.failures,
-        }
-    }
 }
 
 /// Changes the part of a list that an event means; missing ones are made. No reply has a thousand parts.
@@ -329,8 +331,8 @@ fn change_part(
 mod tests {
     use super::*;
 
-    fn run(events: &[Value]) -> Responses {
-        let mut reply = Responses::default();
+    fn run(events: &[Value]) -> Box<Responses> {
+        let mut reply = Box::new(Responses::default());
         for event in events {
             reply.push(event);
         }

@@ -3,12 +3,14 @@
 //!
 //! What an item said stays byte for byte beside the part that changes.
 
+pub mod behind;
 mod draft;
 mod made_call;
 mod patch;
-mod reply;
+pub(in crate::dialects) mod reply;
 pub mod request;
-mod spell_reply;
+pub mod rewrite;
+pub(in crate::dialects) mod spell_reply;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use made_call::{Made, MadeCall, make_call, texts_of};

@@ -4,7 +4,6 @@
 //! A reply says things that a request must not: nulls where a member may only be absent, notes of the server.
 //! Those go; whatever else a reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
 
-use crate::dialects::{anthropic, chat, responses};
 use crate::json::{Cursor, Fault, display_text};
 use crate::session::{Dialect, Fragment, Kind};
 
@@ -30,17 +29,7 @@ impl From<Fault> for NoReply {
 ///
 /// What a reply lacks is not made up: an empty message stays one, and the rules find it.
 pub fn history_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
-    match dialect {
-        Dialect::Responses => items(reply),
-        Dialect::Chat => message(reply).map(|message| vec![message]),
-        Dialect::Anthropic => {
-            let content = list(reply, b"content", "content")?;
-            Ok(vec![format!(
-                "{{\"role\":\"assistant\",\"content\":{content}}}"
-            )])
-        }
-        Dialect::Gemini => Err(NoReply::Absent("elements that a request of retake holds")),
-    }
+    dialect.codec().history_of(reply)
 }
 
 /// The ids of the calls of a whole reply that its client answers, in its order; empty text for
@@ -50,14 +39,9 @@ pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
     for element in history_of(dialect, reply)? {
         let (bytes, mut fragment) = (element.as_bytes(), Fragment::default());
         let mut cursor = Cursor::new(bytes);
-        match dialect {
-            Dialect::Responses => responses::read_item(&mut cursor, 0, &mut fragment)?,
-            Dialect::Chat => chat::read_message(&mut cursor, 0, &mut fragment)?,
-            Dialect::Anthropic => {
-                anthropic::read_message(&mut cursor, 0, &mut fragment)?;
-            }
-            Dialect::Gemini => {}
-        }
+        dialect
+            .codec()
+            .read_element(&mut cursor, 0, &mut fragment)?;
         let found = fragment.items.iter().filter(|item| item.kind == Kind::Call);
         calls.extend(found.map(|item| {
             let place = item.call_id.span(item.span);
@@ -69,7 +53,11 @@ pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
 }
 
 /// The value of a member of the reply that is a list, as it stands.
-fn list<'a>(reply: &'a str, key: &[u8], name: &'static str) -> Result<&'a str, NoReply> {
+pub(in crate::dialects) fn list<'a>(
+    reply: &'a str,
+    key: &[u8],
+    name: &'static str,
+) -> Result<&'a str, NoReply> {
     let (mut cursor, mut found) = (Cursor::new(reply.as_bytes()), None);
     cursor.object(|cursor, member| {
         if member == key && cursor.peek() == Some(b'[') {
@@ -83,7 +71,7 @@ fn list<'a>(reply: &'a str, key: &[u8], name: &'static str) -> Result<&'a str, N
 }
 
 /// The items of a Response.
-fn items(reply: &str) -> Result<Vec<String>, NoReply> {
+pub(in crate::dialects) fn items(reply: &str) -> Result<Vec<String>, NoReply> {
     let output = list(reply, b"output", "output")?;
     let mut items = Vec::new();
     Cursor::new(output.as_bytes()).array(|cursor| {
@@ -99,7 +87,7 @@ fn items(reply: &str) -> Result<Vec<String>, NoReply> {
 }
 
 /// The message of a chat completion.
-fn message(reply: &str) -> Result<String, NoReply> {
+pub(in crate::dialects) fn message(reply: &str) -> Result<String, NoReply> {
     let choices = list(reply, b"choices", "choices")?;
     let mut message = None;
     Cursor::new(choices.as_bytes()).array(|cursor| {

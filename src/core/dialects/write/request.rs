@@ -12,6 +12,7 @@ pub use overlay::NoRequest;
 
 use super::{draft_message, quoted};
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind, Voice};
+use crate::wire::ToolSpelling;
 use overlay::laid_over;
 use serde_json::{Map, Value, json};
 
@@ -76,7 +77,7 @@ pub fn first_request(
     let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());
     members.push(list("tools", &tools.collect::<Vec<_>>()));
     if let Some(schema) = opening.output_schema {
-        let (key, setting) = output_setting(dialect, schema);
+        let (key, setting) = facts.output_setting(schema);
         members.push(format!("\"{key}\":{setting}"));
     }
     let body = format!("{{{}}}\n", members.join(",\n"));
@@ -150,13 +151,13 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     if !tool.description.is_empty() {
         inside.insert("description".to_owned(), tool.description.as_str().into());
     }
-    let (schema_key, wrapped) = match dialect {
-        Dialect::Responses => ("parameters", false),
-        Dialect::Chat | Dialect::Gemini => ("parameters", true),
-        Dialect::Anthropic => ("input_schema", false),
+    let spelling = dialect.facts().tool;
+    let schema_key = match spelling {
+        ToolSpelling::Untyped => "input_schema",
+        _ => "parameters",
     };
     let schema = match (&tool.parameters, is_free) {
-        (_, true) if dialect == Dialect::Anthropic => Some(
+        (_, true) if spelling == ToolSpelling::Untyped => Some(
             json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}),
         ),
         (_, true) => None,
@@ -170,36 +171,14 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
         }
     }
     let of_type = if is_free { "custom" } else { "function" };
-    match (dialect, wrapped) {
-        (Dialect::Anthropic, _) => Value::Object(inside),
-        (_, true) => json!({"type": of_type, of_type: inside}),
-        (_, false) => {
+    match spelling {
+        ToolSpelling::Untyped => Value::Object(inside),
+        ToolSpelling::Nested => json!({"type": of_type, of_type: inside}),
+        ToolSpelling::Flat => {
             let mut object = Map::new();
             object.insert("type".to_owned(), of_type.into());
             object.extend(inside);
             Value::Object(object)
-        }
-    }
-}
-
-/// The member that tells what the final output must look like: `text.format` of Responses, `response_format` of
-/// Chat, `output_config.format` of Anthropic.
-pub fn output_setting(dialect: Dialect, known: &OutputSchema) -> (&'static str, Value) {
-    let (name, schema) = (&known.name, &known.schema);
-    let name = if name.is_empty() { "output" } else { name };
-    match dialect {
-        Dialect::Responses => {
-            let format = json!({"type": "json_schema", "name": name, "schema": schema});
-            ("text", json!({"format": format}))
-        }
-        Dialect::Chat | Dialect::Gemini => {
-            let carrier = json!({"name": name, "schema": schema});
-            let format = json!({"type": "json_schema", "json_schema": carrier});
-            ("response_format", format)
-        }
-        Dialect::Anthropic => {
-            let format = json!({"type": "json_schema", "schema": schema});
-            ("output_config", json!({"format": format}))
         }
     }
 }

@@ -3,10 +3,10 @@
 //! What is spelled here comes back whole from [`crate::dialects::stream`] and the readers of
 //! [`crate::dialects`]: arguments keep every character, also where they are no JSON.
 
-mod anthropic;
-mod chat;
-mod error;
-mod responses;
+pub(in crate::dialects) mod anthropic;
+pub(in crate::dialects) mod chat;
+pub(in crate::dialects) mod error;
+pub(in crate::dialects) mod responses;
 
 pub use error::{spell_error, spell_error_with_code, spell_failure};
 
@@ -74,7 +74,7 @@ pub struct NewEvent {
 
 impl NewEvent {
     /// An event whose type stands in its data, too.
-    fn named(data: &Value) -> Self {
+    pub(in crate::dialects) fn named(data: &Value) -> Self {
         let name = data.get("type").and_then(Value::as_str).map(str::to_owned);
         let data = data.to_string();
         Self { name, data }
@@ -90,30 +90,15 @@ impl NewEvent {
 }
 
 impl NewReply {
-    /// The reply in one piece; `None` for Gemini, whose replies nobody has asked for yet.
-    pub fn spell(&self, dialect: Dialect) -> Option<String> {
-        match dialect {
-            Dialect::Responses => Some(responses::whole(self).to_string()),
-            Dialect::Chat => Some(chat::whole(self).to_string()),
-            Dialect::Anthropic => Some(anthropic::whole(self)),
-            Dialect::Gemini => None,
-        }
+    /// The reply in one piece.
+    pub fn spell(&self, dialect: Dialect) -> String {
+        dialect.codec().whole(self)
     }
 
     /// The reply as events whose texts and arguments come in pieces of so many characters. Chat tells the usage
     /// only where the request wants it (`stream_options.include_usage`).
-    pub fn events(
-        &self,
-        dialect: Dialect,
-        piece: usize,
-        with_usage: bool,
-    ) -> Option<Vec<NewEvent>> {
-        match dialect {
-            Dialect::Responses => Some(responses::events(self, piece)),
-            Dialect::Chat => Some(chat::events(self, piece, with_usage)),
-            Dialect::Anthropic => Some(anthropic::events(self, piece)),
-            Dialect::Gemini => None,
-        }
+    pub fn events(&self, dialect: Dialect, piece: usize, with_usage: bool) -> Vec<NewEvent> {
+        dialect.codec().events(self, piece, with_usage)
     }
 }
 

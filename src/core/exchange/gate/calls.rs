@@ -1,6 +1,6 @@
 //! The calls of a reply that were not found sound yet.
 
-use super::look::Part;
+use crate::dialects::stream::Part;
 
 /// The most calls that wait at a time; each event is matched with all of them.
 const MOST: usize = 1024;

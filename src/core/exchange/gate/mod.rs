@@ -12,7 +12,6 @@
 mod calls;
 mod cut;
 mod end;
-mod look;
 mod sent;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -21,13 +20,11 @@ mod tests;
 pub use end::{End, Oddities};
 pub use sent::Sent;
 
-use crate::dialects::stream::{Accumulator, event_value, rejoin};
+use crate::dialects::stream::{Look, event_value, look, rejoin};
 use crate::session::Dialect;
 use calls::Calls;
 use cut::{Cutter, data_of, events};
 use end::Course;
-use look::{Look, look};
-use serde_json::Value;
 use std::ops::Range;
 
 /// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is
@@ -205,7 +202,7 @@ impl Gate {
         if self.mode == Mode::Blind {
             return None;
         }
-        let mut reply = Accumulator::new(self.dialect)?;
+        let mut reply = self.dialect.codec().decoder();
         let stream = &self.sent.stream[..self.whole];
         for event in events(stream) {
             let at = event.start;
@@ -222,13 +219,10 @@ impl Gate {
                 None => {
                     reply.push_done();
                 }
-                Some(mut event) if is_open && self.dialect == Dialect::Chat => {
-                    drop_pieces(&mut event);
-                    reply.push(&event);
-                }
-                Some(_) if is_open => {}
-                Some(event) => {
-                    reply.push(&event);
+                Some(mut event) => {
+                    if !is_open || self.dialect.codec().drops_calls(&mut event) {
+                        reply.push(&event);
+                    }
                 }
             }
         }
@@ -259,7 +253,9 @@ impl Gate {
 
     /// The `sequence_number` that an event which is inserted now has to have.
     pub fn next_number(&self) -> u64 {
-        self.sent.next_number().unwrap_or(self.sent.inserted)
+        self.sent
+            .next_number(self.dialect)
+            .unwrap_or(self.sent.inserted)
     }
 
     /// So many numbered events were inserted behind what has passed: the rest of the stream is numbered on.
@@ -273,7 +269,7 @@ impl Gate {
         let Some(data) = data_of(&self.sent.stream, event) else {
             return false;
         };
-        if data.trim_ascii().is_empty() || self.dialect == Dialect::Gemini {
+        if data.trim_ascii().is_empty() {
             return false;
         }
         self.course.events += 1;
@@ -338,17 +334,4 @@ fn follow(calls: &mut Calls, look: &Look<'_>, at: usize) -> bool {
         is_complete |= calls.complete();
     }
     is_complete
-}
-
-/// Takes the pieces of calls out of a chunk of Chat.
-fn drop_pieces(event: &mut Value) {
-    let choices = event.get_mut("choices").and_then(Value::as_array_mut);
-    for choice in choices.into_iter().flatten() {
-        for key in ["delta", "message"] {
-            if let Some(delta) = choice.get_mut(key).and_then(Value::as_object_mut) {
-                delta.remove("tool_calls");
-                delta.remove("function_call");
-            }
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! What a client has seen of a streamed reply: the bytes that passed, read when somebody needs to know.
 
 use super::cut::{data_lines, data_of, events};
-use super::look::{look, number};
-use crate::dialects::stream::event_value;
+use crate::dialects::stream::{event_value, look, number};
+use crate::dialects::write::rewrite::Begun;
 use crate::json::Cursor;
 use crate::session::Dialect;
 use serde_json::Value;
@@ -30,6 +30,17 @@ impl Sent {
         })
     }
 
+    /// What of it a writer needs to go on.
+    pub(in crate::exchange) fn begun(&self, dialect: Dialect) -> Begun {
+        Begun {
+            events: self.events().collect(),
+            next_number: match dialect.facts().numbers_events {
+                true => self.next_number(dialect),
+                false => None,
+            },
+        }
+    }
+
     /// Whether an end mark has passed.
     pub(in crate::exchange) fn is_over(&self, dialect: Dialect) -> bool {
         let passed = &self.stream[..self.passed];
@@ -41,14 +52,14 @@ impl Sent {
 
     /// The `sequence_number` that the next event has for the client; `None` where events have
     /// passed that had none.
-    pub(in crate::exchange) fn next_number(&self) -> Option<u64> {
+    pub(in crate::exchange) fn next_number(&self, dialect: Dialect) -> Option<u64> {
         let passed = &self.stream[..self.passed];
         let (mut last, mut is_numbered) = (None, true);
         for event in events(passed) {
             let Some(data) = data_of(passed, event) else {
                 continue;
             };
-            if let Some(look) = look(Dialect::Responses, &data) {
+            if let Some(look) = look(dialect, &data) {
                 is_numbered = look.number.is_some();
                 last = look.number.or(last);
             }

@@ -34,7 +34,7 @@ pub use event::{Decision, Effect, Event, Head, Held, Judgement, Millis, Shape, T
 use super::client::Client;
 use super::gate::Gate;
 use super::{AgentHas, Ending, Holding, Phase};
-use crate::dialects::stream::{Accumulator, rejoin};
+use crate::dialects::stream::rejoin;
 use crate::dialects::write::history_of;
 use crate::session::Dialect;
 
@@ -254,9 +254,10 @@ impl Exchange {
     /// What the client has of the turn already, as elements of the dialect's list.
     pub fn sent_turn(&self) -> Vec<String> {
         let dialect = self.settings.dialect;
-        let Some((gate, mut reply)) = self.gate.as_ref().zip(Accumulator::new(dialect)) else {
+        let Some(gate) = &self.gate else {
             return Vec::new();
         };
+        let mut reply = dialect.codec().decoder();
         for (_, event) in gate.sent().events() {
             reply.push(&event);
         }
@@ -273,9 +274,10 @@ impl Exchange {
     /// The ids of the calls that the client has of the turn already.
     pub fn sent_calls(&self) -> Vec<String> {
         let dialect = self.settings.dialect;
-        let Some((gate, mut reply)) = self.gate.as_ref().zip(Accumulator::new(dialect)) else {
+        let Some(gate) = &self.gate else {
             return Vec::new();
         };
+        let mut reply = dialect.codec().decoder();
         for (_, event) in gate.sent().events() {
             reply.push(&event);
         }

@@ -1,7 +1,7 @@
 //! One element of a request's list, read as far as turns are told and found by it.
 
 use super::surgery::member;
-use crate::dialects::{anthropic, body_of, chat, responses};
+use crate::dialects::body_of;
 use crate::json::Cursor;
 use crate::session::{Dialect, Family, Fragment, Item, Kind, hash};
 use serde_json::Value;
@@ -55,13 +55,8 @@ impl Element {
     pub(super) fn read(dialect: Dialect, text: &str) -> Self {
         let mut fragment = Fragment::default();
         let mut cursor = Cursor::new(text.as_bytes());
-        let read = match dialect {
-            Dialect::Responses => responses::read_item(&mut cursor, 0, &mut fragment),
-            Dialect::Chat | Dialect::Gemini => chat::read_message(&mut cursor, 0, &mut fragment),
-            Dialect::Anthropic => {
-                anthropic::read_message(&mut cursor, 0, &mut fragment).map(|_| ())
-            }
-        };
+        let codec = dialect.codec();
+        let read = codec.read_element(&mut cursor, 0, &mut fragment);
         if read.is_err() {
             fragment = Fragment::default();
         }

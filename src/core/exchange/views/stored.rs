@@ -10,7 +10,7 @@ use super::element::{Element, Side};
 use super::message::with_results;
 use super::surgery::{member, with_value, without_member};
 use super::told::history;
-use crate::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
+use crate::dialects::stream::{Splitter, event_value, rejoin};
 use crate::dialects::write::history_of;
 use crate::session::Dialect;
 use crate::wire::RequestHead;
@@ -237,7 +237,7 @@ fn whole(dialect: Dialect, came: &[u8]) -> Option<String> {
     if came.trim_ascii_start().starts_with(b"{") {
         return String::from_utf8(came.to_vec()).ok();
     }
-    let (mut reply, mut splitter) = (Accumulator::new(dialect)?, Splitter::default());
+    let (mut reply, mut splitter) = (dialect.codec().decoder(), Splitter::default());
     splitter.push(came, |event| {
         if let Some(event) = event_value(&event.data) {
             reply.push(&event);

@@ -2,7 +2,7 @@
 
 use super::{Conversion, LossKind, Out};
 use crate::dialects::write::quoted;
-use crate::dialects::write::request::{Offered, output_setting, tool_definition};
+use crate::dialects::write::request::{Offered, tool_definition};
 use crate::session::{SourceError, Tool, ToolKind, index_number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) fn close<E: From<SourceError>>(
     if conversion.options.as_request {
         write_tools(conversion, out)?;
         if let Some(known) = &conversion.session.contract.output_schema {
-            let (key, setting) = output_setting(conversion.to, known);
+            let (key, setting) = conversion.to.facts().output_setting(known);
             out.put(format!(",\n\"{key}\":{setting}"))?;
         }
     }

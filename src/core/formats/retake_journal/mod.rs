@@ -17,7 +17,7 @@ mod meaning;
 pub use line::{Sound, decode_line, encode_header, encode_line, seal_header, unsealed};
 
 use super::assemble::take_dialect_of_items;
-use super::{Contents, Format, Reading, Records, Sample, assemble_plain, body};
+use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Fault, display_text};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Shape, Source, SourceError,
@@ -106,12 +106,11 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
             out.note(Fact::Label(label.unwrap_or_default()));
             Ok(())
         }
-        (Some(b"item"), Some(dialect), Some(item)) => body::read_element(
-            dialect,
-            &mut Cursor::at(&bytes[..item.end], item.start),
-            base,
-            out,
-        ),
+        (Some(b"item"), Some(dialect), Some(item)) => {
+            dialect
+                .codec()
+                .read_element(&mut Cursor::at(&bytes[..item.end], item.start), base, out)
+        }
         _ => Ok(()),
     }
 }

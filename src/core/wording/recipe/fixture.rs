@@ -7,6 +7,7 @@
 
 use super::{NoRecipe, Recovery};
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
+use crate::wire::ToolSpelling;
 use serde_json::{Map, Value, json};
 
 /// The history behind the recovery.
@@ -33,17 +34,13 @@ pub struct History<'a> {
 
 /// The fixture: a JSON text.
 pub fn fixture(recovery: &Recovery<'_>, history: &History<'_>) -> Result<String, NoRecipe> {
-    let dialect = history.dialect;
-    let (list, instructions) = match dialect {
-        Dialect::Responses => ("input", "instructions"),
-        Dialect::Chat => ("messages", "instructions"),
-        Dialect::Anthropic => ("messages", "system"),
-        Dialect::Gemini => {
-            return Err(NoRecipe::NoCounterpart(
-                "no request body of Gemini is written: convert the take to another dialect first",
-            ));
-        }
-    };
+    let facts = history.dialect.facts();
+    if facts.asked_as != history.dialect {
+        return Err(NoRecipe::NoCounterpart(
+            "no request body of Gemini is written: convert the take to another dialect first",
+        ));
+    }
+    let instructions = facts.instructions_key.unwrap_or("instructions");
     let mut body = Map::new();
     body.insert("expect".to_owned(), expectation(recovery, history));
     if !history.model.is_empty() {
@@ -53,14 +50,17 @@ pub fn fixture(recovery: &Recovery<'_>, history: &History<'_>) -> Result<String,
         body.insert(instructions.to_owned(), text.clone());
     }
     if let Some(tools) = history.tools {
-        let tools = tools.iter().map(|tool| spelled(tool, dialect));
+        let tools = tools.iter().map(|tool| spelled(tool, facts.tool));
         body.insert("tools".to_owned(), tools.collect());
     }
-    output_schema(history, &mut body);
+    if let Some(output) = history.output_schema {
+        let (key, value) = facts.output_setting(output);
+        body.insert(key.to_owned(), value);
+    }
     let mut text = serde_json::to_string_pretty(&body).map_err(unfit)?;
     // The elements stand as they were recorded, one a line.
     text.truncate(text.len() - "\n}".len());
-    text.push_str(&format!(",\n  \"{list}\": ["));
+    text.push_str(&format!(",\n  \"{}\": [", facts.history_key));
     for (index, element) in history.elements.iter().enumerate() {
         let element = std::str::from_utf8(element).map_err(unfit)?;
         serde_json::from_str::<&serde_json::value::RawValue>(element).map_err(unfit)?;
@@ -88,22 +88,22 @@ fn expectation(recovery: &Recovery<'_>, history: &History<'_>) -> Value {
 }
 
 /// A tool as its dialect writes it.
-fn spelled(tool: &Tool, dialect: Dialect) -> Value {
+fn spelled(tool: &Tool, spelling: ToolSpelling) -> Value {
     let parameters = tool
         .parameters
         .clone()
         .unwrap_or_else(|| json!({"type": "object"}));
     let (name, what) = (&tool.name, &tool.description);
-    match (tool.kind, dialect) {
+    match (tool.kind, spelling) {
         (ToolKind::Hosted, _) => json!({"type": name}),
-        (ToolKind::Custom, Dialect::Chat) => {
+        (ToolKind::Custom, ToolSpelling::Nested) => {
             json!({"type": "custom", "custom": {"name": name, "description": what}})
         }
         (ToolKind::Custom, _) => json!({"type": "custom", "name": name, "description": what}),
-        (ToolKind::Function, Dialect::Chat) => {
+        (ToolKind::Function, ToolSpelling::Nested) => {
             json!({"type": "function", "function": {"name": name, "description": what, "parameters": parameters}})
         }
-        (ToolKind::Function, Dialect::Anthropic) => {
+        (ToolKind::Function, ToolSpelling::Untyped) => {
             json!({"name": name, "description": what, "input_schema": parameters})
         }
         (ToolKind::Function, _) => in_namespace(name, what, &parameters),
@@ -122,31 +122,4 @@ fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
         Some(namespace) => json!({"type": "namespace", "name": namespace, "tools": [function]}),
         None => function,
     }
-}
-
-fn output_schema(history: &History<'_>, body: &mut Map<String, Value>) {
-    let Some(output) = history.output_schema else {
-        return;
-    };
-    let name = if output.name.is_empty() {
-        "output"
-    } else {
-        &output.name
-    };
-    let schema = &output.schema;
-    let (key, value) = match history.dialect {
-        Dialect::Chat => (
-            "response_format",
-            json!({"type": "json_schema", "json_schema": {"name": name, "schema": schema}}),
-        ),
-        Dialect::Anthropic => (
-            "output_config",
-            json!({"format": {"type": "json_schema", "schema": schema}}),
-        ),
-        _ => (
-            "text",
-            json!({"format": {"type": "json_schema", "name": name, "schema": schema}}),
-        ),
-    };
-    body.insert(key.to_owned(), value);
 }

@@ -4,11 +4,11 @@
 use super::pump::Pump;
 use super::state::lock;
 use crate::proxy::holds::{Mended, Outcome};
-use retake_core::dialects::write::{draft_message, quoted, text_block};
-use retake_core::exchange::behind::behind;
+use retake_core::dialects::write::behind::behind;
+use retake_core::dialects::write::quoted;
 use retake_core::exchange::machine::Decision;
 use retake_core::exchange::views::told;
-use retake_core::session::{Dialect, Shape, Voice};
+use retake_core::session::Dialect;
 use std::sync::Arc;
 
 /// What a hold's end means on the wire.
@@ -25,7 +25,7 @@ pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
             Decision::Request(mended.take)
         }
         Outcome::Value { text, mended } => {
-            let elements = vec![message(dialect, &text)];
+            let elements = vec![dialect.codec().final_message(&text)];
             let template = template(pump, &mended);
             if let Some(keeping) = &mut pump.keeping {
                 keeping.tell(elements.clone(), &template);
@@ -88,21 +88,5 @@ fn template(pump: &Pump, mended: &Mended) -> String {
     match mended.last_reply.is_empty() {
         true => pump.held_reply().unwrap_or_default(),
         false => mended.last_reply.clone(),
-    }
-}
-
-/// A final message, as replies hold it.
-fn message(dialect: Dialect, text: &str) -> String {
-    match dialect {
-        Dialect::Responses => {
-            let text = quoted(text);
-            format!(
-                r#"{{"id":"msg_retake","type":"message","status":"completed","role":"assistant","content":[{{"type":"output_text","text":{text},"annotations":[]}}]}}"#
-            )
-        }
-        Dialect::Anthropic => {
-            format!(r#"{{"role":"assistant","content":[{}]}}"#, text_block(text))
-        }
-        Dialect::Chat | Dialect::Gemini => draft_message(Shape::Chat, Voice::Assistant, text),
     }
 }

@@ -1,7 +1,7 @@
 //! A streamed reply in one piece, and whether it was odd: then it is worth to be kept as it came.
 
 use super::secrets::Secrets;
-use retake_core::dialects::stream::{Accumulator, Event, Splitter, Step};
+use retake_core::dialects::stream::{Event, Splitter, Step};
 use retake_core::session::Dialect;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -32,12 +32,13 @@ pub(in crate::proxy) fn looks_streamed(bytes: &[u8]) -> bool {
 
 /// Puts a stream together.
 pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
-    let Some(mut reply) = dialect.and_then(Accumulator::new) else {
+    let Some(dialect) = dialect else {
         return Assembled {
             is_odd: true,
             ..Assembled::default()
         };
     };
+    let mut reply = dialect.codec().decoder();
     let (mut any, mut ended, mut is_odd) = (false, false, false);
     let mut take = |event: Event| {
         let data = event.data.trim();
@@ -53,8 +54,7 @@ pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Asse
                 // Usage may follow the end of a chat reply; a call or a text may not.
                 is_odd |=
                     step == Step::Failed || (ended && step != Step::Nothing && step != Step::Ends);
-                ended |= step == Step::Ends
-                    && dialect.is_none_or(|dialect| !dialect.facts().tells_usage_last);
+                ended |= step == Step::Ends && !dialect.facts().tells_usage_last;
             }
             _ => is_odd = true,
         }

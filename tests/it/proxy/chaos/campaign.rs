@@ -6,7 +6,7 @@ use crate::proxy::stage::PATIENCE;
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
 use retake_core::chaos::FAULTS;
-use retake_core::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
+use retake_core::dialects::stream::{Splitter, event_value, rejoin};
 use retake_core::dialects::write::history_of;
 use retake_core::session::Dialect;
 use retake_live::{ReadOptions, read_path};
@@ -106,10 +106,7 @@ fn step(agent: &mut Agent, got: &Got) -> Result<bool, String> {
     if !got.is_whole {
         return Err("StreamError: it was cut".to_owned());
     }
-    let (mut reply, mut splitter) = (
-        Accumulator::new(Dialect::Chat).unwrap(),
-        Splitter::default(),
-    );
+    let (mut reply, mut splitter) = (Dialect::Chat.codec().decoder(), Splitter::default());
     splitter.push(&got.body, |event| {
         if let Some(value) = event_value(&event.data) {
             reply.push(&value);

@@ -80,7 +80,7 @@ fn fitting(fault: &Fault, text: &str, calls: &[Call<'_>]) -> (bool, NewReply) {
 fn expect(fault: &Fault, dialect: Dialect, seed: u64, text: &str, calls: &[Call<'_>]) {
     let (asks, reply) = fitting(fault, text, calls);
     let agent = asked(dialect, asks);
-    let reply = reply.spell(dialect).unwrap();
+    let reply = reply.spell(dialect);
     let before = found(&agent, &reply);
     let told = injected(fault, &agent, &reply, seed)
         .unwrap_or_else(|why| panic!("{} in {dialect:?}: {why}", fault.id));
@@ -143,7 +143,7 @@ fn members_that_no_fault_is_about_stay() {
     for fault in changes() {
         for dialect in DIALECTS {
             let (asks, reply) = fitting(fault, TEXTS[1], &[GOOD]);
-            let mut reply: Value = serde_json::from_str(&reply.spell(dialect).unwrap()).unwrap();
+            let mut reply: Value = serde_json::from_str(&reply.spell(dialect)).unwrap();
             reply["service_tier"] = json!("of_tomorrow");
             let told = injected(fault, &asked(dialect, asks), &reply.to_string(), 3).unwrap();
             let mut told: Value = serde_json::from_str(&told).unwrap();
@@ -160,13 +160,9 @@ fn members_that_no_fault_is_about_stay() {
 #[test]
 fn a_fault_does_not_fit_where_what_it_needs_is_not_there() {
     for dialect in DIALECTS {
-        let calls = turn("1", "", &[GOOD]).spell(dialect).unwrap();
-        let says = turn("1", "It is warm in Rome.", &[])
-            .spell(dialect)
-            .unwrap();
-        let broken = turn("1", "", &[("c", "search", "{\"city\"")])
-            .spell(dialect)
-            .unwrap();
+        let calls = turn("1", "", &[GOOD]).spell(dialect);
+        let says = turn("1", "It is warm in Rome.", &[]).spell(dialect);
+        let broken = turn("1", "", &[("c", "search", "{\"city\"")]).spell(dialect);
         for fault in changes() {
             let of = |reply: &str| injected(fault, &asked(dialect, false), reply, 1).err();
             let (on_calls, on_says, on_broken) = (of(&calls), of(&says), of(&broken));
@@ -196,7 +192,7 @@ fn a_fault_does_not_fit_where_what_it_needs_is_not_there() {
 #[test]
 fn a_whole_reply_that_holds_arguments_as_an_object_has_no_broken_ones() {
     for dialect in DIALECTS {
-        let reply = turn("1", "", &[GOOD]).spell(dialect).unwrap();
+        let reply = turn("1", "", &[GOOD]).spell(dialect);
         let mut agent = asked(dialect, false);
         agent.streams = false;
         for fault in ["malformed-arguments", "cut-arguments"] {
@@ -219,7 +215,7 @@ fn where_any_json_is_asked_for_the_wrong_output_is_prose() {
         let mut agent = asked(dialect, false);
         agent.members = members;
         let reply = turn("1", r#"{"city": "Oslo"}"#, &[]);
-        let reply = reply.spell(dialect).unwrap();
+        let reply = reply.spell(dialect);
         let told = injected(fault, &agent, &reply, 1).unwrap();
         let told: Value = serde_json::from_str(&told).unwrap();
         let places = ["/choices/0/message/content", "/output/0/content/0/text"];
@@ -234,7 +230,7 @@ fn where_any_json_is_asked_for_the_wrong_output_is_prose() {
 fn a_tool_whose_schema_allows_everything_cannot_be_broken() {
     let mut agent = asked(Dialect::Anthropic, false);
     agent.members = json!({"tools": [{"name": "search", "input_schema": {"type": "object"}}]});
-    let reply = turn("1", "", &[GOOD]).spell(agent.dialect).unwrap();
+    let reply = turn("1", "", &[GOOD]).spell(agent.dialect);
     let fault = retake_core::chaos::find("schema-break").unwrap();
     assert_eq!(injected(fault, &agent, &reply, 1), Err(NotHere::NoSchema));
 }

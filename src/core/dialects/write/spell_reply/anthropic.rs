@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The whole message. Arguments stand in it as they were written; those that are no object stand as a text, as
 /// an accumulated stream has them.
-pub(super) fn whole(reply: &NewReply) -> String {
+pub(in crate::dialects) fn whole(reply: &NewReply) -> String {
     let mut content = Vec::new();
     if let Some(reasoning) = &reply.reasoning {
         content.push(thinking(reply, reasoning).to_string());
@@ -63,7 +63,7 @@ fn stop_reason(reply: &NewReply) -> &'static str {
 }
 
 /// The events of its stream.
-pub(super) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
+pub(in crate::dialects) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
     let begun = message(reply, Value::Null, reply.output_tokens.min(1));
     let mut blocks = Blocks {
         events: vec![json!({"type": "message_start", "message": begun})],

@@ -5,7 +5,7 @@ use super::{End, NewEvent, NewReply, pieces};
 use serde_json::{Map, Value, json};
 
 /// The whole chat completion.
-pub(super) fn whole(reply: &NewReply) -> Value {
+pub(in crate::dialects) fn whole(reply: &NewReply) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
     message.insert("content".to_owned(), json!(reply.one_text()));
@@ -51,7 +51,11 @@ fn usage(reply: &NewReply) -> Value {
 }
 
 /// Its chunks, and the mark that ends a stream.
-pub(super) fn events(reply: &NewReply, piece: usize, with_usage: bool) -> Vec<NewEvent> {
+pub(in crate::dialects) fn events(
+    reply: &NewReply,
+    piece: usize,
+    with_usage: bool,
+) -> Vec<NewEvent> {
     let said = reply.one_text();
     let content = said.as_ref().map(|_| "");
     let mut deltas = vec![json!({"role": "assistant", "content": content})];

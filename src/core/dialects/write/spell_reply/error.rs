@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 /// The body of an error reply with this HTTP status. `tag` makes the id of the request, where
 /// the dialect says one.
 pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> String {
-    let code = (status == 429).then_some("rate_limit_exceeded");
-    spelled(dialect, status, message, (code, tag)).to_string()
+    let error = dialect.codec().error(status, message, None, tag);
+    error.to_string()
 }
 
 /// The same with a code that programs know it by. Anthropic has no place for one of its own; clients pass over
@@ -19,50 +19,40 @@ pub fn spell_error_with_code(
     message: &str,
     (code, tag): (&str, &str),
 ) -> String {
-    let mut error = spelled(dialect, status, message, (Some(code), tag));
-    if dialect == Dialect::Anthropic {
-        error["error"]["code"] = code.into();
-    }
+    let error = dialect.codec().error(status, message, Some(code), tag);
     error.to_string()
-}
-
-fn spelled(
-    dialect: Dialect,
-    status: u16,
-    message: &str,
-    (code, tag): (Option<&str>, &str),
-) -> Value {
-    match dialect {
-        Dialect::Anthropic => json!({
-            "type": "error",
-            "error": {"type": anthropic_type(status), "message": message},
-            "request_id": format!("req_{tag}"),
-        }),
-        Dialect::Gemini => json!({"error": {"code": status, "message": message}}),
-        Dialect::Responses | Dialect::Chat => json!({"error": {
-            "message": message,
-            "type": openai_type(status),
-            "param": null,
-            "code": code,
-        }}),
-    }
 }
 
 /// A failure that a provider reports in the middle of a stream, where the status was sent long ago.
 pub fn spell_failure(dialect: Dialect, message: &str) -> NewEvent {
-    match dialect {
-        Dialect::Anthropic => NewEvent::named(&json!({
-            "type": "error",
-            "error": {"type": "overloaded_error", "message": message},
-        })),
-        Dialect::Responses => NewEvent::named(&json!({
-            "type": "error", "code": "server_error", "message": message, "param": null,
-        })),
-        Dialect::Chat | Dialect::Gemini => NewEvent {
-            name: None,
-            data: spell_error(dialect, 500, message, ""),
-        },
+    dialect.codec().failure(message)
+}
+
+pub(in crate::dialects) fn anthropic(
+    status: u16,
+    message: &str,
+    code: Option<&str>,
+    tag: &str,
+) -> Value {
+    let mut error = json!({
+        "type": "error",
+        "error": {"type": anthropic_type(status), "message": message},
+        "request_id": format!("req_{tag}"),
+    });
+    if let Some(code) = code {
+        error["error"]["code"] = code.into();
     }
+    error
+}
+
+pub(in crate::dialects) fn openai(status: u16, message: &str, code: Option<&str>) -> Value {
+    let usual = (status == 429).then_some("rate_limit_exceeded");
+    json!({"error": {
+        "message": message,
+        "type": openai_type(status),
+        "param": null,
+        "code": code.or(usual),
+    }})
 }
 
 /// Anthropic API reference, errors.

@@ -3,7 +3,7 @@
 use super::{End, NewCall, NewEvent, NewReply, pieces};
 use serde_json::{Value, json};
 
-pub(super) fn whole(reply: &NewReply) -> Value {
+pub(in crate::dialects) fn whole(reply: &NewReply) -> Value {
     let reason = match reply.end {
         End::Natural => None,
         End::Length => Some("max_output_tokens"),
@@ -91,7 +91,7 @@ fn messages(reply: &NewReply) -> impl Iterator<Item = Value> {
 }
 
 /// The events of its stream, in the order of the reference.
-pub(super) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
+pub(in crate::dialects) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
     let whole = whole(reply);
     let mut begun = whole.clone();
     for (key, value) in [

@@ -122,7 +122,7 @@ impl Wire {
 
 /// A streamed reply with a word and calls of these tools.
 pub(super) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
-    let events = reply(tools).events(dialect, 8, true).unwrap();
+    let events = reply(tools).events(dialect, 8, true);
     let mut pieces: Vec<Vec<u8>> = events
         .iter()
         .map(|event| event.to_wire().into_bytes())
@@ -135,7 +135,7 @@ pub(super) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
 
 /// The same in one piece.
 pub(super) fn whole(dialect: Dialect, tools: &[&str]) -> String {
-    reply(tools).spell(dialect).unwrap()
+    reply(tools).spell(dialect)
 }
 
 fn reply(tools: &[&str]) -> NewReply {

@@ -1,12 +1,12 @@
 //! A client that is stricter than any: it puts a stream together and refuses what no provider would send.
 
 use super::*;
-use crate::dialects::stream::{Accumulator, Splitter, event_value, rejoin};
+use crate::dialects::stream::{Splitter, event_value, rejoin};
 use std::collections::BTreeSet;
 
 /// Reads a whole stream, event by event. Gives the reply.
 pub(super) fn read(dialect: Dialect, stream: &[u8]) -> String {
-    let (mut reply, mut splitter) = (Accumulator::new(dialect).unwrap(), Splitter::default());
+    let (mut reply, mut splitter) = (dialect.codec().decoder(), Splitter::default());
     let mut events = Vec::new();
     splitter.push(stream, |event| events.push(event));
     assert!(!splitter.is_within_line());

@@ -94,7 +94,7 @@ fn gate_after(dialect: Dialect, stream: &[u8]) -> (Gate, Vec<u8>) {
 }
 
 fn stream_of(dialect: Dialect, reply: &NewReply) -> Vec<u8> {
-    let events = reply.events(dialect, 3, true).unwrap();
+    let events = reply.events(dialect, 3, true);
     let wire = events.iter().map(|event| event.to_wire());
     wire.collect::<String>().into_bytes()
 }

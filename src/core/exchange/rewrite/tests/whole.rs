@@ -1,6 +1,7 @@
 //! Whole replies around a mended turn.
 
 use super::*;
+use crate::dialects::write::rewrite::Object;
 use crate::dialects::write::{calls_of, history_of};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ const SUM: Usage = Usage {
 fn a_turn_comes_back_as_it_was_given() {
     for dialect in DIALECTS {
         let turn = history_of(dialect, rich(dialect)).unwrap();
-        let template = seen().spell(dialect).unwrap();
+        let template = seen().spell(dialect);
         let reply = reply_with(dialect, &template, &turn, SUM);
         assert_eq!(history_of(dialect, &reply).unwrap(), turn, "{dialect:?}");
         assert_eq!(crate::dialects::usage_of(&reply), SUM);

@@ -7,40 +7,40 @@ use std::ops::Range;
 
 /// What an event means to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look<'a> {
+pub struct Look<'a> {
     /// Its `sequence_number`, which only Responses has.
-    pub(super) number: Option<u64>,
+    pub number: Option<u64>,
     /// The part of the reply that it is about, where that is, or may be, a call.
-    pub(super) part: Option<Part<'a>>,
+    pub part: Option<Part<'a>>,
     /// Whether a Response opens, or says that it is in progress.
-    pub(super) opens: bool,
+    pub opens: bool,
     /// Whether all calls that have begun are complete.
-    pub(super) completes: bool,
+    pub completes: bool,
     /// Whether it is the end mark of the stream.
-    pub(super) ends: bool,
+    pub ends: bool,
     /// Whether the provider reports a failure.
-    pub(super) fails: bool,
+    pub fails: bool,
     /// Whether it says that the reply was cut off, refused or withheld.
-    pub(super) stops_early: bool,
+    pub stops_early: bool,
     /// Whether it brings a refusal in the model's own words.
-    pub(super) refuses: bool,
+    pub refuses: bool,
     /// How many calls it repeats, at the end of a Response.
-    pub(super) calls: usize,
+    pub calls: usize,
 }
 
 /// A part of a reply, in an event about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part<'a> {
+pub struct Part<'a> {
     /// Its index as it is spelled, or its id; Chat tells its calls apart only at their end.
-    pub(super) key: &'a [u8],
+    pub key: &'a [u8],
     /// Whether the event alone shows that it is a call.
-    pub(super) is_call: bool,
+    pub is_call: bool,
     /// Whether it is complete.
-    pub(super) ends: bool,
+    pub ends: bool,
 }
 
 /// Looks at the data of an event; `None` where it is neither JSON nor an end mark.
-pub(super) fn look(dialect: Dialect, data: &[u8]) -> Option<Look<'_>> {
+pub(crate) fn look(dialect: Dialect, data: &[u8]) -> Option<Look<'_>> {
     if data.trim_ascii() == b"[DONE]" {
         return Some(Look {
             completes: true,
@@ -49,11 +49,7 @@ pub(super) fn look(dialect: Dialect, data: &[u8]) -> Option<Look<'_>> {
         });
     }
     let mut cursor = Cursor::new(data);
-    let found = match dialect {
-        Dialect::Responses | Dialect::Anthropic => typed(dialect, &mut cursor),
-        Dialect::Chat => chunk(&mut cursor),
-        Dialect::Gemini => cursor.skip().map(|_| Look::default()),
-    };
+    let found = dialect.codec().look(&mut cursor);
     let is_all = skip_whitespace(data, cursor.position()) == data.len();
     found.ok().filter(|_| is_all)
 }
@@ -70,7 +66,7 @@ struct Typed<'a> {
     has_error: bool,
 }
 
-fn typed<'a>(dialect: Dialect, cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>, Fault> {
     let mut event = Typed::default();
     cursor.object(|cursor, key| {
         match key {
@@ -88,13 +84,12 @@ fn typed<'a>(dialect: Dialect, cursor: &mut Cursor<'a>) -> Result<Look<'a>, Faul
         }
         Ok(())
     })?;
-    match dialect {
-        Dialect::Anthropic => anthropic(cursor.bytes(), &event),
-        _ => response(cursor.bytes(), &event),
-    }
+    Ok(event)
 }
 
-fn response<'a>(bytes: &'a [u8], event: &Typed<'a>) -> Result<Look<'a>, Fault> {
+/// An event of Responses.
+pub(in crate::dialects) fn response<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+    let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = Look {
         number: event.number,
         ..Look::default()
@@ -169,7 +164,9 @@ fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, Fault
     Ok(calls.count())
 }
 
-fn anthropic<'a>(bytes: &'a [u8], event: &Typed<'a>) -> Result<Look<'a>, Fault> {
+/// An event of Anthropic.
+pub(in crate::dialects) fn anthropic<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+    let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = Look::default();
     let part = |is_call, ends| {
         Some(Part {
@@ -224,7 +221,8 @@ fn is_early_word(word: &[u8]) -> bool {
     std::str::from_utf8(word).is_ok_and(crate::dialects::stops_early)
 }
 
-fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+/// A chunk of Chat.
+pub(in crate::dialects) fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
     let mut look = Look::default();
     cursor.object(|cursor, key| {
         match key {
@@ -285,7 +283,7 @@ fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-pub(super) fn number(raw: &[u8]) -> Option<u64> {
+pub(crate) fn number(raw: &[u8]) -> Option<u64> {
     std::str::from_utf8(raw).ok()?.parse().ok()
 }
 

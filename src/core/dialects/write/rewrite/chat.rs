@@ -2,18 +2,19 @@
 //! and llama.cpp put it.
 
 use super::object::{Object, behind, elements, list, text_of};
-use super::{counted, push_event};
-use crate::dialects::stream::{Accumulator, rejoin};
+use super::{Begun, counted, push_event};
+use crate::dialects::stream::{self, Decoder, rejoin};
 use crate::dialects::write::quoted;
-use crate::exchange::gate::Sent;
-use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use serde_json::Value;
 
 /// Texts that come in pieces, in the order in which they are thought and said.
 const TEXTS: &[&str] = &["reasoning_content", "reasoning", "content", "refusal"];
 
-pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
+/// The members of the usage.
+const COUNTS: [&str; 2] = ["prompt_tokens", "completion_tokens"];
+
+pub(in crate::dialects) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
     let mut reply = Object::read(template);
     let choices = elements(reply.get("choices").unwrap_or_default());
     let mut choices = choices.into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -36,7 +37,7 @@ pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> Strin
     }
     reply.add("object", "\"chat.completion\"");
     reply.set("choices", list(&choices));
-    let told = counted(Dialect::Chat, reply.get("usage"), usage);
+    let told = counted(COUNTS, reply.get("usage"), usage);
     if let Some(told) = told {
         reply.set("usage", told);
     }
@@ -70,7 +71,7 @@ fn fitting(message: &Object<'_>, said: Option<&str>) -> String {
 
 /// What a client has seen of a chat completion.
 #[derive(Default)]
-struct Begun {
+struct Seen {
     /// What every chunk says: id, model, time.
     head: Option<String>,
     /// The message so far.
@@ -81,16 +82,14 @@ struct Begun {
     next: u64,
 }
 
-impl Begun {
-    fn read(sent: &Sent) -> Self {
+impl Seen {
+    fn read(sent: &Begun) -> Self {
         let mut begun = Self::default();
-        let Some(mut reply) = Accumulator::new(Dialect::Chat) else {
-            return begun;
-        };
-        for (data, event) in sent.events() {
-            reply.push(&event);
+        let mut reply = Box::new(stream::chat::Chat::default());
+        for (data, event) in &sent.events {
+            reply.push(event);
             if event.get("choices").is_some() && begun.head.is_none() {
-                begun.head = Some(data);
+                begun.head = Some(data.clone());
             }
             let choices = event.get("choices").and_then(Value::as_array);
             let first = choices.into_iter().flatten().next();
@@ -116,8 +115,13 @@ impl Begun {
     }
 }
 
-pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage, tells_usage: bool) -> Vec<u8> {
-    let begun = Begun::read(sent);
+pub(in crate::dialects) fn continuation(
+    sent: &Begun,
+    reply: &str,
+    usage: Usage,
+    tells_usage: bool,
+) -> Vec<u8> {
+    let begun = Seen::read(sent);
     let reply = Object::read(reply);
     let choices = elements(reply.get("choices").unwrap_or_default());
     let choice = choices.iter().copied().find(|choice| is_first(choice));
@@ -137,7 +141,7 @@ pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage, tells_usage: 
         let calls = [&message, &seen].into_iter().find(|one| holds_calls(one));
         let reason = fitting(calls.unwrap_or(&message), choice.get("finish_reason"));
         stream.delta("{}", &reason);
-        let told = counted(Dialect::Chat, reply.get("usage"), usage);
+        let told = counted(COUNTS, reply.get("usage"), usage);
         if let Some(told) = told.filter(|_| tells_usage) {
             stream.push("[]", Some(&told));
         }
@@ -185,7 +189,7 @@ impl Stream<'_> {
     }
 
     /// What a message says beyond what has begun.
-    fn message(&mut self, begun: &Begun, message: &Object<'_>) {
+    fn message(&mut self, begun: &Seen, message: &Object<'_>) {
         let seen = Object::read(&begun.message);
         for key in TEXTS {
             let Some(text) = message.get(key).map(joined) else {

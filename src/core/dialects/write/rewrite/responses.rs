@@ -2,17 +2,18 @@
 
 mod events;
 
-use super::counted;
 use super::object::{Object, elements, list};
-use crate::dialects::stream::{Accumulator, rejoin};
+use super::{Begun, counted};
+use crate::dialects::stream::{self, Decoder, rejoin};
 use crate::dialects::write::quoted;
-use crate::exchange::gate::Sent;
-use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use events::Stream;
 use serde_json::Value;
 
-pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
+/// The members of the usage.
+const COUNTS: [&str; 2] = ["input_tokens", "output_tokens"];
+
+pub(in crate::dialects) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
     let mut reply = Object::read(template);
     let id = reply.text("id");
     let items = turn.iter().enumerate();
@@ -28,7 +29,7 @@ pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> Strin
     }
     reply.add("object", "\"response\"");
     reply.set("output", list(&items));
-    let told = counted(Dialect::Responses, reply.get("usage"), usage);
+    let told = counted(COUNTS, reply.get("usage"), usage);
     if let Some(told) = told {
         reply.set("usage", told);
     }
@@ -88,7 +89,7 @@ fn as_output(item: &str, response: &str, index: u64) -> String {
 
 /// What a client has seen of a Response.
 #[derive(Default)]
-struct Begun {
+struct Seen {
     /// The Response as its last event told it.
     response: Option<String>,
     items: Vec<BegunItem>,
@@ -103,15 +104,13 @@ struct BegunItem {
     part: Option<(bool, u64)>,
 }
 
-impl Begun {
-    fn read(sent: &Sent) -> Self {
+impl Seen {
+    fn read(sent: &Begun) -> Self {
         let mut begun = Self::default();
-        let Some(mut reply) = Accumulator::new(Dialect::Responses) else {
-            return begun;
-        };
-        for (data, event) in sent.events() {
-            reply.push(&event);
-            begun.take(&data, &event);
+        let mut reply = Box::new(stream::responses::Responses::default());
+        for (data, event) in &sent.events {
+            reply.push(event);
+            begun.take(data, event);
         }
         // The accumulator has the items in the order of their indexes as well.
         begun.items.sort_by_key(|item| item.index);
@@ -179,8 +178,8 @@ impl Begun {
     }
 }
 
-pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
-    let begun = Begun::read(sent);
+pub(in crate::dialects) fn continuation(sent: &Begun, reply: &str, usage: Usage) -> Vec<u8> {
+    let begun = Seen::read(sent);
     let mut response = Object::read(reply);
     let known = Object::read(begun.response.as_deref().unwrap_or_default());
     for key in ["id", "created_at"] {
@@ -193,7 +192,7 @@ pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
     let own = own.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut stream = Stream {
         out: Vec::new(),
-        number: sent.next_number(),
+        number: sent.next_number,
     };
     if begun.response.is_none() {
         stream.open(&response);
@@ -217,7 +216,7 @@ pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
         output.push(item);
     }
     response.set("output", list(&output));
-    let told = counted(Dialect::Responses, response.get("usage"), usage);
+    let told = counted(COUNTS, response.get("usage"), usage);
     if let Some(told) = told {
         response.set("usage", told);
     }

@@ -1,15 +1,13 @@
 //! Replies of Anthropic Messages (Anthropic API reference, Messages and streaming).
 
 use super::object::{Object, behind, elements, list, text_of};
-use super::{counted, push_event};
-use crate::dialects::stream::{Accumulator, rejoin};
+use super::{Begun, push_event};
+use crate::dialects::stream::{self, Decoder, rejoin};
 use crate::dialects::write::quoted;
-use crate::exchange::gate::Sent;
-use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use serde_json::Value;
 
-pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
+pub(in crate::dialects) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
     let mut reply = Object::read(template);
     let contents = turn.iter().map(|message| content_of(message));
     let contents = contents.collect::<Vec<_>>();
@@ -28,7 +26,7 @@ pub(super) fn reply_with(template: &str, turn: &[String], usage: Usage) -> Strin
     reply.add("role", "\"assistant\"");
     reply.set("content", content.as_str());
     reply.set("stop_reason", reason);
-    let told = counted(Dialect::Anthropic, reply.get("usage"), usage);
+    let told = counted(reply.get("usage"), usage);
     if let Some(told) = told {
         reply.set("usage", told);
     }
@@ -57,7 +55,7 @@ fn fitting<Block: AsRef<str>>(blocks: &[Block], said: Option<&str>) -> String {
 
 /// What a client has seen of a message.
 #[derive(Default)]
-struct Begun {
+struct Seen {
     has_started: bool,
     /// Whether the end of the turn was told.
     has_stopped: bool,
@@ -70,14 +68,12 @@ struct BegunBlock {
     is_done: bool,
 }
 
-impl Begun {
-    fn read(sent: &Sent) -> Self {
+impl Seen {
+    fn read(sent: &Begun) -> Self {
         let mut begun = Self::default();
-        let Some(mut reply) = Accumulator::new(Dialect::Anthropic) else {
-            return begun;
-        };
-        for (data, event) in sent.events() {
-            reply.push(&event);
+        let mut reply = Box::new(stream::anthropic::Anthropic::default());
+        for (data, event) in &sent.events {
+            reply.push(event);
             let kind = event.get("type").and_then(Value::as_str);
             let index = event.get("index").and_then(Value::as_u64);
             match kind.unwrap_or_default() {
@@ -85,7 +81,7 @@ impl Begun {
                 "message_delta" => begun.has_stopped = true,
                 "content_block_start" => begun.blocks.push(BegunBlock {
                     index: index.unwrap_or(begun.blocks.len() as u64),
-                    json: Object::read(&data)
+                    json: Object::read(data)
                         .get("content_block")
                         .unwrap_or_default()
                         .to_owned(),
@@ -115,11 +111,11 @@ impl Begun {
     }
 }
 
-pub(super) fn continuation(sent: &Sent, reply: &str, usage: Usage) -> Vec<u8> {
-    let begun = Begun::read(sent);
+pub(in crate::dialects) fn continuation(sent: &Begun, reply: &str, usage: Usage) -> Vec<u8> {
+    let begun = Seen::read(sent);
     let message = Object::read(reply);
     let blocks = elements(message.get("content").unwrap_or_default());
-    let told = counted(Dialect::Anthropic, message.get("usage"), usage);
+    let told = counted(message.get("usage"), usage);
     let mut out = Vec::new();
     if !begun.has_started {
         start(&message, told.as_deref(), &mut out);
@@ -293,4 +289,21 @@ fn grow(block: &Object<'_>, seen: &Object<'_>, index: &str, out: &mut Vec<u8>) {
             r#"{{"type":"citations_delta","citation":{citation}}}"#
         ));
     }
+}
+
+/// The usage of a message with these tokens in place of its own; `None` where neither is known.
+fn counted(own: Option<&str>, usage: Usage) -> Option<String> {
+    if usage == Usage::default() {
+        return own.map(str::to_owned);
+    }
+    let mut counted = Object::read(own.unwrap_or_default());
+    // Tokens of the cache are counted beside the others.
+    let count = |key| counted.get(key).and_then(|count| count.parse::<u64>().ok());
+    let cached = count("cache_read_input_tokens")
+        .unwrap_or(0)
+        .saturating_add(count("cache_creation_input_tokens").unwrap_or(0));
+    let input = usage.input.saturating_sub(cached).to_string();
+    counted.set("input_tokens", input);
+    counted.set("output_tokens", usage.output.to_string());
+    Some(counted.json())
 }

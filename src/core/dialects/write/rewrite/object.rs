@@ -6,13 +6,13 @@ use std::borrow::Cow;
 
 /// An object: keys and values as they are spelled, in their order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Object<'a> {
+pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 impl<'a> Object<'a> {
     /// Reads an object; what is none has no members.
-    pub(super) fn read(json: &'a str) -> Self {
+    pub fn read(json: &'a str) -> Self {
         let mut members = Vec::new();
         let walked = Cursor::new(json.as_bytes()).object(|cursor, key| {
             let value = cursor.skip()?;
@@ -27,7 +27,7 @@ impl<'a> Object<'a> {
     }
 
     /// The value of a member as it is spelled; `None` also where it is null.
-    pub(super) fn get(&self, key: &str) -> Option<&str> {
+    pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.members.iter().find(|(name, _)| name == key);
         found
             .map(|(_, value)| value.as_ref())
@@ -35,24 +35,24 @@ impl<'a> Object<'a> {
     }
 
     /// Whether there is a member of this name, null or not.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.members.iter().any(|(name, _)| name == key)
     }
 
     /// The text of a member that is a string; empty where it is none.
-    pub(super) fn text(&self, key: &str) -> String {
+    pub fn text(&self, key: &str) -> String {
         self.get(key).map(text_of).unwrap_or_default()
     }
 
     /// The members, in their order.
-    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members
             .iter()
             .map(|(key, value)| (key.as_ref(), value.as_ref()))
     }
 
     /// Changes a member in its place, or adds it behind the others.
-    pub(super) fn set(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+    pub fn set(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
         let value = value.into();
         match self.members.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => *old = value,
@@ -61,26 +61,26 @@ impl<'a> Object<'a> {
     }
 
     /// Changes a member that is there.
-    pub(super) fn change(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+    pub fn change(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
         if self.has(key) {
             self.set(key, value);
         }
     }
 
     /// Adds a member unless it is there, null or not.
-    pub(super) fn add(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+    pub fn add(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
         if !self.has(key) {
             self.set(key, value);
         }
     }
 
     /// Takes a member out.
-    pub(super) fn remove(&mut self, key: &str) {
+    pub fn remove(&mut self, key: &str) {
         self.members.retain(|(name, _)| name != key);
     }
 
     /// The object as JSON.
-    pub(super) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         let mut json = String::from("{");
         for (place, (key, value)) in self.members.iter().enumerate() {
             if place > 0 {

@@ -10,17 +10,14 @@ use crate::session::Dialect;
 /// [`crate::dialects::write::history_of`] gives them; what stays is byte for byte as it was. Where the turn
 /// does not begin like what was sent, as far as it can be compared by its form, nothing of it is left out.
 pub fn behind(dialect: Dialect, sent: &[String], turn: &[String]) -> Vec<String> {
-    let rest = match dialect {
-        Dialect::Responses => return turn.get(sent.len()..).unwrap_or_default().to_vec(),
-        Dialect::Chat => of_message(sent, turn, chat),
-        Dialect::Anthropic => of_message(sent, turn, anthropic),
-        Dialect::Gemini => None,
-    };
-    rest.unwrap_or_else(|| turn.to_vec())
+    dialect
+        .codec()
+        .behind(sent, turn)
+        .unwrap_or_else(|| turn.to_vec())
 }
 
 /// Compares the first messages of both.
-fn of_message(
+pub(in crate::dialects) fn of_message(
     sent: &[String],
     turn: &[String],
     rest: impl Fn(&str, &str) -> Result<Option<String>, Fault>,
@@ -59,7 +56,7 @@ fn find<'a>(members: &[(&'a str, &'a str)], key: &str) -> &'a str {
 }
 
 /// A message of Chat without the beginning of its words, and without its first calls.
-fn chat(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
+pub(in crate::dialects) fn chat(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
     let sent = members(sent)?;
     let calls = elements(find(&sent, "tool_calls"))?.len();
     let (mut kept, mut says) = (Vec::new(), false);
@@ -96,7 +93,7 @@ fn inside(string: &str) -> Option<&[u8]> {
 }
 
 /// A message of Anthropic without its first blocks.
-fn anthropic(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
+pub(in crate::dialects) fn anthropic(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
     let blocks = elements(find(&members(sent)?, "content"))?.len();
     let (mut kept, mut says) = (Vec::new(), false);
     for (key, value) in members(turn)? {
