@@ -2,17 +2,20 @@
 
 use super::keymap::Command;
 use super::lab::Subject;
-use super::layer::{self, Screen as _};
+use super::layer::{Input, Layer, Screen as _, Step};
 use super::loader::{Knowledge, Loader, Staged};
 use super::state::State;
 use super::state::document::{Document, Extent};
+use super::theme::Theme;
 use super::update::{self, Effect, LiveCommand, Message, Report};
-use super::{Next, OpenRequest, copy};
-use crossterm::event::Event;
+use super::{App, Next, OpenRequest, copy, view};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_core::session::Span;
 use retake_core::session::takes::TakeId;
+use retake_live::takes::wall_clock;
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{Input, InputError, Opening, editor, proxy};
+use retake_live::{InputError, Opening, editor, proxy};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,7 +47,7 @@ impl Opened {
 
     /// Opens an input that is known by this name.
     pub(super) fn of(
-        input: Input,
+        input: retake_live::Input,
         name: String,
         knowledge: Arc<Knowledge>,
         request: &OpenRequest,
@@ -115,18 +118,6 @@ impl Debugger {
         }
     }
 
-    /// Takes an event of the terminal.
-    pub(super) fn take(&mut self, event: Event) -> Vec<Next> {
-        let message = match event {
-            Event::Key(key) => Message::Key(key),
-            Event::Mouse(event) => Message::Mouse(event),
-            Event::Paste(text) => Message::Paste(text),
-            Event::Resize(width, height) => Message::Resize(width, height),
-            Event::FocusGained | Event::FocusLost => return Vec::new(),
-        };
-        self.update(message)
-    }
-
     /// The operator wants to quit from what lay over it.
     pub(super) fn quit(&mut self) -> Vec<Next> {
         update::obey(&mut self.state, Command::Quit);
@@ -139,7 +130,7 @@ impl Debugger {
     }
 
     /// Tells the state what time it is.
-    pub(super) fn look_at_the_clock(&mut self) {
+    fn look_at_the_clock(&mut self) {
         let now = self.opened.elapsed().as_millis();
         let now = Message::Now(u64::try_from(now).unwrap_or(u64::MAX));
         update::update(&mut self.state, now);
@@ -162,12 +153,12 @@ impl Debugger {
     /// Does what concerns this file alone; gives what is left to do.
     fn perform(&mut self, effect: Effect) -> Option<Next> {
         match effect {
-            Effect::Quit => return Some(Next::Leave),
+            Effect::Quit => return Some(Next::Quit),
             Effect::Close => return Some(Next::Close),
             Effect::Suspend => return Some(Next::Suspend),
             Effect::Redraw => return Some(Next::Redraw),
-            Effect::Edit(span) => return self.text(span).map(Next::Edit),
-            Effect::EditWords(text) => return Some(Next::EditWords(text)),
+            Effect::Edit(span) => return self.text(span).map(Next::EditItem),
+            Effect::EditWords(text) => return Some(Next::Edit(text)),
             Effect::Take(order) => self.loader.make_take(*order),
             Effect::Takes(command) => {
                 self.loader
@@ -238,15 +229,6 @@ impl Debugger {
         }
     }
 
-    /// Takes over words that were edited outside.
-    pub(super) fn take_words(&mut self, edited: Result<Option<String>, String>) {
-        match edited {
-            Ok(None) => {}
-            Ok(Some(text)) => drop(self.state.give_to_layers(layer::Input::Edited(&text))),
-            Err(reason) => self.state.notice = Some(reason),
-        }
-    }
-
     fn read_tail(&mut self) {
         match self.loader.tail() {
             // The end of a file asks for nothing that would be left to do.
@@ -266,6 +248,41 @@ impl Debugger {
                 None
             }
         }
+    }
+}
+
+impl Layer<App> for Debugger {
+    type Output = ();
+
+    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
+        let message = match input {
+            Input::Key(key) => Message::Key(key),
+            Input::Mouse(event) => Message::Mouse(event),
+            Input::Paste(text) => Message::Paste(text.to_owned()),
+            Input::Edited(text) => {
+                self.state.give_to_layers(Input::Edited(text));
+                return Step::Stay;
+            }
+        };
+        app.nexts.extend(self.update(message));
+        Step::Stay
+    }
+
+    fn prepare(&mut self, area: Rect) {
+        self.look_at_the_clock();
+        if let Some(exchange) = &mut self.state.exchange {
+            exchange.wall_ms = wall_clock();
+        }
+        self.state.size = (area.width, area.height);
+        self.state.prepare();
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+        view::draw(frame, &self.state, theme);
+    }
+
+    fn ticks(&self) -> bool {
+        self.state.live.is_busy()
     }
 }
 

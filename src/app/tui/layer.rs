@@ -21,7 +21,7 @@ use std::any::Any;
 use std::fmt;
 
 /// Something that lies over the screen `S`.
-pub trait Layer<S>: fmt::Debug + Send + 'static {
+pub trait Layer<S>: Send + 'static {
     /// What it gives to its opener.
     type Output;
 
@@ -36,7 +36,15 @@ pub trait Layer<S>: fmt::Debug + Send + 'static {
 
     fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step<Self::Output>;
 
+    /// Is called before it is drawn in an area.
+    fn prepare(&mut self, _: Rect) {}
+
     fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme);
+
+    /// Whether something on it changes as time goes by.
+    fn ticks(&self) -> bool {
+        false
+    }
 }
 
 /// Which part of the screen a layer is given to draw in.
@@ -112,7 +120,9 @@ pub trait Screen: Sized + 'static {
     fn layers(&mut self) -> &mut Layers<Self>;
 
     /// The table of its own keys.
-    fn context(&self) -> Context;
+    fn context(&self) -> Context {
+        Context::Overlay
+    }
 
     /// Whether a command of its tables can do anything here.
     fn has_use(&self, _: Command) -> bool {
@@ -211,7 +221,10 @@ impl<S> Default for Layers<S> {
 
 impl<S> fmt::Debug for Layers<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(&self.0).finish()
+        formatter
+            .debug_tuple("Layers")
+            .field(&self.0.len())
+            .finish()
     }
 }
 
@@ -234,6 +247,25 @@ impl<S: 'static> Layers<S> {
     pub fn of<L: Layer<S>>(&mut self) -> impl Iterator<Item = &mut L> {
         let layers = self.0.iter_mut();
         layers.filter_map(|layer| layer.layer_mut().downcast_mut())
+    }
+
+    /// Draws the topmost layer alone: it covers what lies below it.
+    pub fn view_top(&self, frame: &mut Frame<'_>, screen: &S, theme: &Theme) {
+        if let Some(top) = self.0.last() {
+            top.view(frame, frame.area(), screen, theme);
+        }
+    }
+
+    /// Prepares the topmost layer for an area.
+    pub fn prepare_top(&mut self, area: Rect) {
+        if let Some(top) = self.0.last_mut() {
+            top.prepare(area);
+        }
+    }
+
+    /// Whether something on one of them changes as time goes by.
+    pub fn tick(&self) -> bool {
+        self.0.iter().any(|layer| layer.ticks())
     }
 
     pub fn view(&self, frame: &mut Frame<'_>, areas: Areas, screen: &S, theme: &Theme) {
@@ -260,7 +292,7 @@ pub struct Opening<S, L: Layer<S>> {
 }
 
 type Then<S, L> = Box<dyn FnMut(&mut S, &mut L, <L as Layer<S>>::Output) -> Flow + Send>;
-type Left<S, L> = Box<dyn FnOnce(&mut S, &L) + Send>;
+type Left<S, L> = Box<dyn FnOnce(&mut S, L) + Send>;
 type Holds<S> = Box<dyn Fn(&S) -> bool + Send>;
 
 impl<S: Screen, L: Layer<S>> Opening<S, L> {
@@ -277,7 +309,7 @@ impl<S: Screen, L: Layer<S>> Opening<S, L> {
     }
 
     /// What is to be done where it is left, or no longer holds: not where it is done.
-    pub fn if_left(mut self, left: impl FnOnce(&mut S, &L) + Send + 'static) -> Self {
+    pub fn if_left(mut self, left: impl FnOnce(&mut S, L) + Send + 'static) -> Self {
         self.left = Some(Box::new(left));
         self
     }
@@ -294,11 +326,13 @@ impl<S: Screen, L: Layer<S>> Opening<S, L> {
 }
 
 /// What the stack knows of a layer.
-trait Opened<S>: Send + fmt::Debug {
+trait Opened<S>: Send {
     fn contexts(&self) -> &'static [Context];
     fn placement(&self) -> Placement;
     fn handle(&mut self, input: Input<'_>, screen: &mut S) -> After;
+    fn prepare(&mut self, area: Rect);
     fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme);
+    fn ticks(&self) -> bool;
     fn is_valid(&self, screen: &S) -> bool;
     fn leave(self: Box<Self>, screen: &mut S);
     fn layer(&self) -> &dyn Any;
@@ -341,13 +375,21 @@ impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
         self.layer.view(frame, area, screen, theme);
     }
 
+    fn prepare(&mut self, area: Rect) {
+        self.layer.prepare(area);
+    }
+
+    fn ticks(&self) -> bool {
+        self.layer.ticks()
+    }
+
     fn is_valid(&self, screen: &S) -> bool {
         self.holds.as_ref().is_none_or(|holds| holds(screen))
     }
 
     fn leave(self: Box<Self>, screen: &mut S) {
         if let Some(left) = self.left {
-            left(screen, &self.layer);
+            left(screen, self.layer);
         }
     }
 
@@ -357,12 +399,6 @@ impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
 
     fn layer_mut(&mut self) -> &mut dyn Any {
         &mut self.layer
-    }
-}
-
-impl<S, L: Layer<S>> fmt::Debug for Opening<S, L> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.layer.fmt(formatter)
     }
 }
 

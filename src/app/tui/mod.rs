@@ -19,7 +19,6 @@ pub mod health;
 pub mod help;
 pub mod keymap;
 pub mod lab;
-mod labbing;
 pub mod layer;
 pub mod list;
 pub mod live;
@@ -48,7 +47,8 @@ pub use request::{Left, OpenError, OpenRequest};
 use crossterm::event::{Event, EventStream};
 use debugger::{Debugger, Opened};
 use futures_util::StreamExt as _;
-use labbing::Labbing;
+use lab::{Desk, Subject, World};
+use layer::{Input, Layers, Opening, Screen as _};
 use loader::Staged;
 use picking::Picking;
 use proxy::{Watched, Watching};
@@ -56,12 +56,15 @@ use retake_core::exchange::ExchangeId;
 use retake_core::session::takes::TakeId;
 use retake_live::discover::Discovery;
 use retake_live::inspect::Summary;
+use retake_live::takes::usual_root;
 use rustix::process::{Signal, kill_current_process_group};
 use signals::Endings;
 use state::exchange::Intercepted;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use terminal::Screen;
@@ -101,15 +104,14 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     let opened = one_file
         .map(|path| Opened::new(&path, request).map_err(|error| OpenError::Input { path, error }));
     let opened = opened.transpose()?;
-    let (news, received) = unbounded_channel();
-    let mut face = Face::new(request, news)?;
+    let (mut face, received) = Face::new(request)?;
     match opened {
         Some(opened) => face.debug(opened, request.staged.clone(), None)?,
         None => {
-            face.picking = Some(Picking::new(&request.paths));
+            face.app.open(Picking::new(&request.paths), |_, _, ()| ());
             face.draw()?;
-            let news = face.news.clone();
-            if let Some(picking) = &mut face.picking {
+            let news = face.app.news.clone();
+            if let Some(picking) = face.app.layers.top_mut::<Picking>() {
                 // Nobody hears the news once the program ends.
                 picking.start(request, move |told| drop(news.send(told)));
             }
@@ -122,47 +124,172 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
 /// and to be judged.
 pub fn watch(request: &OpenRequest, watched: Watched) -> Result<Left, OpenError> {
     panics::contain(|| {
-        let (news, received) = unbounded_channel();
-        let mut face = Face::new(request, news.clone())?;
+        let (mut face, received) = Face::new(request)?;
         let mut watching = Watching::new(watched);
+        let news = face.app.news.clone();
         // Nobody hears the news once the program ends.
         watching.start(move || drop(news.send(News::Proxy)));
-        face.watching = Some(watching);
+        face.app.open(watching, |_, _, ()| ());
         face.draw()?;
         face.stay(received)
     })
 }
 
-/// What the terminal shows.
-struct Face<'a> {
-    request: &'a OpenRequest,
-    theme: Theme,
-    screen: Screen,
-    /// The choice of files; stays below the file that was chosen.
-    picking: Option<Picking>,
-    /// The exchanges of a proxy; stay below the one that is open.
-    watching: Option<Watching>,
-    debugger: Option<Debugger>,
-    /// The wording lab; stays below the sample that is open.
-    labbing: Option<Labbing>,
+/// The screens that are open, each over the one that it was opened from.
+struct App {
+    request: OpenRequest,
+    layers: Layers<Self>,
+    /// What is to be done once an input was taken.
+    nexts: VecDeque<Next>,
     /// How many files were opened.
     opened: u32,
     news: UnboundedSender<News>,
 }
 
-/// What is to be done once an event was taken.
+impl layer::Screen for App {
+    fn layers(&mut self) -> &mut Layers<Self> {
+        &mut self.layers
+    }
+
+    fn edit(&mut self, text: String) {
+        self.nexts.push_back(Next::Edit(text));
+    }
+}
+
+impl App {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Key(key) => drop(self.give_to_layers(Input::Key(key))),
+            Event::Mouse(event) => drop(self.give_to_layers(Input::Mouse(event))),
+            Event::Paste(text) => drop(self.give_to_layers(Input::Paste(&text))),
+            // The next key of a burst moves by the pages of the screen as it is then.
+            Event::Resize(width, height) => {
+                for debugger in self.layers.of::<Debugger>() {
+                    debugger.state.size = (width, height);
+                    debugger.state.lay_out();
+                }
+            }
+            Event::FocusGained | Event::FocusLost => {}
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Proxy => self.collect(),
+            News::Lab => self.layers.of().for_each(Desk::collect),
+            News::Report(number, report) => {
+                let is_meant = |debugger: &Debugger| debugger.number == number;
+                let is_on_top = self.layers.top().is_some_and(is_meant);
+                let mut debuggers = self.layers.of::<Debugger>();
+                let meant = debuggers.find(|debugger| is_meant(debugger));
+                let nexts = meant.map_or_else(Vec::new, |debugger| debugger.hear(report));
+                // What lies below is read, and its run goes on; what it would ask for waits there.
+                if is_on_top {
+                    self.nexts.extend(nexts);
+                }
+            }
+            News::Found(discovery) => {
+                if let Some(picking) = self.layers.of::<Picking>().next() {
+                    picking.discover(discovery);
+                }
+            }
+            News::Inspected(number, summary) => {
+                if let Some(picking) = self.layers.of::<Picking>().next() {
+                    picking.picker.learn(number, summary);
+                }
+            }
+        }
+    }
+
+    /// Takes in what the proxy has told; an exchange that was decided meanwhile is closed.
+    fn collect(&mut self) {
+        let open = self.layers.of().find_map(Watching::collect);
+        let debugger = self.layers.top_mut::<Debugger>();
+        let (Some((seen, others)), Some(debugger)) = (open, debugger) else {
+            return;
+        };
+        if !update::exchange(&mut debugger.state, seen.clone(), others) {
+            let lists = self.layers.of::<Watching>();
+            lists.for_each(|watching| watching.tell_outcome(&seen));
+            self.nexts.push_back(Next::Close);
+        }
+    }
+
+    /// Quits. From a sample of the lab, and from the lab, what lies below may have something to lose, and asks
+    /// then. False where the program goes on.
+    fn quit(&mut self) -> bool {
+        let has_lab = self.layers.of::<Desk>().next().is_some();
+        if has_lab {
+            self.leave_layer();
+            let nexts = match self.layers.top_mut::<Desk>() {
+                Some(desk) => desk.quit(),
+                None => self.layers.top_mut().map_or_else(Vec::new, Debugger::quit),
+            };
+            self.nexts.extend(nexts);
+        }
+        !has_lab
+    }
+
+    /// Closes the screen on top; false where nothing lies below it.
+    fn close(&mut self) -> bool {
+        self.leave_layer();
+        // What was decided while the lab had the screen has its list back.
+        self.collect();
+        !self.layers.is_empty()
+    }
+
+    /// Opens the wording lab for a finding of the file that is shown.
+    fn open_lab(&mut self, subject: Subject) {
+        let has_lab = self.layers.of::<Desk>().next().is_some();
+        let Some(below) = self.layers.top_mut::<Debugger>() else {
+            return;
+        };
+        if has_lab {
+            below.state.notice = Some("this is a sample of the lab: q goes back to it".to_owned());
+            return;
+        }
+        let wordings = below.state.recovery.wordings.clone();
+        let bench = Arc::new(World::new(wordings.clone(), usual_root()));
+        let news = self.news.clone();
+        // Nobody hears the news once the program ends.
+        let desk = Desk::new(subject, bench, wordings, move || drop(news.send(News::Lab)));
+        Opening::new(desk, |_: &mut Self, _, ()| ())
+            .if_left(|_, desk| drop_elsewhere(desk))
+            .over(self);
+    }
+
+    /// Says why something that was asked for on this screen cannot be done.
+    fn complain(&mut self, why: String) {
+        if let Some(debugger) = self.layers.top_mut::<Debugger>() {
+            debugger.state.notice = Some(why);
+        } else if let Some(desk) = self.layers.top_mut::<Desk>() {
+            desk.lab.say(why);
+        }
+    }
+}
+
+/// Drops what takes a while to drop: a large session, an experiment.
+fn drop_elsewhere(large: impl Send + 'static) {
+    std::thread::spawn(move || drop(large));
+}
+
+/// The screens on the terminal.
+struct Face {
+    app: App,
+    theme: Theme,
+    screen: Screen,
+}
+
+/// What is to be done once an input was taken.
 #[derive(Debug)]
 enum Next {
-    Wait,
-    Leave,
-    /// Close the file; leave where nothing is below it.
+    Quit,
+    /// Close the screen; leave where nothing is below it.
     Close,
     Open(PathBuf),
     Enter(ExchangeId),
     /// Open the wording lab for a finding.
-    Lab(Box<lab::Subject>),
-    /// Leave the lab, then as from the debugger below it.
-    QuitLab,
+    Lab(Box<Subject>),
     /// Open a take of a journal: a sample of the lab.
     Sample(PathBuf, TakeId),
     Proxy(retake_live::proxy::Command),
@@ -170,24 +297,26 @@ enum Next {
     Suspend,
     Redraw,
     /// Show an item in the operator's editor; what is made of it becomes an edit.
-    Edit(String),
+    EditItem(String),
     /// Give words to the operator's editor and take them over.
-    EditWords(String),
+    Edit(String),
 }
 
-impl<'a> Face<'a> {
-    fn new(request: &'a OpenRequest, news: UnboundedSender<News>) -> io::Result<Self> {
-        Ok(Self {
-            request,
+impl Face {
+    fn new(request: &OpenRequest) -> io::Result<(Self, UnboundedReceiver<News>)> {
+        let (news, received) = unbounded_channel();
+        let face = Self {
             theme: Theme::choose(request.wish, &|name| std::env::var(name).ok()),
             screen: Screen::open(!request.without_mouse)?,
-            picking: None,
-            watching: None,
-            debugger: None,
-            labbing: None,
-            opened: 0,
-            news,
-        })
+            app: App {
+                request: request.clone(),
+                layers: Layers::default(),
+                nexts: VecDeque::new(),
+                opened: 0,
+                news,
+            },
+        };
+        Ok((face, received))
     }
 
     /// Shows what there is until the operator leaves.
@@ -201,32 +330,11 @@ impl<'a> Face<'a> {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        if let Some(watching) = &mut self.watching {
-            let open = self.debugger.as_mut();
-            watching.look_at_the_clock(open.map(|debugger| &mut debugger.state));
-        }
-        if let (None, Some(labbing)) = (&self.debugger, &self.labbing) {
-            let lab = &labbing.desk.lab;
-            return self.screen.draw(|frame| lab.view(frame, &self.theme));
-        }
-        match (&mut self.debugger, &mut self.watching, &mut self.picking) {
-            (Some(debugger), ..) => {
-                debugger.look_at_the_clock();
-                let state = &mut debugger.state;
-                self.screen
-                    .draw(|frame| view::fit(frame, state, &self.theme))
-            }
-            (None, Some(watching), _) => self
-                .screen
-                .draw(|frame| watching.board.view(frame, &self.theme)),
-            (None, None, Some(picking)) => {
-                self.screen
-                    .draw(|frame| picking.picker.view(frame, frame.area(), &self.theme))?;
-                picking.inspect_visible();
-                Ok(())
-            }
-            (None, None, None) => Ok(()),
-        }
+        let Self { app, theme, screen } = self;
+        screen.draw(|frame| {
+            app.layers.prepare_top(frame.area());
+            app.layers.view_top(frame, app, theme);
+        })
     }
 
     /// Shows a file: its head at once, the rest as it is read.
@@ -236,20 +344,28 @@ impl<'a> Face<'a> {
         staged: Staged,
         exchange: Option<Intercepted>,
     ) -> io::Result<()> {
-        self.opened += 1;
-        let (number, news) = (self.opened, self.news.clone());
+        self.app.opened += 1;
+        let (number, news) = (self.app.opened, self.app.news.clone());
         let mut state = opened.state(self.screen.size()?);
+        let is_exchange = exchange.is_some();
         state.exchange = exchange;
-        state.close_words = match (&self.labbing, &self.picking) {
-            (Some(_), _) => "to the lab",
-            (None, Some(_)) => "to the list",
-            (None, None) => "quit",
+        state.close_words = match self.app.layers.top::<Desk>() {
+            Some(_) => "to the lab",
+            None if self.app.layers.top::<Picking>().is_some() => "to the list",
+            None => "quit",
         };
         self.screen
             .draw(|frame| view::fit(frame, &mut state, &self.theme))?;
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
-        self.debugger = Some(Debugger::start(state, number, opened, staged, report));
+        let debugger = Debugger::start(state, number, opened, staged, report);
+        Opening::new(debugger, |_: &mut App, _, ()| ())
+            .if_left(move |app, debugger| {
+                let lists = app.layers.of::<Watching>().filter(|_| is_exchange);
+                lists.for_each(|watching| watching.closed(&debugger.state));
+                drop_elsewhere(debugger);
+            })
+            .over(&mut self.app);
         Ok(())
     }
 
@@ -258,7 +374,6 @@ impl<'a> Face<'a> {
         let mut endings = Endings::new()?;
         let mut resumed = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         loop {
-            let mut nexts = Vec::new();
             if events.is_none() {
                 endings.forget_interrupts()?;
             }
@@ -267,7 +382,7 @@ impl<'a> Face<'a> {
                 biased;
                 signal = endings.next() => return Ok(Left::Signal(signal)),
                 () = panics::fatal() => return Ok(Left::Panicked),
-                _ = resumed.recv() => nexts.push(Next::Redraw),
+                _ = resumed.recv() => self.app.nexts.push_back(Next::Redraw),
                 event = stream.next() => {
                     let mut waiting = Poll::Ready(event);
                     while let Poll::Ready(event) = waiting {
@@ -276,8 +391,8 @@ impl<'a> Face<'a> {
                         };
                         #[cfg(debug_assertions)]
                         panics::on_demand(&event);
-                        nexts.extend(self.take(event));
-                        if nexts.iter().any(|next| !matches!(next, Next::Wait)) {
+                        self.app.take(event);
+                        if !self.app.nexts.is_empty() {
                             // What was typed ahead is for the screen that comes of it.
                             break;
                         }
@@ -287,15 +402,15 @@ impl<'a> Face<'a> {
                     }
                 }
                 Some(news) = received.recv() => {
-                    nexts.extend(self.hear(news));
+                    self.app.hear(news);
                     while let Ok(news) = received.try_recv() {
-                        nexts.extend(self.hear(news));
+                        self.app.hear(news);
                     }
                 }
                 // Seconds are counted on the screen.
-                () = tokio::time::sleep(TICK), if self.counts() => {}
+                () = tokio::time::sleep(TICK), if self.app.layers.tick() => {}
             }
-            for next in nexts {
+            while let Some(next) = self.app.nexts.pop_front() {
                 if let Some(left) = self.perform(next, &mut events)? {
                     return Ok(left);
                 }
@@ -304,154 +419,89 @@ impl<'a> Face<'a> {
         }
     }
 
-    fn take(&mut self, event: Event) -> Vec<Next> {
-        if let (None, Some(labbing)) = (&self.debugger, &mut self.labbing) {
-            return labbing.desk.take(event);
-        }
-        match (&mut self.debugger, &mut self.watching, &mut self.picking) {
-            (Some(debugger), ..) => debugger.take(event),
-            (None, Some(watching), _) => watching.take(event),
-            (None, None, Some(picking)) => vec![picking.take(event)],
-            (None, None, None) => vec![Next::Leave],
-        }
-    }
-
-    /// Whether something on the screen changes as time goes by.
-    fn counts(&self) -> bool {
-        let debugger = self.debugger.as_ref();
-        let watching = self.watching.as_ref();
-        watching.is_some_and(Watching::counts)
-            || debugger.is_some_and(|debugger| debugger.state.live.is_busy())
-    }
-
-    fn hear(&mut self, news: News) -> Vec<Next> {
-        match news {
-            News::Proxy => {
-                if let Some(watching) = &mut self.watching {
-                    let open = self.debugger.as_mut();
-                    return watching.collect(open.map(|debugger| &mut debugger.state));
-                }
-            }
-            News::Lab => {
-                if let Some(labbing) = &mut self.labbing {
-                    labbing.desk.collect();
-                }
-            }
-            News::Report(number, report) => {
-                if let Some(debugger) = self.debugger.as_mut().filter(|it| it.number == number) {
-                    return debugger.hear(report);
-                }
-                if let Some(labbing) = &mut self.labbing {
-                    labbing.hear(number, report);
-                }
-            }
-            News::Found(discovery) => {
-                if let Some(picking) = &mut self.picking {
-                    picking.discover(discovery);
-                }
-            }
-            News::Inspected(number, summary) => {
-                if let Some(picking) = &mut self.picking {
-                    picking.picker.learn(number, summary);
-                }
-            }
-        }
-        Vec::new()
-    }
-
     fn perform(
         &mut self,
         next: Next,
         events: &mut Option<EventStream>,
     ) -> io::Result<Option<Left>> {
         match next {
-            Next::Wait => {}
-            Next::Leave if self.labbing.is_some() => return self.quit_sample(events),
-            Next::QuitLab => return self.quit_lab(events),
-            Next::Leave => return Ok(Some(Left::Quit)),
-            Next::Close if self.labbing.is_some() => self.close_in_lab(),
-            Next::Close if self.picking.is_none() && self.watching.is_none() => {
-                return Ok(Some(Left::Quit));
-            }
-            Next::Close => {
-                let closed = self.debugger.take();
-                if let (Some(watching), Some(closed)) = (&mut self.watching, &closed) {
-                    watching.closed(&closed.state);
-                }
-                // A large session takes a while to drop.
-                std::thread::spawn(move || drop(closed));
-            }
+            Next::Quit => return Ok(self.app.quit().then_some(Left::Quit)),
+            Next::Close => return Ok((!self.app.close()).then_some(Left::Quit)),
             Next::Open(path) => self.open(&path)?,
             Next::Enter(id) => self.enter(id)?,
-            Next::Lab(subject) => self.open_lab(*subject),
+            Next::Lab(subject) => self.app.open_lab(*subject),
             Next::Sample(journal, take) => self.open_sample(&journal, take)?,
             Next::Proxy(command) => {
-                if let Some(watching) = &mut self.watching {
+                if let Some(watching) = self.app.layers.of::<Watching>().next() {
                     watching.obey(command);
                 }
             }
-            Next::Redraw => {
-                self.screen.resume()?;
-                self.resize()?;
-            }
+            Next::Redraw => self.screen.resume()?,
             Next::Suspend => {
                 self.away(events, || kill_current_process_group(Signal::TSTP))??;
             }
-            Next::Edit(text) => {
+            Next::EditItem(text) => {
                 let edited = self.away(events, || debugger::edit(&text, ".json"))?;
-                if let Some(debugger) = &mut self.debugger {
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
                     debugger.take_item(edited);
                 }
             }
-            Next::EditWords(text) => {
-                let edited = self.away(events, || debugger::edit(&text, ".txt"))?;
-                match (&mut self.debugger, &mut self.labbing) {
-                    (Some(debugger), _) => debugger.take_words(edited),
-                    (None, Some(labbing)) => labbing.desk.lab.take_words(edited),
-                    (None, None) => {}
-                }
-            }
+            Next::Edit(text) => match self.away(events, || debugger::edit(&text, ".txt"))? {
+                Ok(Some(text)) => drop(self.app.give_to_layers(Input::Edited(&text))),
+                Ok(None) => {}
+                Err(why) => self.app.complain(why),
+            },
         }
         Ok(None)
     }
 
     fn open(&mut self, path: &Path) -> io::Result<()> {
-        match Opened::new(path, self.request) {
-            Ok(opened) => self.debug(opened, self.request.staged.clone(), None),
+        match Opened::new(path, &self.app.request) {
+            Ok(opened) => self.debug(opened, self.app.request.staged.clone(), None)?,
             Err(error) => {
-                if let Some(picking) = &mut self.picking {
+                if let Some(picking) = self.app.layers.top_mut::<Picking>() {
                     picking.picker.complain(path, &error.to_string());
                 }
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn enter(&mut self, id: ExchangeId) -> io::Result<()> {
-        let Some(watching) = &mut self.watching else {
+        let App {
+            request, layers, ..
+        } = &mut self.app;
+        let Some(watching) = layers.top_mut::<Watching>() else {
             return Ok(());
         };
-        match watching.enter(id, self.request) {
+        match watching.enter(id, request) {
             Ok(entered) => {
                 self.debug(entered.opened, entered.staged, Some(entered.exchange))?;
-                if let Some(debugger) = &mut self.debugger {
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
                     debugger.state.recovery.drafts = entered.drafts;
                 }
-                Ok(())
             }
             Err(why) => {
                 let words = format!("exchange {id} cannot be opened: {why}");
                 watching.board.tell(words);
-                Ok(())
             }
         }
+        Ok(())
     }
 
-    fn resize(&mut self) -> io::Result<()> {
-        let size = self.screen.size()?;
-        let below = self.labbing.as_mut().map(|labbing| &mut labbing.below);
-        for debugger in self.debugger.as_mut().into_iter().chain(below) {
-            debugger.state.size = size;
+    /// Opens a sample of the lab in a debugger of its own.
+    fn open_sample(&mut self, journal: &Path, take: TakeId) -> io::Result<()> {
+        match Opened::new(journal, &self.app.request) {
+            Ok(opened) => {
+                self.debug(opened, Staged::default(), None)?;
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+                    debugger.go_to_take(take);
+                }
+            }
+            Err(error) => {
+                let words = format!("the sample cannot be opened: {error}");
+                self.app.complain(words);
+            }
         }
         Ok(())
     }
@@ -467,7 +517,6 @@ impl<'a> Face<'a> {
         self.screen.suspend()?;
         let done = work();
         self.screen.resume()?;
-        self.resize()?;
         Ok(done)
     }
 }

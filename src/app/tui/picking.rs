@@ -1,8 +1,12 @@
 //! The picker with what works for it: the walk that finds files, the inspector that says what they hold.
 
-use super::picker::{Picked, Picker};
-use super::{News, Next, OpenRequest};
-use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use super::layer::{Input, Layer, Step};
+use super::picker::Picker;
+use super::theme::Theme;
+use super::{App, News, Next, OpenRequest};
+use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::Inspector;
@@ -68,36 +72,46 @@ impl Picking {
             inspector.order(self.picker.by_age());
         }
     }
+}
 
-    /// Has the files on the screen inspected first.
-    pub(super) fn inspect_visible(&self) {
-        if let Some((_, inspector)) = &self.work {
-            inspector.prefer(self.picker.visible());
-        }
-    }
+impl Layer<App> for Picking {
+    type Output = ();
 
-    /// Takes an event of the terminal.
-    pub(super) fn take(&mut self, event: Event) -> Next {
-        let picked = match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => return Next::Wait,
-            Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
-                KeyCode::Char('c') => return Next::Leave,
-                KeyCode::Char('z') => return Next::Suspend,
-                KeyCode::Char('l') => return Next::Redraw,
+    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
+        let picked = match input {
+            Input::Key(key) if key.kind == KeyEventKind::Release => return Step::Stay,
+            Input::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
+                KeyCode::Char('z') => {
+                    app.nexts.push_back(Next::Suspend);
+                    return Step::Stay;
+                }
+                KeyCode::Char('l') => {
+                    app.nexts.push_back(Next::Redraw);
+                    return Step::Stay;
+                }
                 _ => self.picker.key(key),
             },
-            Event::Key(key) => self.picker.key(key),
-            Event::Mouse(event) => self.picker.mouse(event),
-            Event::Paste(text) => {
-                self.picker.paste(&text);
-                return Next::Wait;
+            Input::Key(key) => self.picker.key(key),
+            Input::Mouse(event) => self.picker.mouse(event),
+            Input::Paste(text) => {
+                self.picker.paste(text);
+                return Step::Stay;
             }
-            Event::Resize(..) | Event::FocusGained | Event::FocusLost => return Next::Wait,
+            Input::Edited(_) => return Step::Stay,
         };
-        match picked {
-            Picked::Pending => Next::Wait,
-            Picked::Open(path) => Next::Open(path),
-            Picked::Left => Next::Leave,
+        app.nexts.extend(match picked {
+            Step::Done(path) => Some(Next::Open(path)),
+            Step::Leave => Some(Next::Quit),
+            Step::Stay | Step::Pass | Step::Edit(_) => None,
+        });
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &App, theme: &Theme) {
+        self.picker.view(frame, area, theme);
+        // What is on the screen is inspected first.
+        if let Some((_, inspector)) = &self.work {
+            inspector.prefer(self.picker.visible());
         }
     }
 }

@@ -4,9 +4,12 @@
 use super::models::read_models;
 use super::state::{Lab, Saved, Saving, Wish};
 use super::{Bench, Order, Running, Subject};
+use crate::tui::layer::{Input, Layer, Screen as _, Step};
 use crate::tui::loader::expanded;
-use crate::tui::{Next, copy};
-use crossterm::event::Event;
+use crate::tui::theme::Theme;
+use crate::tui::{App, Next, copy};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_core::lab::Board;
 use retake_live::lab::{News, Report};
 use retake_live::replace::{Backup, replace};
@@ -120,16 +123,15 @@ impl Desk {
         }
     }
 
-    /// Takes an event of the terminal.
-    pub(in crate::tui) fn take(&mut self, event: Event) -> Vec<Next> {
-        let wishes = match event {
-            Event::Key(key) => self.lab.key(key),
-            Event::Mouse(event) => self.lab.mouse(event),
-            Event::Paste(text) => {
-                self.lab.paste(&text);
+    /// Takes an input; gives what is left to do.
+    pub(in crate::tui) fn take(&mut self, input: Input<'_>) -> Vec<Next> {
+        let wishes = match input {
+            Input::Key(key) => self.lab.key(key),
+            Input::Mouse(event) => self.lab.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {
+                self.lab.give_to_layers(input);
                 Vec::new()
             }
-            Event::Resize(..) | Event::FocusGained | Event::FocusLost => Vec::new(),
         };
         let wishes = wishes.into_iter();
         wishes.filter_map(|wish| self.fulfil(wish)).collect()
@@ -161,9 +163,9 @@ impl Desk {
             },
             Wish::Save(saving) => self.save(saving),
             Wish::Copy(bytes) => self.copy(&bytes),
-            Wish::Editor(text) => return Some(Next::EditWords(text)),
+            Wish::Editor(text) => return Some(Next::Edit(text)),
             Wish::Leave => return Some(Next::Close),
-            Wish::Quit => return Some(Next::QuitLab),
+            Wish::Quit => return Some(Next::Quit),
             Wish::Suspend => return Some(Next::Suspend),
             Wish::Redraw => return Some(Next::Redraw),
         }
@@ -248,6 +250,19 @@ impl Desk {
             Err(error) => error.to_string(),
         };
         self.lab.say(said);
+    }
+}
+
+impl Layer<App> for Desk {
+    type Output = ();
+
+    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
+        app.nexts.extend(self.take(input));
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+        self.lab.view(frame, theme);
     }
 }
 

@@ -48,10 +48,6 @@ impl Lab {
         std::mem::take(&mut self.wishes)
     }
 
-    pub fn paste(&mut self, text: &str) {
-        self.give_to_layers(Input::Paste(text));
-    }
-
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
     pub fn mouse(&mut self, event: MouseEvent) -> Vec<Wish> {
         let is_over = self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty();

@@ -5,7 +5,7 @@ use super::models::Asked;
 use super::table::Table;
 use super::{Order, Subject};
 use crate::tui::keymap::Context;
-use crate::tui::layer::{Input, Layers, Screen};
+use crate::tui::layer::{Layers, Screen};
 use crate::tui::recovery::forms::Confirmation;
 use retake_core::lab::Board;
 use retake_core::lab::words::ended;
@@ -177,15 +177,6 @@ impl Lab {
     pub fn learn_models(&mut self, models: Result<Vec<Asked>, String>) {
         self.notice = models.as_ref().err().cloned();
         self.form.models = models;
-    }
-
-    /// Takes over words that were edited outside.
-    pub fn take_words(&mut self, edited: Result<Option<String>, String>) {
-        match edited {
-            Ok(Some(text)) => drop(self.give_to_layers(Input::Edited(&text))),
-            Ok(None) => {}
-            Err(why) => self.notice = Some(why),
-        }
     }
 
     /// There is a file of this name already: whether it may be replaced is asked.

@@ -18,6 +18,7 @@ pub(super) use view::size;
 use super::fuzzy::Fuzzy;
 use super::help::Help;
 use super::keymap::all_keys;
+use super::layer::Step;
 use super::list::ListCursor;
 use super::palette::Command;
 use super::prompt::{Prompt, Typing};
@@ -29,15 +30,6 @@ use std::cmp::Reverse;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// What a key did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Picked {
-    Pending,
-    /// This file is to be opened.
-    Open(PathBuf),
-    Left,
-}
 
 #[derive(Debug, Clone)]
 pub struct Picker {
@@ -186,20 +178,20 @@ impl Picker {
         Some(&self.rows[*number].candidate.path)
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Picked {
+    pub fn key(&mut self, key: KeyEvent) -> Step<PathBuf> {
         self.notice = None;
         if let Some(help) = &mut self.help {
             if help.key(key) {
                 self.help = None;
             }
-            return Picked::Pending;
+            return Step::Stay;
         }
         if self.is_filtering && key.code != KeyCode::F(1) {
             return self.filter_key(key);
         }
         if self.cursor.key(key, self.shown.len()) {
             self.has_moved = true;
-            return Picked::Pending;
+            return Step::Stay;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -207,34 +199,34 @@ impl Picker {
             KeyCode::Char('/') => {
                 self.is_filtering = true;
                 self.filter.open(&self.filter.text());
-                Picked::Pending
+                Step::Stay
             }
-            KeyCode::Char('c') if control => Picked::Left,
+            KeyCode::Char('c') if control => Step::Leave,
             KeyCode::Char('?') | KeyCode::F(1) => {
                 self.help = Some(Box::new(Help::new(KEYS, &all_keys(), &[])));
-                Picked::Pending
+                Step::Stay
             }
             KeyCode::Esc if !self.filter.text().is_empty() => {
                 self.filter.open("");
                 self.arrange();
-                Picked::Pending
+                Step::Stay
             }
-            KeyCode::Char('q' | 'Q') => Picked::Left,
+            KeyCode::Char('q' | 'Q') => Step::Leave,
             KeyCode::Esc => {
                 self.notice = Some(SafeText::from_static("q quits"));
-                Picked::Pending
+                Step::Stay
             }
-            _ => Picked::Pending,
+            _ => Step::Stay,
         }
     }
 
-    fn filter_key(&mut self, key: KeyEvent) -> Picked {
+    fn filter_key(&mut self, key: KeyEvent) -> Step<PathBuf> {
         if matches!(
             key.code,
             KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown
         ) {
             self.cursor.key(key, self.shown.len());
-            return Picked::Pending;
+            return Step::Stay;
         }
         match self.filter.key(key) {
             Typing::Pending => {}
@@ -249,7 +241,7 @@ impl Picker {
                 self.arrange();
             }
         }
-        Picked::Pending
+        Step::Stay
     }
 
     /// Takes a pasted text into the filter.
@@ -260,24 +252,20 @@ impl Picker {
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    pub fn mouse(&mut self, event: MouseEvent) -> Picked {
+    pub fn mouse(&mut self, event: MouseEvent) -> Step<PathBuf> {
         let before = self.cursor.get();
         if !self.cursor.mouse(event, self.shown.len()) {
-            return Picked::Pending;
+            return Step::Stay;
         }
         let is_click = matches!(event.kind, MouseEventKind::Down(_));
         let is_second = is_click && self.has_moved && self.cursor.get() == before;
         self.has_moved = true;
-        if is_second {
-            self.open()
-        } else {
-            Picked::Pending
-        }
+        if is_second { self.open() } else { Step::Stay }
     }
 
-    fn open(&self) -> Picked {
+    fn open(&self) -> Step<PathBuf> {
         self.selected()
-            .map_or(Picked::Pending, |path| Picked::Open(path.to_owned()))
+            .map_or(Step::Stay, |path| Step::Done(path.to_owned()))
     }
 
     /// What a file is called here: its path below the place where it was found.

@@ -37,8 +37,8 @@ fn picker(names: &[(&str, u64)]) -> Picker {
     picker
 }
 
-fn press(picker: &mut Picker, keys: &str) -> Picked {
-    let mut last = Picked::Pending;
+fn press(picker: &mut Picker, keys: &str) -> Step<PathBuf> {
+    let mut last = Step::Stay;
     for character in keys.chars() {
         last = picker.key(match character {
             '\n' => KeyCode::Enter.into(),
@@ -110,7 +110,7 @@ fn the_cursor_stays_on_its_row_while_others_come() {
     press(&mut picker, "↓");
     picker.discover(Discovery::Found(vec![candidate(b"newest.json", 0)]));
     assert_eq!(picker.selected(), Some(Path::new("/s/a.json")));
-    assert_eq!(press(&mut picker, "\n"), Picked::Open("/s/a.json".into()));
+    assert_eq!(press(&mut picker, "\n"), Step::Done("/s/a.json".into()));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn typing_filters_by_name_and_contents() {
     assert!(screen(&picker, 60, 9).contains("recordings  3"));
     assert_eq!(
         press(&mut picker, "/flight\n"),
-        Picked::Open("/s/other.json".into())
+        Step::Done("/s/other.json".into())
     );
     press(&mut picker, "/zzz");
     assert!(screen(&picker, 60, 9).contains("nothing matches; esc shows all"));
@@ -155,11 +155,11 @@ fn files_of_the_same_age_stand_by_name() {
 
 #[test]
 fn q_leaves_and_esc_says_so() {
-    assert_eq!(press(&mut picker(&[]), "q"), Picked::Left);
+    assert_eq!(press(&mut picker(&[]), "q"), Step::Leave);
     let mut picker = picker(&[("a.json", 1)]);
     press(&mut picker, "/a");
-    assert_eq!(press(&mut picker, "\u{1b}"), Picked::Pending);
-    assert_eq!(press(&mut picker, "\u{1b}"), Picked::Pending);
+    assert_eq!(press(&mut picker, "\u{1b}"), Step::Stay);
+    assert_eq!(press(&mut picker, "\u{1b}"), Step::Stay);
     assert!(screen(&picker, 60, 9).contains("q quits"));
 }
 
@@ -209,7 +209,7 @@ fn hostile_names_are_shown_escaped_and_opened_exactly() {
     picker.discover(Discovery::Found(vec![candidate(name, 1)]));
     let shown = screen(&picker, 80, 8);
     assert!(shown.contains(r"-a⏎␛[2J\xff\u{202e}b.json"), "{shown}");
-    let Picked::Open(path) = press(&mut picker, "\n") else {
+    let Step::Done(path) = press(&mut picker, "\n") else {
         panic!("opens nothing");
     };
     assert_eq!(path.as_os_str().as_bytes(), [b"/s/", &name[..]].concat());
@@ -239,8 +239,8 @@ fn a_second_click_opens() {
         row: 2,
         modifiers: KeyModifiers::NONE,
     };
-    assert_eq!(picker.mouse(click), Picked::Pending);
-    assert_eq!(picker.mouse(click), Picked::Open("/s/b.json".into()));
+    assert_eq!(picker.mouse(click), Step::Stay);
+    assert_eq!(picker.mouse(click), Step::Done("/s/b.json".into()));
 }
 
 #[test]

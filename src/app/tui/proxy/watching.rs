@@ -5,13 +5,16 @@ use super::board::{Board, Wish};
 use super::inbox::Inbox;
 use super::{Exchanges, Watched, curl};
 use crate::tui::debugger::Opened;
+use crate::tui::layer::{Input, Layer, Screen as _, Step};
 use crate::tui::live::breakpoints::Stops as _;
 use crate::tui::loader::Staged;
 use crate::tui::recovery::wording::Drafts;
 use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
-use crate::tui::{Next, OpenRequest, copy, update};
-use crossterm::event::Event;
+use crate::tui::theme::Theme;
+use crate::tui::{App, Next, OpenRequest, copy};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_core::exchange::{ExchangeId, Seen};
 use retake_live::proxy::{Command, News};
 use retake_live::takes::wall_clock;
@@ -67,39 +70,10 @@ impl Watching {
         std::thread::spawn(move || inbox.fill(&news, wake));
     }
 
-    /// Tells the list, and the exchange that is open, what time it is.
-    pub(in crate::tui) fn look_at_the_clock(&mut self, open: Option<&mut State>) {
-        let now = wall_clock();
-        self.board.set_now(now);
-        if let Some(exchange) = open.and_then(|state| state.exchange.as_mut()) {
-            exchange.wall_ms = now;
-        }
-    }
-
-    /// Whether something on the screen changes as time goes by.
-    pub(in crate::tui) fn counts(&self) -> bool {
-        self.board.counts()
-    }
-
-    /// Takes an event of the terminal.
-    pub(in crate::tui) fn take(&mut self, event: Event) -> Vec<Next> {
-        let wishes = match event {
-            Event::Key(key) => self.board.key(key),
-            Event::Mouse(event) => self.board.mouse(event),
-            Event::Paste(text) => {
-                self.board.paste(&text);
-                Vec::new()
-            }
-            Event::Resize(..) | Event::FocusGained | Event::FocusLost => Vec::new(),
-        };
-        let wishes = wishes.into_iter();
-        wishes.filter_map(|wish| self.fulfil(wish)).collect()
-    }
-
     fn fulfil(&mut self, wish: Wish) -> Option<Next> {
         match wish {
             Wish::Open(id) => return Some(Next::Enter(id)),
-            Wish::Leave => return Some(Next::Leave),
+            Wish::Leave => return Some(Next::Quit),
             Wish::Suspend => return Some(Next::Suspend),
             Wish::Redraw => return Some(Next::Redraw),
             Wish::Tell(command) => self.obey(command),
@@ -132,23 +106,19 @@ impl Watching {
         self.proxy.obey(command);
     }
 
-    /// Takes in what waits; `open` is the debugger on the exchange that is open.
-    pub(in crate::tui) fn collect(&mut self, open: Option<&mut State>) -> Vec<Next> {
-        self.look_at_the_clock(None);
+    /// Takes in what waits. Gives what is known now of the exchange that is open, and how many others are held.
+    pub(in crate::tui) fn collect(&mut self) -> Option<(Arc<Seen>, usize)> {
+        self.board.set_now(wall_clock());
         self.board.hear(self.inbox.take());
-        let (Some(id), Some(state)) = (self.open, open) else {
-            return Vec::new();
-        };
-        let Some(seen) = self.board.of(id).cloned() else {
-            return Vec::new();
-        };
-        let others = self.board.held_besides(id);
-        if update::exchange(state, seen.clone(), others) {
-            return Vec::new();
-        }
-        let words = self.board.outcome(&seen);
+        let id = self.open?;
+        let seen = self.board.of(id)?.clone();
+        Some((seen, self.board.held_besides(id)))
+    }
+
+    /// The exchange that is open was decided: the list says what came of it.
+    pub(in crate::tui) fn tell_outcome(&mut self, seen: &Seen) {
+        let words = self.board.outcome(seen);
         self.board.tell(words);
-        vec![Next::Close]
     }
 
     /// Opens an exchange: one that is held to be decided, any other to be read.
@@ -202,8 +172,38 @@ impl Watching {
         };
         self.drafts = Some((alike(&open.seen), state.recovery.drafts.clone()));
         if open.is_over {
-            let words = self.board.outcome(&open.seen);
-            self.board.tell(words);
+            self.tell_outcome(&open.seen);
         }
+    }
+}
+
+impl Layer<App> for Watching {
+    type Output = ();
+
+    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
+        let wishes = match input {
+            Input::Key(key) => self.board.key(key),
+            Input::Mouse(event) => self.board.mouse(event),
+            Input::Paste(_) | Input::Edited(_) => {
+                self.board.give_to_layers(input);
+                Vec::new()
+            }
+        };
+        let wishes = wishes.into_iter();
+        app.nexts
+            .extend(wishes.filter_map(|wish| self.fulfil(wish)));
+        Step::Stay
+    }
+
+    fn prepare(&mut self, _: Rect) {
+        self.board.set_now(wall_clock());
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+        self.board.view(frame, theme);
+    }
+
+    fn ticks(&self) -> bool {
+        self.board.counts()
     }
 }

@@ -5,7 +5,7 @@ use super::super::{Bench, Order, World};
 use super::fake::{Done, Fake};
 use super::*;
 use crate::tui::Next;
-use crossterm::event::Event;
+use crate::tui::layer::Input;
 use retake_core::engine::agent::Endpoint;
 use retake_live::lab::{Command, News};
 use std::sync::mpsc::{Receiver, channel};
@@ -27,7 +27,7 @@ fn desk(fake: &Arc<Fake>) -> (Desk, Receiver<()>) {
 
 fn take(desk: &mut Desk, keys: &str) -> Vec<Next> {
     let keys = keys.split(' ').map(|name| keymap::event(name).unwrap());
-    keys.flat_map(|key| desk.take(Event::Key(key))).collect()
+    keys.flat_map(|key| desk.take(Input::Key(key))).collect()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_spec_is_written_where_the_operator_wants_it_and_nothing_is_replaced_unasked
     let name = path.to_string_lossy().into_owned();
     let save = |desk: &mut Desk| {
         take(desk, "w ^u");
-        desk.take(Event::Paste(name.clone()));
+        desk.take(Input::Paste(&name));
         take(desk, "enter");
     };
     save(&mut desk);
@@ -124,7 +124,7 @@ fn a_test_of_the_winner_is_written_for_the_folder_that_it_is_saved_in() {
     desk.collect();
     take(&mut desk, "j y tab tab");
     take(&mut desk, "w ^u");
-    desk.take(Event::Paste(path.to_string_lossy().into_owned()));
+    desk.take(Input::Paste(&path.to_string_lossy()));
     take(&mut desk, "enter");
     let written = std::fs::read_to_string(&path).unwrap();
     let expected = format!("nearest in {}", folder.path().display());

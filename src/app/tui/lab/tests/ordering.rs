@@ -1,6 +1,7 @@
 //! Stories of the form.
 
 use super::*;
+use crate::tui::layer::{Input, Screen as _};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use retake_core::lab::{Named, Spec};
 
@@ -85,7 +86,7 @@ fn words_of_ones_own_are_written_with_what_they_make_beside_them() {
     let mut lab = lab();
     press(&mut lab, "a");
     insta::assert_snapshot!("own_words", screen(&lab, (100, 30)));
-    lab.take_words(Ok(Some("There is no {{ tool }}; ask.".to_owned())));
+    lab.give_to_layers(Input::Edited("There is no {{ tool }}; ask."));
     press(&mut lab, "F2 c c");
     let shown = screen(&lab, (100, 30));
     assert!(shown.contains("[x] own-1"), "{shown}");

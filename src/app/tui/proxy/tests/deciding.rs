@@ -6,8 +6,8 @@ use crate::tui::loader::Knowledge;
 use crate::tui::loader::testing::Direct;
 use crate::tui::proxy::Watching;
 use crate::tui::state::State;
-use crate::tui::update::{Effect, LiveCommand, Message, update};
-use crate::tui::{Next, OpenRequest, view};
+use crate::tui::update::{Effect, LiveCommand, Message};
+use crate::tui::{Next, OpenRequest, update, view};
 use retake_live::proxy::Command;
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -75,7 +75,7 @@ impl Desk {
     fn press(&mut self, keys: &str) -> &mut Self {
         for name in keys.split(' ').filter(|name| !name.is_empty()) {
             let key = keymap::event(name).unwrap();
-            let effects = update(&mut self.state, Message::Key(key));
+            let effects = update::update(&mut self.state, Message::Key(key));
             self.state.prepare();
             self.perform(effects);
         }
@@ -114,7 +114,13 @@ impl Desk {
         self.news.send(news(seen)).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
-            let next = self.watching.collect(Some(&mut self.state));
+            let mut next = Vec::new();
+            if let Some((seen, others)) = self.watching.collect()
+                && !update::exchange(&mut self.state, seen.clone(), others)
+            {
+                self.watching.tell_outcome(&seen);
+                next.push(Next::Close);
+            }
             self.state.prepare();
             let known = self.watching.board.of(id).map(|seen| &seen.phase);
             if known == Some(&phase) {
