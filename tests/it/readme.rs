@@ -1,7 +1,7 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
 use retake_core::chaos::SPEC_TABLES;
-use retake_core::config::Keys;
+use retake_core::config::{self, Keys};
 use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::engine::{PLACES, POLICY_TABLES};
 use retake_core::formats::FORMATS;
@@ -142,6 +142,26 @@ fn readme_and_help_tables_are_true() {
                 text == wanted,
                 "{file}: the table {name} is out of date: UPDATE=1 cargo test readme"
             );
+        }
+    }
+}
+
+#[test]
+fn what_the_help_says_holds_without_a_key_is_a_value_of_the_key() {
+    let tables = { AGENT_TABLES.into_iter() }
+        .chain(POLICY_TABLES)
+        .chain(lab::SPEC_TABLES)
+        .chain(SPEC_TABLES)
+        .chain(SCRIPT_TABLES);
+    for keys in tables {
+        for key in keys.keys {
+            let Some(default) = key.default else { continue };
+            let text = format!("{} = {default}\n", key.name);
+            let read = config::read(&text, text.len(), keys, |_, _| Some(()));
+            // Other keys are missing.
+            let errors = read.map_or_else(|errors| errors.to_string(), |()| String::new());
+            let about = format!("`{}` is ", key.name);
+            assert!(!errors.contains(&about), "{}: {errors}", keys.place);
         }
     }
 }

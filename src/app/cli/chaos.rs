@@ -83,6 +83,6 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let name = safe_line(&path.to_string_lossy());
     read_spec(path).map_err(|error| match error {
         NoSpec::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
-        NoSpec::Faulty(errors) => Failure::invalid_file(path, &errors, "chaos"),
+        NoSpec::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
     })
 }

@@ -93,15 +93,17 @@ impl<'t> Checker<'t> {
 
     /// Something is wrong at a byte of the file.
     pub fn push(&mut self, at: usize, text: impl Into<String>) {
-        if self.errors.len() < MOST_KEPT {
-            self.push_on(self.line(at), text.into());
-        } else {
-            self.more += 1;
+        if self.has_room() {
+            let (line, text) = (self.line(at), text.into());
+            self.errors.push(ConfigError { line, text });
         }
     }
 
-    fn push_on(&mut self, line: usize, text: String) {
-        self.errors.push(ConfigError { line, text });
+    /// Whether one more error is kept; one that is not is counted.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.errors.len() < MOST_KEPT;
+        self.more += usize::from(!has_room);
+        has_room
     }
 
     /// The value, or what is wrong with it at a byte of the file.
@@ -111,15 +113,19 @@ impl<'t> Checker<'t> {
 
     /// A word that is none of those that are known; `what` says what it is not.
     pub fn unknown(&mut self, at: usize, word: &str, what: &str, known: &[&str]) {
-        let text = format!("`{}` is {what}{}", quoted(word), meant(word, known));
-        self.push(at, text);
+        // To look for near words takes its time: not for thousands of them.
+        if self.has_room() {
+            let text = format!("`{}` is {what}{}", quoted(word), meant(word, known));
+            self.push(at, text);
+        }
     }
 
     /// Something is wrong in a template that begins at a byte of the file.
     pub fn check_template(&mut self, at: usize, template: &str) {
         if let Err(fault) = wording::check(template) {
             let line = fault.line_in_toml(self.text, at);
-            self.push_on(line, format!("the template, {fault}"));
+            let text = format!("the template, {fault}");
+            self.errors.push(ConfigError { line, text });
         }
     }
 

@@ -95,12 +95,12 @@ fn keys_to_apis_are_never_quoted() {
 
 #[test]
 fn values_are_read_with_serde() {
-    let text = "title = \"t\"\nwait = \"2m\"\ncount = 3\nlimits.x = { name = \"n\", ask = true }\n";
+    let text = "title = \"t\"\nwait = \"2m\"\ncount = 1_000\nrate = 0.000_5\nlimits.x = { name = \"n\", ask = true }\n";
     let values = read(text, 10_000, &FILE, |file, _| {
         let limits = file.table("limits")?.table("x")?.get::<String>("name");
         Some((file.millis("wait"), file.get::<u32>("count"), limits))
     });
-    let expected = (Some(120_000), Some(3), Some("n".to_owned()));
+    let expected = (Some(120_000), Some(1_000), Some("n".to_owned()));
     assert_eq!(values.unwrap(), expected);
 }
 

@@ -25,7 +25,7 @@ pub enum NoSpec {
     Unreadable(#[from] InputError),
     /// Something is wrong with what it says.
     #[error(transparent)]
-    Faulty(#[from] ConfigErrors),
+    Invalid(#[from] ConfigErrors),
 }
 
 /// Reads the file of a spec.
