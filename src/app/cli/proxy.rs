@@ -51,7 +51,6 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
         return screen::show(&arguments.look, options, order);
     }
     let signal = note_ends();
-    let upstreams = options.upstreams.clone();
     let (sender, news) = channel();
     let backlog = Arc::new(Backlog::default());
     let bound = backlog.clone();
@@ -64,9 +63,9 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     });
     let proxy = Proxy::start(options, report.clone());
     let proxy = proxy.map_err(not_running)?;
-    let journal = proxy.journal().to_owned();
+    let (journal, reaches) = (proxy.journal().to_owned(), proxy.reaches().to_vec());
     let watched = Watched {
-        upstreams: &upstreams,
+        reaches: &reaches,
         journal: &journal,
         news: &news,
         backlog: &backlog,

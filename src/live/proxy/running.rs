@@ -1,6 +1,7 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
 use super::chaos::Chaos;
+use super::connect::Reach;
 use super::exchanges::{ProxyState, Watcher};
 use super::holds::Seat;
 use super::listen::{Listen, NoListener};
@@ -38,6 +39,7 @@ const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and
 pub struct Proxy {
     state: Arc<ProxyState>,
     journal: PathBuf,
+    reaches: Vec<Reach>,
     stop: CancellationToken,
     threads: Vec<JoinHandle<()>>,
 }
@@ -100,6 +102,12 @@ impl Proxy {
         let tokens: Vec<(String, String)> = listeners.iter().filter_map(token).collect();
         let (recorder, notices) = recorder(&options, (&hosts, &tokens), &report)?;
         let journal = recorder.path();
+        let reaches = listeners.iter().zip(&options.upstreams);
+        let reaches = reaches.map(|(listen, upstream)| Reach {
+            base: listen.base_url(),
+            upstream: upstream.clone(),
+        });
+        let reaches = reaches.collect();
         let state = ProxyState::new(options, recorder, (hosts, tokens), report.clone())?;
         let state = Arc::new(state);
         for (listen, origin) in listeners.iter().zip(&origins) {
@@ -128,9 +136,15 @@ impl Proxy {
         Ok(Self {
             state,
             journal,
+            reaches,
             stop,
             threads: vec![earlier, thread],
         })
+    }
+
+    /// Where clients reach each upstream through it.
+    pub fn reaches(&self) -> &[Reach] {
+        &self.reaches
     }
 
     /// Where it is written down.

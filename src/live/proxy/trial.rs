@@ -2,7 +2,6 @@
 //! did behind the fault.
 
 use super::agent::{Agent, Order};
-use super::connect::Reach;
 use super::{Chaos, News, NotRunning, Options, Proxy, Report};
 use retake_core::chaos::{End, Injection, Usual};
 use retake_core::exchange::{Ending, Phase};
@@ -76,28 +75,15 @@ pub fn play(
         // Nobody hears it when the agent is over.
         let _over = sender.send(one);
     });
-    let upstreams = options.upstreams.clone();
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), report.clone())?;
-    let mut reaches = Vec::new();
-    let mut heard = Heard::default();
-    while reaches.len() < upstreams.len() {
-        // The listeners are told before anything else.
-        match news.recv() {
-            Ok(News::Listening { base, .. }) => {
-                let upstream = upstreams[reaches.len()].clone();
-                reaches.push(Reach { base, upstream });
-            }
-            Ok(_) => {}
-            Err(_) => return Err(NotPlayed::Over),
-        }
-    }
     let order = Order {
         argv: start.argv.to_vec(),
         inherits_input: false,
         output: None,
         defaults: start.defaults,
     };
-    let mut agent = Agent::start(order, &reaches, &report)?;
+    let mut agent = Agent::start(order, proxy.reaches(), &report)?;
+    let mut heard = Heard::default();
     let end = wait(&news, start.patience, signal, &mut heard);
     agent.end();
     drop(agent);

@@ -6,8 +6,8 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use retake_core::chaos::{Injection, Outcome, Plan, Spec, Trial, outcome_of_conversation};
-use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{Chaos, News, Options, Proxy, Upstream};
+use retake_live::proxy::connect;
+use retake_live::proxy::{Chaos, News, Options, Proxy};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -24,7 +24,6 @@ pub(super) fn run(
     report: &Report,
     out: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let upstreams = options.upstreams.clone();
     let chaos = Arc::new(Chaos::new(spec, Plan::InTurn(spec.trials())));
     let (sender, news) = channel();
     let heard = Arc::new(move |one: News| {
@@ -34,7 +33,8 @@ pub(super) fn run(
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), heard);
     let proxy = proxy.map_err(not_running)?;
     let journal = proxy.journal().to_string_lossy().into_owned();
-    wait(&news, &upstreams, signal)?;
+    say(&connect::text(proxy.reaches()));
+    wait(&news, signal)?;
     drop(proxy);
     let results = Results {
         seed: spec.seed,
@@ -46,22 +46,10 @@ pub(super) fn run(
     conclude(&results, report, out)
 }
 
-/// Waits for a signal, and tells on stderr how agents are pointed here and what the operator should know.
-fn wait(
-    news: &Receiver<News>,
-    upstreams: &[Upstream],
-    signal: &dyn Fn() -> Option<i32>,
-) -> Result<(), Failure> {
-    let mut reaches = Vec::new();
+/// Waits for a signal, and tells on stderr what the operator should know.
+fn wait(news: &Receiver<News>, signal: &dyn Fn() -> Option<i32>) -> Result<(), Failure> {
     while signal().is_none() {
         match news.recv_timeout(LOOK) {
-            Ok(News::Listening { base, .. }) => {
-                let upstream = upstreams.get(reaches.len()).cloned();
-                reaches.extend(upstream.map(|upstream| Reach { base, upstream }));
-                if reaches.len() == upstreams.len() {
-                    say(&connect::text(&reaches));
-                }
-            }
             Ok(News::Notice(words)) => say(&format!("{}\n", safe_line(&words))),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {

@@ -106,7 +106,7 @@ mod tests {
         };
         let report: Report = Arc::new(|_| ());
         let watched = Watched {
-            upstreams: &[],
+            reaches: &[],
             journal: Path::new("proxy.jsonl"),
             news: &news,
             backlog: &Backlog::default(),

@@ -4,9 +4,9 @@ use super::backlog::Backlog;
 use super::jsonl::Teller;
 use super::start_agent;
 use crate::cli::exit::{Exit, Failure, Why};
-use retake_live::proxy::agent::{Agent, Order};
+use retake_live::proxy::agent::Order;
 use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{News, Report, Upstream};
+use retake_live::proxy::{News, Report};
 use std::io::Write;
 use std::iter;
 use std::path::Path;
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A proxy that was started, as far as its news tell of it.
 pub(super) struct Watched<'a> {
-    pub(super) upstreams: &'a [Upstream],
+    pub(super) reaches: &'a [Reach],
     pub(super) journal: &'a Path,
     pub(super) news: &'a Receiver<News>,
     /// Counts what it tells.
@@ -42,16 +42,10 @@ pub(super) fn watch(
     signal: impl Fn() -> Option<i32>,
     stop: impl FnOnce(),
     out: impl Write,
-    hints: impl Write,
+    mut hints: impl Write,
 ) -> Result<Exit, Failure> {
-    let mut teller = Teller::new(out, watched.upstreams, watched.journal);
-    let mut listening = Listening {
-        reaches: Vec::new(),
-        order: watched.order,
-        report: watched.report,
-        agent: None,
-        hints,
-    };
+    let mut teller = Teller::new(out, watched.reaches, watched.journal);
+    let (mut ready, mut agent, mut order) = (0, None, watched.order);
     let why = 'told: loop {
         if let Some(signal) = signal() {
             break 'told Why::Signal { signal };
@@ -63,7 +57,17 @@ pub(super) fn watch(
                     watched.backlog.take();
                     teller.tell(&news)?;
                     match news {
-                        News::Listening { base, .. } => listening.add(base, watched.upstreams)?,
+                        News::Listening { .. } => {
+                            ready += 1;
+                            let is_last = ready == watched.reaches.len();
+                            if let Some(order) = order.take_if(|_| is_last) {
+                                agent = Some(start_agent(order, watched.reaches, watched.report)?);
+                            } else if is_last {
+                                // Without stderr there is nobody to tell.
+                                let text = connect::text(watched.reaches);
+                                let _unread = hints.write_all(text.as_bytes());
+                            }
+                        }
                         News::AgentEnded(status) => {
                             break 'told status.into();
                         }
@@ -83,7 +87,7 @@ pub(super) fn watch(
         }
     };
     // The agent first: what it still asks would only be refused.
-    drop(listening);
+    drop(agent);
     stop();
     for news in watched.news.try_iter() {
         teller.tell(&news)?;
@@ -102,38 +106,5 @@ fn exit_of(code: Option<i32>, signal: Option<i32>) -> Exit {
         (_, Some(signal)) => Exit::Signal(signal),
         // Unix has no other codes, and no third way to end.
         _ => Exit::Command(u8::MAX),
-    }
-}
-
-/// Listeners until all are ready; then the agent that was started, or the lines for others.
-struct Listening<'a, H> {
-    reaches: Vec<Reach>,
-    order: Option<Order>,
-    report: &'a Report,
-    agent: Option<Agent>,
-    hints: H,
-}
-
-impl<H: Write> Listening<'_, H> {
-    fn add(&mut self, base: String, upstreams: &[Upstream]) -> Result<(), Failure> {
-        let Some(upstream) = upstreams.get(self.reaches.len()).cloned() else {
-            return Ok(());
-        };
-        self.reaches.push(Reach { base, upstream });
-        if self.reaches.len() < upstreams.len() {
-            return Ok(());
-        }
-        match self.order.take() {
-            Some(order) => {
-                self.agent = Some(start_agent(order, &self.reaches, self.report)?);
-            }
-            None => {
-                // Without stderr there is nobody to tell.
-                let _unread = self
-                    .hints
-                    .write_all(connect::text(&self.reaches).as_bytes());
-            }
-        }
-        Ok(())
     }
 }

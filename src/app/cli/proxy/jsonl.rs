@@ -13,7 +13,8 @@ use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
 use retake_live::Recording;
-use retake_live::proxy::{News, Upstream};
+use retake_live::proxy::News;
+use retake_live::proxy::connect::Reach;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
@@ -120,7 +121,7 @@ pub(super) fn is_silent(news: &News) -> bool {
 /// Writes what happens, and each thing once.
 pub(super) struct Teller<'a, W> {
     out: W,
-    upstreams: &'a [Upstream],
+    reaches: &'a [Reach],
     journal: &'a Path,
     hasher: RandomState,
     /// Findings that were told: digests of rule, place and sentence.
@@ -140,10 +141,10 @@ pub(super) struct Teller<'a, W> {
 }
 
 impl<'a, W: Write> Teller<'a, W> {
-    pub(super) fn new(out: W, upstreams: &'a [Upstream], journal: &'a Path) -> Self {
+    pub(super) fn new(out: W, reaches: &'a [Reach], journal: &'a Path) -> Self {
         Self {
             out,
-            upstreams,
+            reaches,
             journal,
             hasher: RandomState::default(),
             told: BTreeMap::new(),
@@ -274,10 +275,10 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 
     fn ended(&mut self, seen: &Seen, how: &Ending) -> Result<(), Failure> {
-        let upstream = self.upstreams.get(seen.upstream);
+        let reach = self.reaches.get(seen.upstream);
         self.write(&Line::Exchange {
             seen,
-            upstream: upstream.map_or("", |upstream| upstream.name.as_str()),
+            upstream: reach.map_or("", |reach| reach.upstream.name.as_str()),
             how,
         })
     }

@@ -11,10 +11,10 @@ use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;
 use retake_live::proxy::agent::{Agent, Order};
-use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{Asked, Command, News, Options, Proxy, Report, Upstream};
+use retake_live::proxy::connect;
+use retake_live::proxy::{Asked, Command, News, Options, Proxy, Report};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A proxy as the screen sees it.
@@ -112,12 +112,11 @@ pub(super) fn show(
     let unverified = options.insecure.clone();
     let proxy = Proxy::start(options, report.clone());
     let proxy = proxy.map_err(super::not_running)?;
-    let (reaches, news) = listening(&upstreams, news);
     let child = order.as_ref().map(|order| {
         let words = order.argv.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")
     });
-    let agent = order.map(|order| Agent::start(order, &reaches, &report));
+    let agent = order.map(|order| Agent::start(order, proxy.reaches(), &report));
     let agent = agent
         .transpose()
         .map_err(|error| Failure::refused(format!("the agent cannot be started: {error}")))?;
@@ -136,7 +135,10 @@ pub(super) fn show(
             .into_iter()
             .map(|upstream| upstream.name)
             .collect(),
-        connect: connect::text(&reaches).lines().map(str::to_owned).collect(),
+        connect: connect::text(proxy.reaches())
+            .lines()
+            .map(str::to_owned)
+            .collect(),
         recording: Some(proxy.journal().to_owned()),
         child,
         is_intercepting,
@@ -165,31 +167,4 @@ pub(super) fn show(
         Ok(Left::Panicked) => Ok(Exit::Panicked),
         Err(error) => Err(Failure::refused(error.to_string())),
     }
-}
-
-/// Where the listeners are, which is told first, and the news with that in their place.
-fn listening(upstreams: &[Upstream], news: Receiver<News>) -> (Vec<Reach>, Receiver<News>) {
-    let (sender, again) = channel();
-    let mut reaches = Vec::new();
-    while reaches.len() < upstreams.len()
-        && let Ok(one) = news.recv()
-    {
-        if let (News::Listening { base, .. }, Some(upstream)) = (&one, upstreams.get(reaches.len()))
-        {
-            reaches.push(Reach {
-                base: base.clone(),
-                upstream: upstream.clone(),
-            });
-        }
-        // Its receiver is given back.
-        let _ = sender.send(one);
-    }
-    std::thread::spawn(move || {
-        for one in news {
-            if sender.send(one).is_err() {
-                return;
-            }
-        }
-    });
-    (reaches, again)
 }

@@ -12,6 +12,7 @@ use retake_core::rules::Severity;
 use retake_core::session::Dialect;
 use retake_core::session::takes::Author;
 use retake_live::proxy::agent::Order;
+use retake_live::proxy::connect::Reach;
 use retake_live::proxy::{News, Ports, Report, Upstream};
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
@@ -155,7 +156,6 @@ fn listening(port: u16) -> News {
 
 /// A proxy that tells this and then gets a signal; `last` is told while it stops.
 fn after(news: Vec<News>, last: Vec<News>) -> Came {
-    let upstreams = [Upstream::parse(UPSTREAMS[0]).unwrap()];
     let (sender, received, report) = wire();
     for one in news {
         sender.send(one).unwrap();
@@ -167,12 +167,11 @@ fn after(news: Vec<News>, last: Vec<News>) -> Came {
         (left.get() == 0).then_some(15)
     };
     let stop = || last.into_iter().for_each(|one| sender.send(one).unwrap());
-    came(&upstreams, &received, &report, None, signal, stop)
+    came(1, &received, &report, None, signal, stop)
 }
 
 /// An agent that is started when two listeners are ready.
 fn with_agent(script: &str) -> Came {
-    let upstreams = UPSTREAMS.map(|text| Upstream::parse(text).unwrap());
     let (sender, received, report) = wire();
     sender.send(listening(8484)).unwrap();
     sender.send(listening(8485)).unwrap();
@@ -182,11 +181,11 @@ fn with_agent(script: &str) -> Came {
         defaults: &[],
         output: None,
     };
-    came(&upstreams, &received, &report, Some(order), || None, || {})
+    came(2, &received, &report, Some(order), || None, || {})
 }
 
 fn came(
-    upstreams: &[Upstream],
+    upstreams: usize,
     news: &Receiver<News>,
     report: &Report,
     order: Option<Order>,
@@ -194,8 +193,14 @@ fn came(
     stop: impl FnOnce(),
 ) -> Came {
     let (mut out, mut hints) = (Vec::new(), Vec::new());
+    let reaches = (8484..)
+        .zip(&UPSTREAMS[..upstreams])
+        .map(|(port, text)| Reach {
+            base: format!("http://127.0.0.1:{port}"),
+            upstream: Upstream::parse(text).unwrap(),
+        });
     let watched = Watched {
-        upstreams,
+        reaches: &reaches.collect::<Vec<_>>(),
         journal: Path::new("proxy.jsonl"),
         news,
         backlog: &Backlog::default(),
@@ -418,7 +423,6 @@ fn an_agent_that_a_signal_ended_ends_the_proxy_the_same_way() {
 
 #[test]
 fn an_agent_that_cannot_be_started_is_refused() {
-    let upstreams = [Upstream::parse(UPSTREAMS[0]).unwrap()];
     let (sender, received, report) = wire();
     sender.send(listening(8484)).unwrap();
     let order = Order {
@@ -427,7 +431,7 @@ fn an_agent_that_cannot_be_started_is_refused() {
         defaults: &[],
         output: None,
     };
-    let came = came(&upstreams, &received, &report, Some(order), || None, || {});
+    let came = came(1, &received, &report, Some(order), || None, || {});
     let Err(Failure::Refused { message, .. }) = came.exit else {
         unreachable!("it was refused")
     };
