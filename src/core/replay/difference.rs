@@ -2,6 +2,7 @@
 
 use super::said::Said;
 use crate::session::operations_of;
+use serde::Serialize;
 use similar::{DiffOp, DiffTag, group_diff_ops};
 use std::fmt;
 
@@ -13,8 +14,9 @@ const AROUND: usize = 4;
 const LONGEST: usize = 600;
 
 /// Something of a request that is not as it was recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differing {
+    #[serde(flatten)]
     pub part: Part,
     pub how: Change,
     /// The words around the change: those that only the recording has as `[-words-]`, those that only the
@@ -23,26 +25,20 @@ pub struct Differing {
 }
 
 /// What of a request differs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
-    Instructions,
-    /// Something that was said.
-    Item {
-        /// Its number: that of the recorded item, from 1; of what only the request has, that of the
-        /// item of the request.
-        number: usize,
-        /// What it is, as `user`.
-        kind: &'static str,
-    },
-    /// A tool on offer.
-    Tool {
-        name: String,
-    },
-    /// The schema of the final output.
-    OutputSchema,
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// `instructions`, `output-schema` (that of the final output), `item` or `tool` (one on offer).
+    #[serde(rename = "part")]
+    pub what: &'static str,
+    /// The number of the recorded item, from 1; of what only the request has, that of the item of the request.
+    pub item: Option<usize>,
+    /// What the item is, as `user`.
+    pub kind: Option<&'static str>,
+    pub tool: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Change {
     Changed,
     /// The request does not have it.
@@ -61,14 +57,24 @@ impl Change {
     }
 }
 
+impl Part {
+    pub(super) fn of(what: &'static str) -> Self {
+        Self {
+            what,
+            ..Self::default()
+        }
+    }
+}
+
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Instructions => write!(f, "instructions"),
-            Self::Item { number, kind } => write!(f, "item {number}, {kind}"),
-            Self::Tool { name } => write!(f, "tool {name}"),
-            Self::OutputSchema => write!(f, "output schema"),
-        }
+        f.write_str(&self.what.replace('-', " "))?;
+        let Self {
+            item, kind, tool, ..
+        } = self;
+        item.map_or(Ok(()), |item| write!(f, " {item}"))?;
+        kind.map_or(Ok(()), |kind| write!(f, ", {kind}"))?;
+        tool.as_ref().map_or(Ok(()), |tool| write!(f, " {tool}"))
     }
 }
 
@@ -117,9 +123,10 @@ pub(super) fn differing(recorded: &[Said], asked: &[Said]) -> Vec<Differing> {
 }
 
 fn pair(recorded: Option<&Said>, asked: Option<&Said>) -> Vec<Differing> {
-    let part = |said: &Said| Part::Item {
-        number: said.item + 1,
-        kind: said.who.word(),
+    let part = |said: &Said| Part {
+        item: Some(said.item + 1),
+        kind: Some(said.who.word()),
+        ..Part::of("item")
     };
     match (recorded, asked) {
         (Some(one), Some(other)) if one.who == other.who => {

@@ -10,6 +10,7 @@ use super::difference::{Differing, differing, told};
 use super::said::Said;
 use super::tape::{Place, Tape};
 use crate::session::SourceError;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -43,9 +44,10 @@ pub enum How {
 }
 
 /// What differs between a request and the history before a turn.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Differences {
     /// The first of them.
+    #[serde(rename = "differences")]
     pub told: Vec<Differing>,
     /// How many more there are.
     pub more: usize,

@@ -58,7 +58,11 @@ impl Terms {
             && !is_made_of(&words, recorded)
         {
             let recorded = nearest_instructions(recorded, &words);
-            all.push(Differing::words(Part::Instructions, &recorded, &words));
+            all.push(Differing::words(
+                Part::of("instructions"),
+                &recorded,
+                &words,
+            ));
         }
         if let (Some(recorded), Some(tools)) = (&self.tools, &asked.tools) {
             all.extend(differing_tools(recorded, tools));
@@ -72,7 +76,7 @@ impl Terms {
             let text = |schema: &Option<Value>| schema.as_ref().map(Value::to_string);
             let [one, other] = [self, asked].map(|terms| text(&terms.output_schema));
             let (one, other) = (one.unwrap_or_default(), other.unwrap_or_default());
-            all.push(Differing::words(Part::OutputSchema, &one, &other));
+            all.push(Differing::words(Part::of("output-schema"), &one, &other));
         }
         all
     }
@@ -203,7 +207,10 @@ fn differing_tools(
             return None;
         }
         let text = |tool: Option<&Value>| tool.map_or_else(String::new, Value::to_string);
-        let part = Part::Tool { name: name.clone() };
+        let part = Part {
+            tool: Some(name.clone()),
+            ..Part::of("tool")
+        };
         Some(Differing::words(part, &text(one), &text(other)))
     });
     differing.collect()

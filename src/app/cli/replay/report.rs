@@ -4,7 +4,7 @@ use crate::cli::arguments::LineFormat;
 use crate::cli::exit::{Why, complain};
 use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;
-use retake_core::replay::{Differences, Differing, LeftOut, Part, Place, Tape};
+use retake_core::replay::{Differences, LeftOut, Place, Tape};
 use retake_core::session::Dialect;
 use retake_live::proxy::News;
 use retake_live::replay::Event;
@@ -27,16 +27,16 @@ enum Line<'a> {
         dialect: &'a str,
         streams: bool,
         lenient: bool,
-        differences: Vec<DifferenceLine<'a>>,
-        more: usize,
+        #[serde(flatten)]
+        differences: &'a Differences,
     },
     Refused {
         dialect: &'a str,
         code: &'a str,
         message: &'a str,
         nearest: Option<Turn>,
-        differences: Vec<DifferenceLine<'a>>,
-        more: usize,
+        #[serde(flatten)]
+        differences: &'a Differences,
     },
     End {
         #[serde(flatten)]
@@ -55,41 +55,11 @@ struct Turn {
     turn: usize,
 }
 
-/// Something of a request that is not as it was recorded.
-#[derive(Serialize)]
-struct DifferenceLine<'a> {
-    part: &'static str,
-    item: Option<usize>,
-    kind: Option<&'static str>,
-    tool: Option<&'a str>,
-    how: &'static str,
-    words: &'a str,
-}
-
-impl<'a> DifferenceLine<'a> {
-    fn of(differing: &'a Differing) -> Self {
-        let (part, item, kind, tool) = match &differing.part {
-            Part::Instructions => ("instructions", None, None, None),
-            Part::Item { number, kind } => ("item", Some(*number), Some(*kind), None),
-            Part::Tool { name } => ("tool", None, None, Some(name.as_str())),
-            Part::OutputSchema => ("output-schema", None, None, None),
-        };
-        Self {
-            part,
-            item,
-            kind,
-            tool,
-            how: differing.how.word(),
-            words: &differing.words,
-        }
-    }
-
-    fn all(differences: Option<&'a Differences>) -> (Vec<Self>, usize) {
-        let told = differences.iter().flat_map(|all| &all.told);
-        let more = differences.map_or(0, |all| all.more);
-        (told.map(Self::of).collect(), more)
-    }
-}
+/// Where nothing differs.
+const NONE: &Differences = &Differences {
+    told: Vec::new(),
+    more: 0,
+};
 
 /// Says what happens, and counts it.
 pub(super) struct Teller<'a, W> {
@@ -178,14 +148,12 @@ impl<'a, W: Write> Teller<'a, W> {
     ) -> io::Result<()> {
         let dialect = dialect.word();
         if self.format == LineFormat::Json {
-            let (lines, more) = DifferenceLine::all(differences);
             return self.write(&Line::Served {
                 turn: self.turn(place),
                 dialect,
                 streams,
                 lenient: differences.is_some(),
-                differences: lines,
-                more,
+                differences: differences.unwrap_or(NONE),
             });
         }
         let turn = self.tape.words(place);
@@ -207,14 +175,12 @@ impl<'a, W: Write> Teller<'a, W> {
     ) -> io::Result<()> {
         let dialect = dialect.word();
         if self.format == LineFormat::Json {
-            let (differences, more) = DifferenceLine::all(nearest.map(|(_, all)| all));
             return self.write(&Line::Refused {
                 dialect,
                 code,
                 message: why,
                 nearest: nearest.map(|(place, _)| self.turn(*place)),
-                differences,
-                more,
+                differences: nearest.map_or(NONE, |(_, all)| all),
             });
         }
         let (first, rest) = why.split_once('\n').unwrap_or((why, ""));
