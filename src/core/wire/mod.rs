@@ -13,8 +13,8 @@ mod responses;
 mod route;
 
 pub use facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState, ToolSpelling,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
+    Schemas, ServerState, Texts, ToolSpelling,
 };
 
 pub use head::RequestHead;

@@ -1,8 +1,8 @@
 //! The OpenAI Responses API (OpenAI API reference, `responses`).
 
 use super::facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState, ToolSpelling,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
+    Schemas, ServerState, Texts, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -42,6 +42,17 @@ pub(super) const FACTS: Facts = Facts {
     unit: RequestUnit::Item,
     call_marks: &["_call\"", "\"program\""],
     early_end_marks: &["\"incomplete_details\"", "\"refusal\""],
+    reply: ReplySpelling {
+        parts: ("", "output"),
+        call_type: Some("function_call"),
+        function: "",
+        arguments_key: "arguments",
+        id_key: "call_id",
+        said: &["message", "reasoning"],
+        end: ("", "status"),
+        natural_end: None,
+        texts: Texts::Messages,
+    },
     // `FunctionToolParam`
     names: Names {
         longest: 128,

@@ -90,7 +90,10 @@ const IMPURE: &[&str] = &[
     "std::env",
 ];
 
-/// Crates with one home, by file or folder under `src/`.
+/// Who names dialects.
+const OF_DIALECTS: &[&str] = &["core/wire/", "core/formats/"];
+
+/// Crates, and the names of dialects, with one home, by file or folder under `src/`.
 const HOMES: &[(&str, &[&str])] = &[
     (
         "tokio",
@@ -109,6 +112,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("indicatif", &["app/cli/"]),
     ("serde_sarif", &["app/cli/report/sarif.rs"]),
     ("quick_junit", &["app/cli/report/junit.rs"]),
+    // Elsewhere what a dialect does is looked up in its facts, or asked of its codec.
+    ("Dialect::Responses", OF_DIALECTS),
+    ("Dialect::Chat", OF_DIALECTS),
+    ("Dialect::Anthropic", OF_DIALECTS),
+    ("Dialect::Gemini", OF_DIALECTS),
 ];
 
 /// Crates that one file knows, whichever it is.
