@@ -4,11 +4,11 @@
 //! The text is copied as it was recorded, not as it is drawn.
 
 use super::keymap::Context;
-use super::layer::{self, Input, Layer, Placement};
+use super::layer::{Layer, Placement, Step};
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::clipboard::CopyToClipboard;
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 use ratatui::crossterm::execute;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -67,21 +67,6 @@ impl CopyMenu {
             available: available.to_vec(),
         }
     }
-
-    fn key(&mut self, key: KeyEvent) -> layer::Step<Copied> {
-        match key.code {
-            KeyCode::Enter => layer::Step::Done(Copied::Text),
-            KeyCode::Char(letter) => {
-                let wanted = Copied::ALL.iter().find(|(_, key, _)| *key == letter);
-                match wanted {
-                    Some((what, ..)) if self.available.contains(what) => layer::Step::Done(*what),
-                    Some(_) => layer::Step::Stay,
-                    None => layer::Step::Leave,
-                }
-            }
-            _ => layer::Step::Leave,
-        }
-    }
 }
 
 impl<S> Layer<S> for CopyMenu {
@@ -95,11 +80,23 @@ impl<S> Layer<S> for CopyMenu {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> layer::Step<Copied> {
-        match input {
-            Input::Key(key) => self.key(key),
-            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => layer::Step::Pass,
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Copied> {
+        match key.code {
+            KeyCode::Enter => Step::Done(Copied::Text),
+            KeyCode::Char(letter) => {
+                let wanted = Copied::ALL.iter().find(|(_, key, _)| *key == letter);
+                match wanted {
+                    Some((what, ..)) if self.available.contains(what) => Step::Done(*what),
+                    Some(_) => Step::Stay,
+                    None => Step::Leave,
+                }
+            }
+            _ => Step::Leave,
         }
+    }
+
+    fn mouse(&mut self, _: MouseEvent, _: &mut S) -> Step<Copied> {
+        Step::Pass
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -150,50 +147,6 @@ pub fn copy(terminal: &mut impl Write, bytes: &[u8]) -> io::Result<SafeText> {
     Ok(SafeText::from_str(&format!("copied {} bytes", bytes.len())))
 }
 
-/// A step into a JSON value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Into the member of an object.
-    Key(String),
-    /// Into the element of an array.
-    Index(usize),
-}
-
-/// The steps as a jq path: `.messages[3]."content type"`.
-pub fn jq_path(steps: &[Step]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            Step::Key(key) if is_identifier(key) => {
-                path.push('.');
-                path.push_str(key);
-            }
-            Step::Key(key) => {
-                path.push('.');
-                path.push_str(&serde_json::Value::from(key.as_str()).to_string());
-            }
-            Step::Index(index) => {
-                if path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(&format!("[{index}]"));
-            }
-        }
-    }
-    if path.is_empty() {
-        path.push('.');
-    }
-    path
-}
-
-fn is_identifier(key: &str) -> bool {
-    let mut bytes = key.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::theme::{Glyphs, Variant};
@@ -205,15 +158,15 @@ mod tests {
     fn letters_choose_what_the_item_has() {
         let mut menu = CopyMenu::new(&[Copied::Text, Copied::Arguments]);
         assert_eq!(
-            menu.key(KeyCode::Char('a').into()),
-            layer::Step::Done(Copied::Arguments)
+            menu.key(KeyCode::Char('a').into(), &mut ()),
+            Step::Done(Copied::Arguments)
         );
-        assert_eq!(menu.key(KeyCode::Char('o').into()), layer::Step::Stay);
+        assert_eq!(menu.key(KeyCode::Char('o').into(), &mut ()), Step::Stay);
         assert_eq!(
-            menu.key(KeyCode::Enter.into()),
-            layer::Step::Done(Copied::Text)
+            menu.key(KeyCode::Enter.into(), &mut ()),
+            Step::Done(Copied::Text)
         );
-        assert_eq!(menu.key(KeyCode::Esc.into()), layer::Step::Leave);
+        assert_eq!(menu.key(KeyCode::Esc.into(), &mut ()), Step::Leave);
         let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
         for (width, height) in [(1, 1), (2, 3), (40, 10)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -248,19 +201,5 @@ mod tests {
             said.as_plain()
                 .starts_with("too long for the clipboard: 56245 bytes")
         );
-    }
-
-    #[test]
-    fn jq_paths_quote_what_is_no_word() {
-        let key = |text: &str| Step::Key(text.to_owned());
-        assert_eq!(jq_path(&[]), ".");
-        assert_eq!(jq_path(&[Step::Index(2), key("role")]), ".[2].role");
-        let path = [
-            key("messages"),
-            Step::Index(3),
-            key("content type"),
-            key("a\"b"),
-        ];
-        assert_eq!(jq_path(&path), ".messages[3].\"content type\".\"a\\\"b\"");
     }
 }

@@ -4,6 +4,7 @@
 //! It is made from the same rows as the palette, so it cannot differ from what the keys do.
 
 use super::layer::{Input, Layer, Step};
+use super::list::moved;
 use super::palette::Command;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
@@ -55,12 +56,6 @@ impl Help {
         }
     }
 
-    /// The keys that work where the help was asked for.
-    #[cfg(test)]
-    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
-        self.here.iter().map(|command| command.key)
-    }
-
     /// Takes a key; true if the help is to be closed.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         if self.is_finding && key.code != KeyCode::F(1) {
@@ -78,16 +73,13 @@ impl Help {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let (page, rows) = self.seen.get();
         let last = rows.saturating_sub(page);
+        if let Some(to) = moved(key, self.top, page, last) {
+            self.top = to;
+            return false;
+        }
         self.top = match key.code {
-            KeyCode::Char('d') if control => self.top + page / 2,
-            KeyCode::Char('u') if control => self.top.saturating_sub(page / 2),
             KeyCode::Char('c') if control => return true,
-            KeyCode::Down | KeyCode::Char('j') => self.top + 1,
-            KeyCode::Up | KeyCode::Char('k') => self.top.saturating_sub(1),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.top + page,
-            KeyCode::PageUp => self.top.saturating_sub(page),
-            KeyCode::Home | KeyCode::Char('g') => 0,
-            KeyCode::End | KeyCode::Char('G') => last,
+            KeyCode::Char(' ') => self.top + page,
             KeyCode::Char('/') => {
                 self.is_finding = true;
                 return false;

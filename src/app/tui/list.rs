@@ -27,22 +27,10 @@ impl ListCursor {
 
     /// Moves the cursor through `count` rows; false if the key does not move.
     pub fn key(&mut self, key: KeyEvent, count: usize) -> bool {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let last = count.saturating_sub(1);
         let page = usize::from(self.area.get().height).max(2);
-        self.cursor = match (key.code, control) {
-            (KeyCode::Down, _) | (KeyCode::Char('j'), false) => self.cursor + 1,
-            (KeyCode::Up, _) | (KeyCode::Char('k'), false) => self.cursor.saturating_sub(1),
-            (KeyCode::Home, _) | (KeyCode::Char('g'), false) => 0,
-            (KeyCode::End, _) | (KeyCode::Char('G'), false) => last,
-            (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) => self.cursor + page,
-            (KeyCode::PageUp, _) | (KeyCode::Char('b'), true) => self.cursor.saturating_sub(page),
-            (KeyCode::Char('d'), true) => self.cursor + page / 2,
-            (KeyCode::Char('u'), true) => self.cursor.saturating_sub(page / 2),
-            _ => return false,
-        }
-        .min(last);
-        true
+        let to = moved(key, self.cursor, page, count.saturating_sub(1));
+        self.cursor = to.unwrap_or(self.cursor);
+        to.is_some()
     }
 
     /// Takes the mouse: a click on a row moves the cursor there, the wheel by three rows. True if it
@@ -89,6 +77,23 @@ impl ListCursor {
         let top = self.top.get();
         top..top + usize::from(self.area.get().height)
     }
+}
+
+/// Where a key leads from a row, by pages of so many rows and no further than `last`; `None` if it does not move.
+pub fn moved(key: KeyEvent, from: usize, page: usize, last: usize) -> Option<usize> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let to = match (key.code, control) {
+        (KeyCode::Down, _) | (KeyCode::Char('j'), false) => from + 1,
+        (KeyCode::Up, _) | (KeyCode::Char('k'), false) => from.saturating_sub(1),
+        (KeyCode::Home, _) | (KeyCode::Char('g'), false) => 0,
+        (KeyCode::End, _) | (KeyCode::Char('G'), false) => last,
+        (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) => from + page,
+        (KeyCode::PageUp, _) | (KeyCode::Char('b'), true) => from.saturating_sub(page),
+        (KeyCode::Char('d'), true) => from + page / 2,
+        (KeyCode::Char('u'), true) => from.saturating_sub(page / 2),
+        _ => return None,
+    };
+    Some(to.min(last))
 }
 
 #[cfg(test)]

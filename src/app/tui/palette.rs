@@ -5,12 +5,12 @@
 //! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
 use super::keymap::Context;
-use super::layer::{Input, Layer, Step};
+use super::layer::{Layer, Step};
 use super::list::ListCursor;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
@@ -83,34 +83,6 @@ impl Palette {
         palette
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step<Choice> {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let moves = match key.code {
-            KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => Some(key),
-            KeyCode::Tab => Some(KeyCode::Down.into()),
-            KeyCode::BackTab => Some(KeyCode::Up.into()),
-            KeyCode::Char('n') if control => Some(KeyCode::Down.into()),
-            KeyCode::Char('p') if control => Some(KeyCode::Up.into()),
-            _ => None,
-        };
-        if let Some(key) = moves {
-            // The first key only puts the cursor on the first row.
-            if std::mem::replace(&mut self.is_chosen, true) {
-                self.cursor.key(key, self.matching.len());
-            }
-            return Step::Stay;
-        }
-        match self.prompt.key(key) {
-            Typing::Pending => Step::Stay,
-            Typing::Changed => {
-                self.rank();
-                Step::Stay
-            }
-            Typing::Submitted(text) => self.submit(&text),
-            Typing::Cancelled => Step::Leave,
-        }
-    }
-
     fn submit(&mut self, text: &str) -> Step<Choice> {
         if let Ok(number) = text.trim().parse() {
             return Step::Done(Choice::Number(number));
@@ -126,12 +98,6 @@ impl Palette {
             None => {}
         }
         Step::Stay
-    }
-
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
-        self.prompt.paste(text);
-        self.rank();
     }
 
     /// Orders the rows by how well they answer, then as they stand in the table.
@@ -159,13 +125,41 @@ impl<S> Layer<S> for Palette {
         &[Context::Palette]
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Choice> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Paste(text) => self.paste(text),
-            Input::Mouse(_) | Input::Edited(_) => return Step::Pass,
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Choice> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let moves = match key.code {
+            KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => Some(key),
+            KeyCode::Tab => Some(KeyCode::Down.into()),
+            KeyCode::BackTab => Some(KeyCode::Up.into()),
+            KeyCode::Char('n') if control => Some(KeyCode::Down.into()),
+            KeyCode::Char('p') if control => Some(KeyCode::Up.into()),
+            _ => None,
+        };
+        if let Some(key) = moves {
+            // The first key only puts the cursor on the first row.
+            if std::mem::replace(&mut self.is_chosen, true) {
+                self.cursor.key(key, self.matching.len());
+            }
+            return Step::Stay;
         }
-        Step::Stay
+        match self.prompt.key(key) {
+            Typing::Pending => Step::Stay,
+            Typing::Changed => {
+                self.rank();
+                Step::Stay
+            }
+            Typing::Submitted(text) => self.submit(&text),
+            Typing::Cancelled => Step::Leave,
+        }
+    }
+
+    fn mouse(&mut self, _: MouseEvent, _: &mut S) -> Step<Choice> {
+        Step::Pass
+    }
+
+    fn paste(&mut self, text: &str, _: &mut S) {
+        self.prompt.paste(text);
+        self.rank();
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -349,12 +343,15 @@ mod tests {
     fn press(palette: &mut Palette, keys: &str) -> Step<Choice> {
         let mut last = Step::Stay;
         for character in keys.chars() {
-            last = palette.key(match character {
-                '\n' => KeyCode::Enter.into(),
-                '\u{1b}' => KeyCode::Esc.into(),
-                '↓' => KeyCode::Down.into(),
-                _ => KeyCode::Char(character).into(),
-            });
+            last = palette.key(
+                match character {
+                    '\n' => KeyCode::Enter.into(),
+                    '\u{1b}' => KeyCode::Esc.into(),
+                    '↓' => KeyCode::Down.into(),
+                    _ => KeyCode::Char(character).into(),
+                },
+                &mut (),
+            );
         }
         last
     }

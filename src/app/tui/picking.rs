@@ -1,10 +1,10 @@
 //! The picker with what works for it: the walk that finds files, the inspector that says what they hold.
 
-use super::layer::{Input, Layer, Step};
+use super::layer::{Layer, Step};
 use super::picker::Picker;
 use super::theme::Theme;
 use super::{App, News, Next, OpenRequest};
-use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_live::Recording;
@@ -77,34 +77,24 @@ impl Picking {
 impl Layer<App> for Picking {
     type Output = ();
 
-    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
-        let picked = match input {
-            Input::Key(key) if key.kind == KeyEventKind::Release => return Step::Stay,
-            Input::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => match key.code {
-                KeyCode::Char('z') => {
-                    app.nexts.push_back(Next::Suspend);
-                    return Step::Stay;
-                }
-                KeyCode::Char('l') => {
-                    app.nexts.push_back(Next::Redraw);
-                    return Step::Stay;
-                }
-                _ => self.picker.key(key),
-            },
-            Input::Key(key) => self.picker.key(key),
-            Input::Mouse(event) => self.picker.mouse(event),
-            Input::Paste(text) => {
-                self.picker.paste(text);
-                return Step::Stay;
-            }
-            Input::Edited(_) => return Step::Stay,
-        };
-        app.nexts.extend(match picked {
-            Step::Done(path) => Some(Next::Open(path)),
-            Step::Leave => Some(Next::Quit),
-            Step::Stay | Step::Pass | Step::Edit(_) => None,
-        });
+    fn key(&mut self, key: KeyEvent, app: &mut App) -> Step {
+        let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            _ if key.kind == KeyEventKind::Release => {}
+            KeyCode::Char('z') if has_control => app.nexts.push_back(Next::Suspend),
+            KeyCode::Char('l') if has_control => app.nexts.push_back(Next::Redraw),
+            _ => app.nexts.extend(next(self.picker.key(key))),
+        }
         Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, app: &mut App) -> Step {
+        app.nexts.extend(next(self.picker.mouse(event)));
+        Step::Stay
+    }
+
+    fn paste(&mut self, text: &str, _: &mut App) {
+        self.picker.paste(text);
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &App, theme: &Theme) {
@@ -113,5 +103,13 @@ impl Layer<App> for Picking {
         if let Some((_, inspector)) = &self.work {
             inspector.prefer(self.picker.visible());
         }
+    }
+}
+
+fn next(picked: Step<PathBuf>) -> Option<Next> {
+    match picked {
+        Step::Done(path) => Some(Next::Open(path)),
+        Step::Leave => Some(Next::Quit),
+        Step::Stay | Step::Pass | Step::Edit(_) => None,
     }
 }

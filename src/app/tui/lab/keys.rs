@@ -465,12 +465,15 @@ struct WordsPage {
 impl Layer<Lab> for WordsPage {
     type Output = ();
 
-    fn handle(&mut self, input: Input<'_>, _: &mut Lab) -> Step {
-        match input {
-            Input::Key(key) if !self.page.key(key) => return Step::Leave,
-            Input::Mouse(event) => self.page.mouse(event),
-            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, _: &mut Lab) -> Step {
+        match self.page.key(key) {
+            true => Step::Stay,
+            false => Step::Leave,
         }
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut Lab) -> Step {
+        self.page.mouse(event);
         Step::Stay
     }
 

@@ -1,12 +1,12 @@
 //! What a wording becomes once it was measured: texts to copy or to save.
 
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, rows, write};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -118,8 +118,16 @@ impl Winning {
         let lines = text.lines().map(|line| Line::new(Tone::Plain, line));
         self.page = Page::new(lines.collect());
     }
+}
 
-    fn key(&mut self, key: KeyEvent) -> Step<Kept> {
+impl<S> Layer<S> for Winning {
+    type Output = Kept;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Winner]
+    }
+
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Kept> {
         let chosen = self.becomings.get(self.chosen);
         let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
         match (command(Context::Winner, &key), possible) {
@@ -143,21 +151,9 @@ impl Winning {
         }
         Step::Stay
     }
-}
 
-impl<S> Layer<S> for Winning {
-    type Output = Kept;
-
-    fn contexts(&self) -> &'static [Context] {
-        &[Context::Winner]
-    }
-
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Kept> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.page.mouse(event),
-            Input::Paste(_) | Input::Edited(_) => {}
-        }
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Kept> {
+        self.page.mouse(event);
         Step::Stay
     }
 

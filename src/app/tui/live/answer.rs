@@ -2,7 +2,7 @@
 //! the first message. What it answers stands above it.
 
 use crate::tui::keymap::{Command, Context, Direction, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::recovery::page::Page;
 use crate::tui::recovery::popup::{Popup, centred, rows, rule, write};
 use crate::tui::state::detail::Line;
@@ -59,8 +59,16 @@ impl Answer {
     pub fn complain(&mut self, complaint: &'static str) {
         self.complaint = Some(complaint);
     }
+}
 
-    fn key(&mut self, key: KeyEvent) -> Step<Answered> {
+impl<S> Layer<S> for Answer {
+    type Output = Answered;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Answer]
+    }
+
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Answered> {
         match command(Context::Answer, &key) {
             Some(Command::Leave) => return Step::Leave,
             Some(Command::Editor) => return Step::Edit(self.text()),
@@ -82,35 +90,15 @@ impl Answer {
         Step::Stay
     }
 
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str, _: &mut S) {
         if self.text.paste(text) {
             self.complaint = None;
         }
     }
 
-    /// Takes over a text that was edited outside; it can be undone.
-    fn take_over(&mut self, text: &str) {
+    fn edited(&mut self, text: &str, _: &mut S) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
         self.complaint = None;
-    }
-}
-
-impl<S> Layer<S> for Answer {
-    type Output = Answered;
-
-    fn contexts(&self) -> &'static [Context] {
-        &[Context::Answer]
-    }
-
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Answered> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Paste(text) => self.paste(text),
-            Input::Edited(text) => self.take_over(text),
-            Input::Mouse(_) => {}
-        }
-        Step::Stay
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {

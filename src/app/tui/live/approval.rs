@@ -3,7 +3,7 @@
 
 use super::vetting::Vetting;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
 use crate::tui::state::State;
@@ -11,6 +11,7 @@ use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use crate::tui::update;
 use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use retake_core::engine::Millis;
@@ -55,15 +56,15 @@ impl Layer<State> for Approval {
         &[Context::Approval]
     }
 
-    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
-        let key = match input {
-            Input::Key(key) if self.text.hears(state.now) => key,
-            Input::Mouse(event) => {
-                self.text.mouse(event);
-                return Step::Stay;
-            }
-            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => return Step::Stay,
-        };
+    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step {
+        self.text.mouse(event);
+        Step::Stay
+    }
+
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+        if !self.text.hears(state.now) {
+            return Step::Stay;
+        }
         let call = self.call.clone();
         match command(Context::Approval, &key) {
             Some(Command::Leave) => {

@@ -1,12 +1,13 @@
 //! The list of breakpoints: on or off, once or lasting, deleted, and one more by words.
 
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Flow, Input, Layer, Placement, Screen, Step};
+use crate::tui::layer::{Flow, Layer, Placement, Screen, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::popup::{self, Popup, centred};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -87,16 +88,13 @@ impl<S: Stops> Layer<S> for Breakpoints {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step {
+    fn mouse(&mut self, event: MouseEvent, screen: &mut S) -> Step {
+        self.cursor.mouse(event, screen.breakpoints().len());
+        Step::Stay
+    }
+
+    fn key(&mut self, key: KeyEvent, screen: &mut S) -> Step {
         let mut rows = screen.breakpoints().to_vec();
-        let key = match input {
-            Input::Key(key) => key,
-            Input::Mouse(event) => {
-                self.cursor.mouse(event, rows.len());
-                return Step::Stay;
-            }
-            Input::Paste(_) | Input::Edited(_) => return Step::Stay,
-        };
         let at = self.cursor.get();
         match (command(Context::Breakpoints, &key), rows.get_mut(at)) {
             (Some(Command::Leave), _) => return Step::Leave,

@@ -3,11 +3,12 @@
 
 use super::breakpoints::{self, Stops};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Placement, Step};
+use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::popup::{self, Popup, centred, rows};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -54,28 +55,30 @@ impl<S: Stops> Layer<S> for Places {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, screen: &mut S) -> Step {
-        match input {
-            Input::Key(key) => match command(Context::Places, &key) {
-                Some(Command::Leave) => return Step::Leave,
-                Some(Command::Choose) => match self.choices.get(self.cursor.get()) {
+    fn key(&mut self, key: KeyEvent, screen: &mut S) -> Step {
+        match command(Context::Places, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => {
+                match self.choices.get(self.cursor.get()) {
                     Some(Choice::Place(place)) => {
                         breakpoints::set(screen, place.clone(), self.is_one_shot);
-                        return Step::Leave;
                     }
                     Some(Choice::Written(begun)) => {
                         let once = if self.is_one_shot { "once " } else { "" };
                         breakpoints::write(screen, &format!("{once}{begun}"));
-                        return Step::Leave;
                     }
-                    None => {}
-                },
-                Some(Command::Once) => self.is_one_shot = !self.is_one_shot,
-                _ => drop(self.cursor.key(key, self.choices.len())),
-            },
-            Input::Mouse(event) => drop(self.cursor.mouse(event, self.choices.len())),
-            Input::Paste(_) | Input::Edited(_) => {}
+                    None => return Step::Stay,
+                }
+                return Step::Leave;
+            }
+            Some(Command::Once) => self.is_one_shot = !self.is_one_shot,
+            _ => drop(self.cursor.key(key, self.choices.len())),
         }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step {
+        self.cursor.mouse(event, self.choices.len());
         Step::Stay
     }
 

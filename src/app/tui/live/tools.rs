@@ -1,13 +1,14 @@
 //! The tools of a live run: calls, errors, the breaker, and the key that switches one on again.
 
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Placement, Step};
+use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::popup::{Popup, centred, rows, write};
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 use crate::tui::update;
 use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -34,21 +35,21 @@ impl Layer<State> for Tools {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
-        let count = state.live.tools.len();
-        match input {
-            Input::Key(key) => match command(Context::Tools, &key) {
-                Some(Command::Leave) => return Step::Leave,
-                Some(Command::Enable) => update::enable_tool(state, self.0.get()),
-                Some(Command::Health) => {
-                    update::health_of_history(state);
-                    return Step::Leave;
-                }
-                _ => drop(self.0.key(key, count)),
-            },
-            Input::Mouse(event) => drop(self.0.mouse(event, count)),
-            Input::Paste(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+        match command(Context::Tools, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Enable) => update::enable_tool(state, self.0.get()),
+            Some(Command::Health) => {
+                update::health_of_history(state);
+                return Step::Leave;
+            }
+            _ => drop(self.0.key(key, state.live.tools.len())),
         }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step {
+        self.0.mouse(event, state.live.tools.len());
         Step::Stay
     }
 

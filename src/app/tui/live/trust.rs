@@ -3,12 +3,13 @@
 use super::approval::{Vetted, whole};
 use super::vetting::Vetting;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::state::State;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use crate::tui::update;
 use ratatui::Frame;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 
@@ -64,23 +65,24 @@ impl Layer<State> for Trust {
         &[Context::Trust]
     }
 
-    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
-        match input {
-            Input::Key(key) if self.text.hears(state.now) => {
-                let is_trusted = match command(Context::Trust, &key) {
-                    Some(Command::Leave | Command::No) => false,
-                    Some(Command::Yes) if self.text.was_read() => true,
-                    _ => {
-                        self.text.key(key);
-                        return Step::Stay;
-                    }
-                };
-                update::answer_trust(state, is_trusted);
-                return Step::Leave;
-            }
-            Input::Mouse(event) => self.text.mouse(event),
-            Input::Key(_) | Input::Paste(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+        if !self.text.hears(state.now) {
+            return Step::Stay;
         }
+        let is_trusted = match command(Context::Trust, &key) {
+            Some(Command::Leave | Command::No) => false,
+            Some(Command::Yes) if self.text.was_read() => true,
+            _ => {
+                self.text.key(key);
+                return Step::Stay;
+            }
+        };
+        update::answer_trust(state, is_trusted);
+        Step::Leave
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step {
+        self.text.mouse(event);
         Step::Stay
     }
 

@@ -295,10 +295,7 @@ impl Layer<Board> for Connect {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
-        let Input::Key(key) = input else {
-            return Step::Stay;
-        };
+    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
         if key.code == KeyCode::Char('y') {
             board.copy('y');
         }
@@ -321,10 +318,7 @@ impl Layer<Board> for EventLog {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
-        let Input::Key(key) = input else {
-            return Step::Stay;
-        };
+    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
         let most = board.log.len().saturating_sub(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let below = self.0;
@@ -361,14 +355,11 @@ impl Layer<Board> for CopyList {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, board: &mut Board) -> Step {
-        let chosen = match input {
-            Input::Key(key) => match key.code {
-                KeyCode::Enter => Some('y'),
-                KeyCode::Char(letter) => Some(letter),
-                _ => None,
-            },
-            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => return Step::Stay,
+    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
+        let chosen = match key.code {
+            KeyCode::Enter => Some('y'),
+            KeyCode::Char(letter) => Some(letter),
+            _ => None,
         };
         let copies = board.copies();
         let known = copies.iter().find(|(letter, ..)| Some(*letter) == chosen);

@@ -8,12 +8,13 @@ pub use items::{ItemText, Which};
 
 use super::difference::Row;
 use crate::tui::keymap::{Command, Context, Direction, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
+use crate::tui::list::moved;
 use crate::tui::theme::Theme;
 use draw::Drawn;
 use items::{Stretch, align};
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 use std::cell::{Cell, RefCell};
@@ -59,39 +60,10 @@ impl Comparison {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step {
-        match command(Context::Comparison, &key) {
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Difference(direction)) => self.jump(direction),
-            _ => self.scroll(key),
-        }
-        Step::Stay
-    }
-
     fn scroll(&mut self, key: KeyEvent) {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.height.get().max(2);
-        let last = self.last_top();
-        self.top = match (key.code, control) {
-            (KeyCode::Down, _) | (KeyCode::Char('j'), false) => self.top + 1,
-            (KeyCode::Up, _) | (KeyCode::Char('k'), false) => self.top.saturating_sub(1),
-            (KeyCode::Char('d'), true) => self.top + page / 2,
-            (KeyCode::Char('u'), true) => self.top.saturating_sub(page / 2),
-            (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) => self.top + page,
-            (KeyCode::PageUp, _) | (KeyCode::Char('b'), true) => self.top.saturating_sub(page),
-            (KeyCode::Home, _) | (KeyCode::Char('g'), false) => 0,
-            (KeyCode::End, _) | (KeyCode::Char('G'), false) => last,
-            _ => self.top,
-        }
-        .min(last);
-    }
-
-    fn mouse(&mut self, event: MouseEvent) {
-        match event.kind {
-            MouseEventKind::ScrollDown => self.top = (self.top + 3).min(self.last_top()),
-            MouseEventKind::ScrollUp => self.top = self.top.saturating_sub(3),
-            _ => {}
-        }
+        let to = moved(key, self.top, page, self.last_top());
+        self.top = to.unwrap_or(self.top).min(self.last_top());
     }
 
     fn last_top(&self) -> usize {
@@ -123,11 +95,20 @@ impl<S> Layer<S> for Comparison {
         &[Context::Comparison]
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.mouse(event),
-            Input::Paste(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step {
+        match command(Context::Comparison, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Difference(direction)) => self.jump(direction),
+            _ => self.scroll(key),
+        }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.top = (self.top + 3).min(self.last_top()),
+            MouseEventKind::ScrollUp => self.top = self.top.saturating_sub(3),
+            _ => {}
         }
         Step::Stay
     }
@@ -241,16 +222,16 @@ mod tests {
             "{parts:?}"
         );
         view(&comparison, (110, 8));
-        comparison.key(event("]"));
-        comparison.key(event("]"));
+        comparison.key(event("]"), &mut ());
+        comparison.key(event("]"), &mut ());
         let second = view(&comparison, (110, 8));
         assert!(second.contains("+ 36 output"), "{second}");
-        comparison.key(event("["));
+        comparison.key(event("["), &mut ());
         assert!(view(&comparison, (110, 8)).contains("~ 35 call  serch_flights"));
-        comparison.key(event("G"));
-        comparison.key(event("j"));
+        comparison.key(event("G"), &mut ());
+        comparison.key(event("j"), &mut ());
         assert!(view(&comparison, (110, 8)).contains("at 9"));
-        assert_eq!(comparison.key(event("esc")), Step::Leave);
+        assert_eq!(comparison.key(event("esc"), &mut ()), Step::Leave);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub use words::{WordsForm, WordsSetup, Written};
 
 use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -38,14 +38,6 @@ impl Confirmation {
             question: SafeText::single_line(question, 400),
         }
     }
-
-    fn key(&mut self, key: KeyEvent) -> Step {
-        match command(Context::Question, &key) {
-            Some(Command::Yes) => Step::Done(()),
-            Some(Command::No | Command::Leave) => Step::Leave,
-            _ => Step::Stay,
-        }
-    }
 }
 
 impl<S> Layer<S> for Confirmation {
@@ -55,10 +47,11 @@ impl<S> Layer<S> for Confirmation {
         &[Context::Question]
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
-        match input {
-            Input::Key(key) => self.key(key),
-            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => Step::Stay,
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step {
+        match command(Context::Question, &key) {
+            Some(Command::Yes) => Step::Done(()),
+            Some(Command::No | Command::Leave) => Step::Leave,
+            _ => Step::Stay,
         }
     }
 
@@ -111,9 +104,9 @@ mod tests {
         assert!(plain_screen((80, 24), view).contains("y yes  n no"));
         assert!(screen((40, 6), view).contains("Ask the model again?"));
         assert_draws_at_any_size(view);
-        assert_eq!(question.key(event("enter")), Step::Stay);
-        assert_eq!(question.key(event("n")), Step::Leave);
-        assert_eq!(question.key(event("esc")), Step::Leave);
-        assert_eq!(question.key(event("y")), Step::Done(()));
+        assert_eq!(question.key(event("enter"), &mut ()), Step::Stay);
+        assert_eq!(question.key(event("n"), &mut ()), Step::Leave);
+        assert_eq!(question.key(event("esc"), &mut ()), Step::Leave);
+        assert_eq!(question.key(event("y"), &mut ()), Step::Done(()));
     }
 }

@@ -4,7 +4,7 @@
 use super::popup::{Popup, centred, rows, write};
 use super::proposal::safety_words;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Placement, Step};
+use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -114,36 +114,6 @@ impl OffersMenu {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step<Chosen> {
-        match command(Context::Offers, &key) {
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Choose) => return self.choose(),
-            _ => {}
-        }
-        let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
-        if let (KeyCode::Char(letter), true) = (key.code, plain) {
-            let is_meant = |row: &Row| match row {
-                Row::Offer(.., key) => *key == Some(letter),
-                Row::Lab(_) => letter == LAB,
-                Row::Heading(_) => false,
-            };
-            if let Some(row) = self.rows.iter().position(is_meant) {
-                self.cursor.set(row);
-                return self.choose();
-            }
-        }
-        let before = self.cursor.get();
-        self.cursor.key(key, self.rows.len());
-        self.leave_heading(self.cursor.get() < before);
-        Step::Stay
-    }
-
-    /// Takes the mouse; a click only moves the cursor.
-    fn mouse(&mut self, event: MouseEvent) {
-        self.cursor.mouse(event, self.rows.len());
-        self.leave_heading(false);
-    }
-
     /// Moves the cursor from a finding to an offer, up where there is one above.
     fn leave_heading(&mut self, up: bool) {
         let at = self.cursor.get();
@@ -238,12 +208,33 @@ impl<S> Layer<S> for OffersMenu {
         Placement::Body
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Chosen> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.mouse(event),
-            Input::Paste(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Chosen> {
+        match command(Context::Offers, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return self.choose(),
+            _ => {}
         }
+        let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
+        if let (KeyCode::Char(letter), true) = (key.code, plain) {
+            let is_meant = |row: &Row| match row {
+                Row::Offer(.., key) => *key == Some(letter),
+                Row::Lab(_) => letter == LAB,
+                Row::Heading(_) => false,
+            };
+            if let Some(row) = self.rows.iter().position(is_meant) {
+                self.cursor.set(row);
+                return self.choose();
+            }
+        }
+        let before = self.cursor.get();
+        self.cursor.key(key, self.rows.len());
+        self.leave_heading(self.cursor.get() < before);
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Chosen> {
+        self.cursor.mouse(event, self.rows.len());
+        self.leave_heading(false);
         Step::Stay
     }
 
@@ -413,35 +404,39 @@ mod tests {
     fn offers_are_chosen_by_cursor_or_letter_and_say_why_they_do_not_apply() {
         let mut menu = menu();
         insta::assert_snapshot!("offers", shown(&menu, (80, 24)));
-        assert_eq!(menu.key(event("enter")), chosen(0, "inject-error"));
-        menu.key(event("j"));
+        assert_eq!(menu.key(event("enter"), &mut ()), chosen(0, "inject-error"));
+        menu.key(event("j"), &mut ());
         insta::assert_snapshot!("offers_refused", shown(&menu, (60, 16)));
-        assert_eq!(menu.key(event("enter")), Step::Stay);
-        assert_eq!(menu.key(event("s")), Step::Stay, "it does not apply");
-        assert_eq!(menu.key(event("x")), chosen(0, "drop-pair"));
-        assert_eq!(menu.key(event("o")), chosen(1, "supply-output"));
-        menu.key(event("j"));
-        assert_eq!(menu.key(event("enter")), chosen(1, "drop-pair"));
-        assert_eq!(menu.key(event("W")), Step::Done((0, None)));
-        assert_eq!(menu.key(event("enter")), Step::Done((0, None)));
+        assert_eq!(menu.key(event("enter"), &mut ()), Step::Stay);
+        assert_eq!(
+            menu.key(event("s"), &mut ()),
+            Step::Stay,
+            "it does not apply"
+        );
+        assert_eq!(menu.key(event("x"), &mut ()), chosen(0, "drop-pair"));
+        assert_eq!(menu.key(event("o"), &mut ()), chosen(1, "supply-output"));
+        menu.key(event("j"), &mut ());
+        assert_eq!(menu.key(event("enter"), &mut ()), chosen(1, "drop-pair"));
+        assert_eq!(menu.key(event("W"), &mut ()), Step::Done((0, None)));
+        assert_eq!(menu.key(event("enter"), &mut ()), Step::Done((0, None)));
         insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
-        assert_eq!(menu.key(event("esc")), Step::Leave);
+        assert_eq!(menu.key(event("esc"), &mut ()), Step::Leave);
     }
 
     #[test]
     fn the_cursor_passes_over_headings() {
         let mut menu = menu();
         for _ in 0..9 {
-            menu.key(event("k"));
+            menu.key(event("k"), &mut ());
         }
         assert_eq!(menu.cursor.get(), 1);
         for _ in 0..4 {
-            menu.key(event("j"));
+            menu.key(event("j"), &mut ());
         }
         assert_eq!(menu.cursor.get(), 5, "the lab");
-        menu.key(event("j"));
+        menu.key(event("j"), &mut ());
         assert_eq!(menu.cursor.get(), 7, "over the second heading");
-        menu.key(event("k"));
+        menu.key(event("k"), &mut ());
         assert_eq!(menu.cursor.get(), 5);
     }
 

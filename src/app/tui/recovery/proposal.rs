@@ -5,11 +5,11 @@ use super::difference::{self, Row};
 use super::page::Page;
 use super::popup::Popup;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use retake_core::actions::Safety;
 use retake_core::safe_text::SafeText;
@@ -118,8 +118,16 @@ impl Proposal {
             starts,
         }
     }
+}
 
-    fn key(&mut self, key: KeyEvent) -> Step<Verdict> {
+impl<S> Layer<S> for Proposal {
+    type Output = Verdict;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Proposal]
+    }
+
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Verdict> {
         match command(Context::Proposal, &key) {
             Some(Command::Accept) => return Step::Done(Verdict::Accept),
             Some(Command::Leave) => return Step::Leave,
@@ -142,21 +150,9 @@ impl Proposal {
         }
         Step::Stay
     }
-}
 
-impl<S> Layer<S> for Proposal {
-    type Output = Verdict;
-
-    fn contexts(&self) -> &'static [Context] {
-        &[Context::Proposal]
-    }
-
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Verdict> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.page.mouse(event),
-            Input::Paste(_) | Input::Edited(_) => {}
-        }
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Verdict> {
+        self.page.mouse(event);
         Step::Stay
     }
 
@@ -301,21 +297,27 @@ mod tests {
             proposal.view(frame, area, &(), theme);
         });
         assert_eq!(parts, ["serch", "search"]);
-        assert_eq!(proposal.key(event("j")), Step::Stay);
-        assert_eq!(proposal.key(event("e")), Step::Done(Verdict::Reword));
-        assert_eq!(proposal.key(event("esc")), Step::Leave);
-        assert_eq!(proposal.key(event("enter")), Step::Done(Verdict::Accept));
+        assert_eq!(proposal.key(event("j"), &mut ()), Step::Stay);
+        assert_eq!(
+            proposal.key(event("e"), &mut ()),
+            Step::Done(Verdict::Reword)
+        );
+        assert_eq!(proposal.key(event("esc"), &mut ()), Step::Leave);
+        assert_eq!(
+            proposal.key(event("enter"), &mut ()),
+            Step::Done(Verdict::Accept)
+        );
     }
 
     #[test]
     fn it_scrolls_from_change_to_change() {
         let mut proposal = Proposal::new(&proposed());
         shown(&proposal, (60, 9));
-        proposal.key(event("]"));
-        proposal.key(event("]"));
+        proposal.key(event("]"), &mut ());
+        proposal.key(event("]"), &mut ());
         let second = shown(&proposal, (60, 9));
         assert!(second.contains("- item 24  output"), "{second}");
-        proposal.key(event("["));
+        proposal.key(event("["), &mut ());
         assert!(shown(&proposal, (60, 9)).contains("~ item 23  call"));
     }
 
@@ -340,7 +342,7 @@ mod tests {
         };
         insta::assert_snapshot!("proposal_plain", plain_screen((60, 30), view));
         assert_draws_at_any_size(view);
-        assert_eq!(proposal.key(event("e")), Step::Stay);
+        assert_eq!(proposal.key(event("e"), &mut ()), Step::Stay);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -116,37 +116,6 @@ impl SaveDialog {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step<Save> {
-        match command(self.context(), &key) {
-            Some(Command::Yes) => return self.save(true),
-            Some(Command::No) => self.asks_to_overwrite = false,
-            Some(Command::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Accept) => return self.save(false),
-            Some(Command::Value(direction)) => {
-                let count = self.formats.len().max(1);
-                let step = if direction.is_forward() { 1 } else { count - 1 };
-                self.chosen = (self.chosen + step) % count;
-                // A path of the operator's own stays as it is.
-                if self.path.text() == self.proposed {
-                    self.propose();
-                }
-                self.complaint = None;
-            }
-            None | Some(Command::Type) if self.asks_to_overwrite => {}
-            None | Some(Command::Type) if self.path.key(key) => self.complaint = None,
-            _ => {}
-        }
-        Step::Stay
-    }
-
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
-        if !self.asks_to_overwrite && self.path.paste(text) {
-            self.complaint = None;
-        }
-    }
-
     fn save(&mut self, force: bool) -> Step<Save> {
         self.asks_to_overwrite = false;
         let path = self.path.text();
@@ -208,13 +177,34 @@ impl<S> Layer<S> for SaveDialog {
         }
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Save> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Paste(text) => self.paste(text),
-            Input::Mouse(_) | Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Save> {
+        match command(self.context(), &key) {
+            Some(Command::Yes) => return self.save(true),
+            Some(Command::No) => self.asks_to_overwrite = false,
+            Some(Command::Leave) if self.asks_to_overwrite => self.asks_to_overwrite = false,
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Accept) => return self.save(false),
+            Some(Command::Value(direction)) => {
+                let count = self.formats.len().max(1);
+                let step = if direction.is_forward() { 1 } else { count - 1 };
+                self.chosen = (self.chosen + step) % count;
+                // A path of the operator's own stays as it is.
+                if self.path.text() == self.proposed {
+                    self.propose();
+                }
+                self.complaint = None;
+            }
+            None | Some(Command::Type) if self.asks_to_overwrite => {}
+            None | Some(Command::Type) if self.path.key(key) => self.complaint = None,
+            _ => {}
         }
         Step::Stay
+    }
+
+    fn paste(&mut self, text: &str, _: &mut S) {
+        if !self.asks_to_overwrite && self.path.paste(text) {
+            self.complaint = None;
+        }
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -290,7 +280,7 @@ mod tests {
     fn press(dialog: &mut SaveDialog, keys: &str) -> Step<Save> {
         let mut last = Step::Stay;
         for event in events(keys) {
-            last = dialog.key(event);
+            last = dialog.key(event, &mut ());
         }
         last
     }
@@ -358,7 +348,7 @@ mod tests {
         assert!(shown(&dialog, (80, 16)).contains("it is never changed"));
         assert_eq!(press(&mut dialog, "^u enter"), Step::Stay);
         assert!(shown(&dialog, (80, 16)).contains("a path is needed"));
-        dialog.paste("a\nb");
+        dialog.paste("a\nb", &mut ());
         assert!(!shown(&dialog, (80, 16)).contains("a path is needed"));
     }
 

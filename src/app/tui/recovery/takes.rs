@@ -4,7 +4,7 @@ mod draw;
 
 use super::popup::write;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::theme::Theme;
@@ -93,48 +93,6 @@ impl TakeTree {
         self.rows.get(self.cursor.get())
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step<TakesCommand> {
-        self.complaint = None;
-        if let Some(asked) = self.asked {
-            let typed = self.prompt.key(key);
-            return self.typed(asked, typed);
-        }
-        let Some(id) = self.selected().map(|row| row.id) else {
-            return match command(Context::Takes, &key) {
-                Some(Command::Leave) => Step::Leave,
-                _ => Step::Stay,
-            };
-        };
-        match command(Context::Takes, &key) {
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Choose) => return Step::Done(TakesCommand::GoTo(id)),
-            Some(Command::Compare) => return self.compare(id),
-            Some(Command::Mark) => {
-                self.marked = (self.marked != Some(id)).then_some(id);
-            }
-            Some(Command::Note) => self.ask(Asked::Note),
-            Some(Command::Rename) => self.ask(Asked::Name),
-            _ => {
-                self.cursor.key(key, self.rows.len());
-            }
-        }
-        Step::Stay
-    }
-
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
-        if self.asked.is_some() {
-            self.prompt.paste(text);
-        }
-    }
-
-    /// Takes the mouse; a click only moves the cursor.
-    fn mouse(&mut self, event: MouseEvent) {
-        if self.asked.is_none() {
-            self.cursor.mouse(event, self.rows.len());
-        }
-    }
-
     /// The take under the cursor beside the marked one, else beside the current one, and the current one beside
     /// the take that it came from; the older one stands left.
     fn compare(&mut self, id: u32) -> Step<TakesCommand> {
@@ -190,14 +148,45 @@ impl<S> Layer<S> for TakeTree {
         }
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<TakesCommand> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.mouse(event),
-            Input::Paste(text) => self.paste(text),
-            Input::Edited(_) => {}
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<TakesCommand> {
+        self.complaint = None;
+        if let Some(asked) = self.asked {
+            let typed = self.prompt.key(key);
+            return self.typed(asked, typed);
+        }
+        let Some(id) = self.selected().map(|row| row.id) else {
+            return match command(Context::Takes, &key) {
+                Some(Command::Leave) => Step::Leave,
+                _ => Step::Stay,
+            };
+        };
+        match command(Context::Takes, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return Step::Done(TakesCommand::GoTo(id)),
+            Some(Command::Compare) => return self.compare(id),
+            Some(Command::Mark) => {
+                self.marked = (self.marked != Some(id)).then_some(id);
+            }
+            Some(Command::Note) => self.ask(Asked::Note),
+            Some(Command::Rename) => self.ask(Asked::Name),
+            _ => {
+                self.cursor.key(key, self.rows.len());
+            }
         }
         Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<TakesCommand> {
+        if self.asked.is_none() {
+            self.cursor.mouse(event, self.rows.len());
+        }
+        Step::Stay
+    }
+
+    fn paste(&mut self, text: &str, _: &mut S) {
+        if self.asked.is_some() {
+            self.prompt.paste(text);
+        }
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -276,7 +265,7 @@ mod tests {
     fn press(tree: &mut TakeTree, keys: &str) -> Step<TakesCommand> {
         let mut last = Step::Stay;
         for event in events(keys) {
-            last = tree.key(event);
+            last = tree.key(event, &mut ());
         }
         last
     }

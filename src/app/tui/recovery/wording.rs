@@ -14,13 +14,13 @@ pub use drafts::{Drafts, Subject};
 use super::difference::lines_of;
 use super::page::Page;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 use std::fmt;
@@ -164,29 +164,6 @@ impl WordingEditor {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step<Worded> {
-        match command(self.context(), &key) {
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Editor) => return Step::Edit(self.text()),
-            Some(Command::Accept) => return self.accept(),
-            Some(Command::OtherPart) => self.set_focus(match self.focus {
-                Focus::Text if !self.library.is_empty() => Focus::Library,
-                Focus::Text | Focus::Library => Focus::Text,
-            }),
-            Some(Command::OtherAnswer) if self.faulty > 1 => {
-                self.whole_turn = !self.whole_turn;
-                self.refresh();
-            }
-            Some(Command::Choose) => self.take_entry(),
-            Some(Command::Undo) if self.text.undo() => self.refresh(),
-            Some(Command::Redo) if self.text.redo() => self.refresh(),
-            Some(Command::Preview(direction)) => self.page.turn(direction),
-            Some(_) => {}
-            None => self.type_or_move(key),
-        }
-        Step::Stay
-    }
-
     /// Accepts what is previewed: the text, or the wording under the cursor. What makes no
     /// item cannot be accepted.
     fn accept(&mut self) -> Step<Worded> {
@@ -213,20 +190,6 @@ impl WordingEditor {
                 self.refresh();
             }
         }
-    }
-
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
-        self.set_focus(Focus::Text);
-        self.text.paste(text);
-        self.refresh();
-    }
-
-    /// Takes over a text that was edited outside; it can be undone.
-    fn take_over(&mut self, text: &str) {
-        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
-        self.text.go_to_start();
-        self.set_focus(Focus::Text);
     }
 
     /// Notes what came of the last try.
@@ -283,14 +246,44 @@ impl<S> Layer<S> for WordingEditor {
         &[Context::Wording, Context::Library]
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Worded> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => self.page.mouse(event),
-            Input::Paste(text) => self.paste(text),
-            Input::Edited(text) => self.take_over(text),
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Worded> {
+        match command(self.context(), &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Editor) => return Step::Edit(self.text()),
+            Some(Command::Accept) => return self.accept(),
+            Some(Command::OtherPart) => self.set_focus(match self.focus {
+                Focus::Text if !self.library.is_empty() => Focus::Library,
+                Focus::Text | Focus::Library => Focus::Text,
+            }),
+            Some(Command::OtherAnswer) if self.faulty > 1 => {
+                self.whole_turn = !self.whole_turn;
+                self.refresh();
+            }
+            Some(Command::Choose) => self.take_entry(),
+            Some(Command::Undo) if self.text.undo() => self.refresh(),
+            Some(Command::Redo) if self.text.redo() => self.refresh(),
+            Some(Command::Preview(direction)) => self.page.turn(direction),
+            Some(_) => {}
+            None => self.type_or_move(key),
         }
         Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Worded> {
+        self.page.mouse(event);
+        Step::Stay
+    }
+
+    fn paste(&mut self, text: &str, _: &mut S) {
+        self.set_focus(Focus::Text);
+        self.text.paste(text);
+        self.refresh();
+    }
+
+    fn edited(&mut self, text: &str, _: &mut S) {
+        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        self.text.go_to_start();
+        self.set_focus(Focus::Text);
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {

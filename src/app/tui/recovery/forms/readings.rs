@@ -5,7 +5,7 @@ use super::super::difference::{Pieces, Row, compare, lines_of};
 use super::super::page::Page;
 use super::super::popup::Popup;
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::state::detail::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -45,18 +45,6 @@ impl Readings {
         };
         question.lay_out();
         question
-    }
-
-    fn key(&mut self, key: KeyEvent) -> Step<usize> {
-        match command(Context::Readings, &key) {
-            Some(Command::Leave) => return Step::Leave,
-            Some(Command::Choose) => return Step::Done(self.chosen),
-            Some(Command::Value(direction)) => self.choose(usize::from(direction.is_forward())),
-            _ => {
-                self.page.key(key);
-            }
-        }
-        Step::Stay
     }
 
     fn choose(&mut self, reading: usize) {
@@ -101,11 +89,16 @@ impl<S> Layer<S> for Readings {
         &[Context::Readings]
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<usize> {
-        match input {
-            Input::Key(key) => self.key(key),
-            Input::Mouse(_) | Input::Paste(_) | Input::Edited(_) => Step::Stay,
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<usize> {
+        match command(Context::Readings, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => return Step::Done(self.chosen),
+            Some(Command::Value(direction)) => self.choose(usize::from(direction.is_forward())),
+            _ => {
+                self.page.key(key);
+            }
         }
+        Step::Stay
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -209,13 +202,13 @@ mod tests {
             question.view(frame, area, &(), theme)
         });
         assert_eq!(parts, [", "]);
-        assert_eq!(question.key(event("enter")), Step::Done(0));
-        question.key(event("j"));
+        assert_eq!(question.key(event("enter"), &mut ()), Step::Done(0));
+        question.key(event("j"), &mut ());
         assert!(view(&question).contains("[x] 2  jsonfix"));
-        assert_eq!(question.key(event("enter")), Step::Done(1));
-        question.key(event("1"));
-        assert_eq!(question.key(event("enter")), Step::Done(0));
-        assert_eq!(question.key(event("esc")), Step::Leave);
+        assert_eq!(question.key(event("enter"), &mut ()), Step::Done(1));
+        question.key(event("1"), &mut ());
+        assert_eq!(question.key(event("enter"), &mut ()), Step::Done(0));
+        assert_eq!(question.key(event("esc"), &mut ()), Step::Leave);
     }
 
     #[test]

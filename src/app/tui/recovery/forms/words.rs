@@ -2,7 +2,7 @@
 
 use super::super::popup::{Popup, centred, rows, rule, write};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::layer::{Layer, Step};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -69,8 +69,16 @@ impl WordsForm {
     pub fn complain(&mut self, complaint: &str) {
         self.complaint = Some(SafeText::from_str(complaint));
     }
+}
 
-    fn key(&mut self, key: KeyEvent) -> Step<Written> {
+impl<S> Layer<S> for WordsForm {
+    type Output = Written;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Words]
+    }
+
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Written> {
         match command(Context::Words, &key) {
             Some(Command::Leave) => return Step::Leave,
             Some(Command::Editor) => return Step::Edit(self.text()),
@@ -90,36 +98,16 @@ impl WordsForm {
         Step::Stay
     }
 
-    /// Takes a pasted text.
-    fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str, _: &mut S) {
         if self.text.paste(text) {
             self.complaint = None;
         }
     }
 
-    /// Takes over a text that was edited outside; it can be undone.
-    fn take_over(&mut self, text: &str) {
+    fn edited(&mut self, text: &str, _: &mut S) {
         self.text.replace(text.strip_suffix('\n').unwrap_or(text));
         self.text.go_to_start();
         self.complaint = None;
-    }
-}
-
-impl<S> Layer<S> for WordsForm {
-    type Output = Written;
-
-    fn contexts(&self) -> &'static [Context] {
-        &[Context::Words]
-    }
-
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Written> {
-        match input {
-            Input::Key(key) => return self.key(key),
-            Input::Paste(text) => self.paste(text),
-            Input::Edited(text) => self.take_over(text),
-            Input::Mouse(_) => {}
-        }
-        Step::Stay
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -209,7 +197,7 @@ mod tests {
     fn press(form: &mut WordsForm, keys: &str) -> Step<Written> {
         let mut last = Step::Stay;
         for event in events(keys) {
-            last = form.key(event);
+            last = form.key(event, &mut ());
         }
         last
     }
@@ -264,7 +252,7 @@ mod tests {
         press(&mut form, r#""two" enter "lines" ^t"#);
         let text = "two\nlines".to_owned();
         assert_eq!(press(&mut form, "^e"), Step::Edit(text.clone()));
-        form.take_over("other\n");
+        form.edited("other\n", &mut ());
         assert_eq!(
             press(&mut form, "^u F2"),
             Step::Done(Written {
@@ -273,7 +261,7 @@ mod tests {
             })
         );
         assert_eq!(press(&mut form, "esc"), Step::Leave);
-        form.paste("!");
+        form.paste("!", &mut ());
         assert_eq!(form.text(), "two\nlines!");
     }
 }

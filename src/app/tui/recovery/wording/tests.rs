@@ -72,7 +72,7 @@ fn setup() -> Setup {
 fn press(editor: &mut WordingEditor, keys: &str) -> Step<Worded> {
     let mut last = Step::Stay;
     for event in events(keys) {
-        last = editor.key(event);
+        last = editor.key(event, &mut ());
     }
     last
 }
@@ -102,10 +102,10 @@ fn a_fault_is_shown_with_its_line_above_the_last_good_preview() {
     press(&mut editor, r#"down end " {{ who }}""#);
     insta::assert_snapshot!("faulty", shown(&editor, (80, 20)));
     assert_eq!(press(&mut editor, "^s"), Step::Stay, "nothing to accept");
-    editor.key(event("^u"));
+    editor.key(event("^u"), &mut ());
     let mut undone = 1;
     while editor.text().contains("{{ w") {
-        editor.key(event("^u"));
+        editor.key(event("^u"), &mut ());
         undone += 1;
         assert!(undone < 20);
     }
@@ -178,11 +178,11 @@ fn the_operators_own_editor_gets_the_text_and_gives_it_back() {
     let Step::Edit(text) = press(&mut editor, "^e") else {
         panic!("^e opens the editor");
     };
-    editor.take_over(&format!("{text}\nThird.\n"));
+    editor.edited(&format!("{text}\nThird.\n"), &mut ());
     assert!(editor.text().ends_with("Third."));
     press(&mut editor, "^u");
     assert_eq!(editor.text(), text);
-    editor.paste("one\r\ntwo");
+    editor.paste("one\r\ntwo", &mut ());
     assert!(editor.text().contains("one\ntwo"));
 }
 
