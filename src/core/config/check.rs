@@ -5,7 +5,7 @@ use super::{ConfigError, ConfigErrors, Keys, Rule, Section, Shape, duration, loo
 use crate::{suggest, wording};
 use std::collections::HashMap;
 use std::fmt;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::{DeInteger, DeValue};
 
 /// Most errors that are reported.
 const MOST: usize = 50;
@@ -29,6 +29,13 @@ impl<'k> Subject<'k> {
         Self {
             key,
             is_element: false,
+        }
+    }
+
+    fn element(self) -> Self {
+        Self {
+            is_element: true,
+            ..self
         }
     }
 }
@@ -207,16 +214,8 @@ impl<'t> Checker<'t> {
             (Shape::List(_, item) | Shape::AnyList(_, item), DeValue::Array(list))
                 if !list.is_empty() || matches!(shape, Shape::AnyList(..)) =>
             {
-                let is_element = true;
                 for node in list {
-                    self.value(
-                        Subject {
-                            is_element,
-                            ..subject
-                        },
-                        item,
-                        node,
-                    );
+                    self.value(subject.element(), item, node);
                 }
             }
             (Shape::Either(shapes), value) => {
@@ -255,16 +254,8 @@ impl<'t> Checker<'t> {
             let text = format!("more than {most} tables {}", keys.place);
             self.push(node.span().start, text);
         }
-        let is_element = true;
         for node in list.iter().take(most) {
-            self.value(
-                Subject {
-                    is_element,
-                    ..subject
-                },
-                &Shape::Table(keys),
-                node,
-            );
+            self.value(subject.element(), &Shape::Table(keys), node);
         }
         let sections = list.iter().take(most).filter_map(Section::of_node);
         for rule in keys.rules {
@@ -301,6 +292,8 @@ impl<'t> Checker<'t> {
         let found = match value {
             DeValue::Array(_) => "a list".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
+            // It may be a secret: what stands where a table of headers belongs, for one.
+            DeValue::String(_) if holds_values(shape) => "a text".to_owned(),
             DeValue::String(_) if looks_like_key(written) => "this text".to_owned(),
             _ => quoted(written),
         };
@@ -347,6 +340,16 @@ fn is_text(shape: &Shape) -> bool {
         Shape::Either(shapes) => shapes.iter().any(is_text),
         _ => false,
     }
+}
+
+/// Whether a shape is a list or a table.
+fn holds_values(shape: &Shape) -> bool {
+    let is_list = matches!(
+        shape,
+        Shape::List(..) | Shape::AnyList(..) | Shape::Tables(_)
+    );
+    let is_table = matches!(shape, Shape::Table(_) | Shape::Named(_) | Shape::TextTable);
+    is_list || is_table || matches!(shape, Shape::JsonTable | Shape::OtherTables)
 }
 
 /// Whether a value is of the type of TOML that a shape has.
@@ -423,12 +426,8 @@ fn no_json(value: &DeValue<'_>) -> Option<&'static str> {
         }
         DeValue::Datetime(_) => Some("a date"),
         DeValue::Array(list) => list.iter().find_map(|node| no_json(node.get_ref())),
-        DeValue::Table(table) => no_json_in(table),
+        DeValue::Table(table) => table.values().find_map(|node| no_json(node.get_ref())),
     }
-}
-
-fn no_json_in(table: &DeTable<'_>) -> Option<&'static str> {
-    table.values().find_map(|node| no_json(node.get_ref()))
 }
 
 fn ticked(keys: &[&str]) -> String {

@@ -204,6 +204,7 @@ fn a_key_in_the_file_is_refused_and_never_shown() {
         "key_env = \"MY KEY\"".to_owned(),
         format!("headers = {{ x-token = \"{secret}\" }}"),
         "headers = { Authorization = \"Bearer hunter2\" }".to_owned(),
+        "headers = \"Authorization: Bearer hunter2\"".to_owned(),
         format!("base_url = \"https://example.org/{secret}\""),
         "base_url = \"https://me:hunter2@example.org\"".to_owned(),
         format!("[[mcp]]\nname = \"s\"\nurl = \"https://example.org/?key={secret}\""),
