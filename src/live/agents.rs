@@ -30,7 +30,7 @@ pub struct AgentFile {
 
 /// Why there is no agent.
 #[derive(Debug, thiserror::Error)]
-pub enum NoAgent {
+pub enum AgentError {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     Unreadable { path: PathBuf, error: InputError },
@@ -41,8 +41,8 @@ pub enum NoAgent {
 
 impl AgentFile {
     /// Reads an agent file, whose policy may name the operator's own wordings beside those of the library.
-    pub fn read(path: &Path, wordings: &Wordings) -> Result<Self, NoAgent> {
-        let unreadable = |error| NoAgent::Unreadable {
+    pub fn read(path: &Path, wordings: &Wordings) -> Result<Self, AgentError> {
+        let unreadable = |error| AgentError::Unreadable {
             path: path.to_owned(),
             error,
         };
@@ -69,7 +69,7 @@ impl AgentFile {
                 found.map(|choice| choice.template.to_owned())
             },
         };
-        let agent = Agent::parse(&text, beside).map_err(|errors| NoAgent::Invalid {
+        let agent = Agent::parse(&text, beside).map_err(|errors| AgentError::Invalid {
             path: path.to_owned(),
             errors,
         })?;
@@ -147,7 +147,7 @@ mod tests {
         [model]\ndialect = \"chat\"\nname = \"m\"\n\
         [[tools]]\nname = \"t\"\ncommand = [\"./tool\"]\ncwd = \"tools\"\n";
 
-    fn read(path: &Path) -> Result<AgentFile, NoAgent> {
+    fn read(path: &Path) -> Result<AgentFile, AgentError> {
         AgentFile::read(path, &Wordings::default())
     }
 

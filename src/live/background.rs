@@ -1,4 +1,4 @@
-//! Work behind the screen: on all cores, but after whatever the operator waits for.
+//! Background work: on all cores, but after whatever the operator waits for.
 
 use rayon::ThreadPoolBuilder;
 

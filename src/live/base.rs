@@ -29,7 +29,7 @@ pub struct Base {
 enum Kind {
     /// Items stand in the file as they are.
     File,
-    /// Items stand in the rows of a database, which were put one behind the other.
+    /// Items stand in the rows of a database, which are concatenated.
     Rows(Arc<Rows>),
 }
 
@@ -43,7 +43,7 @@ struct Rows {
 
 /// Why nothing can be laid over a recording.
 #[derive(Debug, thiserror::Error)]
-pub enum NoBase {
+pub enum BaseError {
     /// The file holds no items as they are.
     #[error("a captured stream holds no item as it is; convert it to a list of items first")]
     Stream,
@@ -57,7 +57,7 @@ pub enum NoBase {
 
 impl Base {
     /// The ground of a recording; `path` is where it is, if it is a file.
-    pub fn new(recording: Arc<Recording>, path: Option<&Path>) -> Result<Self, NoBase> {
+    pub fn new(recording: Arc<Recording>, path: Option<&Path>) -> Result<Self, BaseError> {
         let own = recording
             .sessions
             .first()
@@ -71,7 +71,7 @@ impl Base {
                 (Kind::Rows(Arc::new(Rows::read(path, &*text)?)), text)
             }
             _ if stands_in_file => (Kind::File, recording.source.clone()),
-            _ => return Err(NoBase::Stream),
+            _ => return Err(BaseError::Stream),
         };
         let file = (&*source as &dyn Any).downcast_ref::<FileSource>();
         let opened = match file {
@@ -81,7 +81,7 @@ impl Base {
                 .map(|file| Stamp::of(&file)),
         };
         let goes_on = |session: &Session| session.contract.goes_on;
-        // What the takes of a run wrote stays told from what it began with.
+        // What the takes of a run wrote stays apart from what it began with.
         let of_run = (&*source as &dyn Any).downcast_ref::<Rope>().cloned();
         Ok(Self {
             goes_on: recording.sessions.iter().any(goes_on),
@@ -181,7 +181,7 @@ impl Base {
 }
 
 impl Rows {
-    fn read(path: &Path, text: &dyn Source) -> Result<Self, NoBase> {
+    fn read(path: &Path, text: &dyn Source) -> Result<Self, BaseError> {
         let rows = rows_of(path)?;
         let mut at = 0;
         let starts = rows.iter().map(|row| {
@@ -191,7 +191,7 @@ impl Rows {
         });
         let starts = starts.collect();
         if at != text.len() {
-            return Err(NoBase::Changed);
+            return Err(BaseError::Changed);
         }
         Ok(Self {
             path: path.to_owned(),

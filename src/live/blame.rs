@@ -1,4 +1,4 @@
-//! From a provider's refusal to the items behind it: by the ids that it names, by its place in the request, by
+//! From a provider's refusal to the items that caused it: by the ids that it names, by its place in the request, by
 //! the rule that finds the same fault.
 
 use super::Recording;
@@ -52,7 +52,7 @@ impl Why {
     }
 }
 
-/// The items behind a refusal, from the surest sign that leads to any. `findings` are those of each session.
+/// The items that caused a refusal, by the surest sign that leads to any. `findings` are those of each session.
 /// Fails where the source cannot be read.
 pub fn suspects(
     recording: &Recording,

@@ -10,7 +10,7 @@ use std::any::Any;
 const PART: usize = 4096;
 
 /// The findings of a session, in the order of the history. What a take has answered is marked so, in a take of
-/// it and in a run, and what was mended on its way to a client.
+/// it and in a run, and what was fixed on its way to a client.
 pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
@@ -66,7 +66,7 @@ pub fn check_recording(
         .collect()
 }
 
-/// The same with what is said beside the rules ([`HINTS`]).
+/// The same with the hints that no rule gives ([`HINTS`]).
 pub fn check_with_hints(
     recording: &Recording,
     target: Option<Dialect>,

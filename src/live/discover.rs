@@ -1,8 +1,8 @@
 //! Looks for recordings: in the files and folders that were named, in `./sessions`, where retake keeps the
 //! journals of runs, and where Claude Code and Codex keep their sessions.
 //!
-//! Looking runs behind: [`Walk`] hands over what it finds in batches, so that a picker can paint before a
-//! folder of ten thousand files is read. Nothing is opened here; what a file holds is told by `inspect`.
+//! The search runs in the background: [`Walk`] hands over what it finds in batches, so that a picker can paint before a
+//! folder of ten thousand files is read. Nothing is opened here; what a file holds is read by `inspect`.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -22,9 +22,9 @@ const DEPTH: usize = 32;
 const ENDINGS: [&str; 9] = [
     "json", "jsonl", "ndjson", "sse", "txt", "db", "sqlite", "sqlite3", "journal",
 ];
-/// The endings of packed files, behind those of what is packed.
+/// The endings of packed files, after those of the packed content.
 const PACKED: [&str; 4] = [".zst", ".zstd", ".gz", ".gzip"];
-/// The tools of the recording whose name, or the beginning of it, stands before this.
+/// The tools of the recording whose name, or its beginning, comes before this.
 pub const TOOLS_SUFFIX: &str = ".tools.json";
 
 /// How a place came to be searched.

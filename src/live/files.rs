@@ -46,7 +46,7 @@ impl Stamp {
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
-    /// The length when it was last asked for: a file system that no longer answers leaves it as it was,
+    /// The length at the last query: a file system that no longer answers leaves it as it was,
     /// and reading says why.
     length: AtomicU64,
     opened: Stamp,
@@ -75,9 +75,9 @@ impl FileSource {
         self.opened
     }
 
-    /// Lets the system copy the beginning of a span behind the end of another file, without a way through this
+    /// Lets the system append the beginning of a span to another file, without a way through this
     /// program; says how many bytes it copied. Where it cannot (other file systems, old kernels) or fails, the
-    /// rest is for the caller to read and write, who will be told why that fails, too.
+    /// rest is for the caller to read and write, who gets the error of that, too.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn copy_beginning(&self, span: Span, to: &File) -> u64 {
         let mut at = span.start;
@@ -144,7 +144,7 @@ impl Source for FileSource {
     }
 }
 
-/// The bytes of a file that has at most so many: no pipe, socket or device, also none behind a link.
+/// The bytes of a file that has at most so many: no pipe, socket or device, not even through a link.
 pub(super) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     let source = FileSource::open(path)?;
     let end = source.len();
@@ -180,7 +180,7 @@ pub struct Input {
     pub source: Arc<dyn Source>,
     /// The bytes where they are in memory.
     pub buffer: Option<Arc<Vec<u8>>>,
-    /// What is to be said about the way it was opened.
+    /// Notices about the way it was opened.
     pub notices: Vec<Problem>,
     /// The format, where this is the history of a run that may go on: the current take of its journal.
     pub run: Option<&'static Format>,

@@ -28,7 +28,7 @@ pub struct Fixture<'a> {
     pub before: (&'a Session, &'a Rope),
     /// The text of the take.
     pub rope: &'a Arc<Rope>,
-    /// The item that was mended, as its number before.
+    /// The fixed item, by its number before.
     pub item: u32,
     /// Whether its secrets stay in it.
     pub keeps_secrets: bool,
@@ -40,11 +40,11 @@ pub struct Fixture<'a> {
 
 /// Why there is no fixture.
 #[derive(Debug, thiserror::Error)]
-pub enum NoFixture {
+pub enum FixtureError {
     /// It cannot be written.
     #[error(transparent)]
     Recipe(#[from] NoRecipe),
-    /// The history cannot be ended behind the recovery.
+    /// The history cannot end after the recovery.
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
     /// A text cannot be read.
@@ -55,7 +55,7 @@ pub enum NoFixture {
     NothingChanged,
 }
 
-impl From<SourceError> for NoFixture {
+impl From<SourceError> for FixtureError {
     fn from(error: SourceError) -> Self {
         Self::Input(error.into())
     }
@@ -63,33 +63,33 @@ impl From<SourceError> for NoFixture {
 
 impl Fixture<'_> {
     /// The fixture: a JSON text.
-    pub fn text(&self) -> Result<String, NoFixture> {
+    pub fn text(&self) -> Result<String, FixtureError> {
         let after = self.read(self.rope)?;
         let session = self.session_of(&after)?;
-        let behind = self.behind_the_recovery(session)?;
-        if behind >= session.items.len() {
+        let end = self.end_of_recovery(session)?;
+        if end >= session.items.len() {
             return self.write(session);
         }
-        let from = index_number(behind);
+        let from = index_number(end);
         let splices = lower(session, &[Edit::Cut { from }])?;
         let ended = self.read(&Arc::new(self.rope.spliced(&splices)))?;
         self.write(self.session_of(&ended)?)
     }
 
-    fn read(&self, rope: &Arc<Rope>) -> Result<Recording, NoFixture> {
+    fn read(&self, rope: &Arc<Rope>) -> Result<Recording, FixtureError> {
         let mut recording = self.base.read(rope, &|_, _| ())?;
         (self.complete)(&mut recording);
         Ok(recording)
     }
 
-    fn session_of<'r>(&self, recording: &'r Recording) -> Result<&'r Session, NoFixture> {
+    fn session_of<'r>(&self, recording: &'r Recording) -> Result<&'r Session, FixtureError> {
         let session = recording.sessions.get(self.number);
-        session.ok_or(NoFixture::NothingChanged)
+        session.ok_or(FixtureError::NothingChanged)
     }
 
-    /// The first place behind everything that was changed where a history can end: no turn is torn
+    /// The first place after all changes where a history can end: no turn is torn
     /// apart, and no pair.
-    fn behind_the_recovery(&self, after: &Session) -> Result<usize, NoFixture> {
+    fn end_of_recovery(&self, after: &Session) -> Result<usize, FixtureError> {
         let mut last = None;
         let mut at = 0;
         for change in compare(self.before, (after, self.rope))? {
@@ -103,7 +103,7 @@ impl Fixture<'_> {
             }
         }
         let Some(last) = last else {
-            return Err(NoFixture::NothingChanged);
+            return Err(FixtureError::NothingChanged);
         };
         let Some(item) = after.items.get(last) else {
             return Ok(after.items.len());
@@ -118,10 +118,10 @@ impl Fixture<'_> {
     }
 
     /// The request, which says how many findings it has itself.
-    fn write(&self, session: &Session) -> Result<String, NoFixture> {
+    fn write(&self, session: &Session) -> Result<String, FixtureError> {
         let (before, _) = self.before;
-        let mended = before.items.get(self.item as usize);
-        let call_id = mended.map(|item| before.call_id(item)).transpose()?;
+        let fixed = before.items.get(self.item as usize);
+        let call_id = fixed.map(|item| before.call_id(item)).transpose()?;
         let call_id = call_id.unwrap_or_default();
         let history = Spelled::of(session)?;
         let draft = self.fixture(session, &history, &call_id, 0)?;
@@ -135,7 +135,7 @@ impl Fixture<'_> {
         history: &Spelled,
         call_id: &str,
         findings: usize,
-    ) -> Result<String, NoFixture> {
+    ) -> Result<String, FixtureError> {
         let last = index_number(session.items.len()).saturating_sub(1);
         let tools = session.contract.tools_at(last);
         let elements = history.elements.iter().map(|element| element.get());
@@ -158,7 +158,7 @@ impl Fixture<'_> {
     }
 
     /// How many findings of the rule `check` has in a fixture.
-    fn findings(&self, text: &str, of: &Session, call_id: &str) -> Result<usize, NoFixture> {
+    fn findings(&self, text: &str, of: &Session, call_id: &str) -> Result<usize, FixtureError> {
         let recording = read_text(text, of.dialect.facts().asked_as)?;
         let mut count = 0;
         for session in &recording.sessions {
@@ -196,7 +196,7 @@ struct Members {
 }
 
 impl Spelled {
-    fn of(session: &Session) -> Result<Self, NoFixture> {
+    fn of(session: &Session) -> Result<Self, FixtureError> {
         let mut text = Vec::new();
         let options = Options {
             as_request: false,

@@ -1,7 +1,7 @@
 //! A file that grows while it is open: what is appended to it is read once, and a file that was cut
 //! or replaced is noticed.
 
-use super::parts::File;
+use super::parallel_read::File;
 use super::reading::Recording;
 use super::{InputError, Opening};
 use retake_core::formats::Records;
@@ -22,13 +22,13 @@ pub struct Follower<'a> {
     fragment: Fragment,
     /// Where reading goes on.
     next: u64,
-    /// Up to here there is no line end behind `next`.
+    /// Up to here there is no line end after `next`.
     searched: u64,
     /// The length that was seen last.
     length: u64,
     /// Whether a last line without its end was looked at since the file has this length.
     rested: bool,
-    /// Whether the last record that was read has no line end behind it yet.
+    /// Whether the last record that was read has no line end yet.
     in_line: bool,
     /// The bytes before `next`.
     seam: Vec<u8>,
@@ -82,7 +82,7 @@ impl<'a> Follower<'a> {
         self.fragment.items.len()
     }
 
-    /// The recording as it stands now.
+    /// The recording so far.
     pub fn recording(&self) -> Result<Recording, InputError> {
         self.opening.recording(&self.records, self.fragment.clone())
     }

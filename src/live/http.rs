@@ -20,7 +20,7 @@ use std::time::Duration;
 /// What retake calls itself.
 const USER_AGENT: &str = concat!("retake/", env!("CARGO_PKG_VERSION"));
 
-/// A webhook is told once, and briefly.
+/// A webhook is called once, with a short limit.
 const WEBHOOK: Duration = Duration::from_secs(5);
 
 /// The most bytes that go to a webhook.
@@ -32,7 +32,7 @@ pub struct Target(Url);
 
 /// Why a text is no [`Target`]. The text itself may hold a secret and is not repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadUrl {
+pub enum UrlError {
     #[error("this is no URL")]
     NoUrl,
     /// Its scheme is neither `http` nor `https`, or it has no host.
@@ -45,13 +45,13 @@ pub enum BadUrl {
 
 impl Target {
     /// Reads a URL. A fragment is dropped, a query stays.
-    pub fn parse(text: &str) -> Result<Self, BadUrl> {
-        let mut url = Url::parse(text.trim()).map_err(|_| BadUrl::NoUrl)?;
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let mut url = Url::parse(text.trim()).map_err(|_| UrlError::NoUrl)?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(BadUrl::NoServer);
+            return Err(UrlError::NoServer);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(BadUrl::Secret);
+            return Err(UrlError::Secret);
         }
         url.set_fragment(None);
         Ok(Self(url))
@@ -100,7 +100,7 @@ impl Target {
         self.0.query().is_some()
     }
 
-    /// Whether it is asked over TLS.
+    /// Whether it uses TLS.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"
     }
@@ -122,14 +122,14 @@ pub struct Headers(HeaderMap);
 #[error(
     "the header {name} cannot be sent: its name or its value holds characters that HTTP does not allow"
 )]
-pub struct BadHeader {
+pub struct HeaderError {
     name: String,
 }
 
 impl Headers {
     /// Sets a line. Its value is taken for a secret.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), BadHeader> {
-        let bad = || BadHeader {
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), HeaderError> {
+        let bad = || HeaderError {
             name: name.escape_default().to_string(),
         };
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
@@ -188,7 +188,7 @@ impl Broken {
         Self::of(&error, words)
     }
 
-    /// Whether something may have reached the host. TLS can fail behind a request, too.
+    /// Whether something may have reached the host. TLS can fail after a request, too.
     pub fn may_have_arrived(&self) -> bool {
         matches!(self, Self::Cut(_) | Self::Tls(_))
     }
@@ -238,7 +238,7 @@ impl Broken {
 /// No client can be made on this system: its certificates cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("no HTTP client: {0}")]
-pub struct NoClient(#[source] reqwest::Error);
+pub struct HttpClientError(#[source] reqwest::Error);
 
 /// A client with its connections. They belong to the tokio runtime in which it is used first.
 #[derive(Debug, Clone)]
@@ -247,20 +247,20 @@ pub struct Http(Client);
 impl Http {
     /// A client for a target, with a limit for making a connection. The certificates of the system are read
     /// where they are needed.
-    pub fn new(target: &Target, connect: Duration) -> Result<Self, NoClient> {
+    pub fn new(target: &Target, connect: Duration) -> Result<Self, HttpClientError> {
         let builder = Self::builder(connect);
         let builder = match target.is_encrypted() {
             true => builder,
             false => builder.tls_certs_only([]),
         };
-        builder.build().map(Self).map_err(NoClient)
+        builder.build().map(Self).map_err(HttpClientError)
     }
 
     /// The same for a host that need not prove who it is, since the operator has named it.
-    pub fn unverified(_: &Target, connect: Duration) -> Result<Self, NoClient> {
+    pub fn unverified(_: &Target, connect: Duration) -> Result<Self, HttpClientError> {
         let builder = Self::builder(connect).tls_certs_only([]);
         let builder = builder.tls_danger_accept_invalid_certs(true);
-        builder.build().map(Self).map_err(NoClient)
+        builder.build().map(Self).map_err(HttpClientError)
     }
 
     fn builder(connect: Duration) -> reqwest::ClientBuilder {
@@ -335,18 +335,18 @@ impl Incoming {
     }
 }
 
-/// Why a webhook was not told.
+/// Why a webhook was not called.
 #[derive(Debug, thiserror::Error)]
-pub enum NotPosted {
+pub enum PostError {
     /// Its URL cannot be used.
     #[error(transparent)]
-    Url(#[from] BadUrl),
+    Url(#[from] UrlError),
     /// The text is too long.
     #[error("the text has more than {} KiB", WEBHOOK_BODY / 1024)]
     TooLong,
     /// There is no client.
     #[error(transparent)]
-    Client(#[from] NoClient),
+    Client(#[from] HttpClientError),
     /// There was no reply.
     #[error(transparent)]
     Broken(#[from] Broken),
@@ -362,10 +362,10 @@ pub enum NotPosted {
 /// reply is not read.
 ///
 /// What the JSON holds is the caller's to redact.
-pub async fn post_json(url: &str, json: String) -> Result<(), NotPosted> {
+pub async fn post_json(url: &str, json: String) -> Result<(), PostError> {
     let target = Target::parse(url)?;
     if json.len() > WEBHOOK_BODY {
-        return Err(NotPosted::TooLong);
+        return Err(PostError::TooLong);
     }
     let http = Http::new(&target, WEBHOOK)?;
     let mut headers = Headers::default();
@@ -375,11 +375,11 @@ pub async fn post_json(url: &str, json: String) -> Result<(), NotPosted> {
     );
     let posted = http.post(&target, headers, json.into_bytes());
     let Ok(reply) = tokio::time::timeout(WEBHOOK, posted).await else {
-        return Err(NotPosted::Late);
+        return Err(PostError::Late);
     };
     match reply?.status() {
         200..300 => Ok(()),
-        status => Err(NotPosted::Status(status)),
+        status => Err(PostError::Status(status)),
     }
 }
 
@@ -453,8 +453,8 @@ mod tests {
         }
         let long = "x".repeat(WEBHOOK_BODY + 1);
         let refused = post_json("http://127.0.0.1:1", long).await;
-        assert!(matches!(refused, Err(NotPosted::TooLong)));
+        assert!(matches!(refused, Err(PostError::TooLong)));
         let refused = post_json("file:///etc/passwd", String::new()).await;
-        assert!(matches!(refused, Err(NotPosted::Url(BadUrl::NoServer))));
+        assert!(matches!(refused, Err(PostError::Url(UrlError::NoServer))));
     }
 }

@@ -1,5 +1,5 @@
 //! Says in short what files hold: format, findings, the project and the first words. Many files are inspected
-//! behind, on all cores, those that are wanted first at first.
+//! in the background, on all cores, those that are wanted first at first.
 
 use super::{ReadOptions, Recording, check_recording, read_path};
 use retake_core::dialects::body_of;
@@ -35,12 +35,12 @@ pub struct Summary {
     pub warnings: usize,
     /// The folder in which the agent worked, where it is recorded.
     pub folder: Option<String>,
-    /// The first thing that the user said, cut.
+    /// The beginning of the first user text.
     pub words: String,
 }
 
 /// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is
-/// told, if not the recorded one.
+/// named, if it is not the recorded one.
 pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
 
 /// Reads and checks one file as `options` and `judge` say. The error is a line for people.
@@ -90,13 +90,13 @@ fn folder_of(source: &dyn Source) -> Option<String> {
 /// caveats and commands, Codex's environment. Where there is nothing else, that.
 pub fn first_words(session: &Session) -> Option<String> {
     let users = session.items.iter().filter(|item| item.kind == Kind::User);
-    let mut said = users.take(LOOKED_AT).filter_map(|item| {
+    let mut texts = users.take(LOOKED_AT).filter_map(|item| {
         let body = body_of(item, &session.bytes(item).ok()?).ok()?;
         let text = body.text.trim_start();
         Some(text[..text.floor_char_boundary(LOOKED_THROUGH)].to_owned())
     });
     let (mut command, mut first): (Option<String>, Option<String>) = (None, None);
-    let own = said.find_map(|text| {
+    let own = texts.find_map(|text| {
         let own = own_words(&text).to_owned();
         command = command.take().or_else(|| command_of(&text));
         first.get_or_insert(text);
@@ -117,21 +117,21 @@ fn own_words(text: &str) -> &str {
             break;
         }
         let end = format!("</{name}>");
-        let Some(behind) = text.find(&end) else { break };
-        text = text[behind + end.len()..].trim_start();
+        let Some(at) = text.find(&end) else { break };
+        text = text[at + end.len()..].trim_start();
     }
     let of_programs = ["Caveat:", "# AGENTS.md", "[Request interrupted"];
     let is_of_program = of_programs.iter().any(|begins| text.starts_with(begins));
     if is_of_program { "" } else { text }
 }
 
-/// A text without the marks of its tags, with what stands in them.
+/// A text without its tags, but with their content.
 fn without_tags(text: &str) -> String {
     let mut pieces = text.split('<');
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         match piece.split_once('>') {
-            Some((tag, behind)) if is_tag(tag) => plain.push_str(behind),
+            Some((tag, rest)) if is_tag(tag) => plain.push_str(rest),
             _ => {
                 plain.push('<');
                 plain.push_str(piece);
@@ -150,15 +150,15 @@ fn is_tag(text: &str) -> bool {
 /// The command that Claude Code was given: `/review 12`.
 fn command_of(text: &str) -> Option<String> {
     let inside = |name: &str| {
-        let (_, behind) = text.split_once(&format!("<{name}>"))?;
-        Some(behind.split_once(&format!("</{name}>"))?.0.trim())
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once(&format!("</{name}>"))?.0.trim())
     };
     let name = inside("command-name")?;
     let arguments = inside("command-args").unwrap_or_default();
     Some(format!("{name} {arguments}").trim_end().to_owned())
 }
 
-/// Inspects files behind, on all cores. Dropping it ends it after the files that are being read.
+/// Inspects files in the background, on all cores. Dropping it ends it after the files that are being read.
 #[derive(Debug)]
 pub struct Inspector {
     shared: Arc<Shared>,
@@ -197,7 +197,7 @@ impl Queue {
 }
 
 impl Inspector {
-    /// Starts as many threads as there are cores; `on_summary` is told the number of a file and what it holds.
+    /// Starts as many threads as there are cores; `on_summary` gets the number of a file and its summary.
     pub fn start(
         options: ReadOptions,
         judge: Box<Judge>,
@@ -217,7 +217,7 @@ impl Inspector {
         Self { shared }
     }
 
-    /// Adds files; the first one gets the number behind those added before.
+    /// Adds files; numbers continue those added before.
     pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
         let mut queue = self.shared.lock();
         for path in paths {
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(own_words(&format!("{environment}\n\nFix it")), "Fix it");
         assert_eq!(own_words("<b is less"), "<b is less");
         assert_eq!(command_of(command).as_deref(), Some("/review"));
-        let said = |texts: &[&str]| {
+        let texts = |texts: &[&str]| {
             let messages: Vec<_> = texts
                 .iter()
                 .map(|text| serde_json::json!({"role": "user", "content": text}))
@@ -338,15 +338,15 @@ mod tests {
         };
         let cleared = "<command-name>/clear</command-name>\n <command-message>clear</command-message>\n <command-args></command-args>";
         let tagged = "<local-command-caveat>Caveat: The messages below</local-command-caveat>";
-        assert_eq!(said(&[tagged, cleared, "Fix it"]), "Fix it");
-        assert_eq!(said(&[tagged, cleared]), "/clear");
-        assert_eq!(said(&[tagged]), "Caveat: The messages below");
+        assert_eq!(texts(&[tagged, cleared, "Fix it"]), "Fix it");
+        assert_eq!(texts(&[tagged, cleared]), "/clear");
+        assert_eq!(texts(&[tagged]), "Caveat: The messages below");
         assert_eq!(
-            said(&["<local-command-stdout>a < b</local-command-stdout>"]),
+            texts(&["<local-command-stdout>a < b</local-command-stdout>"]),
             "a < b"
         );
-        assert_eq!(said(&[caveat, command, environment, "Fix it"]), "Fix it");
-        assert_eq!(said(&[command]), "/review");
+        assert_eq!(texts(&[caveat, command, environment, "Fix it"]), "Fix it");
+        assert_eq!(texts(&[command]), "/review");
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn note(kinds: Vec<SignalKind>) -> impl Fn() -> Option<i32> {
             let Some(heard) = kinds.into_iter().map(hear).collect::<Option<Vec<_>>>() else {
                 return;
             };
-            // Whoever asked is waiting for it.
+            // The caller is waiting for it.
             let _ = listens.send(());
             let listeners = heard.into_iter().map(|(mut signals, number)| {
                 let notes = notes.clone();

@@ -1,4 +1,4 @@
-//! Line numbers from byte positions. Records know the line on which they begin, so that only what stands
+//! Line numbers from byte positions. Records know the line on which they begin, so that only what comes
 //! between a record and the position in it is read.
 
 use retake_core::session::{Record, Source, SourceError, Span};
@@ -20,8 +20,8 @@ pub fn line_numbers(
     let (mut at, mut line) = (0, 1);
     let mut buffer = Vec::new();
     for position in positions {
-        let behind = records.partition_point(|record| record.span.start <= position);
-        if let Some(record) = behind.checked_sub(1).and_then(|last| records.get(last))
+        let count = records.partition_point(|record| record.span.start <= position);
+        if let Some(record) = count.checked_sub(1).and_then(|last| records.get(last))
             && record.span.start > at
         {
             (at, line) = (record.span.start, record.number);

@@ -1,4 +1,4 @@
-//! A recording while it is being opened: its head at once, its tail when asked, the whole in the background,
+//! A recording while it is being opened: its head at once, its tail on request, the whole in the background,
 //! and what is appended later. A face paints the head before anything else is read.
 
 use super::follower::Follower;
@@ -140,7 +140,7 @@ impl Opening {
         out
     }
 
-    /// Whether the text ends as it must behind the array of records that was closed at `at`, and
+    /// Whether the text ends as it must after the array of records that was closed at `at`, and
     /// it was that array.
     fn ends_with(&self, records: &Records, part: Part<'_>, at: usize, out: &mut Fragment) -> bool {
         let mut end = at;
@@ -164,18 +164,18 @@ impl Opening {
                     }
                 }
             }
-            // A long list of tools behind the messages looks like records of a type that nobody knows.
+            // A long list of tools after the messages looks like records of a type that nobody knows.
             let is_known = |kind| !matches!(kind, Kind::Other | Kind::Unreadable);
             if !out.items.iter().any(|item| is_known(item.kind)) {
                 return false;
             }
         }
-        let told = out.problems.len();
+        let known = out.problems.len();
         split::report_rest(Step::Closed(end), part, out);
-        out.problems.len() == told
+        out.problems.len() == known
     }
 
-    /// Reads everything; `progress` is told how many bytes are done.
+    /// Reads everything; `progress` gets the number of bytes done.
     pub fn read(&self, progress: Progress<'_>) -> Result<Recording, InputError> {
         let head = reading::head_of(&self.input)?;
         reading::read_as(self.format, self.input.clone(), &head, false, progress)

@@ -1,7 +1,7 @@
 //! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the
 //! order of the history.
 
-use super::parts::{File, Kept};
+use super::parallel_read::{File, Kept};
 use super::replies::mark_replies;
 use super::{Input, InputError, open, read_database};
 use retake_core::formats::split::{self, Members, Part, Step, Within};
@@ -53,7 +53,7 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
 /// A run goes on from the end of these histories: a call there waits for its output, although they are
 /// requests. What the run knows of its replies is marked.
 pub(super) fn going_on(sessions: &mut [Session]) {
-    // A take of a run's journal is known to go on before the ledger is asked.
+    // A take of a run's journal is known to go on before the ledger is queried.
     for session in sessions.iter_mut().filter(|one| !one.contract.goes_on) {
         session.contract.goes_on = true;
         mark_replies(session);
@@ -336,7 +336,7 @@ pub(super) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
     })
 }
 
-/// The format that was asked for, or the one that claims the text.
+/// The requested format, or the one that claims the text.
 pub(super) fn choose_format(
     input: &Input,
     sample: &Sample<'_>,

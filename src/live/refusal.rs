@@ -16,22 +16,22 @@ const MOST_ITEMS: usize = 20;
 const MOST_WORDS: usize = 500;
 
 /// Adds to the findings of a request what its provider refused it for: at each item that the provider means,
-/// and of which no rule says what a provider refuses. `said` is what the provider said. Fails where the
+/// and of which no rule says what a provider refuses. `text` is the provider's. Fails where the
 /// source cannot be read.
 pub fn add_refusal(
     recording: &Recording,
-    said: &str,
+    text: &str,
     findings: &mut Vec<Finding>,
 ) -> Result<(), SourceError> {
     let [session] = recording.sessions.as_slice() else {
         return Ok(());
     };
-    for decoded in decode(said).iter().filter(|one| !one.fault.is_of_reply()) {
+    for decoded in decode(text).iter().filter(|one| !one.fault.is_of_reply()) {
         let found = suspects(recording, std::slice::from_ref(findings), decoded)?;
         let found = narrowed(session, found, decoded);
         for item in found.into_iter().take(MOST_ITEMS) {
             if !is_known(session, item, findings) {
-                add(session, item, (decoded, said), findings);
+                add(session, item, (decoded, text), findings);
             }
         }
     }
@@ -74,11 +74,11 @@ fn is_known(session: &Session, item: usize, findings: &[Finding]) -> bool {
     })
 }
 
-fn add(session: &Session, item: usize, (decoded, said): (&Decoded, &str), to: &mut Vec<Finding>) {
+fn add(session: &Session, item: usize, (decoded, text): (&Decoded, &str), to: &mut Vec<Finding>) {
     let Some(rule) = rules::find(decoded.rule.unwrap_or(OF_NO_RULE)) else {
         return;
     };
-    let said = shortened(said);
+    let text = shortened(text);
     let is_same = |one: &&mut Finding| {
         one.rule.id == rule.id && one.item.is_some_and(|known| known as usize == item)
     };
@@ -86,7 +86,7 @@ fn add(session: &Session, item: usize, (decoded, said): (&Decoded, &str), to: &m
     if let Some(known) = to.iter_mut().find(is_same) {
         known.severity = Severity::Error;
         known.is_settled = false;
-        known.facts.push((REFUSAL, said));
+        known.facts.push((REFUSAL, text));
         return;
     }
     let is_half = matches!(session.items[item].kind, Kind::Call | Kind::Output);
@@ -99,7 +99,7 @@ fn add(session: &Session, item: usize, (decoded, said): (&Decoded, &str), to: &m
             "drop-pair" => is_half,
             _ => true,
         })
-        .fact(REFUSAL, said);
+        .fact(REFUSAL, text);
     let tool = finding.tool(session).unwrap_or_default().to_owned();
     finding = finding.fact("tool", tool);
     to.push(match session.items[item].kind {
@@ -108,9 +108,9 @@ fn add(session: &Session, item: usize, (decoded, said): (&Decoded, &str), to: &m
     });
 }
 
-fn shortened(said: &str) -> String {
-    let mut words: String = said.chars().take(MOST_WORDS).collect();
-    if words.len() < said.len() {
+fn shortened(text: &str) -> String {
+    let mut words: String = text.chars().take(MOST_WORDS).collect();
+    if words.len() < text.len() {
         words.push('…');
     }
     words

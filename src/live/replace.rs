@@ -33,7 +33,7 @@ pub enum Backup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
-    /// The file that was written: behind a link the one that the link leads to.
+    /// The file that was written: for a link the one that it leads to.
     pub path: PathBuf,
     /// Where the old content is.
     pub backup: Option<PathBuf>,
@@ -164,7 +164,7 @@ impl Draft {
     }
 }
 
-/// The file that is to be replaced, behind all links, and what it is like; no link may lead nowhere.
+/// The file that is to be replaced, all links resolved, and what it is like; no link may lead nowhere.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -6,7 +6,7 @@ use retake_core::session::{Flags, Growth, Item, Kind, Origin, Rope, Session, Sto
 use std::any::Any;
 
 /// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has
-/// changed counts as it stands.
+/// changed counts as it is.
 pub(super) fn mark_replies(session: &mut Session) {
     let source = session.source.clone();
     let Some(rope) = (&*source as &dyn Any).downcast_ref::<Rope>() else {
@@ -42,7 +42,7 @@ pub(super) fn mark_replies(session: &mut Session) {
     session.stops.sort_by_key(|stop| stop.item);
 }
 
-/// Marks the last reply of a history with why it ended, which only the reply itself has said.
+/// Marks the last reply of a history with why it ended, which only the reply itself states.
 pub(super) fn mark_last_reply(session: &mut Session, reason: &str) {
     let mut items = session.items.iter();
     let Some(last) = items.rposition(|item| item.kind.is_from_model()) else {
@@ -83,7 +83,7 @@ fn mark_error(
     }
 }
 
-/// The last item of a reply, where it stands as it came.
+/// The last item of a reply, if it is unchanged.
 fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
     let is_of_reply = |index: &usize| {
         let item = &session.items[*index];
@@ -92,7 +92,7 @@ fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
     (0..session.items.len()).rev().find(is_of_reply)
 }
 
-/// Whether an item stands as it came with a growth.
+/// Whether an item is unchanged since it was added.
 fn is_of(rope: &Rope, growth: &Growth, item: &Item) -> bool {
     let is_of_growth = |from: Origin| match from {
         Origin::Grown(span) => growth.span.start <= span.start && span.end <= growth.span.end,

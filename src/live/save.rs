@@ -26,7 +26,7 @@ pub enum SaveError {
     InUse(PathBuf, PathBuf),
     /// The format holds no changed session.
     #[error(transparent)]
-    NotWritten(#[from] NotWritten),
+    NotWritten(#[from] FormatError),
     /// The file could not be replaced.
     #[error(transparent)]
     Replace(#[from] ReplaceError),
@@ -38,13 +38,13 @@ pub enum SaveError {
 /// A take whose format holds no changed session.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: a changed session cannot be written in this format; convert it to items or messages")]
-pub struct NotWritten(&'static str);
+pub struct FormatError(&'static str);
 
-fn check_format(base: &Base, rope: &Rope) -> Result<(), NotWritten> {
+fn check_format(base: &Base, rope: &Rope) -> Result<(), FormatError> {
     let format = base.recording().format;
     let is_changed = rope.pieces() != base.rope().pieces();
     if is_changed && !is_written(format) {
-        return Err(NotWritten(format.title));
+        return Err(FormatError(format.title));
     }
     Ok(())
 }
@@ -86,12 +86,12 @@ pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), W
 /// Why a take could not be written to a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The stream, or the recording behind the take.
+    /// The stream, or the recording of the take.
     #[error(transparent)]
     Stream(#[from] io::Error),
     /// The format holds no changed session.
     #[error(transparent)]
-    NotWritten(#[from] NotWritten),
+    NotWritten(#[from] FormatError),
     /// The database could not be made.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),

@@ -168,7 +168,7 @@ struct Messages {
     sessions: Vec<String>,
 }
 
-/// Where a message stands: session, branch (empty for the main one), id of its row, and the place in the
+/// The place of a message: session, branch (empty for the main one), id of its row, and the place in the
 /// list of the branch.
 type Place = (usize, String, i64, i64);
 

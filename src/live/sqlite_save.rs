@@ -1,6 +1,6 @@
 //! Writes the rows of a take into a copy of the database that they come from. The database itself is only read.
 //!
-//! Rows that stay keep their ids; a row that comes in the middle makes the rows behind it new ones, because the
+//! Rows that stay keep their ids; a row that comes in the middle makes the rows after it new ones, because the
 //! SDK reads them in the order of their ids. Where a table of branches lists rows by their ids, nothing can
 //! come in or go.
 
@@ -120,7 +120,7 @@ fn write_rows(
     Ok(())
 }
 
-/// A row of a session that was there before: it stands for its owner and time where nothing stands
+/// A row of a session that was there before: it supplies owner and time if nothing is there
 /// before a new row.
 fn kept_row(session: &[Row]) -> Option<i64> {
     session.iter().map(|row| row.id).find(|id| *id != 0)

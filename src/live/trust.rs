@@ -68,7 +68,7 @@ impl fmt::Display for Content {
 
 /// Why a confirmation is not remembered.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRemembered {
+pub enum TrustError {
     /// There is no home.
     #[error("there is no folder for what programs remember: set HOME or XDG_STATE_HOME")]
     NoFolder,
@@ -107,9 +107,9 @@ impl Trust {
     }
 
     /// Remembers that the operator has confirmed the file at this path with this content.
-    pub fn confirm(&self, path: &Path, content: &Content) -> Result<(), NotRemembered> {
-        let folder = self.folder.as_ref().ok_or(NotRemembered::NoFolder)?;
-        let failed = |error| NotRemembered::Folder {
+    pub fn confirm(&self, path: &Path, content: &Content) -> Result<(), TrustError> {
+        let folder = self.folder.as_ref().ok_or(TrustError::NoFolder)?;
+        let failed = |error| TrustError::Folder {
             path: folder.clone(),
             error,
         };
@@ -117,7 +117,7 @@ impl Trust {
         let made = builder.recursive(true).mode(0o700).create(folder);
         made.map_err(failed)?;
         if !is_own(folder).map_err(failed)? {
-            return Err(NotRemembered::NotOwn(folder.clone()));
+            return Err(TrustError::NotOwn(folder.clone()));
         }
         // The path is for whoever looks through the folder.
         let record = folder.join(name_of(path, content));
@@ -187,7 +187,7 @@ mod tests {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(!trust.is_confirmed(path, &content));
         let refused = trust.confirm(path, &content);
-        assert!(matches!(refused, Err(NotRemembered::NotOwn(_))));
+        assert!(matches!(refused, Err(TrustError::NotOwn(_))));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The project's win over those of the config folder, and these over the library. A file or an entry that
-//! cannot be used costs itself and is told with its line.
+//! cannot be used is left out alone, and reported with its line.
 
 use super::files::{InputError, read_text};
 use etcetera::BaseStrategy;

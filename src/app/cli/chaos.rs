@@ -9,13 +9,13 @@ mod report;
 pub(super) use recording::{Recording, Strayed};
 
 use super::arguments::LineFormat;
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::output::safe_line;
 use super::style::{Color, Palette};
 use report::{Report, Results};
 use retake_core::chaos::Spec;
 use retake_live::note_ends;
-use retake_live::proxy::{NoSpec, Options, read_spec};
+use retake_live::proxy::{ChaosSpecError, Options, read_spec};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,7 +23,7 @@ use std::path::Path;
 /// Variables that an agent gets where retake's own environment does not have them: name and value.
 type Defaults = &'static [(&'static str, &'static str)];
 
-/// What is asked of a proxy that injects faults.
+/// Options of a proxy that injects faults.
 pub(super) struct Wish<'a> {
     /// The file of the spec.
     pub(super) spec: &'a Path,
@@ -33,7 +33,7 @@ pub(super) struct Wish<'a> {
     pub(super) defaults: Defaults,
     /// Form of the report.
     pub(super) format: LineFormat,
-    /// The model behind the proxy, where it is a recording.
+    /// The upstream of the proxy, if it is a recording.
     pub(super) recording: Option<&'a dyn Recording>,
 }
 
@@ -74,7 +74,7 @@ fn conclude(results: &Results, report: &Report, out: &mut dyn Write) -> Result<E
     };
     // What was not tried was not missed.
     if let Some(missed) = missed.filter(|_| results.broken_off.is_none()) {
-        complain(&missed, Some(hint));
+        print_error(&missed, Some(hint));
     }
     Ok(results.exit())
 }
@@ -82,7 +82,7 @@ fn conclude(results: &Results, report: &Report, out: &mut dyn Write) -> Result<E
 fn read(path: &Path) -> Result<Spec, Failure> {
     let name = safe_line(&path.to_string_lossy());
     read_spec(path).map_err(|error| match error {
-        NoSpec::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
-        NoSpec::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
+        ChaosSpecError::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
+        ChaosSpecError::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
     })
 }

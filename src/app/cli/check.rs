@@ -1,7 +1,7 @@
 //! `check`: what is broken in recordings, in the order in which they are named, as soon as it is known.
 
 use super::arguments::{CheckArguments, ReportFormat};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::flatten::{FileReport, Totals};
 use super::inputs::{Inputs, describe, hint_for};
 use super::ordered::in_order;
@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     exit_on_interrupt();
     let Walked { files, failures } = expand(&arguments.paths);
     for (path, error) in &failures {
-        complain(&describe(path, error), hint_for(error).as_deref());
+        print_error(&describe(path, error), hint_for(error).as_deref());
     }
     let mut check = Check {
         arguments,
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     );
     drop(progress);
     let ended = done.and_then(|()| check.finish());
-    check.skipped.tell();
+    check.skipped.report();
     match ended {
         Ok(()) => Ok(check.exit()),
         Err(error) => Err(Failure::Output {
@@ -75,7 +75,7 @@ impl Check<'_> {
             }
             Err(error) => {
                 self.unreadable += 1;
-                complain(&describe(&file.path, &error), hint_for(&error).as_deref());
+                print_error(&describe(&file.path, &error), hint_for(&error).as_deref());
                 Ok(())
             }
         }
@@ -111,7 +111,7 @@ pub(super) fn is_no_recording(error: &InputError) -> bool {
     )
 }
 
-/// Files of folders that are no recordings; said once, at the end.
+/// Files of folders that are not recordings; reported once, at the end.
 #[derive(Default)]
 pub(super) struct Skipped {
     count: usize,
@@ -126,12 +126,12 @@ impl Skipped {
     }
 
     /// Says on stderr which files were left out.
-    pub(super) fn tell(&self) {
+    pub(super) fn report(&self) {
         let Some(first) = &self.first else { return };
         let more = match self.count - 1 {
             0 => String::new(),
             more => format!(" (and {})", counted(more, "other file")),
         };
-        complain(&format!("skipped {first}{more}"), None);
+        print_error(&format!("skipped {first}{more}"), None);
     }
 }

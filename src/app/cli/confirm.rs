@@ -1,7 +1,7 @@
 //! What a file may run or send is shown and confirmed before anything of it happens, once for each
 //! content of the file.
 
-use super::exit::{Failure, complain};
+use super::exit::{Failure, print_error};
 use super::output::safe_line;
 use retake_live::agents::AgentFile;
 use retake_live::takes::usual_root;
@@ -9,7 +9,7 @@ use retake_live::trust::{Content, Trust};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// What the operator is asked to confirm.
+/// A question that the operator has to confirm.
 #[derive(Debug)]
 pub(super) struct Confirmation {
     /// The file that asks for it.
@@ -40,7 +40,7 @@ impl Confirmation {
     ///
     /// # Errors
     ///
-    /// Where the operator does not confirm it, or cannot be asked.
+    /// If the operator does not confirm it, or there is no terminal to confirm on.
     pub(super) fn ask(&self, is_trusted: bool) -> Result<(), Failure> {
         let trust = Trust::open(usual_root().as_deref());
         if trust.is_confirmed(&self.path, &self.content) {
@@ -58,7 +58,7 @@ impl Confirmation {
         }
         if let Err(error) = trust.confirm(&self.path, &self.content) {
             let error = safe_line(&error.to_string());
-            complain(
+            print_error(
                 &format!("the confirmation is not remembered: {error}"),
                 None,
             );

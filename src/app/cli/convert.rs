@@ -2,7 +2,7 @@
 //! stderr what that lost.
 
 use super::arguments::{ConvertArguments, LossFormat};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{JsonOutput, counted, safe_line};
@@ -37,33 +37,33 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         .read(&arguments.path)
         .map_err(|error| unreadable(&error))?;
     let session = choose(arguments, &opened)?;
-    tell_problems(arguments, &opened.recording.problems);
+    report_problems(arguments, &opened.recording.problems);
     let options = Options {
         as_request: arguments.request,
         repair: likely,
     };
     let converted = write(arguments, session, options)?;
-    tell(arguments, &converted);
+    report(arguments, &converted);
     Ok(Exit::Clean)
 }
 
 /// Says what of the recording could not be read.
-fn tell_problems(arguments: &ConvertArguments, problems: &[Problem]) {
+fn report_problems(arguments: &ConvertArguments, problems: &[Problem]) {
     let place = name_of(&arguments.path);
     for problem in problems.iter().take(FEW) {
         let message = safe_line(&problem.kind.to_string());
-        complain(&format!("{place}: byte {}: {message}", problem.at), None);
+        print_error(&format!("{place}: byte {}: {message}", problem.at), None);
     }
     if problems.len() > FEW {
         let more = counted(problems.len() - FEW, "more problem");
-        complain(
+        print_error(
             &format!("{place}: {more}"),
             Some("`retake check` lists them"),
         );
     }
 }
 
-/// The session that was asked for, or the first active one.
+/// The requested session, or the first active one.
 fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Session, Failure> {
     let sessions = &opened.recording.sessions;
     let names = session_names(sessions);
@@ -81,7 +81,7 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
     if arguments.session.is_none() && sessions.len() > 1 {
         let (number, count) = (place + 1, sessions.len());
         let message = format!("{path}: session {number} of {count} is converted");
-        complain(&message, Some("--session N takes another one"));
+        print_error(&message, Some("--session N takes another one"));
     }
     Ok(session)
 }
@@ -145,16 +145,16 @@ fn write_to(
 }
 
 /// Says on stderr what was lost.
-fn tell(arguments: &ConvertArguments, converted: &Converted) {
+fn report(arguments: &ConvertArguments, converted: &Converted) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.
     let _ = match arguments.format {
-        LossFormat::Text => tell_people(&mut stderr, arguments, converted),
-        LossFormat::Json => tell_programs(&mut stderr, arguments, converted),
+        LossFormat::Text => report_people(&mut stderr, arguments, converted),
+        LossFormat::Json => report_programs(&mut stderr, arguments, converted),
     };
 }
 
-fn tell_people(
+fn report_people(
     out: &mut dyn Write,
     arguments: &ConvertArguments,
     converted: &Converted,
@@ -214,7 +214,7 @@ fn words_of(loss: &Loss) -> String {
     safe_line(&loss.kind.to_string())
 }
 
-fn tell_programs(
+fn report_programs(
     out: &mut dyn Write,
     arguments: &ConvertArguments,
     converted: &Converted,

@@ -20,7 +20,7 @@ pub enum Exit {
     Usage,
     /// Some input could not be read; the rest was.
     Unreadable,
-    /// The model, or whoever else is asked, failed.
+    /// The model or another server failed.
     Upstream,
     /// A signal of this number ended the debugger, or the command that was started with it.
     Signal(i32),
@@ -82,7 +82,7 @@ impl From<Exit> for ExitCode {
 /// Why a command could not go on.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The operator asked for something that cannot be done.
+    /// The request of the operator cannot be carried out.
     Refused {
         /// What is wrong, with its place.
         message: String,
@@ -126,14 +126,14 @@ impl Failure {
     pub(super) fn report(&self) -> ExitCode {
         match self {
             Self::Refused { message, hint } => {
-                complain(message, hint.as_deref());
+                print_error(message, hint.as_deref());
                 Exit::Usage.into()
             }
             Self::Output { error, so_far } if error.kind() == io::ErrorKind::BrokenPipe => {
                 (*so_far).into()
             }
             Self::Output { error, .. } => {
-                complain(&format!("cannot write: {error}"), None);
+                print_error(&format!("cannot write: {error}"), None);
                 Exit::Usage.into()
             }
         }
@@ -150,7 +150,7 @@ impl From<io::Error> for Failure {
 }
 
 /// Says on stderr where something was written that can be opened again.
-pub(super) fn tell_where(what: &str, path: &std::path::Path) {
+pub(super) fn report_where(what: &str, path: &std::path::Path) {
     let name = path.to_string_lossy();
     let named = safe_line(&name);
     let quoted = safe_line(&shell_words::quote(&name));
@@ -162,7 +162,7 @@ pub(super) fn tell_where(what: &str, path: &std::path::Path) {
 }
 
 /// One line on stderr, and a hint under it.
-pub(super) fn complain(message: &str, hint: Option<&str>) {
+pub(super) fn print_error(message: &str, hint: Option<&str>) {
     let palette = style::Palette::of_stderr();
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.

@@ -20,7 +20,7 @@ use std::path::Path;
 /// A text names this many items at most before the rest is only counted.
 const MOST_SUSPECTS: usize = 20;
 
-/// Decodes a refusal; with a recording, finds the items behind it.
+/// Decodes a refusal; with a recording, finds the items that caused it.
 pub(super) fn run(arguments: &ExplainArguments, text: &str) -> Result<Exit, Failure> {
     exit_on_interrupt();
     let text = text_of(text, arguments.subject.as_deref())?;
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &ExplainArguments, text: &str) -> Result<Exit, Fail
         match &case {
             Some(case) => case.write(&mut output, index, refusal, palette)?,
             None if refusal.place.is_some() || !refusal.call_ids.is_empty() => {
-                let hint = "hint: name the recording, and the item behind it is found";
+                let hint = "hint: name the recording to find the item that caused it";
                 writeln!(output, "\n{}", palette.dim(hint))?;
             }
             None => {}

@@ -1,7 +1,7 @@
 //! `fix`: a copy of a recording to which everything safe that the rules offer was applied.
 
 use super::arguments::FixArguments;
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::fix_diff;
 use super::fix_report;
 use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
@@ -14,8 +14,8 @@ use retake_core::rules::Severity;
 use retake_core::session::Rope;
 use retake_live::replace::Backup;
 use retake_live::{
-    Ahead, Base, InputError, Mended, Mending, NoBase, Reason, Recording, Refused, SaveError,
-    WriteError, exit_on_interrupt, is_same_file, save_take, write_take,
+    Base, BaseError, FixReport, FixRun, InputError, Reason, Recording, Refused, SaveError,
+    SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take, write_take,
 };
 use std::io::IsTerminal;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         ));
     }
     let ahead = written_ahead(arguments, &base);
-    let mending = Mending {
+    let mending = FixRun {
         base: &base,
         up_to: if arguments.unsafe_too {
             Safety::Unsafe
@@ -53,24 +53,24 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         target: inputs.target,
         complete: &|recording: &mut Recording| inputs.complete(&arguments.path, recording),
         progress: &|_, _| (),
-        mended: &|rope: &Arc<Rope>| {
+        before_check: &|rope: &Arc<Rope>| {
             if let Some(ahead) = &ahead {
                 ahead.begin(rope);
             }
         },
     };
-    let mended = mending.run().map_err(unreadable)?;
-    if mended.applied.is_empty() {
-        let never = mended.refused.iter().find_map(never_written);
+    let report = mending.run().map_err(unreadable)?;
+    if report.applied.is_empty() {
+        let never = report.refused.iter().find_map(never_written);
         if let Some(reason) = never {
             let message = format!("{}: {reason}", name_of(&arguments.path));
             return Err(Failure::with_hint(message, convert_first(arguments)));
         }
     }
-    write(arguments, &base, &mended, ahead.as_ref())?;
-    fix_report::tell(&mended, arguments.diff);
-    let errors = fix_report::left(&mended, Severity::Error);
-    let mut problems = mended.recording.problems.iter();
+    write(arguments, &base, &report, ahead.as_ref())?;
+    fix_report::print_report(&report, arguments.diff);
+    let errors = fix_report::left(&report, Severity::Error);
+    let mut problems = report.recording.problems.iter();
     Ok(match errors {
         _ if problems.any(|problem| problem.kind.is_unread()) => Exit::Unreadable,
         0 => Exit::Clean,
@@ -89,15 +89,15 @@ fn check_output(arguments: &FixArguments) -> Result<(), Failure> {
     }
 }
 
-fn no_base(arguments: &FixArguments, error: &NoBase) -> Failure {
+fn no_base(arguments: &FixArguments, error: &BaseError) -> Failure {
     let message = format!(
         "{}: {}",
         name_of(&arguments.path),
         safe_line(&error.to_string())
     );
     match error {
-        NoBase::Stream => Failure::with_hint(message, convert_first(arguments)),
-        NoBase::Changed | NoBase::Database(_) => Failure::refused(message),
+        BaseError::Stream => Failure::with_hint(message, convert_first(arguments)),
+        BaseError::Changed | BaseError::Database(_) => Failure::refused(message),
     }
 }
 
@@ -118,26 +118,26 @@ fn not_written(arguments: &FixArguments, error: &dyn std::error::Error) -> Failu
 }
 
 /// The file that may be written before it is known whether one round is enough: a text under another name.
-fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<Ahead> {
+fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<SpeculativeWrite> {
     let output = arguments.output.as_deref();
     let is_text = !base.is_database() && is_written(base.recording().format);
     let output = output.filter(|_| !arguments.diff && !arguments.in_place && is_text);
     let is_other = |to: &&Path| !base.path().is_some_and(|from| is_same_file(from, to));
     output
         .filter(is_other)
-        .map(|path| Ahead::new(path, base.mode()))
+        .map(|path| SpeculativeWrite::new(path, base.mode()))
 }
 
 fn write(
     arguments: &FixArguments,
     base: &Base,
-    mended: &Mended,
-    ahead: Option<&Ahead>,
+    report: &FixReport,
+    ahead: Option<&SpeculativeWrite>,
 ) -> Result<(), Failure> {
     if arguments.diff {
         let palette = Palette::of_stdout(arguments.color);
         let mut output = Output::paged();
-        fix_diff::print(&mut output, palette, base, mended)?;
+        fix_diff::print(&mut output, palette, base, report)?;
         return Ok(output.finish()?);
     }
     let target = if arguments.in_place {
@@ -147,7 +147,7 @@ fn write(
     };
     let Some((path, backup)) = target else {
         let mut output = JsonOutput::stdout();
-        let written = write_take(base, &mended.rope, &mut output);
+        let written = write_take(base, &report.rope, &mut output);
         return match written {
             Ok(()) => Ok(output.finish()?),
             Err(WriteError::Stream(error)) => Err(error.into()),
@@ -155,21 +155,21 @@ fn write(
             Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
         };
     };
-    if arguments.in_place && mended.applied.is_empty() && mended.respelled == 0 {
+    if arguments.in_place && report.applied.is_empty() && report.respelled == 0 {
         return Ok(());
     }
-    let replaced = match ahead.and_then(|ahead| ahead.finish(&mended.rope)) {
+    let replaced = match ahead.and_then(|ahead| ahead.finish(&report.rope)) {
         Some(draft) => draft
             .and_then(|draft| draft.take_place(backup))
             .map_err(SaveError::from),
-        None => save_take(base, &mended.rope, path, backup),
+        None => save_take(base, &report.rope, path, backup),
     };
     let replaced = replaced.map_err(|error| match error {
         SaveError::NotWritten(_) => not_written(arguments, &error),
         _ => Failure::refused(safe_line(&error.to_string())),
     })?;
     if let Some(kept) = replaced.backup {
-        complain(
+        print_error(
             &format!("the recording as it was: {}", name_of(&kept)),
             None,
         );

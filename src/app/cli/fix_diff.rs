@@ -4,7 +4,7 @@ use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
 use retake_core::session::{Change, Session, compare, operations_of};
-use retake_live::{Base, Mended};
+use retake_live::{Base, FixReport};
 use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// How many unchanged lines are shown around a changed one.
 const CONTEXT: usize = 3;
 
-/// A longer line is shown from near its first difference on: behind its end, where it is cut, it may be all
+/// A longer line is shown from near its first difference on: after the cut, it may be all
 /// there is to see.
 const LONG: usize = 500;
 /// How many characters of a long line are shown at its beginning, and before its first difference.
@@ -23,16 +23,16 @@ pub(super) fn print(
     output: &mut Output,
     palette: Palette,
     base: &Base,
-    mended: &Mended,
+    report: &FixReport,
 ) -> io::Result<()> {
     let sessions = base
         .recording()
         .sessions
         .iter()
-        .zip(&mended.recording.sessions);
+        .zip(&report.recording.sessions);
     for (number, (before, after)) in sessions.enumerate() {
         let changes =
-            compare((before, base.rope()), (after, &mended.rope)).map_err(io::Error::other)?;
+            compare((before, base.rope()), (after, &report.rope)).map_err(io::Error::other)?;
         if changes
             .iter()
             .all(|change| matches!(change, Change::Same { .. }))

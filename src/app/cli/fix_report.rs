@@ -1,32 +1,32 @@
 //! What `fix` says on stderr: what was done, what is left, and why offers could not be carried out.
 
-use super::exit::complain;
+use super::exit::print_error;
 use super::output::{counted, safe_line};
 use retake_core::rules::Severity;
-use retake_live::{Applied, Mended, Refused};
+use retake_live::{Applied, FixReport, Refused};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// How many actions and how many refusals are told one by one.
-const TOLD: usize = 20;
+/// How many actions and how many refusals are listed one by one.
+const MOST_LINES: usize = 20;
 
 /// How many findings of a severity are left.
-pub(super) fn left(mended: &Mended, severity: Severity) -> usize {
-    let left = mended.found[1].iter();
+pub(super) fn left(report: &FixReport, severity: Severity) -> usize {
+    let left = report.found[1].iter();
     left.filter(|((of, _), _)| *of == severity)
         .map(|(_, count)| count)
         .sum()
 }
 
 /// Says what was done, or with `--diff` would be, what is left, and what was refused.
-pub(super) fn tell(mended: &Mended, is_trial: bool) {
+pub(super) fn print_report(report: &FixReport, is_trial: bool) {
     let [applied, left_over] = if is_trial {
         ["would be applied", "would be left"]
     } else {
         ["applied", "left"]
     };
-    let errors = left(mended, Severity::Error);
-    let answered = match mended.answered {
+    let errors = left(report, Severity::Error);
+    let answered = match report.answered {
         0 => String::new(),
         1 if errors == 1 => " (answered in this copy: check still names it)".to_owned(),
         all if all == errors => " (answered in this copy: check still names them)".to_owned(),
@@ -34,33 +34,33 @@ pub(super) fn tell(mended: &Mended, is_trial: bool) {
     };
     let summary = format!(
         "{} {applied}, {} {left_over}{answered}",
-        counted(mended.applied.len(), "action"),
+        counted(report.applied.len(), "action"),
         counted(errors, "error")
     );
-    complain(&summary, None);
-    if mended.respelled > 0 {
-        let strings = counted(mended.respelled, "string");
+    print_error(&summary, None);
+    if report.respelled > 0 {
+        let strings = counted(report.respelled, "string");
         print(&[format!("{strings} spelled as JSON allows")]);
     }
-    print(&applied_lines(mended));
-    let unread = mended.recording.problems.iter();
+    print(&applied_lines(report));
+    let unread = report.recording.problems.iter();
     let unread = unread.filter(|problem| problem.kind.is_unread()).count();
     if unread > 0 {
         let lines = [format!("{} could not be read", counted(unread, "place"))];
         print(&lines);
     }
-    print(&left_lines(mended));
-    let refused = refusals(mended);
+    print(&left_lines(report));
+    let refused = refusals(report);
     if !refused.is_empty() {
-        complain("could not be done:", None);
+        print_error("could not be done:", None);
         print(&first_of(refused));
     }
 }
 
 /// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a
 /// history that ends with them.
-fn left_lines(mended: &Mended) -> Vec<String> {
-    let found = || mended.found[1].iter();
+fn left_lines(report: &FixReport) -> Vec<String> {
+    let found = || report.found[1].iter();
     let errors = found().filter(|((severity, _), _)| *severity == Severity::Error);
     let errors = errors.map(|((_, rule), count)| format!("{rule} {count}"));
     let errors = errors.collect::<Vec<_>>().join(", ");
@@ -84,15 +84,15 @@ fn print(lines: &[String]) {
     }
 }
 
-fn applied_lines(mended: &Mended) -> Vec<String> {
-    let rounds = mended.applied.last().map_or(0, |applied| applied.round);
-    let told = mended.applied.iter().take(TOLD);
-    let mut lines = told
-        .map(|applied| applied_line(mended, rounds, applied))
+fn applied_lines(report: &FixReport) -> Vec<String> {
+    let rounds = report.applied.last().map_or(0, |applied| applied.round);
+    let listed = report.applied.iter().take(MOST_LINES);
+    let mut lines = listed
+        .map(|applied| applied_line(report, rounds, applied))
         .collect::<Vec<_>>();
-    if mended.applied.len() > TOLD {
+    if report.applied.len() > MOST_LINES {
         let mut by_action: BTreeMap<_, usize> = BTreeMap::new();
-        for applied in &mended.applied {
+        for applied in &report.applied {
             *by_action.entry(applied.action).or_default() += 1;
         }
         let all = by_action
@@ -103,7 +103,7 @@ fn applied_lines(mended: &Mended) -> Vec<String> {
     lines
 }
 
-fn applied_line(mended: &Mended, rounds: usize, applied: &Applied) -> String {
+fn applied_line(report: &FixReport, rounds: usize, applied: &Applied) -> String {
     let round = if rounds > 1 {
         format!("round {}, ", applied.round)
     } else {
@@ -113,15 +113,15 @@ fn applied_line(mended: &Mended, rounds: usize, applied: &Applied) -> String {
     let notes = notes.map(|note| format!("; {}", safe_line(note)));
     format!(
         "{round}{}  {}  {}{}",
-        place(mended, applied.session, applied.item),
+        place(report, applied.session, applied.item),
         applied.rule,
         applied.action,
         notes.collect::<String>()
     )
 }
 
-fn place(mended: &Mended, session: usize, item: u32) -> String {
-    if mended.recording.sessions.len() > 1 {
+fn place(report: &FixReport, session: usize, item: u32) -> String {
+    if report.recording.sessions.len() > 1 {
         format!("session {}, item {}", session + 1, item + 1)
     } else {
         format!("item {}", item + 1)
@@ -129,15 +129,15 @@ fn place(mended: &Mended, session: usize, item: u32) -> String {
 }
 
 /// A line for each finding and reason; actions that are refused for the same reason share it.
-fn refusals(mended: &Mended) -> Vec<String> {
-    let told = |refused: &Refused| {
-        let place = place(mended, refused.session, refused.item);
+fn refusals(report: &FixReport) -> Vec<String> {
+    let line_of = |refused: &Refused| {
+        let place = place(report, refused.session, refused.item);
         let reason = safe_line(&refused.reason.to_string());
         (format!("{place}  {}", refused.rule), reason)
     };
     let mut lines: Vec<((String, String), Vec<&str>)> = Vec::new();
-    for refused in &mended.refused {
-        let line = told(refused);
+    for refused in &report.refused {
+        let line = line_of(refused);
         match lines.last_mut() {
             Some((last, actions)) if *last == line => actions.push(refused.action),
             _ => lines.push((line, vec![refused.action])),
@@ -150,9 +150,9 @@ fn refusals(mended: &Mended) -> Vec<String> {
 }
 
 fn first_of(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(TOLD);
+    let more = lines.len().saturating_sub(MOST_LINES);
     if more > 0 {
-        lines.truncate(TOLD);
+        lines.truncate(MOST_LINES);
         lines.push(format!("and {more} more"));
     }
     lines

@@ -52,7 +52,7 @@ pub(super) struct SessionReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct FindingReport {
-    /// The line of its item, counted from 1; `None` where the file has no lines, or they were not asked for.
+    /// The line of its item, counted from 1; `None` if the file has no lines, or they were not requested.
     #[serde(skip)]
     pub(super) line: Option<u64>,
     /// The turn, counted from 1.
@@ -267,7 +267,7 @@ pub(super) fn lined_records(recording: &Recording) -> &[Record] {
 }
 
 /// The problems of each session: of those that the run would go on from, the last one that begins before the
-/// problem. The list behind the last session is for files without any.
+/// problem. The list after the last session is for files without any.
 fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemReport>> {
     let sessions = &recording.sessions;
     let begins = |session: &Session| session.items.iter().map(|item| item.span.start).min();
@@ -281,8 +281,8 @@ fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemR
     let mut problems: Vec<Vec<ProblemReport>> = Vec::new();
     problems.resize_with(sessions.len() + 1, Vec::new);
     for problem in &recording.problems {
-        let behind = starts.partition_point(|(start, _)| *start <= problem.at);
-        let owner = starts[..behind].last().map_or(0, |(_, number)| *number);
+        let owners = starts.partition_point(|(start, _)| *start <= problem.at);
+        let owner = starts[..owners].last().map_or(0, |(_, number)| *number);
         problems[owner].push(ProblemReport {
             line: lines.0.get(&problem.at).copied(),
             byte: problem.at,

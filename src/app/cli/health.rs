@@ -2,7 +2,7 @@
 
 use super::arguments::{HealthArguments, LineFormat};
 use super::check::{Skipped, is_no_recording};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::inputs::{Inputs, describe, hint_for};
 use super::ordered::in_order;
 use super::output::{Output, counted};
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
     exit_on_interrupt();
     let Walked { files, failures } = expand(&arguments.paths);
     for (path, error) in &failures {
-        complain(&describe(path, error), hint_for(error).as_deref());
+        print_error(&describe(path, error), hint_for(error).as_deref());
     }
     let (mut health, mut skipped) = (Health::default(), Skipped::default());
     let (mut read, mut unreadable) = (0, failures.len());
@@ -47,9 +47,9 @@ pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
                 }
                 Err(error) => {
                     unreadable += 1;
-                    let told =
-                        || complain(&describe(&file.path, &error), hint_for(&error).as_deref());
-                    progress.borrow().aside(told);
+                    let note =
+                        || print_error(&describe(&file.path, &error), hint_for(&error).as_deref());
+                    progress.borrow().aside(note);
                 }
             }
             Ok(())
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
     );
     drop(progress);
     done?;
-    skipped.tell();
+    skipped.report();
     let exit = match (read, unreadable) {
         (0, _) => return Ok(Exit::Usage),
         (_, 0) => Exit::Clean,

@@ -109,7 +109,7 @@ fn list(out: &mut impl Write, command: &clap::Command, palette: Palette) -> io::
     Ok(())
 }
 
-/// Prints Markdown as plain text: paragraphs wrapped, tables as lists, code as it stands.
+/// Prints Markdown as plain text: paragraphs wrapped, tables as lists, code unchanged.
 fn page(out: &mut impl Write, text: &str, palette: Palette) -> io::Result<()> {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {

@@ -2,7 +2,7 @@
 //! where they are given.
 
 use super::arguments::{OpenArguments, ReadingArguments};
-use super::exit::{Failure, complain};
+use super::exit::{Failure, print_error};
 use super::output::safe_line;
 use crate::tui::OpenRequest;
 use crate::tui::loader::{Knowledge, Staged};
@@ -68,10 +68,10 @@ impl Inputs {
     }
 
     /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are
-    /// told on standard error.
+    /// reported on standard error.
     pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
         let opened = self.read_quietly(path)?;
-        tell_unusable(&opened.unusable);
+        report_unusable(&opened.unusable);
         Ok(opened)
     }
 
@@ -116,7 +116,7 @@ impl Inputs {
     /// Adds what is known from outside of a file to a recording that was made of it.
     pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
         let beside = self.beside(path);
-        tell_unusable(&beside.unusable);
+        report_unusable(&beside.unusable);
         self.supplement(recording, beside.tools());
     }
 
@@ -130,12 +130,12 @@ impl Inputs {
             Some(_) => Vec::new(),
             None => unusable_tools_beside(path),
         };
-        let told = unusable.iter();
-        let told =
-            told.map(|(file, why)| format!("{} is not used: {}", name_of(file), safe_line(why)));
+        let notes = unusable.iter();
+        let notes =
+            notes.map(|(file, why)| format!("{} is not used: {}", name_of(file), safe_line(why)));
         Beside {
             found,
-            unusable: told.collect(),
+            unusable: notes.collect(),
         }
     }
 
@@ -173,9 +173,9 @@ impl Beside {
     }
 }
 
-fn tell_unusable(unusable: &[String]) {
-    for told in unusable {
-        complain(told, None);
+fn report_unusable(unusable: &[String]) {
+    for notes in unusable {
+        print_error(notes, None);
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn name_of(path: &Path) -> String {
     }
 }
 
-/// The session that was asked for, by its name or its number from 1, among those of these names.
+/// The session of this name or number, counted from 1, among those of these names.
 pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Result<usize, Failure> {
     let number = wanted.parse::<usize>().ok();
     let by_number = number.and_then(|number| number.checked_sub(1));
@@ -249,7 +249,7 @@ pub(super) fn hint_for(error: &InputError) -> Option<String> {
     }
 }
 
-/// How a command gets at the history of a recording that cannot be changed where it stands.
+/// How a command gets at the history of a recording that cannot be changed in place.
 pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String {
     let (path, is_stdin) = (name_of(path), path == Path::new("-"));
     let path = if is_stdin { "-" } else { &path };

@@ -17,7 +17,7 @@ mod winning;
 mod tests;
 
 use super::arguments::{LabArguments, LabFormat};
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::output::{Output, safe_line};
 use super::run::refused;
 use super::style::Palette;
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     if arguments.dry_run {
         // A real run tells them itself.
         for note in &prepared.notes {
-            complain(&safe_line(note), None);
+            print_error(&safe_line(note), None);
         }
         let plan = plan::plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
 /// seen from their verdicts.
 fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     if let Some(earlier) = words::earlier(results.earlier()) {
-        complain(&earlier, Some("--fresh asks anew"));
+        print_error(&earlier, Some("--fresh asks anew"));
     }
     let left_out = &results.experiment().left_out;
     let all = left_out.iter().filter(|one| one.is_all);
@@ -99,7 +99,7 @@ fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     for one in counts {
         fails = true;
         let one = self::left_out(one);
-        complain(&safe_line(&format!("nothing is asserted of {one}")), None);
+        print_error(&safe_line(&format!("nothing is asserted of {one}")), None);
     }
     fails || { results.assertions.iter() }.any(|judged| is_failure(judged, is_strict))
 }

@@ -1,7 +1,7 @@
 //! Without a command: the debugger, on a terminal.
 
 use super::arguments::{LookArguments, OpenArguments};
-use super::exit::{Exit, Failure, complain, tell_where};
+use super::exit::{Exit, Failure, print_error, report_where};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
 use crate::tui::loader::{Staged, StagedRun};
@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         // Help is no data: it must not end up in the file that stdout is directed to.
         let _ = writeln!(io::stderr(), "{help}");
         let hint = "`retake check` and `retake show` need none";
-        complain("the debugger needs a terminal", Some(hint));
+        print_error("the debugger needs a terminal", Some(hint));
         return Ok(Exit::Usage);
     }
     open(arguments, Staged::default())
@@ -60,7 +60,7 @@ pub(super) fn open_run(
         ..OpenArguments::default()
     };
     let exit = open(&arguments, Staged::new(run))?;
-    tell_where("the run", journal);
+    report_where("the run", journal);
     Ok(exit)
 }
 

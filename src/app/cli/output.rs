@@ -1,4 +1,4 @@
-//! stdout behind a buffer, or a pager where a person looks at it.
+//! Buffered stdout, or a pager if a person looks at it.
 
 use retake_core::safe_text::SafeText;
 use retake_live::leave_interrupts;

@@ -16,9 +16,9 @@ use headless::{Watched, watch};
 use jsonl::is_silent;
 use retake_core::engine::Policy;
 use retake_live::note_ends;
-use retake_live::proxy::agent::{self, Agent, Order};
+use retake_live::proxy::agent::{self, Agent, AgentCommand};
 use retake_live::proxy::connect::Reach;
-use retake_live::proxy::{News, NotRunning, Options, Ports, Proxy, Report};
+use retake_live::proxy::{News, Options, Ports, Proxy, ProxyError, Report};
 use retake_live::read_policy;
 use retake_live::wordings::{Wordings, usual_files};
 use std::io::{self, IsTerminal};
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
 
 /// Starts the agent of a command line.
 pub(super) fn start_agent(
-    order: Order,
+    order: AgentCommand,
     reaches: &[Reach],
     report: &Report,
 ) -> Result<Agent, Failure> {
@@ -91,7 +91,7 @@ pub(super) fn start_agent(
         .map_err(|error| Failure::refused(format!("{name} cannot be started: {error}")))
 }
 
-pub(super) fn not_running(error: NotRunning) -> Failure {
+pub(super) fn not_running(error: ProxyError) -> Failure {
     Failure::refused(safe_line(&error.to_string()))
 }
 
@@ -136,7 +136,7 @@ fn policy(arguments: &ProxyArguments) -> Result<Policy, Failure> {
 }
 
 /// The agent to start, if one is named.
-fn order(arguments: &ProxyArguments) -> Result<Option<Order>, Failure> {
+fn order(arguments: &ProxyArguments) -> Result<Option<AgentCommand>, Failure> {
     if arguments.command.is_empty() {
         return Ok(None);
     }
@@ -146,7 +146,7 @@ fn order(arguments: &ProxyArguments) -> Result<Option<Order>, Failure> {
             Failure::refused(format!("{name}: {error}"))
         })
     });
-    Ok(Some(Order {
+    Ok(Some(AgentCommand {
         argv: arguments.command.clone(),
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: arguments.headless && !io::stdin().is_terminal(),

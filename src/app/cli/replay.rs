@@ -4,7 +4,7 @@ mod chaos;
 mod report;
 
 use super::arguments::{Delay, ReplayArguments};
-use super::exit::{Exit, Failure, Why, complain};
+use super::exit::{Exit, Failure, Why, print_error};
 use super::inputs::{describe, hint_for, name_of};
 use super::output::{counted, safe_line};
 use super::proxy::start_agent;
@@ -12,13 +12,13 @@ use report::Teller;
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::Session;
 use retake_core::session::takes::TakeId;
-use retake_live::proxy::agent::{Agent, Order};
+use retake_live::proxy::agent::{Agent, AgentCommand};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Report, Upstream};
 use retake_live::replay::{Endpoint, Event, Options};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
-    ReadOptions, Recording, Workbench, note_ends, read_input, read_path, read_stdin,
+    ReadOptions, Recording, TakeStore, note_ends, read_input, read_path, read_stdin,
 };
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -143,7 +143,7 @@ fn started(
     reaches: &[Reach],
     report: &Report,
 ) -> Result<Agent, Failure> {
-    let order = Order {
+    let order = AgentCommand {
         argv: arguments.command.clone(),
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: !io::stdin().is_terminal() && !reads_stdin(arguments),
@@ -208,9 +208,9 @@ fn take_of(
     let (root, recording) = (usual_root(), Arc::new(recording));
     let path_of_journal = Some(path).filter(|path| *path != Path::new("-"));
     let (mut workbench, damages) =
-        Workbench::open(recording, path_of_journal, root.as_deref(), wall_clock);
+        TakeStore::open(recording, path_of_journal, root.as_deref(), wall_clock);
     for damage in &damages {
-        complain(&safe_line(&damage.to_string()), None);
+        print_error(&safe_line(&damage.to_string()), None);
     }
     let take = wanted.unwrap_or_else(|| workbench.takes().current());
     if !workbench.takes().contains(take) {

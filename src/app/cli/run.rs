@@ -8,11 +8,11 @@ use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use crate::tui::loader::StagedRun;
 use retake_core::engine::Breakpoint;
-use retake_live::agents::{AgentFile, NoAgent};
-use retake_live::live::{Options, WorldEvent, prepare};
+use retake_live::agents::{AgentError, AgentFile};
+use retake_live::live::{IoEvent, Options, prepare};
 use retake_live::takes::{runs_folder, usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{Workbench, read_policy};
+use retake_live::{TakeStore, read_policy};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,14 +33,14 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
         confirmation.ask(arguments.trust)?;
     }
     let (sender, events) = channel();
-    let report = Arc::new(move |event: WorldEvent| {
+    let report = Arc::new(move |event: IoEvent| {
         // Nobody hears it when the run is over.
         let _ = sender.send(event);
     });
     let prepared = prepare(&file, options, report).map_err(refused)?;
     let journal = journal_of(arguments, &file)?;
     let about = prepared.about.clone();
-    let bench = Workbench::begin_run(&journal, about, &prepared.first, wall_clock);
+    let bench = TakeStore::begin_run(&journal, about, &prepared.first, wall_clock);
     let bench = bench.map_err(refused)?;
     if arguments.headless {
         return headless::run(prepared, bench, &events, &journal);
@@ -65,7 +65,7 @@ pub(super) fn refused(error: impl ToString) -> Failure {
 /// Reads the agent file; everything that is wrong with it stands in the refusal.
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     AgentFile::read(path, wordings).map_err(|error| match error {
-        NoAgent::Invalid { .. } => {
+        AgentError::Invalid { .. } => {
             let lines = error.to_string();
             let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
             Failure::with_hint(
@@ -73,7 +73,7 @@ fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
                 "`retake help agent-file` lists what an agent file can say",
             )
         }
-        NoAgent::Unreadable { .. } => refused(error),
+        AgentError::Unreadable { .. } => refused(error),
     })
 }
 
@@ -87,7 +87,7 @@ fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<Options, Fai
         breakpoints: breakpoints(&arguments.breakpoints)?,
         is_stepping: arguments.step,
         at_hand: None,
-        keeper: None,
+        supervisor: None,
     })
 }
 

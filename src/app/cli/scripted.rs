@@ -5,7 +5,7 @@ use super::exit::{Exit, Failure};
 use super::output::safe_line;
 use retake_core::script::Script;
 use retake_live::note_ends;
-use retake_live::scripted::{Endpoint, NoScript, read_script};
+use retake_live::scripted::{Endpoint, ScriptError, read_script};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -40,13 +40,13 @@ pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Reads the script; everything that is wrong with it stands in the refusal.
+/// Reads the script; the error lists every fault of it.
 fn script(path: &Path) -> Result<Script, Failure> {
     let name = safe_line(&path.to_string_lossy());
     read_script(path).map_err(|why| match why {
-        NoScript::File { error, .. } => {
+        ScriptError::File { error, .. } => {
             Failure::refused(format!("{name}: {}", safe_line(&error.to_string())))
         }
-        NoScript::Invalid { errors, .. } => Failure::invalid_file(path, &errors, "scripted"),
+        ScriptError::Invalid { errors, .. } => Failure::invalid_file(path, &errors, "scripted"),
     })
 }

@@ -39,13 +39,13 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
         if index > 0 {
             writeln!(output)?;
         }
-        let told = Named {
+        let named = Named {
             name,
             session,
             opened: &opened,
             palette,
         };
-        told.heading(&mut output)?;
+        named.heading(&mut output)?;
         transcript
             .write(&mut output, arguments.turn)
             .map_err(|error| match error {

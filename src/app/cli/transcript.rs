@@ -12,9 +12,9 @@ use retake_core::session::{Item, Kind, Session, SourceError, Standing, Turn};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Most of an item that is read unless everything is asked for.
+/// Most of an item that is read unless everything is requested.
 const HEAD: u64 = 16 * 1024;
-/// Most lines of an item that are printed unless everything is asked for.
+/// Most lines of an item that are printed unless everything is requested.
 const LINES: usize = 30;
 /// Most bytes of them.
 const BYTES: usize = 2000;
@@ -74,7 +74,7 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    /// Writes the turn of this number, counted from 1, or all of them and what is said about the session.
+    /// Writes the turn of this number, counted from 1, or all of them and the notes about the session.
     pub(super) fn write(&self, out: &mut impl Write, turn: Option<u32>) -> Result<(), Stopped> {
         for (index, found) in self.session.turns.iter().enumerate() {
             if turn.is_none_or(|turn| turn as usize == index + 1) {

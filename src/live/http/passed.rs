@@ -1,6 +1,6 @@
 //! Header lines of a client, as another request of its kind is sent with them.
 
-use super::{BadHeader, Headers};
+use super::{HeaderError, Headers};
 use hyper::header::HeaderMap;
 use retake_core::redact::{Shown, secrets_of_header};
 
@@ -64,7 +64,7 @@ impl Headers {
     }
 
     /// The same with another line, in place of those of its name.
-    pub(crate) fn with(&self, name: &str, value: &str) -> Result<Self, BadHeader> {
+    pub(crate) fn with(&self, name: &str, value: &str) -> Result<Self, HeaderError> {
         let mut lines = self.clone();
         lines.set(name, value)?;
         Ok(lines)

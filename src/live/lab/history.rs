@@ -1,8 +1,8 @@
 //! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the
 //! dialect of the model.
 
-use super::NoHistory;
-use crate::{NoTake, Recording, Workbench, check_session};
+use super::HistoryError;
+use crate::{Recording, TakeError, TakeStore, check_session};
 use retake_core::actions::{self, Choice, context};
 use retake_core::dialects::body_of;
 use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
@@ -30,7 +30,7 @@ pub(super) struct Words {
 
 /// A history that ends on a question to the model.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct RenderedWording {
     pub(super) words: Words,
     /// The words as the model reads them.
     pub(super) rendered: String,
@@ -51,9 +51,9 @@ pub(super) struct Histories {
     pub(super) item: u32,
     /// The call of the finding.
     pub(super) failed: Option<FailedCall>,
-    /// One for each wording that can be told.
-    pub(super) told: Vec<Told>,
-    /// What cannot be told, and what was left out; it holds text from outside.
+    /// One for each wording that can be rendered.
+    pub(super) rendered: Vec<RenderedWording>,
+    /// What cannot be rendered, and what was left out; it holds text from outside.
     pub(super) notes: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Found<'a> {
 
 /// The failing turn, in a request in the dialect of the model.
 struct Stage {
-    bench: Workbench,
+    bench: TakeStore,
     request: TakeId,
     recording: Recording,
     findings: Vec<Finding>,
@@ -82,38 +82,38 @@ pub(super) fn histories(
     dialect: Dialect,
     wordings: &[Words],
     has_baseline: bool,
-) -> Result<Histories, NoHistory> {
+) -> Result<Histories, HistoryError> {
     let mut stage = Stage::set(found, dialect)?;
     let mut notes = Vec::new();
     let base = stage.cut(&mut notes)?;
     let base = stage.text_with(&base)?;
-    let mut told = Vec::new();
+    let mut rendered = Vec::new();
     let first = stage.recorded().or_else(|| stage.plain());
     let first = first.filter(|_| has_baseline);
     for words in first.iter().chain(wordings) {
         match stage.tell(words) {
-            Ok(history) => told.push(history),
+            Ok(history) => rendered.push(history),
             Err(error) => notes.push(format!("{} is left out: {error}", words.name)),
         }
     }
-    if told.is_empty() {
+    if rendered.is_empty() {
         let none = || "none of those that are named is for this kind of failure".to_owned();
-        return Err(NoHistory::Nothing(notes.pop().unwrap_or_else(none)));
+        return Err(HistoryError::Nothing(notes.pop().unwrap_or_else(none)));
     }
     Ok(Histories {
         format: dialect.facts().format.to_owned(),
         base,
         item: stage.finding().item.unwrap_or_default(),
-        failed: FailedCall::of(stage.session()?, stage.finding()).map_err(NoTake::from)?,
-        told,
+        failed: FailedCall::of(stage.session()?, stage.finding()).map_err(TakeError::from)?,
+        rendered,
         notes,
     })
 }
 
 impl Stage {
     /// Writes the recording as a request and finds the finding there again.
-    fn set(found: Found<'_>, dialect: Dialect) -> Result<Self, NoHistory> {
-        let (mut bench, _) = Workbench::open(
+    fn set(found: Found<'_>, dialect: Dialect) -> Result<Self, HistoryError> {
+        let (mut bench, _) = TakeStore::open(
             found.recording.clone(),
             None,
             None,
@@ -121,12 +121,12 @@ impl Stage {
         );
         let request = bench.as_request(found.session, dialect.facts().asked_as, &[])?;
         let recording = bench.read(request, &|_, _| ())?;
-        let session = recording.sessions.first().ok_or(NoTake::NoSession(0))?;
-        let findings = check_session(session, None).map_err(NoTake::from)?;
+        let session = recording.sessions.first().ok_or(TakeError::NoSession(0))?;
+        let findings = check_session(session, None).map_err(TakeError::from)?;
         let before = found.recording.sessions.get(found.session as usize);
-        let before = before.ok_or(NoTake::NoSession(found.session))?;
+        let before = before.ok_or(TakeError::NoSession(found.session))?;
         let own = counterpart((before, found.finding), (session, &findings));
-        let own = own.ok_or(NoHistory::NotInDialect(dialect))?;
+        let own = own.ok_or(HistoryError::NotInDialect(dialect))?;
         Ok(Self {
             bench,
             request,
@@ -136,18 +136,18 @@ impl Stage {
         })
     }
 
-    fn session(&self) -> Result<&Session, NoHistory> {
+    fn session(&self) -> Result<&Session, HistoryError> {
         let session = self.recording.sessions.first();
-        session.ok_or(NoHistory::NoTake(NoTake::NoSession(0)))
+        session.ok_or(HistoryError::Take(TakeError::NoSession(0)))
     }
 
     fn finding(&self) -> &Finding {
         &self.findings[self.own]
     }
 
-    /// What leaves the history beside the words: everything behind the failing turn, and sound calls of it that
+    /// What leaves the history beside the words: everything after the failing turn, and sound calls of it that
     /// no output was recorded of: no provider takes a history with an open call.
-    fn cut(&self, notes: &mut Vec<String>) -> Result<Vec<Edit>, NoHistory> {
+    fn cut(&self, notes: &mut Vec<String>) -> Result<Vec<Edit>, HistoryError> {
         let session = self.session()?;
         let item = self.finding().item.unwrap_or_default() as usize;
         let turn = session.items.get(item).map_or(0, |item| item.turn);
@@ -185,10 +185,10 @@ impl Stage {
     }
 
     /// The text of the request with edits.
-    fn text_with(&mut self, edits: &[Edit]) -> Result<Vec<u8>, NoHistory> {
+    fn text_with(&mut self, edits: &[Edit]) -> Result<Vec<u8>, HistoryError> {
         self.bench.go_to(self.request)?;
         let session = self.recording.sessions.first();
-        let session = session.ok_or(NoTake::NoSession(0))?;
+        let session = session.ok_or(TakeError::NoSession(0))?;
         let id = self.bench.take(0, session, edits, Take::default())?;
         text(&mut self.bench, id)
     }
@@ -216,7 +216,7 @@ impl Stage {
         })
     }
 
-    /// No words at all: a turn that is asked for again may come out better by itself, and feedback
+    /// No words at all: a repeated turn may come out better by itself, and feedback
     /// has to beat that.
     fn plain(&self) -> Option<Words> {
         self.is_asked_again().then(|| Words {
@@ -235,7 +235,7 @@ impl Stage {
     }
 
     /// The history with these words.
-    fn tell(&mut self, words: &Words) -> Result<Told, NoHistory> {
+    fn tell(&mut self, words: &Words) -> Result<RenderedWording, HistoryError> {
         let action = action_for(self.kind(), words.channel);
         let (mut edits, rendered) = match words.origin {
             // They stand there already.
@@ -249,7 +249,7 @@ impl Stage {
         if words.channel == Channel::Output {
             text = self.unflagged(text)?;
         }
-        Ok(Told {
+        Ok(RenderedWording {
             words: words.clone(),
             rendered,
             action,
@@ -261,20 +261,22 @@ impl Stage {
         Kind::of_rule(self.finding().rule.id).unwrap_or(Kind::ToolError)
     }
 
-    fn render(&self, template: &str) -> Result<String, NoHistory> {
+    fn render(&self, template: &str) -> Result<String, HistoryError> {
         let context = wording::Context::default();
         let rendered = wording::render(template, &context);
         Ok(rendered.map_err(actions::Refusal::from)?)
     }
 
     /// What an action with these words would change, and the words as they read.
-    fn plan(&self, action: &str, template: &str) -> Result<(Vec<Edit>, String), NoHistory> {
+    fn plan(&self, action: &str, template: &str) -> Result<(Vec<Edit>, String), HistoryError> {
         let session = self.session()?;
         let run = Run::new(session, None);
         let finding = self.finding();
         let others = beside(session, &self.findings, finding);
         let scene = run.scene(finding.defect(), &others);
-        let (scene, action) = scene.zip(actions::find(action)).ok_or(NoHistory::NoPlace)?;
+        let (scene, action) = scene
+            .zip(actions::find(action))
+            .ok_or(HistoryError::NoPlace)?;
         let choice = Choice {
             words: Some(template).filter(|template| !template.is_empty()),
             whole_turn: true,
@@ -287,9 +289,9 @@ impl Stage {
     }
 
     /// The request, its last outputs without the mark of an error.
-    fn unflagged(&mut self, text: Vec<u8>) -> Result<Vec<u8>, NoHistory> {
+    fn unflagged(&mut self, text: Vec<u8>) -> Result<Vec<u8>, HistoryError> {
         let format = self.recording.sessions[0].dialect.facts().format;
-        let recording = super::read_request(format, text.clone()).map_err(NoTake::from)?;
+        let recording = super::read_request(format, text.clone()).map_err(TakeError::from)?;
         let Some(session) = recording.sessions.first() else {
             return Ok(text);
         };
@@ -299,7 +301,7 @@ impl Stage {
                 break;
             }
             let span = item.span;
-            let bytes = session.bytes(item).map_err(NoTake::from)?;
+            let bytes = session.bytes(item).map_err(TakeError::from)?;
             if let Some(plain) = without_flag(&bytes) {
                 let (start, end) = (at(span.start), at(span.end));
                 text.splice(start..end, plain);
@@ -320,7 +322,7 @@ fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&value).ok()
 }
 
-/// The action that tells the model: what a message says is told by the user, what a call did by its output,
+/// The action that informs the model: the user reports on a message, an output on its call,
 /// unless it is to come from the user as well.
 fn action_for(kind: Kind, channel: Channel) -> &'static str {
     match channel {
@@ -329,7 +331,7 @@ fn action_for(kind: Kind, channel: Channel) -> &'static str {
     }
 }
 
-/// The finding that stands for one of the recording in the request: of the same rule, of the same call; else as
+/// The finding of the request that matches one of the recording: of the same rule, of the same call; else as
 /// many places from the end.
 fn counterpart(
     (before, finding): (&Session, &Finding),
@@ -355,9 +357,9 @@ fn counterpart(
     })
 }
 
-fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoHistory> {
+fn text(bench: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, HistoryError> {
     use retake_core::session::Source as _;
     let rope = bench.rope(take)?;
     let (start, end) = (0, rope.len());
-    Ok(rope.read(Span { start, end }).map_err(NoTake::from)?)
+    Ok(rope.read(Span { start, end }).map_err(TakeError::from)?)
 }

@@ -1,9 +1,9 @@
 //! The journal of a trial: where it is, and its name, which tells everything that decides what an
 //! answer in it means.
 
-use super::NoLab;
+use super::LabError;
 use super::prepare::Sent;
-use crate::Workbench;
+use crate::TakeStore;
 use crate::takes::{About, wall_clock};
 use retake_core::engine::agent::{Endpoint, Model};
 use retake_core::lab::Subject;
@@ -26,7 +26,7 @@ pub(super) enum Place {
 }
 
 /// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
-/// corrected, and the model with all that it is asked with. How long a reply may take and where its key comes
+/// corrected, and the model with all parameters of its requests. How long a reply may take and where its key comes
 /// from are no part of it.
 pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> Digest {
     let histories = &sent.histories;
@@ -78,7 +78,7 @@ pub(super) fn open(
     name: &str,
     base: &[u8],
     about: About,
-) -> Result<Workbench, NoLab> {
+) -> Result<TakeStore, LabError> {
     let (folder, number) = match place {
         Place::At(path) => return reopen(path),
         Place::In(folder) => match newest(folder, name) {
@@ -88,20 +88,20 @@ pub(super) fn open(
         Place::New(folder) => (folder, newest(folder, name).map_or(1, |last| last + 1)),
     };
     let path = path(folder, name, number);
-    Ok(Workbench::begin_run(&path, about, base, wall_clock)?)
+    Ok(TakeStore::begin_run(&path, about, base, wall_clock)?)
 }
 
-fn reopen(path: &Path) -> Result<Workbench, NoLab> {
-    let (bench, _) = Workbench::open_run(path, wall_clock)?;
+fn reopen(path: &Path) -> Result<TakeStore, LabError> {
+    let (bench, _) = TakeStore::open_run(path, wall_clock)?;
     match bench.not_recording() {
-        Some(trouble) => Err(NoLab::NotRecording(trouble.to_string())),
+        Some(trouble) => Err(LabError::NotRecording(trouble.to_string())),
         None => Ok(bench),
     }
 }
 
 /// The highest number that a journal of this name has in the folder.
 fn newest(folder: &Path, name: &str) -> Option<u64> {
-    // A folder that cannot be read is told of when a journal is made in it.
+    // An unreadable folder is reported when a journal is made in it.
     let files = std::fs::read_dir(folder).ok()?.flatten();
     let number = |file: std::fs::DirEntry| {
         let file = file.file_name();
@@ -114,7 +114,7 @@ fn newest(folder: &Path, name: &str) -> Option<u64> {
     files.filter_map(number).max()
 }
 
-/// The first journal of a name stands without a number.
+/// The first journal of a name has no number.
 fn path(folder: &Path, name: &str, number: u64) -> PathBuf {
     folder.join(match number {
         1 => format!("{name}{ENDING}"),

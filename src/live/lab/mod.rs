@@ -8,18 +8,18 @@
 //! prepare(&Spec, Beside) ─▶ Prepared ─▶ Lab::start(prepared, report) ─▶ Report(News) ...; Lab::command(Command)
 //! ```
 
-mod conduct;
+mod driver;
 mod history;
 mod journal;
 mod prepare;
 mod trial;
 mod wanted;
 
-pub use conduct::Lab;
+pub use driver::Lab;
 pub use prepare::{Beside, Prepared, prepare};
 
-use super::live::NotPrepared;
-use super::{Input, InputError, NoRun, NoTake, Recording, read_written};
+use super::live::PrepareError;
+use super::{Input, InputError, Recording, RunError, TakeError, read_written};
 use retake_core::actions::Refusal;
 use retake_core::dialects::write::request::NoRequest;
 use retake_core::lab::Board;
@@ -28,19 +28,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What somebody is told of an experiment.
+/// News of an experiment.
 #[derive(Debug, Clone)]
 pub enum News {
-    /// It stands so now; at most some ten times a second, and once when it is over.
+    /// The current state; at most some ten times a second, and once when it is over.
     Board(Arc<Board>),
     /// Something for the operator to read; it holds text from outside.
     Notice(String),
 }
 
-/// Who is told, on a thread of the lab.
+/// The receiver of news, called on a thread of the lab.
 pub type Report = Arc<dyn Fn(News) + Send + Sync>;
 
-/// What an experiment can be told.
+/// A command to an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Ask nobody until [`Command::Resume`].
@@ -54,7 +54,7 @@ pub enum Command {
 
 /// Why there is no experiment.
 #[derive(Debug, thiserror::Error)]
-pub enum NoLab {
+pub enum LabError {
     /// A recording cannot be read.
     #[error("{path}: {error}")]
     NoRecording {
@@ -74,9 +74,9 @@ pub enum NoLab {
     NoFinding {
         /// The file, as the spec names it.
         path: String,
-        /// The item that was asked for, from 1.
+        /// The requested item, from 1.
         item: Option<u32>,
-        /// The rule that was asked for.
+        /// The requested rule.
         rule: Option<String>,
     },
     /// The spec names no finding, or no model.
@@ -86,7 +86,7 @@ pub enum NoLab {
     #[error("no wording `{name}` is known{hint}")]
     NoWording {
         name: String,
-        /// What was meant, where that can be told.
+        /// What was meant, if that is known.
         hint: String,
     },
     /// Words of the spec have the name of another wording that is tried.
@@ -96,24 +96,24 @@ pub enum NoLab {
     NameTaken { name: String },
     /// The history of a finding cannot be sent.
     #[error("{path}: item {item}: {error}")]
-    NoHistory {
+    History {
         /// The file, as the spec names it.
         path: String,
         item: u32,
-        error: NoHistory,
+        error: HistoryError,
     },
-    /// The model cannot be asked.
+    /// The model cannot be called.
     #[error(transparent)]
-    NoModel(#[from] NotPrepared),
+    Model(#[from] PrepareError),
     /// The request cannot be written for the model.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
     /// The journal of a trial cannot be opened.
     #[error(transparent)]
-    NoJournal(#[from] NoRun),
+    NoJournal(#[from] RunError),
     /// A take of the journal cannot be made.
     #[error(transparent)]
-    NoTake(#[from] NoTake),
+    Take(#[from] TakeError),
     /// Samples would not be kept.
     #[error("{0}")]
     NotRecording(String),
@@ -132,10 +132,10 @@ fn of(rule: Option<&str>) -> String {
 
 /// Why a history cannot be sent with some words.
 #[derive(Debug, thiserror::Error)]
-pub enum NoHistory {
+pub enum HistoryError {
     /// It cannot be written as a request.
     #[error(transparent)]
-    NoTake(#[from] NoTake),
+    Take(#[from] TakeError),
     /// Written for another provider, the fault is none.
     #[error("the finding is not there when the history is written for {}", .0.word())]
     NotInDialect(Dialect),

@@ -4,7 +4,7 @@
 use super::history::{Found as OfRecording, Histories, histories};
 use super::journal::identity;
 use super::wanted::{check, has_baseline, not_offered, words_for};
-use super::{NoHistory, NoLab};
+use super::{HistoryError, LabError};
 use crate::wordings::Wordings;
 use crate::{ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside};
 use retake_core::engine::agent::Model;
@@ -60,12 +60,12 @@ struct Found {
     known: HashSet<Digest>,
     left_out: Vec<LeftOut>,
     /// Why something was left out, the last time.
-    reason: Option<NoLab>,
+    reason: Option<LabError>,
     notes: Vec<String>,
 }
 
 impl Found {
-    /// A trial more, unless it stands in the spec already.
+    /// Adds a trial, unless the spec has it already.
     fn add(&mut self, subject: &Subject, label: &str, mut sent: Sent) {
         if !self
             .known
@@ -73,7 +73,7 @@ impl Found {
         {
             let (path, item) = (&subject.path, subject.item + 1);
             let note = format!(
-                "{path}: item {item} with {label} stands in the spec already: it is tried once"
+                "{path}: item {item} with {label} is in the spec already: it is tried once"
             );
             return self.notes.push(note);
         }
@@ -82,7 +82,7 @@ impl Found {
         self.sent.push(sent);
     }
 
-    fn leave_out(&mut self, subject: &Subject, label: &str, error: NoHistory) {
+    fn leave_out(&mut self, subject: &Subject, label: &str, error: HistoryError) {
         let (path, item, why) = (&subject.path, subject.item + 1, error.to_string());
         self.notes
             .push(format!("left out: {path}: item {item} with {label}: {why}"));
@@ -92,7 +92,7 @@ impl Found {
             why,
             is_all: false,
         });
-        self.reason = Some(NoLab::NoHistory {
+        self.reason = Some(LabError::History {
             path: path.clone(),
             item,
             error,
@@ -100,7 +100,7 @@ impl Found {
     }
 }
 
-pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
+pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, LabError> {
     check(&spec.wordings, beside.wordings)?;
     let mut found = Found::default();
     let mut recordings = HashMap::new();
@@ -114,7 +114,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, NoLab> {
         }
     }
     if found.trials.is_empty() {
-        return Err(found.reason.unwrap_or(NoLab::Nothing));
+        return Err(found.reason.unwrap_or(LabError::Nothing));
     }
     let concurrency = concurrency(spec.concurrency, &mut found.notes);
     found.notes.dedup();
@@ -152,7 +152,7 @@ fn try_all(
     spec: &Spec,
     known: &Wordings,
     (numbered, recording): ((usize, &Which), &Arc<Recording>),
-) -> Result<bool, NoLab> {
+) -> Result<bool, LabError> {
     let mut is_tried = false;
     for (session, finding, subject) in &subjects(numbered, recording)? {
         let of_recording = OfRecording {
@@ -161,7 +161,7 @@ fn try_all(
             finding,
         };
         let of_session = recording.sessions.get(*session as usize);
-        let not_offered = of_session.and_then(|told| not_offered(numbered.1, told, finding));
+        let not_offered = of_session.and_then(|session| not_offered(numbered.1, session, finding));
         found.notes.extend(not_offered);
         let words = words_for(subject.kind, &spec.wordings, known, &mut found.notes)?;
         let has_baseline = has_baseline(subject.kind, &spec.wordings);
@@ -182,14 +182,14 @@ fn try_all(
 }
 
 fn trial(subject: &Subject, label: &str, sent: &Sent) -> Trial {
-    let variants = sent.histories.told.iter().map(|told| Variant {
-        name: told.words.name.clone(),
-        title: told.words.title.clone(),
-        origin: told.words.origin,
-        template: told.words.template.clone(),
-        channel: told.words.channel,
-        axes: told.words.axes,
-        words: told.rendered.clone(),
+    let variants = sent.histories.rendered.iter().map(|wording| Variant {
+        name: wording.words.name.clone(),
+        title: wording.words.title.clone(),
+        origin: wording.words.origin,
+        template: wording.words.template.clone(),
+        channel: wording.words.channel,
+        axes: wording.words.axes,
+        words: wording.rendered.clone(),
         take: TakeId::MAIN,
     });
     Trial {
@@ -205,21 +205,21 @@ fn recording_of(
     which: &Which,
     folder: &Path,
     known: &mut HashMap<(String, Option<String>), Arc<Recording>>,
-) -> Result<Arc<Recording>, NoLab> {
+) -> Result<Arc<Recording>, LabError> {
     let key = (which.path.clone(), which.tools.clone());
     if let Some(recording) = known.get(&key) {
         return Ok(recording.clone());
     }
     let path = folder.join(&which.path);
     let recording = read_path(&path, &ReadOptions::default());
-    let mut recording = recording.map_err(|error| NoLab::NoRecording {
+    let mut recording = recording.map_err(|error| LabError::NoRecording {
         path: which.path.clone(),
         error,
     })?;
     let given = match &which.tools {
         Some(tools) => {
             let read = read_tools_file(&folder.join(tools));
-            Some(read.map_err(|reason| NoLab::NoTools {
+            Some(read.map_err(|reason| LabError::NoTools {
                 path: tools.clone(),
                 reason,
             })?)
@@ -243,21 +243,21 @@ fn recording_of(
 type Chosen = (u32, Finding, Subject);
 
 /// The findings that are meant, one for each call or message: of several faults of one, the most telling.
-fn subjects(numbered: (usize, &Which), recording: &Recording) -> Result<Vec<Chosen>, NoLab> {
+fn subjects(numbered: (usize, &Which), recording: &Recording) -> Result<Vec<Chosen>, LabError> {
     let (_, which) = numbered;
     let mut chosen = Vec::new();
     for (number, session) in (1..).zip(&recording.sessions) {
         if which.session.is_some_and(|wanted| wanted != number) {
             continue;
         }
-        let findings = check_session(session, None).map_err(|error| NoLab::NoRecording {
+        let findings = check_session(session, None).map_err(|error| LabError::NoRecording {
             path: which.path.clone(),
             error: error.into(),
         })?;
         chosen.extend(of_session(numbered, session, number - 1, findings));
     }
     match chosen.is_empty() {
-        true => Err(NoLab::NoFinding {
+        true => Err(LabError::NoFinding {
             path: which.path.clone(),
             item: which.item,
             rule: which.rule.clone(),
@@ -334,7 +334,7 @@ fn meant_by(
             .is_none_or(|offered| offered.callable().contains(&name))
     };
     let nearest = || match nearest_of(session, findings, finding) {
-        // The nearest stands first.
+        // The nearest comes first.
         Some(nearest) => Meant::Tool(nearest.split(", ").next().unwrap_or(nearest).to_owned()),
         None => Meant::AnyTool,
     };

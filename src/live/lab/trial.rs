@@ -2,10 +2,10 @@
 
 use super::journal::{self, Place, identity};
 use super::prepare::Sent;
-use super::{NoLab, read_request};
+use super::{LabError, read_request};
 use crate::model::Answer;
 use crate::takes::About;
-use crate::{NoTake, Recording, Workbench, check_session};
+use crate::{Recording, TakeError, TakeStore, check_session};
 use retake_core::dialects::stop_of;
 use retake_core::dialects::write::{calls_of, history_of};
 use retake_core::engine::ModelFault;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// A trial whose journal is open.
 pub(super) struct Bench {
-    bench: Workbench,
+    bench: TakeStore,
     subject: Subject,
     failed: Option<FailedCall>,
     model: agent::Model,
@@ -61,7 +61,7 @@ impl Bench {
         subject: &Subject,
         redactor: &Arc<Redactor>,
         place: &Place,
-    ) -> Result<Self, NoLab> {
+    ) -> Result<Self, LabError> {
         let (histories, model) = (&sent.histories, sent.model.clone());
         let mut vault = Vault::default();
         let base = redactor.json(&histories.base, &mut vault).into_owned();
@@ -85,8 +85,8 @@ impl Bench {
             redactor: redactor.clone(),
             vault,
         };
-        for told in &histories.told {
-            bench.add(&histories.format, told)?;
+        for wording in &histories.rendered {
+            bench.add(&histories.format, wording)?;
         }
         Ok(bench)
     }
@@ -102,24 +102,31 @@ impl Bench {
     }
 
     /// The take of a wording: the one that is there, or a new one.
-    fn add(&mut self, format: &str, told: &super::history::Told) -> Result<(), NoLab> {
-        let text = self.redactor.json(&told.text, &mut self.vault).into_owned();
+    fn add(
+        &mut self,
+        format: &str,
+        wording: &super::history::RenderedWording,
+    ) -> Result<(), LabError> {
+        let text = self
+            .redactor
+            .json(&wording.text, &mut self.vault)
+            .into_owned();
         let takes = self.bench.takes();
         let is_it = |id: &&TakeId| {
             let take = takes.get(**id);
             take.is_some_and(|take| {
-                take.wording.as_deref() == Some(&told.words.name)
+                take.wording.as_deref() == Some(&wording.words.name)
                     && take.own.as_ref().is_some_and(|own| own.text == text)
             })
         };
         let known = takes.children(TakeId::MAIN).iter().find(is_it).copied();
         let take = match known {
             Some(take) => take,
-            None => self.begin(format, told, text.clone())?,
+            None => self.begin(format, wording, text.clone())?,
         };
-        let recording = read_request(format, text.clone()).map_err(NoTake::from)?;
-        let session = recording.sessions.first().ok_or(NoTake::NoSession(0))?;
-        let before = tally(&check_session(session, None).map_err(NoTake::from)?);
+        let recording = read_request(format, text.clone()).map_err(TakeError::from)?;
+        let session = recording.sessions.first().ok_or(TakeError::NoSession(0))?;
+        let before = tally(&check_session(session, None).map_err(TakeError::from)?);
         let wire = self.model.wire_request(&text)?;
         self.variants.push(Ground {
             take,
@@ -133,20 +140,20 @@ impl Bench {
     fn begin(
         &mut self,
         format: &str,
-        told: &super::history::Told,
+        wording: &super::history::RenderedWording,
         text: Vec<u8>,
-    ) -> Result<TakeId, NoLab> {
+    ) -> Result<TakeId, LabError> {
         self.bench.go_to(TakeId::MAIN)?;
-        let words = self.redactor.text(&told.rendered, &mut self.vault);
+        let words = self.redactor.text(&wording.rendered, &mut self.vault);
         let about = Take {
-            title: format!("wording {}", told.words.name),
+            title: format!("wording {}", wording.words.name),
             cause: Cause {
                 rule: Some(self.subject.rule.clone()),
                 item: Some(self.subject.item),
-                action: Some(told.action.to_owned()),
+                action: Some(wording.action.to_owned()),
                 ..Cause::default()
             },
-            wording: Some(told.words.name.clone()),
+            wording: Some(wording.words.name.clone()),
             words: Some(words.into_owned()),
             outcome: Outcome {
                 asks_model: true,
@@ -183,14 +190,14 @@ impl Bench {
     /// What the journal holds already, by wording.
     pub(super) fn earlier(&self) -> Vec<Earlier> {
         let mut asks: HashMap<TakeId, Vec<&Asked>> = HashMap::new();
-        for (_, asked) in self.bench.ledger().asks() {
-            asks.entry(asked.take).or_default().push(asked);
+        for (_, request) in self.bench.ledger().asks() {
+            asks.entry(request.take).or_default().push(request);
         }
         let of_variant = |ground: &Ground| {
             let replies = self.bench.takes().children(ground.take);
             let samples = replies.iter().filter_map(|take| {
-                let asked = asks.get(take).and_then(|asks| asks.first());
-                self.sample_of(*take, ground, asked.copied())
+                let request = asks.get(take).and_then(|asks| asks.first());
+                self.sample_of(*take, ground, request.copied())
             });
             // A question without a reply is one of the wording's take.
             let takes = replies.iter().chain([&ground.take]);
@@ -198,7 +205,7 @@ impl Bench {
             Earlier {
                 samples: samples.collect(),
                 requests: questions
-                    .map(|asked| asked.attempts)
+                    .map(|request| request.attempts)
                     .fold(0, u32::saturating_add),
             }
         };
@@ -206,16 +213,16 @@ impl Bench {
     }
 
     /// The sample that a take holds.
-    fn sample_of(&self, take: TakeId, ground: &Ground, asked: Option<&Asked>) -> Option<Sample> {
+    fn sample_of(&self, take: TakeId, ground: &Ground, request: Option<&Asked>) -> Option<Sample> {
         let kept = self.bench.takes().get(take)?;
         let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
-        let told = asked.map(|asked| asked.usage).unwrap_or_default();
+        let usage = request.map(|request| request.usage).unwrap_or_default();
         Some(Sample {
             class: Class::named(class)?,
             why: why.to_owned(),
             number: kept.sample?,
-            tokens: Tokens::of(told, ground.wire.len(), self.length_of(take)),
-            ms: asked.map(|asked| asked.total_ms).unwrap_or_default(),
+            tokens: Tokens::of(usage, ground.wire.len(), self.length_of(take)),
+            ms: request.map(|request| request.total_ms).unwrap_or_default(),
             take: Some(take),
             is_earlier: true,
         })
@@ -336,11 +343,11 @@ impl Bench {
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
-    ) -> Result<Sample, NoTake> {
+    ) -> Result<Sample, TakeError> {
         let ground = &self.variants[question.variant];
         let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
         let history = ground.recording.sessions.first();
-        let history = history.ok_or(NoTake::NoSession(0))?.clone();
+        let history = history.ok_or(TakeError::NoSession(0))?.clone();
         self.bench.go_to(wording)?;
         let about = Take {
             title: format!("sample {}", u64::from(question.number) + 1),
@@ -370,7 +377,7 @@ impl Bench {
             self.bench.grow(take, &history, &[Edit::Extend { items }])?;
         }
         let read = self.bench.read(take, &|_, _| ())?;
-        let session = read.sessions.first().ok_or(NoTake::NoSession(0))?;
+        let session = read.sessions.first().ok_or(TakeError::NoSession(0))?;
         let (class, why, after) = self.class(session, history.items.len())?;
         let live = format!("{}: {why}", class.word());
         let outcome = Outcome {
@@ -391,7 +398,7 @@ impl Bench {
         })
     }
 
-    fn class(&self, session: &Session, first: usize) -> Result<(Class, String, Tally), NoTake> {
+    fn class(&self, session: &Session, first: usize) -> Result<(Class, String, Tally), TakeError> {
         let findings = check_session(session, None)?;
         let reply = Reply {
             session,

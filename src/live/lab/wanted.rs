@@ -1,7 +1,7 @@
 //! The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that
 //! was meant is on offer.
 
-use super::NoLab;
+use super::LabError;
 use super::history::Words;
 use crate::wordings::{self, Wordings};
 use retake_core::lab::{Named, Origin, RESERVED, Wanted, Which, baseline_of};
@@ -12,7 +12,7 @@ use retake_core::wording::{self, Channel, Kind};
 
 /// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is
 /// taken for every kind.
-pub(super) fn check(wanted: &Wanted, known: &Wordings) -> Result<(), NoLab> {
+pub(super) fn check(wanted: &Wanted, known: &Wordings) -> Result<(), LabError> {
     let mut names: Vec<&str> = { Kind::all().flat_map(|kind| known.of(kind)) }
         .map(|choice| choice.name)
         .chain(RESERVED.map(|reserved| reserved.name))
@@ -25,13 +25,13 @@ pub(super) fn check(wanted: &Wanted, known: &Wordings) -> Result<(), NoLab> {
         let near = suggest::nearest(name, &names);
         let hint = near.first();
         let hint = hint.map(|near| format!("; did you mean `{}`?", near.name));
-        return Err(NoLab::NoWording {
+        return Err(LabError::NoWording {
             name: name.clone(),
             hint: hint.unwrap_or_default(),
         });
     }
     match wanted.added.iter().find(|added| is_reserved(&added.name)) {
-        Some(added) => Err(NoLab::NameTaken {
+        Some(added) => Err(LabError::NameTaken {
             name: added.name.clone(),
         }),
         None => Ok(()),
@@ -58,7 +58,7 @@ pub(super) fn words_for(
     wanted: &Wanted,
     known: &Wordings,
     notes: &mut Vec<String>,
-) -> Result<Vec<Words>, NoLab> {
+) -> Result<Vec<Words>, LabError> {
     let mut note = |text: String| {
         if !notes.contains(&text) {
             notes.push(text);
@@ -94,7 +94,7 @@ pub(super) fn words_for(
     for added in &wanted.added {
         if words.iter().any(|known| known.name == added.name) {
             let name = added.name.clone();
-            return Err(NoLab::NameTaken { name });
+            return Err(LabError::NameTaken { name });
         }
         words.push(Words {
             name: added.name.clone(),

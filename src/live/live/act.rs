@@ -1,8 +1,8 @@
 //! What a run does to the history besides growing: a policy's recoveries, and closing what is open. Each is a
 //! take, made by the same actions as the operator's.
 
-use super::stood::Stood;
-use crate::Workbench;
+use super::snapshot::TakeSnapshot;
+use crate::TakeStore;
 use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
 use retake_core::engine::{Decision, TURN_LIMIT};
 use retake_core::rules::{self, Finding, Run};
@@ -29,9 +29,9 @@ pub(super) enum Acted {
 /// Carries out what a policy decided about a finding, or about several; gives the take, or why it
 /// could not be done.
 pub(super) fn act(
-    bench: &mut Workbench,
+    bench: &mut TakeStore,
     (number, take): (u32, TakeId),
-    stood: &Stood,
+    stood: &TakeSnapshot,
     decision: &Decision,
 ) -> Result<Acted, String> {
     let session = stood.session(number).ok_or("the session is gone")?;
@@ -96,7 +96,7 @@ pub(super) fn act(
             .wording
             .as_ref()
             .and_then(|words| words.name.clone()),
-        ..told(&planned)
+        ..take_of(&planned)
     };
     let take = fork(bench, (number, take), session, &planned.edits, about)?;
     Ok(match is_whole {
@@ -109,7 +109,7 @@ pub(super) fn act(
 /// about one of them.
 fn others(
     run: &Run<'_>,
-    stood: &Stood,
+    stood: &TakeSnapshot,
     decision: &Decision,
     choice: &Choice<'_>,
 ) -> Option<Vec<Planned>> {
@@ -122,7 +122,7 @@ fn others(
         let finding = findings.get(&(also.rule.as_str(), also.item))?;
         let beside = rules::beside(run.session, &stood.findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
-        // Why not is said once it is decided about alone.
+        // The reason is reported once it is decided about alone.
         (action.plan)(&scene, choice).ok()
     });
     planned.collect()
@@ -134,7 +134,7 @@ fn at_the_limit(session: &Session) -> Option<Finding> {
     Some(Finding::new(rules::find(TURN_LIMIT)?, last))
 }
 
-/// The model is told something before it is asked once more.
+/// The model gets a message before it is called once more.
 fn another_turn(scene: &Scene<'_>, decision: &Decision) -> Result<Planned, Refusal> {
     let template = decision.template().unwrap_or_default();
     let text = wording::render(template, &actions::context(scene)?)?;
@@ -150,9 +150,9 @@ fn another_turn(scene: &Scene<'_>, decision: &Decision) -> Result<Planned, Refus
 
 /// Answers every open call with a word about why there is no output; `None` where none is open.
 pub(super) fn close(
-    bench: &mut Workbench,
+    bench: &mut TakeStore,
     (number, take): (u32, TakeId),
-    stood: &Stood,
+    stood: &TakeSnapshot,
 ) -> Result<Option<TakeId>, String> {
     let session = stood.session(number).ok_or("the session is gone")?;
     let open = stood.standing.calls.iter().filter(|call| call.is_open);
@@ -182,13 +182,13 @@ pub(super) fn close(
     fork(bench, (number, take), session, &edits, about).map(Some)
 }
 
-fn told(planned: &Planned) -> Take {
-    let said = planned.edits.iter().find_map(|edit| match edit {
+fn take_of(planned: &Planned) -> Take {
+    let words = planned.edits.iter().find_map(|edit| match edit {
         Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
         _ => None,
     });
     Take {
-        words: said,
+        words: words,
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
         outcome: Outcome {
@@ -200,7 +200,7 @@ fn told(planned: &Planned) -> Take {
 }
 
 fn fork(
-    bench: &mut Workbench,
+    bench: &mut TakeStore,
     (number, take): (u32, TakeId),
     session: &Session,
     edits: &[Edit],

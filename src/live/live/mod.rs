@@ -1,20 +1,20 @@
 //! A live run: the engine's effects carried out in the world, on a take that grows.
 
 mod act;
-mod held;
+mod binding;
+mod hold;
+mod io;
 mod news;
-mod partner;
 mod perform;
 mod prepare;
 mod run;
-mod stood;
-mod world;
+mod snapshot;
 
-pub use held::{Came, NotHeld};
+pub use binding::ModelBinding;
+pub use hold::{HoldError, UpstreamResult};
+pub use io::{IoEvent, IoThread, Report, RunIo, Thread};
 pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
-pub use partner::Partner;
 pub(crate) use prepare::{Gathered, model_of};
-pub use prepare::{NotPrepared, Options, Prepared, prepare};
-pub use run::{Input, Run, Who, goes_on};
-pub use stood::CONTINUE;
-pub use world::{Report, Room, Thread, World, WorldEvent};
+pub use prepare::{Options, PrepareError, Prepared, prepare};
+pub use run::{Input, Run, RunInfo, goes_on};
+pub use snapshot::CONTINUE;

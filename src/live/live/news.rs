@@ -1,6 +1,6 @@
 //! What a live run tells whoever watches it.
 
-use super::stood::Stood;
+use super::snapshot::TakeSnapshot;
 use crate::Recording;
 pub use retake_core::engine::Phase;
 use retake_core::engine::{self, Millis};
@@ -33,7 +33,7 @@ pub enum News {
 
 /// A take as it was read once, and what was found in its session.
 #[derive(Clone)]
-pub struct Judged(pub(super) Arc<Stood>);
+pub struct Judged(pub(super) Arc<TakeSnapshot>);
 
 impl Judged {
     pub fn recording(&self) -> &Recording {
@@ -95,7 +95,7 @@ pub struct StreamedCall {
     pub is_complete: bool,
 }
 
-/// How a tool stands.
+/// The state of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolState {
     pub tool: String,

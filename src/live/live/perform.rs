@@ -3,8 +3,8 @@
 use super::act::Acted;
 use super::news::News;
 use super::run::Run;
-use super::{act, stood};
-use crate::Workbench;
+use super::{act, snapshot};
+use crate::TakeStore;
 use crate::moment::rfc3339;
 use crate::takes::wall_clock;
 use retake_core::engine::{Decision, Effect, Event, Happening, ModelFault};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 impl Run {
     /// Carries out one effect; gives the event that follows from it at once.
-    pub(super) fn perform(&mut self, bench: &mut Workbench, effect: Effect) -> Option<Event> {
+    pub(super) fn perform(&mut self, bench: &mut TakeStore, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Record(event) => self.record(bench, event),
             Effect::Ask { ask, .. } => return self.ask(bench, ask),
@@ -44,7 +44,7 @@ impl Run {
                 let body = self.clean(&body);
                 self.world.webhook(url, body);
             }
-            Effect::Note(said) => self.say(said),
+            Effect::Note(text) => self.notice(text),
             // What the run waits for and how it ended is its phase.
             Effect::Pause(_) | Effect::Finish(_) => {}
         }
@@ -53,7 +53,7 @@ impl Run {
 
     /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the
     /// disk does not run.
-    pub(super) fn record(&mut self, bench: &mut Workbench, event: LedgerEvent) {
+    pub(super) fn record(&mut self, bench: &mut TakeStore, event: LedgerEvent) {
         self.news.push(News::Recorded(event.clone()));
         let Some(trouble) = bench.record(&event).err().map(ToString::to_string) else {
             return;
@@ -61,19 +61,19 @@ impl Run {
         if let LedgerEvent::Started { call, .. } = event {
             self.unrecorded = Some((call, trouble.clone()));
         }
-        self.say(trouble);
+        self.notice(trouble);
     }
 
-    /// Enters what was decided. The disk is asked once for all of it.
-    pub(super) fn record_decisions(&mut self, bench: &mut Workbench, decisions: Vec<LedgerEvent>) {
+    /// Records decisions, in one write to the disk.
+    pub(super) fn record_decisions(&mut self, bench: &mut TakeStore, decisions: Vec<LedgerEvent>) {
         if decisions.is_empty() {
             return;
         }
         let trouble = bench.record_all(&decisions).err().map(ToString::to_string);
-        let told = decisions.into_iter().map(News::Recorded);
-        self.news.extend(told);
+        let recorded = decisions.into_iter().map(News::Recorded);
+        self.news.extend(recorded);
         if let Some(trouble) = trouble {
-            self.say(trouble);
+            self.notice(trouble);
         }
     }
 
@@ -97,8 +97,8 @@ impl Run {
         None
     }
 
-    fn ask(&mut self, bench: &mut Workbench, ask: Ask) -> Option<Event> {
-        match stood::request(bench, self.take, &self.model, &self.vault) {
+    fn ask(&mut self, bench: &mut TakeStore, ask: Ask) -> Option<Event> {
+        match snapshot::request(bench, self.take, &self.model, &self.vault) {
             Ok(body) => {
                 self.world.ask(ask, body);
                 None
@@ -118,14 +118,14 @@ impl Run {
 
     fn answer(
         &mut self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         call: &CallKey,
         text: String,
         is_error: bool,
     ) -> Option<Event> {
         let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
         let Some(item) = item else {
-            self.say(format!(
+            self.notice(format!(
                 "the output of {call} finds no call in take {}",
                 self.take
             ));
@@ -140,14 +140,14 @@ impl Run {
         match self.grow(bench, vec![answer]) {
             Ok(standing) => Some(standing),
             Err(error) => {
-                self.say(error.to_string());
+                self.notice(error.to_string());
                 None
             }
         }
     }
 
     /// Carries out what a policy decided, as a take.
-    fn act(&mut self, bench: &mut Workbench, decision: &Decision) -> Option<Event> {
+    fn act(&mut self, bench: &mut TakeStore, decision: &Decision) -> Option<Event> {
         let refused = |why| Event::Refused {
             rule: decision.rule.clone(),
             item: decision.item,
@@ -177,10 +177,10 @@ impl Run {
     }
 
     /// Closes what is open, as a take.
-    fn close(&mut self, bench: &mut Workbench) -> Option<Event> {
+    fn close(&mut self, bench: &mut TakeStore) -> Option<Event> {
         // What has started since the take was read last may have done its work.
         if let Err(error) = self.stand(bench) {
-            self.say(error.to_string());
+            self.notice(error.to_string());
         }
         let stood = self.stood.as_ref()?;
         match act::close(bench, (self.session, self.take), stood) {
@@ -189,11 +189,11 @@ impl Run {
                 self.take = take;
                 self.news.push(News::Grown(take));
                 self.stand(bench)
-                    .map_err(|error| self.say(error.to_string()))
+                    .map_err(|error| self.notice(error.to_string()))
                     .ok()
             }
             Err(why) => {
-                self.say(why);
+                self.notice(why);
                 None
             }
         }

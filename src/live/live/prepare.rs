@@ -1,16 +1,16 @@
-//! From an agent file to a run that can begin: its model can be asked, the servers of its tools are started,
+//! From an agent file to a run that can begin: its model can be called, the servers of its tools are started,
 //! its secrets are known.
 
-use super::partner::Partner;
-use super::run::{Run, Who};
-use super::world::{Report, Thread, World};
+use super::binding::ModelBinding;
+use super::io::{Report, RunIo, Thread};
+use super::run::{Run, RunInfo};
 use crate::agents::AgentFile;
-use crate::model::{self, Key, Model, NoModel, Timeouts};
+use crate::model::{self, Key, Model, ModelError, Timeouts};
 use crate::scripted;
 use crate::takes::About;
 use crate::tools::command::PASSED_ON;
 use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
-use crate::tools::{Keeper, Means, NoTool, Toolbox};
+use crate::tools::{Means, Supervisor, Toolbox, ToolboxError};
 use retake_core::config::ConfigErrors;
 use retake_core::dialects::write::request::{NoRequest, Offered};
 use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
@@ -42,7 +42,7 @@ pub struct Options {
     /// The session at hand, which recorded tools answer from.
     pub at_hand: Option<Session>,
     /// The `retake` that keeps command tools, where this program is none itself.
-    pub keeper: Option<Keeper>,
+    pub supervisor: Option<Supervisor>,
 }
 
 /// A run that can begin.
@@ -60,19 +60,19 @@ pub struct Prepared {
 
 /// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum NotPrepared {
+pub enum PrepareError {
     /// The system gives no thread, or no program to keep tools with.
     #[error("the world of the run cannot be set up: {0}")]
     NoWorld(#[from] io::Error),
-    /// The model cannot be asked.
+    /// The model cannot be called.
     #[error("model: {0}")]
-    NoModel(#[from] NoModel),
+    Model(#[from] ModelError),
     /// The script is none.
     #[error("{}", errors.in_file(file))]
-    NoScript { file: String, errors: ConfigErrors },
+    Script { file: String, errors: ConfigErrors },
     /// What carries out a tool cannot be had.
     #[error(transparent)]
-    NoTool(#[from] NoTool),
+    Tools(#[from] ToolboxError),
     /// The first request cannot be written.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
@@ -83,12 +83,14 @@ pub fn prepare(
     file: &AgentFile,
     options: Options,
     report: Report,
-) -> Result<Prepared, NotPrepared> {
+) -> Result<Prepared, PrepareError> {
     let mut agent = file.agent.clone();
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
-    let keeper = options.keeper.map_or_else(Keeper::this_program, Ok)?;
-    let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), keeper)?;
+    let supervisor = options
+        .supervisor
+        .map_or_else(Supervisor::this_program, Ok)?;
+    let toolbox = Toolbox::of_agent(file, options.at_hand.as_ref(), supervisor)?;
     let mut cast = Cast::new(toolbox);
     for tool in &agent.tools {
         cast.offer_own(tool);
@@ -120,15 +122,15 @@ pub fn prepare(
     let first = agent.first_request(&cast.offered)?;
     let first = redactor.json(&first, &mut vault).into_owned();
     let offered = cast.offered.into_iter().map(|offered| offered.tool);
-    let who = Who {
+    let who = RunInfo {
         name: agent.name.clone(),
         file: file.path.to_string_lossy().into_owned(),
-        model: Partner::Described(agent.model.clone()),
+        model: ModelBinding::Described(agent.model.clone()),
         tools: offered.collect(),
         redactor,
         vault,
     };
-    let world = World::begin(model, script, cast.toolbox, thread, report);
+    let world = RunIo::start(model, script, cast.toolbox, thread, report);
     let about = About {
         agent: agent.name,
         format: agent.model.dialect.facts().format.to_owned(),
@@ -176,7 +178,7 @@ impl Gathered {
 pub(crate) fn model_of(
     described: &agent::Model,
     gathered: &mut Gathered,
-) -> Result<(Model, Option<scripted::Endpoint>), NotPrepared> {
+) -> Result<(Model, Option<scripted::Endpoint>), PrepareError> {
     let timeout = Duration::from_millis(described.timeout_ms);
     let timeouts = Timeouts {
         first: timeout,
@@ -202,7 +204,7 @@ pub(crate) fn model_of(
                 let key = Key::from_env(name);
                 if key.is_none() {
                     gathered.notes.push(format!(
-                        "{name} is not set: the model is asked without a key"
+                        "{name} is not set: the model is called without a key"
                     ));
                 }
                 key
@@ -215,7 +217,7 @@ pub(crate) fn model_of(
         }
         Endpoint::Script { file, text } => {
             let script = Script::parse(file, text);
-            let script = script.map_err(|errors| NotPrepared::NoScript {
+            let script = script.map_err(|errors| PrepareError::Script {
                 file: file.clone(),
                 errors,
             })?;
@@ -323,13 +325,11 @@ impl Cast {
         };
         let report = report.clone();
         let listener: Listener = Arc::new(move |server, line| {
-            report(super::world::WorldEvent::Notice(format!(
-                "{server}: {line}"
-            )));
+            report(super::io::IoEvent::Notice(format!("{server}: {line}")));
         });
         let server = Arc::new(Server::new(spec, listener));
-        let asked = server.clone();
-        let listing = thread.wait_for(async move { asked.list().await });
+        let listed = server.clone();
+        let listing = thread.wait_for(async move { listed.list().await });
         let listing = match listing {
             Some(Ok(listing)) => listing,
             Some(Err(fault)) => {

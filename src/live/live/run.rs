@@ -4,14 +4,14 @@
 //! journal before it goes on. Secrets are taken out of what the model and the tools say before it enters the
 //! history, and put back on the wire.
 
-use super::held::Entered;
+use super::binding::ModelBinding;
+use super::hold::Baseline;
+use super::io::{IoEvent, RunIo};
 use super::news::{Judged, News, ToolState};
-use super::partner::Partner;
-use super::stood::{self, Stood};
-use super::world::{World, WorldEvent};
+use super::snapshot::{self, TakeSnapshot};
 use crate::model::Answer;
 use crate::tools::Called;
-use crate::{NoTake, Workbench};
+use crate::{TakeError, TakeStore};
 use retake_core::dialects::write::{calls_of, history_of, quoted};
 use retake_core::dialects::{body_of, stop_of};
 use retake_core::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
@@ -29,19 +29,19 @@ pub enum Input {
     /// The operator wants something of the run.
     Operator(Command),
     /// The operator made a take out of the one that the run drives, to mend it: the run goes on there.
-    Mended(TakeId),
+    Edited(TakeId),
     /// The operator went to another take: the run is held there.
     Went(TakeId),
     /// The user says something more, at the end of the history.
     Say(String),
     /// Something happened in the world.
-    World(WorldEvent),
+    Io(IoEvent),
 }
 
 /// What the operator changes by himself, and not to answer what holds a run.
 const BY_HAND: &[&str] = &["edit", "drop-item", "drop-pair"];
 
-/// Whether a run that stands like this goes on by itself in a take that this action makes of it, `None` being a
+/// Whether a run in this phase goes on by itself in a take that this action makes of it, `None` being a
 /// fork. It does where the action answers what the run was paused for; elsewhere nothing asks the model or runs
 /// a tool but the operator's word.
 pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
@@ -62,10 +62,10 @@ pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
 
 pub struct Run {
     pub(super) machine: Machine,
-    pub(super) model: Partner,
+    pub(super) model: ModelBinding,
     pub(super) name: String,
     pub(super) file: String,
-    pub(super) world: World,
+    pub(super) world: RunIo,
     pub(super) redactor: Redactor,
     pub(super) vault: Vault,
     /// What the agent's tools look like to a model.
@@ -74,21 +74,21 @@ pub struct Run {
     pub(super) session: u32,
     /// The take that it drives.
     pub(super) take: TakeId,
-    pub(super) stood: Option<Arc<Stood>>,
+    pub(super) stood: Option<Arc<TakeSnapshot>>,
     /// A call whose start could not be recorded, and why: it does not run.
     pub(super) unrecorded: Option<(CallKey, String)>,
     /// What came of an exchange that it is about.
-    pub(super) entered: Entered,
+    pub(super) entered: Baseline,
     pub(super) clock: Instant,
-    pub(super) told: Option<Phase>,
+    pub(super) reported: Option<Phase>,
     pub(super) news: Vec<News>,
 }
 
-pub struct Who {
+pub struct RunInfo {
     /// What the agent is called.
     pub name: String,
     pub file: String,
-    pub model: Partner,
+    pub model: ModelBinding,
     /// Its tools, as a model is offered them.
     pub tools: Vec<Tool>,
     /// What must not be written down.
@@ -99,7 +99,7 @@ pub struct Who {
 
 impl Run {
     /// A run that is not begun yet.
-    pub fn new(machine: Machine, who: Who, world: World) -> Self {
+    pub fn new(machine: Machine, who: RunInfo, world: RunIo) -> Self {
         Self {
             machine,
             model: who.model,
@@ -113,9 +113,9 @@ impl Run {
             take: TakeId::MAIN,
             stood: None,
             unrecorded: None,
-            entered: Entered::default(),
+            entered: Baseline::default(),
             clock: Instant::now(),
-            told: None,
+            reported: None,
             news: Vec::new(),
         }
     }
@@ -153,14 +153,14 @@ impl Run {
     }
 
     /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
-    pub fn begin(
+    pub fn start(
         &mut self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, NoTake> {
+    ) -> Result<Vec<News>, TakeError> {
         self.session = session;
-        self.take = stood::drivable(bench, session, from, &self.model, &self.tools)?;
+        self.take = snapshot::drivable(bench, session, from, &self.model, &self.tools)?;
         for happened in bench.happened() {
             self.machine.recall(&happened.event);
         }
@@ -179,10 +179,10 @@ impl Run {
     }
 
     /// Hears something, and does what follows from it.
-    pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+    pub fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
         match input {
             Input::Operator(command) => self.operator(bench, command),
-            Input::Mended(take) => {
+            Input::Edited(take) => {
                 let made = bench.takes().get(take);
                 let action = made.and_then(|take| take.cause.action.as_deref());
                 let is_fallback = made.is_some_and(|take| take.fallback.is_some());
@@ -196,14 +196,14 @@ impl Run {
                     self.drive(bench, Event::Operator(Command::AcceptFallback));
                 }
             }
-            Input::Say(text) => self.said(bench, &text),
+            Input::Say(text) => self.user_message(bench, &text),
             Input::Went(take) => self.go_to(bench, take),
-            Input::World(event) => self.world(bench, event),
+            Input::Io(event) => self.world(bench, event),
         }
         std::mem::take(&mut self.news)
     }
 
-    fn operator(&mut self, bench: &mut Workbench, command: Command) {
+    fn operator(&mut self, bench: &mut TakeStore, command: Command) {
         let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
         if goes_on && !self.may_grow(bench) {
             return;
@@ -228,7 +228,7 @@ impl Run {
     }
 
     /// The user's next message.
-    fn said(&mut self, bench: &mut Workbench, text: &str) {
+    fn user_message(&mut self, bench: &mut TakeStore, text: &str) {
         let text = self.clean_for_history(text);
         if !self.may_grow(bench) {
             return;
@@ -250,34 +250,34 @@ impl Run {
 
     /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the
     /// run goes on in one of its own.
-    fn may_grow(&mut self, bench: &mut Workbench) -> bool {
+    fn may_grow(&mut self, bench: &mut TakeStore) -> bool {
         if bench.takes().children(self.take).is_empty() {
             return true;
         }
-        match stood::drivable(bench, self.session, self.take, &self.model, &self.tools) {
+        match snapshot::drivable(bench, self.session, self.take, &self.model, &self.tools) {
             Ok(take) => {
                 self.go_to(bench, take);
                 true
             }
             Err(error) => {
-                self.say(error.to_string());
+                self.notice(error.to_string());
                 false
             }
         }
     }
 
-    fn go_to(&mut self, bench: &mut Workbench, take: TakeId) {
+    fn go_to(&mut self, bench: &mut TakeStore, take: TakeId) {
         self.take = take;
         self.news.push(News::Grown(take));
         match self.stand(bench) {
             Ok(standing) => self.drive(bench, standing),
-            Err(error) => self.say(error.to_string()),
+            Err(error) => self.notice(error.to_string()),
         }
     }
 
-    fn world(&mut self, bench: &mut Workbench, event: WorldEvent) {
+    fn world(&mut self, bench: &mut TakeStore, event: IoEvent) {
         match event {
-            WorldEvent::Growing(mut streaming) => {
+            IoEvent::Growing(mut streaming) => {
                 streaming.text = self.redactor.growing(&streaming.text).into_owned();
                 streaming.reasoning = self.redactor.growing(&streaming.reasoning).into_owned();
                 for call in &mut streaming.calls {
@@ -285,19 +285,19 @@ impl Run {
                 }
                 self.news.push(News::Streaming(streaming));
             }
-            WorldEvent::Answered { ask, answer } => match *answer {
+            IoEvent::Answered { ask, answer } => match *answer {
                 Ok(answer) => self.answered(bench, ask, answer),
                 Err(mut fault) => {
                     fault.why = self.clean(&fault.why);
                     self.drive(bench, Event::NotReplied { ask, fault });
                 }
             },
-            WorldEvent::Called { call, called } => {
+            IoEvent::Called { call, called } => {
                 let event = match called {
                     Called::Ended { outcome, notes } => {
                         for note in notes {
                             let note = self.clean(&note);
-                            self.say(note);
+                            self.notice(note);
                         }
                         let output = self.clean_for_history(&outcome.output);
                         let outcome = Outcome { output, ..outcome };
@@ -307,16 +307,16 @@ impl Run {
                 };
                 self.drive(bench, event);
             }
-            WorldEvent::Rang(timer) => self.drive(bench, Event::Rang(timer)),
-            WorldEvent::Notice(said) => {
-                let said = self.clean(&said);
-                self.say(said);
+            IoEvent::Rang(timer) => self.drive(bench, Event::Rang(timer)),
+            IoEvent::Notice(text) => {
+                let text = self.clean(&text);
+                self.notice(text);
             }
         }
     }
 
     /// A reply enters the history.
-    pub(super) fn answered(&mut self, bench: &mut Workbench, ask: Ask, answer: Answer) {
+    pub(super) fn answered(&mut self, bench: &mut TakeStore, ask: Ask, answer: Answer) {
         let dialect = self.model.dialect();
         let history = history_of(dialect, &answer.json);
         let items = match history {
@@ -337,10 +337,10 @@ impl Run {
             ended: answer.is_whole(),
             stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
-        let asked = bench.ledger().asked(ask).map(|asked| asked.take);
+        let take = bench.ledger().asked(ask).map(|request| request.take);
         self.drive(bench, replied);
-        // Where the question was called off, its reply is told and enters nothing.
-        if asked != Some(self.take) {
+        // The reply to a cancelled request is reported and recorded nowhere.
+        if take != Some(self.take) {
             return;
         }
         let items = items.into_iter().map(|item| {
@@ -357,7 +357,7 @@ impl Run {
             }
             Err(error) => {
                 // The machine waits for the reply in the history, and would for ever.
-                self.say(error.to_string());
+                self.notice(error.to_string());
                 self.drive(bench, Event::Operator(Command::Pause));
                 let standing = self.stand(bench);
                 self.drive_or_say(bench, standing);
@@ -365,7 +365,7 @@ impl Run {
         }
     }
 
-    fn not_usable(&mut self, bench: &mut Workbench, ask: Ask, why: String) {
+    fn not_usable(&mut self, bench: &mut TakeStore, ask: Ask, why: String) {
         let fault = retake_core::engine::ModelFault {
             status: None,
             why: self.clean(&why),
@@ -377,7 +377,7 @@ impl Run {
     }
 
     /// Hands events to the machine until nothing follows from them.
-    pub(super) fn drive(&mut self, bench: &mut Workbench, event: Event) {
+    pub(super) fn drive(&mut self, bench: &mut TakeStore, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             let mut decisions = Vec::new();
@@ -392,22 +392,22 @@ impl Run {
             }
             self.record_decisions(bench, decisions);
         }
-        self.tell(bench);
+        self.report(bench);
     }
 
-    fn drive_or_say(&mut self, bench: &mut Workbench, standing: Result<Event, NoTake>) {
+    fn drive_or_say(&mut self, bench: &mut TakeStore, standing: Result<Event, TakeError>) {
         match standing {
             Ok(standing) => self.drive(bench, standing),
-            Err(error) => self.say(error.to_string()),
+            Err(error) => self.notice(error.to_string()),
         }
     }
 
-    /// The take grows; how it stands then is given.
+    /// Grows the take; returns its status after that.
     pub(super) fn grow(
         &mut self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         edits: Vec<Edit>,
-    ) -> Result<Event, NoTake> {
+    ) -> Result<Event, TakeError> {
         if self.stood.is_none() {
             self.stand(bench)?;
         }
@@ -425,9 +425,9 @@ impl Run {
     }
 
     /// Reads the take and judges it.
-    pub(super) fn stand(&mut self, bench: &mut Workbench) -> Result<Event, NoTake> {
+    pub(super) fn stand(&mut self, bench: &mut TakeStore) -> Result<Event, TakeError> {
         let is_request = self.is_before_reply(bench);
-        let stood = Stood::read(bench, self.session, self.take, is_request)?;
+        let stood = TakeSnapshot::read(bench, self.session, self.take, is_request)?;
         let stood = Arc::new(stood);
         let standing = stood.standing.clone();
         self.news.push(News::Judged(Judged(stood.clone())));
@@ -436,10 +436,10 @@ impl Run {
     }
 
     /// Tells what has changed.
-    fn tell(&mut self, bench: &Workbench) {
+    fn report(&mut self, bench: &TakeStore) {
         let phase = self.phase();
-        if self.told.as_ref() != Some(&phase) {
-            self.told = Some(phase.clone());
+        if self.reported.as_ref() != Some(&phase) {
+            self.reported = Some(phase.clone());
             self.news.push(News::Phase(phase));
             self.news.push(News::Usage(bench.ledger().usage()));
             self.news.push(News::Tools(self.tools()));
@@ -461,8 +461,8 @@ impl Run {
         self.redactor.text(text, &mut self.vault).into_owned()
     }
 
-    pub(super) fn say(&mut self, said: String) {
-        self.news.push(News::Notice(said));
+    pub(super) fn notice(&mut self, text: String) {
+        self.news.push(News::Notice(text));
     }
 
     fn now(&self) -> Millis {

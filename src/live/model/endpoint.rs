@@ -1,13 +1,13 @@
-//! Where a model is asked: the path and the header lines of each dialect.
+//! The endpoint of a model: the path and the header lines of each dialect.
 
 use super::key::Key;
-use crate::http::{BadHeader, BadUrl, Headers, NoClient, Target};
+use crate::http::{HeaderError, Headers, HttpClientError, Target, UrlError};
 use retake_core::redact::header_holds_a_secret;
 use retake_core::session::Dialect;
 use std::fmt;
 use std::time::Duration;
 
-/// An endpoint that is asked in one dialect.
+/// An endpoint that speaks one dialect.
 #[derive(Clone)]
 pub struct Endpoint {
     pub dialect: Dialect,
@@ -63,18 +63,18 @@ impl Default for Timeouts {
     }
 }
 
-/// Why an endpoint cannot be asked.
+/// Why an endpoint cannot be called.
 #[derive(Debug, thiserror::Error)]
-pub enum NoModel {
+pub enum ModelError {
     #[error("base_url: {0}")]
-    Url(#[from] BadUrl),
+    Url(#[from] UrlError),
     /// One of its headers, or its key.
     #[error(transparent)]
-    Header(#[from] BadHeader),
+    Header(#[from] HeaderError),
     #[error(transparent)]
-    Client(#[from] NoClient),
+    Client(#[from] HttpClientError),
     /// retake asks no model in this dialect.
-    #[error("models are not asked in the dialect {0}")]
+    #[error("models are not called in the dialect {0}")]
     Dialect(&'static str),
 }
 
@@ -82,12 +82,12 @@ impl Endpoint {
     /// Where the requests go.
     ///
     /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`,
-    /// `/api/v4`, `/v1beta/openai`) gets the path behind it, any other one gets `/v1` as well.
-    pub(super) fn target(&self) -> Result<Target, NoModel> {
+    /// `/api/v4`, `/v1beta/openai`) gets the path appended, any other one gets `/v1` as well.
+    pub(super) fn target(&self) -> Result<Target, ModelError> {
         let base = Target::parse(&self.base_url)?;
         let facts = self.dialect.facts();
         if facts.asked_as != self.dialect {
-            return Err(NoModel::Dialect(facts.word));
+            return Err(ModelError::Dialect(facts.word));
         }
         let word = facts.path;
         let path = base.path().trim_end_matches('/');
@@ -102,7 +102,7 @@ impl Endpoint {
     }
 
     /// The header lines of a request.
-    pub(super) fn headers(&self, is_streamed: bool) -> Result<Headers, NoModel> {
+    pub(super) fn headers(&self, is_streamed: bool) -> Result<Headers, ModelError> {
         let mut headers = Headers::default();
         headers.set("content-type", "application/json")?;
         headers.set(

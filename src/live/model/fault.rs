@@ -1,7 +1,7 @@
-//! Why a model did not answer, as the engine is told.
+//! Why a model did not answer, as the engine needs it.
 
 use super::Endpoint;
-use super::endpoint::NoModel;
+use super::endpoint::ModelError;
 use super::key::mask;
 use crate::http::{Broken, Incoming};
 use retake_core::dialects::Refusal;
@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The question cannot be sent.
-    Unsent(NoModel),
+    Unsent(ModelError),
     /// There was no head.
     NoHead(Broken),
     /// The head did not come in time.
     NoHeadFor(Duration),
     /// The body broke off.
     Cut(Broken, u64),
-    /// Nothing came for so long, behind so many bytes.
+    /// Nothing came for so long, after so many bytes.
     Silent(Duration, u64),
     /// The reply was not whole in time.
     Long(Duration),
@@ -54,7 +54,7 @@ pub(super) enum Trouble {
 pub(super) struct Refused {
     status: u16,
     reason: &'static str,
-    said: Option<Refusal>,
+    refusal: Option<Refusal>,
     body: String,
     location: Option<String>,
     request_id: Option<String>,
@@ -62,8 +62,8 @@ pub(super) struct Refused {
     should_retry: Option<bool>,
 }
 
-impl From<NoModel> for Trouble {
-    fn from(error: NoModel) -> Self {
+impl From<ModelError> for Trouble {
+    fn from(error: ModelError) -> Self {
         Self::Unsent(error)
     }
 }
@@ -94,7 +94,7 @@ impl Refused {
         Self {
             status,
             reason,
-            said: value.as_ref().and_then(Refusal::of),
+            refusal: value.as_ref().and_then(Refusal::of),
             body,
             location,
             request_id,
@@ -105,9 +105,9 @@ impl Refused {
 
     fn why(&self) -> String {
         let mut why = format!("{} {}", self.status, self.reason).trim().to_owned();
-        match (&self.location, &self.said) {
+        match (&self.location, &self.refusal) {
             (Some(to), _) => why.push_str(&format!(": a redirect to {to}, which is not followed")),
-            (None, Some(said)) => why.push_str(&format!(": {}", said.line())),
+            (None, Some(refusal)) => why.push_str(&format!(": {}", refusal.line())),
             (None, None) if self.body.trim().is_empty() => {}
             (None, None) => why.push_str(&format!(": {}", beginning(&self.body))),
         }
@@ -119,7 +119,7 @@ impl Refused {
 
     fn is_recoverable(&self) -> bool {
         let by_status = matches!(self.status, 408 | 409 | 429 | 500..);
-        let is_used_up = self.said.as_ref().is_some_and(Refusal::is_used_up);
+        let is_used_up = self.refusal.as_ref().is_some_and(Refusal::is_used_up);
         self.should_retry.unwrap_or(by_status && !is_used_up)
     }
 }
@@ -148,7 +148,7 @@ impl Trouble {
                 true
             }
             Self::Refused(refused) => refused.is_recoverable(),
-            Self::Reported(error) => Refusal::of(error).is_none_or(|said| said.may_pass()),
+            Self::Reported(error) => Refusal::of(error).is_none_or(|refusal| refusal.may_pass()),
             Self::Unsent(_) | Self::Strange(_) | Self::Large(_) | Self::Cancelled => false,
         }
     }
@@ -162,16 +162,16 @@ impl Trouble {
             Self::NoHead(broken) => format!("{host}: {broken}"),
             Self::NoHeadFor(limit) => format!("{host}: no answer within {limit:?}"),
             Self::Cut(broken, bytes) => {
-                format!("{host}: {broken}, behind {bytes} bytes of the reply")
+                format!("{host}: {broken}, after {bytes} bytes of the reply")
             }
             Self::Silent(limit, bytes) => {
-                format!("{host}: nothing came for {limit:?}, behind {bytes} bytes of the reply")
+                format!("{host}: nothing came for {limit:?}, after {bytes} bytes of the reply")
             }
             Self::Long(limit) => format!("{host}: the reply was not whole within {limit:?}"),
             Self::Empty => format!("{host}: the reply is empty"),
             Self::Refused(refused) => refused.why(),
             Self::Reported(error) => match Refusal::of(error) {
-                Some(said) => format!("the provider reports in its reply: {}", said.line()),
+                Some(refusal) => format!("the provider reports in its reply: {}", refusal.line()),
                 None => format!("the provider reports in its reply: {error}"),
             },
             Self::Strange(what) => format!("{host}: {what}"),

@@ -33,13 +33,13 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What stands in place of a secret.
+/// The placeholder of a secret.
 const MASK: &str = "[secret]";
 
 /// So much of a key in a word makes the word a part of the key.
 const SHARED: usize = 8;
 
-/// What remains of a key before or behind the stars of the provider's own mask.
+/// What remains of a key before or after the stars of the provider's own mask.
 const REMNANT: usize = 3;
 
 /// A text without the words that repeat one of the keys, or a part of it: `Incorrect
@@ -54,7 +54,7 @@ pub(super) fn mask(text: &str, keys: &[&str]) -> String {
         masked.push_str(&rest[..start]);
         let word = &rest[start..];
         let end = word.find(|char| !is_of_key(char)).unwrap_or(word.len());
-        let (word, behind) = word.split_at(end);
+        let (word, tail) = word.split_at(end);
         // The full stop of a sentence is not part of its last word.
         let bare = word.trim_end_matches('.');
         if word.contains("***") || keys.iter().any(|key| repeats(bare, key)) {
@@ -63,7 +63,7 @@ pub(super) fn mask(text: &str, keys: &[&str]) -> String {
         } else {
             masked.push_str(word);
         }
-        rest = behind;
+        rest = tail;
     }
     masked.push_str(rest);
     masked

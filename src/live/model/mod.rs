@@ -1,6 +1,6 @@
-//! A model that is asked over HTTP: one request in a provider's dialect, one reply, streamed or whole.
+//! A model that is called over HTTP: one request in a provider's dialect, one reply, streamed or whole.
 //!
-//! Nothing here tries again, waits, or judges what the model said; a reply comes back as one piece of JSON in
+//! Nothing here tries again, waits, or judges the model's output; a reply comes back as one piece of JSON in
 //! the shape of its dialect, or a [`ModelFault`] says why there is none.
 
 mod body;
@@ -12,7 +12,7 @@ mod streamed;
 mod tests;
 mod whole;
 
-pub use endpoint::{Endpoint, NoModel, Timeouts};
+pub use endpoint::{Endpoint, ModelError, Timeouts};
 pub use key::Key;
 
 use crate::http::{Headers, Http, Target};
@@ -36,7 +36,7 @@ const REQUEST_ID: usize = 128;
 pub enum Progress<'a> {
     /// The first byte of the reply came.
     First {
-        /// Milliseconds since it was asked.
+        /// Milliseconds since the request.
         ms: u64,
     },
     /// The text grows by this.
@@ -50,7 +50,7 @@ pub enum Progress<'a> {
         /// The call as far as it is known.
         call: PartialCall<'a>,
     },
-    /// Nothing has come for this many milliseconds; said again while it lasts.
+    /// Nothing has come for this many milliseconds; repeated while it lasts.
     Silent { ms: u64 },
 }
 
@@ -63,11 +63,11 @@ pub struct Answer {
     pub first_ms: u64,
     /// Milliseconds until it was whole.
     pub total_ms: u64,
-    /// Whether the provider said that this is all. A stream that just stops leaves a part of a reply.
+    /// Whether the provider marked the end. A stream that just stops leaves a part of a reply.
     pub ended: bool,
     /// Events of the stream that could not be read: something may be missing in the middle.
     pub unreadable: u32,
-    /// Events behind the end of the reply, which belong to nothing.
+    /// Events after the end of the reply, which belong to nothing.
     pub late: u32,
     /// Whether it came as a stream.
     pub was_streamed: bool,
@@ -82,13 +82,13 @@ impl Answer {
     }
 }
 
-/// Who is told of progress: once per piece, on the task that asks. It may be sent along with that task.
+/// The receiver of progress: called once per piece, on the requesting task. It may be sent along with that task.
 pub type Watcher<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
 
 /// The one who watches a question, and what it has seen.
 struct Watch<'a> {
     on: Watcher<'a>,
-    asked: Instant,
+    started: Instant,
     first_ms: Option<u64>,
     /// Whether a part of the reply was shown.
     showed: bool,
@@ -96,7 +96,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     fn ms(&self) -> u64 {
-        u64::try_from(self.asked.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn bytes_came(&mut self) {
@@ -114,19 +114,19 @@ impl Watch<'_> {
     }
 }
 
-/// An endpoint that is ready to be asked. Its connections belong to the tokio runtime that asks first.
+/// An endpoint that is ready for calls. Its connections belong to the tokio runtime of the first call.
 #[derive(Debug, Clone)]
 pub struct Model {
     endpoint: Endpoint,
     target: Target,
-    /// The lines of a client for which it is asked; without them those of the endpoint.
+    /// The lines of the client whose request it is; without them those of the endpoint.
     lines: Option<Headers>,
     http: Http,
 }
 
 impl Model {
     /// Checks the endpoint, so that nothing but the world can keep a question from being sent.
-    pub fn new(endpoint: Endpoint) -> Result<Self, NoModel> {
+    pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
         let target = endpoint.target()?;
         endpoint.headers(true)?;
         let http = Http::new(&target, endpoint.timeouts.connect)?;
@@ -160,7 +160,7 @@ impl Model {
         &self.endpoint
     }
 
-    /// Host and port that are asked.
+    /// Host and port of the endpoint.
     pub fn host(&self) -> String {
         self.target.host()
     }
@@ -177,7 +177,7 @@ impl Model {
     ) -> Result<Answer, ModelFault> {
         let mut watch = Watch {
             on,
-            asked: Instant::now(),
+            started: Instant::now(),
             first_ms: None,
             showed: false,
         };
@@ -196,7 +196,7 @@ impl Model {
         let headers = match &self.lines {
             Some(lines) => lines
                 .with("accept-encoding", "identity")
-                .map_err(NoModel::from)?,
+                .map_err(ModelError::from)?,
             None => self.endpoint.headers(asks_for_stream(&body))?,
         };
         let limit = self.endpoint.timeouts.first;
@@ -214,7 +214,7 @@ impl Model {
         if let Some(encoding) = reply.header("content-encoding")
             && !encoding.trim().eq_ignore_ascii_case("identity")
         {
-            let what = format!("the reply is encoded ({encoding}), which was not asked for");
+            let what = format!("the reply is encoded ({encoding}), which was not requested");
             return Err(Trouble::Strange(what));
         }
         let mut body = Body::new(reply, self.endpoint.timeouts);

@@ -36,7 +36,7 @@ pub(super) async fn read(
     })
 }
 
-/// Whether a text is a reply that stands for itself.
+/// Whether a text is a complete reply.
 fn judge(dialect: Dialect, json: &str) -> Result<(), Trouble> {
     let broken = |fault: Fault| match fault.kind {
         FaultKind::End => Trouble::Short,

@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// How long it has to end once it was asked to (SIGTERM) before it is killed.
+/// Grace period between SIGTERM and the kill.
 pub const GRACE: Duration = Duration::from_secs(5);
-/// How long what it left behind has to end once it was asked to.
+/// Grace period between SIGTERM and the kill for processes that it leaves running.
 const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
-/// How long what it left behind may go on to write once it has ended.
+/// How long processes that it leaves running may go on writing after its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often its processes are looked at while they are to end.
 const LOOK: Duration = Duration::from_millis(10);
-/// The longest line that is told in one piece, in bytes.
+/// The longest line that is reported in one piece, in bytes.
 const LINE: u64 = 16 * 1024;
 
 /// The agents of this process, each with what it has started.
@@ -45,12 +45,12 @@ fn groups() -> MutexGuard<'static, Vec<Pid>> {
 
 /// How an agent is started.
 #[derive(Debug)]
-pub struct Order {
+pub struct AgentCommand {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// Whether it reads what retake's own standard input holds; otherwise it has none.
     pub inherits_input: bool,
-    /// Where its output goes as it comes; without a file it is told line by line.
+    /// Where its output goes as it comes; without a file it is reported line by line.
     pub output: Option<File>,
     /// Variables that it gets where retake's own environment does not have them: name and value.
     pub defaults: &'static [(&'static str, &'static str)],
@@ -67,7 +67,7 @@ pub struct Agent {
 
 impl Agent {
     /// Starts an agent whose clients are pointed at the listeners. `report` hears what it writes, and its end.
-    pub fn start(order: Order, reaches: &[Reach], report: &Report) -> io::Result<Self> {
+    pub fn start(order: AgentCommand, reaches: &[Reach], report: &Report) -> io::Result<Self> {
         let Some((program, arguments)) = order.argv.split_first() else {
             let message = "no program is named";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -106,10 +106,10 @@ impl Agent {
         };
         let (open, all_told) = channel();
         if let Some(stdout) = child.stdout().take() {
-            tell(stdout, false, report, open.clone())?;
+            report_lines(stdout, false, report, open.clone())?;
         }
         if let Some(stderr) = child.stderr().take() {
-            tell(stderr, true, report, open.clone())?;
+            report_lines(stderr, true, report, open.clone())?;
         }
         drop(open);
         let report = report.clone();
@@ -163,7 +163,7 @@ impl Drop for Agent {
     }
 }
 
-/// Waits for the end of the agent and tells it, once all that it wrote was told. Opens the file that an
+/// Waits for the end of the agent and reports it after everything that it wrote. Opens the file that an
 /// agent's output goes to, and empties it: for the operator alone, and no link is followed, for what an agent
 /// says may hold secrets.
 pub fn output_file(path: &Path) -> io::Result<File> {
@@ -185,7 +185,7 @@ fn wait(
 ) {
     // Waiting for one's own child fails only where somebody else buried it.
     let status = child.wait().unwrap_or_else(|_| ExitStatus::default());
-    // What it left behind may hold its output open for ever.
+    // Processes that it leaves running may keep its output open for ever.
     let until = Instant::now() + LAST_WORDS;
     while !matches!(
         all_told.recv_timeout(until.saturating_duration_since(Instant::now())),
@@ -195,7 +195,7 @@ fn wait(
 }
 
 /// Tells a stream line by line, in a thread of its own, which holds `open` until it ends.
-fn tell(
+fn report_lines(
     stream: impl Read + Send + 'static,
     is_error: bool,
     report: &Report,
@@ -238,8 +238,8 @@ mod tests {
         vec![Reach { base, upstream }]
     }
 
-    fn shell(script: &str) -> Order {
-        Order {
+    fn shell(script: &str) -> AgentCommand {
+        AgentCommand {
             argv: ["sh", "-c", script].map(OsString::from).to_vec(),
             inherits_input: false,
             output: None,
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    fn started(order: Order) -> (Agent, Receiver<News>) {
+    fn started(order: AgentCommand) -> (Agent, Receiver<News>) {
         let (sender, news) = channel();
         let report: Report = Arc::new(move |one| {
             // Nobody hears it when the test is over.
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn its_output_goes_to_a_file_as_it_comes() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let (_agent, news) = started(Order {
+        let (_agent, news) = started(AgentCommand {
             output: Some(file.reopen().unwrap()),
             ..shell("printf 'a\\377b'; printf c >&2")
         });
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
-        let order = Order {
+        let order = AgentCommand {
             argv: vec!["/nonexistent/agent".into()],
             ..shell("")
         };

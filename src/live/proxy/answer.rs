@@ -1,4 +1,4 @@
-//! Replies that are retake's own: errors, in the dialect of whoever asked.
+//! Replies that are retake's own: errors, in the dialect of the client.
 
 use super::body::{self, Body};
 use super::heads::error_head;

@@ -1,6 +1,6 @@
 //! Where requests go: one fixed server with a base path, to which the client's path is appended.
 
-use crate::http::{BadUrl, Target};
+use crate::http::{Target, UrlError};
 use hyper::Uri;
 use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use std::fmt;
@@ -13,7 +13,7 @@ const VERSION: &str = "/v1";
 /// The base URL of an upstream.
 ///
 /// The client's path is appended to the base path as it is, and never read as a URL: whatever a client sends,
-/// host and port stay these. One thing is changed: of `/v1` that stands twice at the seam only one is left, so
+/// host and port stay these. One thing is changed: a `/v1` that would appear twice at the seam appears once, so
 /// that a base URL may be given with and without it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base {
@@ -26,26 +26,26 @@ pub struct Base {
 
 /// Why a text is no base URL. The text itself may hold a secret and is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadBase {
+pub enum BaseUrlError {
     /// It is no URL of a server.
     #[error(transparent)]
-    Url(#[from] BadUrl),
-    /// It has a query, behind which no path can stand.
+    Url(#[from] UrlError),
+    /// It has a query, after which no path can follow.
     #[error("a base URL has no query; the agent's own requests bring it")]
     Query,
 }
 
 impl Base {
-    pub fn parse(text: &str) -> Result<Self, BadBase> {
+    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         let target = Target::parse(text)?;
         if target.has_query() {
-            return Err(BadBase::Query);
+            return Err(BaseUrlError::Query);
         }
         let scheme = match target.is_encrypted() {
             true => Scheme::HTTPS,
             false => Scheme::HTTP,
         };
-        let authority = target.authority().parse().map_err(|_| BadUrl::NoUrl)?;
+        let authority = target.authority().parse().map_err(|_| UrlError::NoUrl)?;
         let path = target.path().trim_end_matches('/').to_owned();
         Ok(Self {
             target,
@@ -75,16 +75,16 @@ impl Base {
     }
 
     /// The URL of what a client asks for.
-    pub(super) fn join(&self, asked: &PathAndQuery) -> Result<Uri, hyper::http::Error> {
-        let mut rest = asked.as_str();
+    pub(super) fn join(&self, path_and_query: &PathAndQuery) -> Result<Uri, hyper::http::Error> {
+        let mut rest = path_and_query.as_str();
         let base_ends = self.path.ends_with(VERSION);
         while let Some(shorter) = rest.strip_prefix(VERSION)
             && (is_segment(shorter) && base_ends || is_segment_and_more(shorter))
         {
             rest = shorter;
         }
-        let path = if self.path.is_empty() && rest.len() == asked.as_str().len() {
-            asked.clone()
+        let path = if self.path.is_empty() && rest.len() == path_and_query.as_str().len() {
+            path_and_query.clone()
         } else {
             PathAndQuery::try_from(format!("{}{rest}", self.path))?
         };
@@ -119,12 +119,12 @@ impl Base {
     }
 }
 
-/// Whether what stands behind `/v1` shows that it was a whole segment.
+/// Whether the text after `/v1` shows that it was a whole segment.
 fn is_segment(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['/', '?'])
 }
 
-/// Whether what stands behind `/v1` is another `/v1`.
+/// Whether the text after `/v1` is another `/v1`.
 fn is_segment_and_more(rest: &str) -> bool {
     rest.strip_prefix(VERSION).is_some_and(is_segment)
 }
@@ -139,14 +139,18 @@ impl fmt::Debug for Base {
 mod tests {
     use super::*;
 
-    fn joined(base: &str, asked: &str) -> String {
-        let asked = PathAndQuery::try_from(asked).unwrap();
-        Base::parse(base).unwrap().join(&asked).unwrap().to_string()
+    fn joined(base: &str, path_and_query: &str) -> String {
+        let path_and_query = PathAndQuery::try_from(path_and_query).unwrap();
+        Base::parse(base)
+            .unwrap()
+            .join(&path_and_query)
+            .unwrap()
+            .to_string()
     }
 
     #[test]
     fn the_path_is_appended_and_a_doubled_v1_collapses() {
-        for (base, asked, whole) in [
+        for (base, path_and_query, whole) in [
             ("http://a", "/v1/x?q=1", "http://a/v1/x?q=1"),
             ("http://a", "/x", "http://a/x"),
             ("http://a/", "/v1/v1/x", "http://a/v1/x"),
@@ -161,13 +165,17 @@ mod tests {
             ("http://a", "/x/v1/v1", "http://a/x/v1/v1"),
             ("http://[::1]:8080", "/x", "http://[::1]:8080/x"),
         ] {
-            assert_eq!(joined(base, asked), whole, "{base} {asked}");
+            assert_eq!(
+                joined(base, path_and_query),
+                whole,
+                "{base} {path_and_query}"
+            );
         }
     }
 
     #[test]
     fn c04_no_path_leads_to_another_host() {
-        for asked in [
+        for path_and_query in [
             "//evil.example/v1",
             "/@evil.example/v1",
             "/\\evil.example/v1",
@@ -177,9 +185,13 @@ mod tests {
             "/http://evil.example/",
         ] {
             for base in ["http://good.example:81", "http://good.example:81/v1"] {
-                let asked = PathAndQuery::try_from(asked).unwrap();
-                let uri = Base::parse(base).unwrap().join(&asked).unwrap();
-                assert_eq!(uri.authority().unwrap(), "good.example:81", "{asked}");
+                let path_and_query = PathAndQuery::try_from(path_and_query).unwrap();
+                let uri = Base::parse(base).unwrap().join(&path_and_query).unwrap();
+                assert_eq!(
+                    uri.authority().unwrap(),
+                    "good.example:81",
+                    "{path_and_query}"
+                );
                 assert!(uri.path().starts_with('/'));
             }
         }
@@ -188,10 +200,13 @@ mod tests {
     #[test]
     fn what_is_no_base_is_refused_without_repeating_it() {
         for (text, why) in [
-            ("api.openai.com", BadBase::Url(BadUrl::NoUrl)),
-            ("file:///etc/passwd", BadBase::Url(BadUrl::NoServer)),
-            ("https://user:hunter2@a", BadBase::Url(BadUrl::Secret)),
-            ("https://a/v1?key=hunter2", BadBase::Query),
+            ("api.openai.com", BaseUrlError::Url(UrlError::NoUrl)),
+            ("file:///etc/passwd", BaseUrlError::Url(UrlError::NoServer)),
+            (
+                "https://user:hunter2@a",
+                BaseUrlError::Url(UrlError::Secret),
+            ),
+            ("https://a/v1?key=hunter2", BaseUrlError::Query),
         ] {
             let error = Base::parse(text).unwrap_err();
             assert_eq!(error, why);

@@ -76,7 +76,7 @@ pub enum Outgoing {
     Passing(Box<Sending>),
 }
 
-/// The body of a client's request on its way, behind its first piece.
+/// The body of a client's request in transit, after its first piece.
 pub struct Sending {
     first: Option<Bytes>,
     rest: Incoming,
@@ -90,7 +90,7 @@ impl Outgoing {
         Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
 
-    /// Waits for the first piece, so that nobody is asked on behalf of a client that sends none, or nonsense.
+    /// Waits for the first piece, so that no upstream is called for a client that sends none, or nonsense.
     pub(super) async fn begin(mut rest: Incoming, contact: Arc<Contact>) -> Result<Self, Cut> {
         contact.receives(!rest.is_end_stream());
         let first = loop {
@@ -264,7 +264,7 @@ impl<T: Tally> HttpBody for Passing<T> {
                     }
                 }
                 Some(Ok(frame)) => {
-                    // Trailers are not passed: nobody was told of them.
+                    // Trailers are not passed: no header announced them.
                     let Ok(data) = frame.into_data() else {
                         continue;
                     };

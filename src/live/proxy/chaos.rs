@@ -19,7 +19,7 @@ const LOOKED_THROUGH: usize = 16 << 20;
 
 /// Why a spec cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum NoSpec {
+pub enum ChaosSpecError {
     /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] InputError),
@@ -29,7 +29,7 @@ pub enum NoSpec {
 }
 
 /// Reads the file of a spec.
-pub fn read_spec(path: &Path) -> Result<Spec, NoSpec> {
+pub fn read_spec(path: &Path) -> Result<Spec, ChaosSpecError> {
     let text = read_text(path, LONGEST_SPEC as u64)?;
     Ok(Spec::parse(&text)?)
 }
@@ -79,7 +79,7 @@ impl Chaos {
     }
 
     /// Takes a request; gives what it is, and what its reply is to get, if anything.
-    pub(super) fn asked(
+    pub(super) fn schedule(
         &self,
         dialect: Dialect,
         body: &[u8],
@@ -87,8 +87,8 @@ impl Chaos {
     ) -> Option<(Asked, Request)> {
         let request = Request::read(dialect, body)?;
         let at_ms = self.now_ms();
-        let asked = self.course().asked(&request, Sent { is_retry, at_ms });
-        Some((asked, request))
+        let scheduled = self.course().asked(&request, Sent { is_retry, at_ms });
+        Some((scheduled, request))
     }
 
     /// The agent gets the fault from now on.
@@ -105,7 +105,7 @@ impl Chaos {
     }
 }
 
-/// Reads along in the reply to a request until it knows the id by which its client can go on behind it.
+/// Reads along in the reply to a request until it knows the id by which its client can continue it.
 pub(super) struct ReplyId {
     chaos: Arc<Chaos>,
     conversation: usize,

@@ -18,7 +18,7 @@ pub(super) enum Piece {
     End,
 }
 
-/// The body that a client reads. It ends well only where that was said: a sender that is gone breaks it off.
+/// The body that a client reads. It ends normally only if the sender says so: a dropped sender breaks it off.
 pub(super) struct ClientBody {
     whole: Option<Bytes>,
     pieces: Option<mpsc::Receiver<Piece>>,
@@ -97,7 +97,7 @@ pub(super) struct Gone;
 /// A client that waits for its reply.
 pub(super) enum ClientSide {
     /// It has no head yet.
-    Waits(oneshot::Sender<Response<ClientBody>>),
+    WaitReason(oneshot::Sender<Response<ClientBody>>),
     Reads(mpsc::Sender<Piece>),
     /// It has everything, or has left.
     Over,
@@ -107,12 +107,12 @@ impl ClientSide {
     /// A client, and what it waits for.
     pub(super) fn new() -> (Self, oneshot::Receiver<Response<ClientBody>>) {
         let (sender, receiver) = oneshot::channel();
-        (Self::Waits(sender), receiver)
+        (Self::WaitReason(sender), receiver)
     }
 
     /// Sends the head; the body follows piece by piece.
     pub(super) fn begin(&mut self, head: Parts) -> Result<(), Gone> {
-        let Self::Waits(sender) = std::mem::replace(self, Self::Over) else {
+        let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
         let (pieces, receiver) = mpsc::channel(PIECES);
@@ -130,7 +130,7 @@ impl ClientSide {
 
     /// Sends a whole reply.
     pub(super) fn give(&mut self, head: Parts, body: Bytes) -> Result<(), Gone> {
-        let Self::Waits(sender) = std::mem::replace(self, Self::Over) else {
+        let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
         let body = ClientBody {
@@ -175,7 +175,7 @@ impl ClientSide {
     /// Waits until the client has left; for ever where it has everything.
     pub(super) async fn left(&mut self) {
         match self {
-            Self::Waits(sender) => sender.closed().await,
+            Self::WaitReason(sender) => sender.closed().await,
             Self::Reads(pieces) => pieces.closed().await,
             Self::Over => std::future::pending().await,
         }

@@ -20,7 +20,7 @@ pub struct Agent {
     pub lines: &'static [Line],
     /// What else there is to know, in a sentence or two.
     pub note: &'static str,
-    /// A program that takes no variables: its name, and what has to stand behind it.
+    /// A program that takes no variables: its name, and the arguments that it needs.
     pub program: Option<(&'static str, &'static [&'static str])>,
 }
 
@@ -31,13 +31,13 @@ pub struct Agent {
 pub struct Line {
     /// Whose wire it moves.
     pub family: Family,
-    /// Where the line stands.
+    /// Where the line goes.
     pub place: Place,
     /// The line; of a variable its value.
     pub text: &'static str,
 }
 
-/// Where a line stands.
+/// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A variable of this name in the agent's environment.
@@ -113,7 +113,7 @@ pub const AGENTS: &[Agent] = &[
         name: "Claude Code",
         speaks: &[Anthropic],
         lines: &[anthropic("ANTHROPIC_BASE_URL")],
-        note: "Its search for MCP tools is off behind any host but Anthropic's, unless \
+        note: "Its search for MCP tools is off for any host but Anthropic's, unless \
             `ENABLE_TOOL_SEARCH=true` is set as well.",
         program: None,
     },
@@ -170,7 +170,7 @@ pub const AGENTS: &[Agent] = &[
             ),
         ],
         note: "With `/v1` for Anthropic, where Anthropic's own SDKs have none: the two cannot share \
-            `ANTHROPIC_BASE_URL`, so it stands in code.",
+            `ANTHROPIC_BASE_URL`, so it is set in code.",
         program: None,
     },
     Agent {
@@ -210,7 +210,7 @@ pub const AGENTS: &[Agent] = &[
 pub struct Reach {
     /// The address without a slash at its end, as `http://127.0.0.1:8484`; a token is part of it.
     pub base: String,
-    /// Who is behind it.
+    /// Its provider.
     pub upstream: Upstream,
 }
 
@@ -223,9 +223,9 @@ impl Reach {
 
 /// The lines for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct AgentSetup {
     pub agent: &'static str,
-    /// Where each line stands, and the line; a variable as `export NAME=VALUE`.
+    /// Where each line goes, and the line; a variable as `export NAME=VALUE`.
     pub lines: Vec<(Place, String)>,
     /// What else there is to know.
     pub note: &'static str,
@@ -233,13 +233,13 @@ pub struct Told {
 
 /// The lines for every agent that one of the upstreams may serve. For each wire it is the first
 /// one that speaks it.
-pub fn told(reaches: &[Reach]) -> Vec<Told> {
-    let agents = AGENTS.iter().map(|agent| Told {
+pub fn setups(reaches: &[Reach]) -> Vec<AgentSetup> {
+    let agents = AGENTS.iter().map(|agent| AgentSetup {
         agent: agent.name,
         lines: lines_of(agent, reaches),
         note: agent.note,
     });
-    agents.filter(|told| !told.lines.is_empty()).collect()
+    agents.filter(|setup| !setup.lines.is_empty()).collect()
 }
 
 fn lines_of(agent: &Agent, reaches: &[Reach]) -> Vec<(Place, String)> {
@@ -277,7 +277,7 @@ pub fn variables(reaches: &[Reach]) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// What has to stand behind the name of a program that takes no variables; nothing for any other.
+/// The arguments of a program that takes no variables; empty for any other.
 pub fn arguments_for(program: &Path, reaches: &[Reach]) -> Vec<String> {
     let name = program.file_name().unwrap_or_default();
     let known = AGENTS.iter().find_map(|agent| {
@@ -294,26 +294,26 @@ pub fn arguments_for(program: &Path, reaches: &[Reach]) -> Vec<String> {
 /// The lines for every agent as text: what a terminal shows at the start.
 pub fn text(reaches: &[Reach]) -> String {
     let mut text = String::new();
-    for told in told(reaches) {
+    for setup in setups(reaches) {
         let mut place = None;
         // Writing to a string cannot fail.
-        let _infallible = writeln!(text, "{}", told.agent);
-        for (stands, line) in &told.lines {
-            if let Place::File(name) = stands
-                && place != Some(stands)
+        let _infallible = writeln!(text, "{}", setup.agent);
+        for (location, line) in &setup.lines {
+            if let Place::File(name) = location
+                && place != Some(location)
             {
                 let _infallible = writeln!(text, "  in {name}:");
             }
-            let indent = if matches!(stands, Place::File(_)) {
+            let indent = if matches!(location, Place::File(_)) {
                 4
             } else {
                 2
             };
             let _infallible = writeln!(text, "{:indent$}{line}", "");
-            place = Some(stands);
+            place = Some(location);
         }
-        if !told.note.is_empty() {
-            let _infallible = writeln!(text, "  # {}", told.note);
+        if !setup.note.is_empty() {
+            let _infallible = writeln!(text, "  # {}", setup.note);
         }
     }
     text
@@ -363,8 +363,8 @@ mod tests {
     }
 
     fn lines(reaches: &[Reach], agent: &str) -> Vec<String> {
-        let told = told(reaches);
-        let found = told.iter().find(|told| told.agent == agent).unwrap();
+        let setup = setups(reaches);
+        let found = setup.iter().find(|setup| setup.agent == agent).unwrap();
         found.lines.iter().map(|(_, line)| line.clone()).collect()
     }
 
@@ -425,10 +425,10 @@ mod tests {
             environment["ANTHROPIC_BASE_URL"],
             "http://box:8484/t/c0ffee"
         );
-        for told in told(&far) {
-            let all = told.lines.iter().map(|(_, line)| line.as_str());
+        for setup in setups(&far) {
+            let all = setup.lines.iter().map(|(_, line)| line.as_str());
             let all = all.collect::<String>();
-            assert!(all.contains("http://box:8484/t/c0ffee"), "{}", told.agent);
+            assert!(all.contains("http://box:8484/t/c0ffee"), "{}", setup.agent);
         }
     }
 

@@ -15,7 +15,7 @@ const WINDOW: u32 = 23;
 /// What a body holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
-    /// The bytes behind its codings, as far as they could be had.
+    /// The decoded bytes, as far as decoding got.
     pub bytes: Cow<'a, [u8]>,
     /// Why these are not all, or not decoded at all.
     pub fault: Option<Fault>,

@@ -1,4 +1,4 @@
-//! Who is let in: what is asked of a request before anything else is done with it.
+//! Admission: checks on a request before anything else is done with it.
 //!
 //! A page in the operator's browser can send requests to this machine, too; an agent does not say where it
 //! comes from, a browser does.
@@ -103,23 +103,23 @@ pub fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal
     if is_of_a_page(&head.headers, &head.method) {
         return Err(Refusal::Browser);
     }
-    let asked = head.uri.path_and_query().ok_or(Refusal::AbsoluteForm)?;
-    let asked = check_token(asked, &head.headers, door)?;
+    let path_and_query = head.uri.path_and_query().ok_or(Refusal::AbsoluteForm)?;
+    let path_and_query = check_token(path_and_query, &head.headers, door)?;
     let upstream = door.upstream.as_ref();
     if let Some(owner) = upstream.and_then(|upstream| upstream.foreign_key(&head.headers)) {
         return Err(Refusal::ForeignKey(owner));
     }
     check_framing(head)?;
-    check_path(asked.path())?;
-    Ok(asked)
+    check_path(path_and_query.path())?;
+    Ok(path_and_query)
 }
 
 /// The same for a request that goes on to an upstream, and must not have come from here.
 pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
-    let asked = admit(head, door)?;
+    let path_and_query = admit(head, door)?;
     match headers::has_gone_round(&head.headers) {
         true => Err(Refusal::Loop),
-        false => Ok(asked),
+        false => Ok(path_and_query),
     }
 }
 
@@ -147,20 +147,20 @@ fn is_of_a_page(headers: &HeaderMap, method: &Method) -> bool {
 }
 
 fn check_token(
-    asked: &PathAndQuery,
+    path_and_query: &PathAndQuery,
     headers: &HeaderMap,
     door: &Door,
 ) -> Result<PathAndQuery, Refusal> {
     let Some(token) = &door.token else {
-        return Ok(asked.clone());
+        return Ok(path_and_query.clone());
     };
     if headers
         .get(TOKEN)
         .is_some_and(|given| token.is(given.as_bytes()))
     {
-        return Ok(asked.clone());
+        return Ok(path_and_query.clone());
     }
-    let carried = asked.as_str().strip_prefix(TOKEN_PATH);
+    let carried = path_and_query.as_str().strip_prefix(TOKEN_PATH);
     let (given, rest) = carried
         .and_then(|carried| carried.split_once('/'))
         .ok_or(Refusal::Token)?;
@@ -190,7 +190,7 @@ fn check_path(path: &str) -> Result<(), Refusal> {
     let decoded = decoded(path);
     let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
     let is_dots = |segment: &[u8]| {
-        // Some servers leave out what stands behind a semicolon.
+        // Some servers drop what follows a semicolon.
         let name = segment.split(|byte| *byte == b';').next();
         matches!(name, Some(b"." | b".."))
     };
@@ -205,14 +205,14 @@ fn decoded(path: &str) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let mut rest = path.as_bytes();
     let mut decoded = Vec::with_capacity(rest.len());
-    while let [first, behind @ ..] = rest {
-        let code = match behind {
+    while let [first, tail @ ..] = rest {
+        let code = match tail {
             [high, low, ..] if *first == b'%' => digit(high).zip(digit(low)),
             _ => None,
         };
         let code = code.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
         decoded.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &behind[2..] } else { behind };
+        rest = if code.is_some() { &tail[2..] } else { tail };
     }
     decoded
 }
@@ -254,10 +254,10 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn asked(lines: &[(&str, &str)], path: &str) -> Result<String, Refusal> {
+    fn path_and_query(lines: &[(&str, &str)], path: &str) -> Result<String, Refusal> {
         let lines = [&[("host", "127.0.0.1:8000")], lines].concat();
         let admitted = admit(&head(&lines, path), &Door::local(8000));
-        admitted.map(|asked| asked.to_string())
+        admitted.map(|path_and_query| path_and_query.to_string())
     }
 
     #[test]
@@ -269,9 +269,13 @@ mod tests {
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
         ] {
-            assert_eq!(asked(&[line], "/v1/x"), Err(Refusal::Browser), "{line:?}");
+            assert_eq!(
+                path_and_query(&[line], "/v1/x"),
+                Err(Refusal::Browser),
+                "{line:?}"
+            );
         }
-        assert_eq!(asked(&[], "/v1/x?a=b").unwrap(), "/v1/x?a=b");
+        assert_eq!(path_and_query(&[], "/v1/x?a=b").unwrap(), "/v1/x?a=b");
     }
 
     #[test]
@@ -289,10 +293,10 @@ mod tests {
             "/v1/..%5cadmin",
             "*",
         ] {
-            assert_eq!(asked(&[], path), Err(Refusal::Path), "{path}");
+            assert_eq!(path_and_query(&[], path), Err(Refusal::Path), "{path}");
         }
         assert_eq!(
-            asked(&[], "/__debugger/approve?id=1"),
+            path_and_query(&[], "/__debugger/approve?id=1"),
             Err(Refusal::Control)
         );
         for path in [
@@ -304,7 +308,7 @@ mod tests {
             "//evil.example/v1",
             "/v1/x%0d%0ax:1",
         ] {
-            assert_eq!(asked(&[], path).unwrap(), path);
+            assert_eq!(path_and_query(&[], path).unwrap(), path);
         }
     }
 
@@ -317,9 +321,13 @@ mod tests {
         ] {
             let lines = codings.iter().map(|coding| ("transfer-encoding", *coding));
             let lines = lines.collect::<Vec<_>>();
-            assert_eq!(asked(&lines, "/x"), Err(Refusal::Framing), "{codings:?}");
+            assert_eq!(
+                path_and_query(&lines, "/x"),
+                Err(Refusal::Framing),
+                "{codings:?}"
+            );
         }
-        assert!(asked(&[("transfer-encoding", "Chunked")], "/x").is_ok());
+        assert!(path_and_query(&[("transfer-encoding", "Chunked")], "/x").is_ok());
     }
 
     #[test]
@@ -331,7 +339,7 @@ mod tests {
         let (_, door) = listen.open();
         let ask = |lines: &[(&str, &str)], path: &str| {
             let lines = [&[("host", host.as_str())], lines].concat();
-            admit(&head(&lines, path), &door).map(|asked| asked.to_string())
+            admit(&head(&lines, path), &door).map(|path_and_query| path_and_query.to_string())
         };
         let in_path = format!("/t/{token}/v1/messages?beta=true");
         assert_eq!(ask(&[], &in_path).unwrap(), "/v1/messages?beta=true");

@@ -95,8 +95,8 @@ pub(super) fn has_gone_round(headers: &HeaderMap) -> bool {
 pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
     let lines = headers.get_all(ACCEPT_ENCODING).iter();
     let lines = lines.map(|line| line.to_str().unwrap_or_default());
-    let asked = lines.collect::<Vec<_>>().join(",");
-    if asked.is_empty() {
+    let requested = lines.collect::<Vec<_>>().join(",");
+    if requested.is_empty() {
         return;
     }
     let is_decoded = |entry: &&str| {
@@ -105,7 +105,7 @@ pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
             .iter()
             .any(|known| coding.eq_ignore_ascii_case(known))
     };
-    let kept = asked.split(',').map(str::trim).filter(is_decoded);
+    let kept = requested.split(',').map(str::trim).filter(is_decoded);
     let kept = kept.collect::<Vec<_>>().join(", ");
     match HeaderValue::from_str(&kept) {
         Ok(value) if !kept.is_empty() => headers.insert(ACCEPT_ENCODING, value),
@@ -223,13 +223,13 @@ mod tests {
 
     #[test]
     fn encodings_are_asked_for_that_can_be_decoded() {
-        for (asked, onward) in [
+        for (requested, onward) in [
             ("gzip, deflate, br, zstd", "gzip, deflate, br, zstd"),
             ("dcb, gzip;q=0.5", "gzip;q=0.5"),
             ("compress", "identity"),
             ("*", "identity"),
         ] {
-            let mut headers = map(&[("accept-encoding", asked)]);
+            let mut headers = map(&[("accept-encoding", requested)]);
             ask_for_readable(&mut headers);
             assert_eq!(headers[ACCEPT_ENCODING], onward);
         }

@@ -30,7 +30,7 @@ fn with_length(upstream: &Parts, length: Option<HeaderValue>) -> Parts {
     head
 }
 
-/// The head of a stream that begins before the upstream was asked.
+/// The head of a stream that begins before the upstream is called.
 pub(super) fn stream_head() -> Parts {
     let mut head = parts(StatusCode::OK);
     let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
@@ -51,7 +51,7 @@ pub(super) fn error_head(status: u16) -> Parts {
 }
 
 /// The head of an error as a provider gives it: nothing keeps the client from trying again, and with 429
-/// it is told when.
+/// it is given the time.
 pub(super) fn provider_error_head(status: u16) -> Parts {
     let mut head = error_head(status);
     head.headers.remove(SHOULD_RETRY);

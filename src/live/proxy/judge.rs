@@ -86,12 +86,12 @@ impl Judge {
     /// Whether the words of a stream are kept back until they were judged: the policy says what is done about
     /// what can only be found in them.
     pub(super) fn holds_text(&self, request: &Reading) -> bool {
-        let Some(asked) = request.asked() else {
+        let Some(head) = request.request_head() else {
             return false;
         };
         let names = |rules: &[&str]| rules.iter().any(|rule| self.policy.names(rule));
-        (asked.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
-            || (asked.has_tools && names(&["leaked-tool-call", STOP_MISMATCH]))
+        (head.has_output_schema && names(&["invalid-final-output", "missing-final-output"]))
+            || (head.has_tools && names(&["leaked-tool-call", STOP_MISMATCH]))
     }
 
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
@@ -121,12 +121,12 @@ impl Judge {
         let judgement = self.judgement(&standing.faults);
         let found_in = (text, request.dialect(), false, None);
         let secrets = (secrets, tools_of(request));
-        told(found_in, judgement, secrets, &standing, |session| {
+        reportable(found_in, judgement, secrets, &standing, |session| {
             self.request_findings(session)
         })
     }
 
-    /// Judges a reply behind its request. One that is not whole may still say why it ends.
+    /// Judges a reply after its request. One that is not whole may still say why it ends.
     pub(super) fn reply(
         &self,
         request: &Arc<Reading>,
@@ -144,7 +144,7 @@ impl Judge {
         {
             judgement = Judgement::Holds { why };
         }
-        // Anthropic says only behind a call that the token limit cut it off.
+        // Anthropic reports only after a call that the token limit cut it off.
         let may_be_cut = |fault: &Fault| fault.rule == "malformed-arguments";
         if !is_whole
             && request.dialect().facts().tells_cut_late
@@ -165,7 +165,7 @@ impl Judge {
         let stop = self.stop_of(reply);
         let found_in = (text, request.dialect(), true, stop.as_deref());
         let secrets = (secrets, tools_of(request));
-        told(found_in, judgement, secrets, &standing, |session| {
+        reportable(found_in, judgement, secrets, &standing, |session| {
             check_session(session, None).ok()
         })
     }
@@ -195,7 +195,7 @@ impl Judge {
         (!standing.faults.is_empty()).then(|| (request.source(), standing))
     }
 
-    /// A request with a reply behind it, as a history that goes on: its text, and how it stands.
+    /// A request and its reply as one history: its text and its standing.
     fn stand(
         &self,
         request: &Arc<Reading>,
@@ -208,11 +208,11 @@ impl Judge {
         let splices = lower(self.read(request)?, &[Edit::Extend { items }]).ok()?;
         let rope = Arc::new(Rope::new(request.source()).grown(&splices, None));
         let stop = self.stop_of(reply);
-        let Some(mut recording) = request.behind(&rope, &splices) else {
+        let Some(mut recording) = request.with_reply(&rope, &splices) else {
             let text = whole(&*rope)?;
             let mut recording = read_anew(request.dialect(), text.clone(), &text, true)?;
             mark(&mut recording, stop.as_deref());
-            let (findings, standing) = stands(recording.sessions.first()?)?;
+            let (findings, standing) = findings_and_standing(recording.sessions.first()?)?;
             return Some((text, findings, standing));
         };
         mark(&mut recording, stop.as_deref());
@@ -265,9 +265,9 @@ impl Judge {
     }
 }
 
-/// What may be told of a verdict: the same findings in a text without secrets. What only a placeholder breaks,
+/// What of a verdict may be reported: the same findings in a text without secrets. What only a placeholder breaks,
 /// by its length or its letters, is none.
-fn told(
+fn reportable(
     (found_in, dialect, goes_on, stop): (Arc<dyn Source>, Dialect, bool, Option<&str>),
     mut judgement: Judgement,
     (secrets, tools): (&Secrets, Vec<&str>),
@@ -319,7 +319,7 @@ fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
     of_turn.collect()
 }
 
-fn stands(session: &Session) -> Option<(Vec<Finding>, Standing)> {
+fn findings_and_standing(session: &Session) -> Option<(Vec<Finding>, Standing)> {
     let findings = check_session(session, None).ok()?;
     let standing = standing(session, &findings)?;
     Some((findings, standing))

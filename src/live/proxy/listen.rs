@@ -1,8 +1,8 @@
-//! Where retake listens, and under which names it may be asked for.
+//! Where retake listens, and the host names that it accepts.
 
 use super::contact::Patience;
 use super::options::Upstream;
-use super::token::{NoToken, Token};
+use super::token::{Token, TokenError};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
@@ -17,7 +17,7 @@ pub struct Listen {
     upstream: Option<Upstream>,
 }
 
-/// A name under which retake may be asked for: with the port of the listener, or with one of its own
+/// A host name that requests may use: with the port of the listener, or with one of its own
 /// where ports are mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
@@ -26,7 +26,7 @@ struct Name {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum NoListener {
+pub enum ListenError {
     /// Others than this machine could reach it.
     #[error(
         "{0} can be reached from other machines: whoever reaches retake uses the agent's model. Listen on \
@@ -35,7 +35,7 @@ pub enum NoListener {
     Remote(IpAddr),
     /// There is no token for it.
     #[error(transparent)]
-    Token(#[from] NoToken),
+    Token(#[from] TokenError),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Address {
@@ -47,16 +47,16 @@ pub enum NoListener {
 impl Listen {
     /// Listens on an address of the loopback, or on any where others are allowed to come; then each of them
     /// must bring a token.
-    pub fn new(address: SocketAddr, allow_remote: bool) -> Result<Self, NoListener> {
+    pub fn new(address: SocketAddr, allow_remote: bool) -> Result<Self, ListenError> {
         let is_local = address.ip().to_canonical().is_loopback();
         if !is_local && !allow_remote {
-            return Err(NoListener::Remote(address.ip()));
+            return Err(ListenError::Remote(address.ip()));
         }
         let token = match is_local {
             true => None,
             false => Some(Token::new()?),
         };
-        let failed = |error| NoListener::Address { address, error };
+        let failed = |error| ListenError::Address { address, error };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -70,7 +70,7 @@ impl Listen {
         })
     }
 
-    /// The same, to be asked for also under a name: `devbox`, or `devbox:9000` where another port leads here.
+    /// The same, with one more accepted host name: `devbox`, or `devbox:9000` where another port leads here.
     pub fn named(mut self, name: &str) -> Self {
         if let Some((host, port)) = split(name) {
             let host = host.to_ascii_lowercase();
@@ -236,7 +236,7 @@ mod tests {
     fn c07_an_address_that_others_reach_is_refused_or_wants_a_token() {
         let any = SocketAddr::from(([0, 0, 0, 0], 0));
         let refused = Listen::new(any, false).unwrap_err();
-        assert!(matches!(refused, NoListener::Remote(_)));
+        assert!(matches!(refused, ListenError::Remote(_)));
         assert!(refused.to_string().contains("--allow-remote"));
         let listen = Listen::new(any, true)
             .unwrap()

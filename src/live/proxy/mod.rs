@@ -2,7 +2,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Proxy`] | one that runs: what it is made of, what it can be told |
+//! | [`Proxy`] | a running proxy: its parts and its commands |
 //! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`Origin`] asks the model; `headers` and `body` say what goes on in either direction |
 //! | `exchanges` | a [`Watch`] that looks: each exchange is driven by a task of its own through [`retake_core::exchange::machine`]; `judge` finds what is wrong |
 //! | [`holds`] | what is held: live runs whose tools are the agent's |
@@ -18,6 +18,7 @@ mod body;
 mod chaos;
 mod client_side;
 pub mod connect;
+mod connections;
 mod contact;
 pub mod decode;
 mod exchanges;
@@ -35,10 +36,9 @@ mod ports;
 mod provider;
 mod recent;
 pub mod recorder;
-mod room;
 mod running;
 mod server;
-mod strict;
+mod strict_heads;
 mod token;
 pub mod trial;
 mod trust;
@@ -46,21 +46,21 @@ mod watch;
 mod websocket;
 
 pub use answer::error;
-pub use base::{BadBase, Base};
+pub use base::{Base, BaseUrlError};
 pub use body::{Body, Cut, Outgoing, whole};
-pub use chaos::{Chaos, NoSpec, read_spec};
+pub use chaos::{Chaos, ChaosSpecError, read_spec};
 pub use contact::{Patience, Presence};
 pub use guard::{Refusal, admit};
 pub use headers::{TOKEN, ask_for_plain};
-pub use listen::{Door, Listen, NoListener};
+pub use listen::{Door, Listen, ListenError};
 pub use news::{Command, News, Report};
-pub use options::{Family, Fit, NoUpstream, Options, Ports, USUAL, USUAL_ASKS, Upstream};
+pub use options::{Family, Fit, Options, Ports, USUAL, USUAL_ASKS, Upstream, UpstreamError};
 pub use origin::{NoReply, Origin};
 pub use pass::{PassThrough, head, no_reply};
-pub use recent::Asked;
-pub use running::{NotRunning, Proxy};
-pub use server::{NotServed, serve};
-pub use token::{NoToken, Token};
-pub use trust::{NoTls, Trust};
+pub use recent::StoredRequest;
+pub use running::{Proxy, ProxyError};
+pub use server::{ServeError, serve};
+pub use token::{Token, TokenError};
+pub use trust::{TlsError, Trust};
 pub use watch::{Opened, Passed, Question, TurnedAway, Watch};
 pub use websocket::{Direction, Observer};

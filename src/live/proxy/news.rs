@@ -1,4 +1,4 @@
-//! What a proxy tells whoever watches it, and what it can be told.
+//! News of a proxy for its watchers, and commands to it.
 
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::{ExchangeId, Seen};
@@ -22,10 +22,10 @@ pub enum News {
         address: SocketAddr,
         /// What its clients call their base URL, without `/v1`; a token is part of it.
         base: String,
-        /// Which upstream is behind it: host and port.
+        /// The upstream that it leads to: host and port.
         upstream: String,
     },
-    /// An exchange has begun, or stands otherwise than before.
+    /// An exchange has begun, or its status has changed.
     #[serde(skip)]
     Exchange(Arc<Seen>),
     /// The reply or the request of an exchange was judged and something was found.
@@ -49,7 +49,7 @@ pub enum News {
         by: Author,
         /// The name of the wording.
         wording: Option<String>,
-        /// Whether words of the held reply had reached the agent before: what is decided comes behind them.
+        /// Whether words of the held reply had reached the agent before: the decision follows them.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         text_sent: bool,
     },
@@ -68,7 +68,7 @@ pub enum News {
         #[serde(rename = "stream", serialize_with = "stream_name")]
         is_error: bool,
     },
-    /// The agent that was started with the proxy has ended, and all that it wrote was told.
+    /// The agent that was started with the proxy has ended, and all that it wrote was reported.
     #[serde(skip)]
     AgentEnded(ExitStatus),
     /// The operator should know this.

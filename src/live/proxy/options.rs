@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The address that is listened on where none is named; where it is taken, the next one that is free.
 pub const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8484);
 
-/// How often the upstream is asked again for one exchange where nothing else is said.
+/// Default for how often the upstream is called again for one exchange.
 pub const USUAL_ASKS: u32 = 5;
 
 /// What the base URL of a client ends with at OpenAI, and at most that do as they do.
@@ -19,7 +19,7 @@ const V1: &str = "/v1";
 /// What a proxy is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Who is asked: at least one. Each has a listener of its own, in this order.
+    /// The upstreams: at least one. Each has a listener of its own, in this order.
     pub upstreams: Vec<Upstream>,
     pub ports: Ports,
     /// Whether others than this machine may come, each with a token.
@@ -40,14 +40,14 @@ pub struct Options {
     pub intercepts: bool,
     /// Whether a request that its provider would refuse is held before it leaves.
     pub holds_requests: bool,
-    /// How often the upstream is asked again for one exchange at most.
+    /// The most repeated calls to the upstream for one exchange.
     pub max_asks: u32,
 }
 
 /// Where to listen: each upstream has a port of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
-    /// The address for the first upstream, the others get the ports behind it; with port 0, any
+    /// The address for the first upstream, the others get the following ports; with port 0, any
     /// free port for each.
     pub first: SocketAddr,
     /// Whether it has to be these; otherwise the next that are free are as good.
@@ -69,8 +69,8 @@ pub struct Upstream {
     pub name: String,
     /// Its URL, as the operator wrote it.
     pub url: String,
-    /// Scheme (`http` or `https`), host, port, and the path that every path of a client is put behind; a `/v1`
-    /// that is in both stands there once.
+    /// Scheme (`http` or `https`), host, port, and the path that precedes every path of a client; a `/v1`
+    /// that is in both appears once.
     pub uri: Uri,
     /// What the base URL of its OpenAI clients ends with: `/v1`, or nothing.
     pub version: &'static str,
@@ -78,7 +78,7 @@ pub struct Upstream {
 
 /// Why a text names no upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoUpstream {
+pub enum UpstreamError {
     /// It cannot be read as a URL.
     #[error("this is no URL; an upstream is written as https://api.openai.com")]
     NoUrl,
@@ -97,30 +97,30 @@ pub enum NoUpstream {
 impl Upstream {
     /// Reads `URL` or `NAME=URL`. The URL is what the agent's own base URL is: a `/v1` at its end is what its
     /// clients end theirs with.
-    pub fn parse(text: &str) -> Result<Self, NoUpstream> {
+    pub fn parse(text: &str) -> Result<Self, UpstreamError> {
         let (name, url) = match text.split_once('=') {
             Some((name, url)) if !name.contains([':', '/']) => (Some(name), url),
             _ => (None, text),
         };
         if name.is_some_and(|name| !is_name(name)) {
-            return Err(NoUpstream::Name);
+            return Err(UpstreamError::Name);
         }
         if !url.contains("://") {
-            return Err(NoUpstream::NoScheme);
+            return Err(UpstreamError::NoScheme);
         }
-        let uri = url.parse::<Uri>().map_err(|_| NoUpstream::NoUrl)?;
+        let uri = url.parse::<Uri>().map_err(|_| UpstreamError::NoUrl)?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(NoUpstream::NoScheme);
+            return Err(UpstreamError::NoScheme);
         }
-        let authority = uri.authority().ok_or(NoUpstream::NoUrl)?;
+        let authority = uri.authority().ok_or(UpstreamError::NoUrl)?;
         if authority.as_str().contains('@') {
-            return Err(NoUpstream::User);
+            return Err(UpstreamError::User);
         }
         if authority.host().is_empty() {
-            return Err(NoUpstream::NoUrl);
+            return Err(UpstreamError::NoUrl);
         }
         if uri.query().is_some() || url.contains('#') {
-            return Err(NoUpstream::Query);
+            return Err(UpstreamError::Query);
         }
         let path = uri.path().trim_end_matches('/');
         let version = match path.is_empty() || path.ends_with(V1) {
@@ -133,12 +133,12 @@ impl Upstream {
         Ok(Self {
             name,
             url: url.to_owned(),
-            uri: uri.parse().map_err(|_| NoUpstream::NoUrl)?,
+            uri: uri.parse().map_err(|_| UpstreamError::NoUrl)?,
             version,
         })
     }
 
-    /// The path that every path of a client is put behind, without a slash at its end.
+    /// The path that precedes every path of a client, without a slash at its end.
     pub fn prefix(&self) -> &str {
         self.uri.path().trim_end_matches('/')
     }
@@ -265,18 +265,18 @@ mod tests {
     #[test]
     fn what_is_no_upstream_says_what_is_wrong_with_it() {
         for (text, wanted) in [
-            ("", NoUpstream::NoScheme),
-            ("api.openai.com", NoUpstream::NoScheme),
-            ("127.0.0.1:8000", NoUpstream::NoScheme),
-            ("ftp://host", NoUpstream::NoScheme),
-            ("unix:///tmp/socket", NoUpstream::NoUrl),
-            ("https://", NoUpstream::NoUrl),
-            ("https://a b", NoUpstream::NoUrl),
-            ("https://user:secret@host", NoUpstream::User),
-            ("https://host/?api-version=1", NoUpstream::Query),
-            ("https://host/#part", NoUpstream::Query),
-            ("=https://host", NoUpstream::Name),
-            ("my host=https://host", NoUpstream::Name),
+            ("", UpstreamError::NoScheme),
+            ("api.openai.com", UpstreamError::NoScheme),
+            ("127.0.0.1:8000", UpstreamError::NoScheme),
+            ("ftp://host", UpstreamError::NoScheme),
+            ("unix:///tmp/socket", UpstreamError::NoUrl),
+            ("https://", UpstreamError::NoUrl),
+            ("https://a b", UpstreamError::NoUrl),
+            ("https://user:secret@host", UpstreamError::User),
+            ("https://host/?api-version=1", UpstreamError::Query),
+            ("https://host/#part", UpstreamError::Query),
+            ("=https://host", UpstreamError::Name),
+            ("my host=https://host", UpstreamError::Name),
         ] {
             assert_eq!(Upstream::parse(text), Err(wanted), "{text}");
         }

@@ -1,16 +1,16 @@
-//! The server behind a listener, and how it is asked.
+//! The upstream server of a listener, and requests to it.
 //!
 //! A request is built anew, never copied: fresh framing, the upstream's own `Host`. No redirect is followed, no
 //! proxy is taken from the environment, nothing is decompressed. A request is sent again only where a kept
 //! connection turned out to be closed: before a byte of the request was written, or before a byte of the reply
 //! came, once, where the client says that it may be repeated (RFC 9110, 9.2.2, or an `Idempotency-Key`). A
-//! model is never asked twice in silence.
+//! model is never silently called twice.
 
 use super::base::Base;
 use super::body::{Cut, Outgoing};
 use super::headers;
-use super::strict::{KeptClosed, Strict};
-use super::trust::{self, NoTls, Trust};
+use super::strict_heads::{KeptClosed, StrictHeads};
+use super::trust::{self, TlsError, Trust};
 use crate::http::Broken;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue, UPGRADE};
@@ -32,13 +32,13 @@ const KEPT: Duration = Duration::from_secs(30);
 /// Most bytes of a reply's head; also of what is read at a time.
 const HEAD: usize = 256 * 1024;
 
-/// One upstream, with the connections to it. They belong to the tokio runtime in which it is asked first.
+/// One upstream, with the connections to it. They belong to the tokio runtime of the first call.
 #[derive(Debug, Clone)]
 pub struct Origin {
     base: Base,
     host: HeaderValue,
     is_verified: bool,
-    client: Client<Strict<HttpsConnector<HttpConnector>>, Outgoing>,
+    client: Client<StrictHeads<HttpsConnector<HttpConnector>>, Outgoing>,
 }
 
 /// Why there is no reply.
@@ -47,7 +47,7 @@ pub enum NoReply {
     /// The upstream was not reached, or broke off.
     #[error("no reply from the upstream: {0}")]
     Broken(Broken),
-    /// It broke off behind the request: the model may have been asked, and paid for.
+    /// It broke off after the request: the model may have been called, and paid for.
     #[error(
         "no reply from the upstream: {0}; the request may have reached the model, so it is not sent again"
     )]
@@ -62,7 +62,7 @@ pub enum NoReply {
     /// The request's own body did not come to its end.
     #[error("the request did not come to its end: {0}")]
     Body(Cut),
-    /// It answers with another protocol, which nobody asked for.
+    /// It answers with another protocol, which the request does not offer.
     #[error("no reply from the upstream: it switched to another protocol unasked")]
     Switched,
     /// The request cannot be sent.
@@ -82,7 +82,7 @@ impl NoReply {
         }
     }
 
-    /// Whether the client may try again by itself, as it would if it had asked the upstream directly.
+    /// Whether the client may try again by itself, as it would without the proxy.
     pub fn may_be_retried(&self) -> bool {
         matches!(self, Self::KeptClosed)
     }
@@ -112,7 +112,7 @@ impl NoReply {
 
 impl Origin {
     /// An upstream that is believed as `trust` says; certificates of the system are read where TLS is spoken.
-    pub fn new(base: Base, trust: &Trust) -> Result<Self, NoTls> {
+    pub fn new(base: Base, trust: &Trust) -> Result<Self, TlsError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -132,7 +132,7 @@ impl Origin {
             .pool_idle_timeout(KEPT)
             .http1_max_buf_size(HEAD)
             .set_host(false)
-            .build(Strict(connector));
+            .build(StrictHeads(connector));
         let host = HeaderValue::from_str(base.authority()).map_err(|_| {
             rustls::Error::General("the name of the host cannot be sent".to_owned())
         })?;
@@ -158,11 +158,14 @@ impl Origin {
     pub async fn send(
         &self,
         method: Method,
-        asked: &PathAndQuery,
+        path_and_query: &PathAndQuery,
         mut lines: HeaderMap,
         body: Outgoing,
     ) -> Result<Response<Incoming>, NoReply> {
-        let uri = self.base.join(asked).map_err(|_| NoReply::Unsendable)?;
+        let uri = self
+            .base
+            .join(path_and_query)
+            .map_err(|_| NoReply::Unsendable)?;
         let asks_for_upgrade = lines.contains_key(UPGRADE);
         lines.insert(HOST, self.host.clone());
         headers::sign(&mut lines);

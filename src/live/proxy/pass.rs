@@ -32,7 +32,7 @@ impl Watch for PassThrough {
         let Question {
             dialect,
             method,
-            asked,
+            path_and_query,
             lines,
             body,
             ..
@@ -40,7 +40,7 @@ impl Watch for PassThrough {
         let body = Outgoing::whole(body);
         let reply = self
             .upstream
-            .send(method.clone(), &asked, lines, body)
+            .send(method.clone(), &path_and_query, lines, body)
             .await;
         match reply {
             Ok(reply) => onward(&method, reply, Nobody),

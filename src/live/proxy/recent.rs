@@ -1,4 +1,4 @@
-//! The latest exchanges, kept in memory so that they can be opened and asked again by hand while a proxy runs.
+//! The latest exchanges, kept in memory so that they can be opened and repeated by hand while a proxy runs.
 //! The journal has all.
 
 use super::recorder::{Recorded, as_journal};
@@ -15,7 +15,7 @@ const COUNT: usize = 1000;
 
 /// A request as its agent sent it.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct StoredRequest {
     pub method: String,
     /// The URL of the upstream.
     pub url: String,
@@ -26,7 +26,7 @@ pub struct Asked {
 
 struct Kept {
     recorded: Recorded,
-    asked: Option<Asked>,
+    request: Option<StoredRequest>,
     bytes: u64,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Recent {
 
 impl Recent {
     /// Keeps an exchange that is over, in place of the oldest ones.
-    pub(super) fn keep(&mut self, recorded: Recorded, asked: Option<Asked>) {
-        let decoded = asked.as_ref().map_or(0, |asked| asked.body.len());
+    pub(super) fn keep(&mut self, recorded: Recorded, request: Option<StoredRequest>) {
+        let decoded = request.as_ref().map_or(0, |request| request.body.len());
         let bytes = (recorded.cost() + decoded) as u64;
         self.bytes += bytes;
         self.kept.push_back(Kept {
             recorded,
-            asked,
+            request,
             bytes,
         });
         while self.kept.len() > COUNT || (self.bytes > MOST && self.kept.len() > 1) {
@@ -60,8 +60,8 @@ impl Recent {
     }
 
     /// The request of an exchange; `None` where it is not kept.
-    pub(super) fn asked(&self, id: ExchangeId) -> Option<Asked> {
-        self.find(id)?.asked.clone()
+    pub(super) fn request(&self, id: ExchangeId) -> Option<StoredRequest> {
+        self.find(id)?.request.clone()
     }
 
     /// An exchange to be read like a recording, without its secrets; `None` where it is not kept.

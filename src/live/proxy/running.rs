@@ -3,14 +3,14 @@
 use super::chaos::Chaos;
 use super::connect::Reach;
 use super::exchanges::{ProxyState, Watcher};
-use super::holds::Seat;
-use super::listen::{Listen, NoListener};
+use super::holds::HoldHandle;
+use super::listen::{Listen, ListenError};
 use super::origin::Origin;
-use super::recent::Asked;
+use super::recent::StoredRequest;
 use super::recorder::{self, Recorder};
-use super::server::{NotServed, serve};
-use super::trust::{NoTls, Trust};
-use super::{BadBase, Base, Command, News, Options, Report, Upstream};
+use super::server::{ServeError, serve};
+use super::trust::{TlsError, Trust};
+use super::{Base, BaseUrlError, Command, News, Options, Report, Upstream};
 use crate::Input;
 use crate::takes::{NotRecording, usual_root, wall_clock};
 use retake_core::exchange::ExchangeId;
@@ -30,7 +30,7 @@ const RELEASE: Duration = Duration::from_secs(3);
 /// How often these are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What is said where others may come: listeners speak plain HTTP.
+/// Notice if other machines can connect: listeners speak plain HTTP.
 const IN_CLEAR: &str = "other machines may come: the token, the agent's keys and all it says go over the \
     network in clear; on one that others share let only a tunnel come here (ssh -L, a VPN) or a TLS server in \
     front";
@@ -46,19 +46,19 @@ pub struct Proxy {
 
 /// Why a proxy does not run.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRunning {
+pub enum ProxyError {
     /// An upstream is none.
     #[error("{0}: {1}")]
-    Upstream(String, BadBase),
+    Upstream(String, BaseUrlError),
     /// Its TLS cannot be set up.
     #[error(transparent)]
-    Tls(#[from] NoTls),
+    Tls(#[from] TlsError),
     /// There is no listener.
     #[error(transparent)]
-    Listener(#[from] NoListener),
+    Listener(#[from] ListenError),
     /// A listener does not serve.
     #[error(transparent)]
-    Served(#[from] NotServed),
+    Served(#[from] ServeError),
     /// Nothing can be written down.
     #[error(transparent)]
     Journal(#[from] NotRecording),
@@ -69,7 +69,7 @@ pub enum NotRunning {
 
 impl Proxy {
     /// Starts a proxy. `report` hears of it on threads of its own, and must not wait.
-    pub fn start(options: Options, report: Report) -> Result<Self, NotRunning> {
+    pub fn start(options: Options, report: Report) -> Result<Self, ProxyError> {
         Self::start_with(options, None, report)
     }
 
@@ -78,7 +78,7 @@ impl Proxy {
         mut options: Options,
         chaos: Arc<Chaos>,
         report: Report,
-    ) -> Result<Self, NotRunning> {
+    ) -> Result<Self, ProxyError> {
         options.intercepts = false;
         Self::start_with(options, Some(chaos), report)
     }
@@ -87,7 +87,7 @@ impl Proxy {
         options: Options,
         chaos: Option<Arc<Chaos>>,
         report: Report,
-    ) -> Result<Self, NotRunning> {
+    ) -> Result<Self, ProxyError> {
         let origins = options.upstreams.iter();
         let origins = origins
             .map(|upstream| origin(upstream, &options.insecure))
@@ -95,7 +95,7 @@ impl Proxy {
         let listeners = listeners(&options)?;
         for (listen, origin) in listeners.iter().zip(&origins) {
             if origin.base().is_at(listen.address()) {
-                return Err(NotServed::Itself(origin.base().host()).into());
+                return Err(ServeError::Itself(origin.base().host()).into());
             }
         }
         let hosts: Vec<String> = origins.iter().map(|origin| origin.base().host()).collect();
@@ -132,7 +132,7 @@ impl Proxy {
         let places = listeners.into_iter().zip(origins);
         let tells = report.clone();
         let thread = run(places.collect(), chaos, state.clone(), stop.clone(), report)?;
-        let earlier = tell_earlier(&journal, stop.clone(), tells)?;
+        let earlier = report_earlier(&journal, stop.clone(), tells)?;
         Ok(Self {
             state,
             journal,
@@ -175,12 +175,12 @@ impl Proxy {
     }
 
     /// The request of an exchange that is over; `None` where it is no longer at hand.
-    pub fn asked(&self, id: ExchangeId) -> Option<Asked> {
-        self.state.recent().asked(id)
+    pub fn stored_request(&self, id: ExchangeId) -> Option<StoredRequest> {
+        self.state.recent().request(id)
     }
 
     /// Hands the run of a held exchange over to whoever watches it; see [`Holder::seat`].
-    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Seat> {
+    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<HoldHandle> {
         self.state.holds().seat(id, wake)
     }
 }
@@ -189,14 +189,14 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.stop.cancel();
         for thread in self.threads.drain(..) {
-            // A panic in it was told by the panic hook.
+            // The panic hook has reported a panic in it.
             let _ = thread.join();
         }
         self.state.end();
     }
 }
 
-/// What is to be said where others than this machine may come.
+/// Notices if other machines can connect.
 fn in_clear(listeners: &[Listen]) -> Option<&'static str> {
     let may_come = |listen: &Listen| listen.token().is_some();
     listeners.iter().any(may_come).then_some(IN_CLEAR)
@@ -208,16 +208,16 @@ fn token(listen: &Listen) -> Option<(String, String)> {
     Some(("listener token".to_owned(), token.reveal().to_owned()))
 }
 
-fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, NotRunning> {
+fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, ProxyError> {
     let base = Base::parse(&upstream.url);
-    let base = base.map_err(|error| NotRunning::Upstream(upstream.name.clone(), error))?;
+    let base = base.map_err(|error| ProxyError::Upstream(upstream.name.clone(), error))?;
     let trust = Trust::unless_named(&base, insecure);
     Ok(Arc::new(Origin::new(base, &trust)?))
 }
 
-fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
-    let is_in_use = |error: &NoListener| match error {
-        NoListener::Address { error, .. } => error.kind() == io::ErrorKind::AddrInUse,
+fn listeners(options: &Options) -> Result<Vec<Listen>, ListenError> {
+    let is_in_use = |error: &ListenError| match error {
+        ListenError::Address { error, .. } => error.kind() == io::ErrorKind::AddrInUse,
         _ => false,
     };
     let listen = |address| Listen::new(address, options.allow_remote);
@@ -236,7 +236,7 @@ fn listeners(options: &Options) -> Result<Vec<Listen>, NoListener> {
 
 /// Tells what earlier proxies left held in the folder of a journal, on a thread of its own: there may
 /// be much to read.
-fn tell_earlier(
+fn report_earlier(
     journal: &Path,
     stop: CancellationToken,
     report: Report,
@@ -274,12 +274,12 @@ fn tell_earlier(
     })
 }
 
-/// The journal, and what is to be said of it and its folder.
+/// The journal, and notices about it and its folder.
 fn recorder(
     options: &Options,
     (hosts, tokens): (&[String], &[(String, String)]),
     report: &Report,
-) -> Result<(Recorder, Vec<String>), NotRunning> {
+) -> Result<(Recorder, Vec<String>), ProxyError> {
     let tell = report.clone();
     let recorder = Recorder::begin(recorder::Options {
         path: options.journal.clone(),
@@ -291,12 +291,12 @@ fn recorder(
     })?;
     let warning = recorder.warning().map(str::to_owned);
     let mut notices: Vec<String> = warning.into_iter().collect();
-    if let Some(asked) = options.journal.as_ref().filter(|asked| asked.exists())
-        && recorder.path().file_name() != asked.file_name()
+    if let Some(wanted) = options.journal.as_ref().filter(|wanted| wanted.exists())
+        && recorder.path().file_name() != wanted.file_name()
     {
-        let (asked, path) = (asked.display(), recorder.path());
+        let (wanted, path) = (wanted.display(), recorder.path());
         notices.push(format!(
-            "{asked} is there already: what passes is recorded in {}",
+            "{wanted} is there already: what passes is recorded in {}",
             path.display()
         ));
     }

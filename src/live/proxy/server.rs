@@ -2,13 +2,13 @@
 
 use super::answer;
 use super::body::{self, Body, Cut, LOOKED_AT, Outgoing, PASSED};
+use super::connections::{ConnectionSlot, Connections};
 use super::contact::{self, Attended, Contact, Presence, Spare};
 use super::guard::{self, Refusal, Upgrade};
 use super::headers;
 use super::listen::{Door, Listen};
 use super::origin::Origin;
 use super::pass::{self, Count};
-use super::room::{Room, Seat};
 use super::watch::{Passed, Question, TurnedAway, Watch};
 use super::websocket::{self, Tunnel};
 use hyper::body::{Body as _, Incoming};
@@ -47,7 +47,7 @@ struct Place<W> {
 
 /// Why a listener does not serve.
 #[derive(Debug, thiserror::Error)]
-pub enum NotServed {
+pub enum ServeError {
     /// What it sends would come back to it.
     #[error("the upstream {0} is this listener itself")]
     Itself(String),
@@ -55,7 +55,7 @@ pub enum NotServed {
     Listener(#[from] std::io::Error),
 }
 
-/// Serves a listener until it is told to stop; then every connection ends, as it does when this is dropped.
+/// Serves a listener until it is stopped; then every connection ends, as it does when this is dropped.
 ///
 /// # Errors
 ///
@@ -65,9 +65,9 @@ pub async fn serve<W: Watch>(
     upstream: Arc<Origin>,
     watch: Arc<W>,
     stop: CancellationToken,
-) -> Result<(), NotServed> {
+) -> Result<(), ServeError> {
     if upstream.base().is_at(listen.address()) {
-        return Err(NotServed::Itself(upstream.base().host()));
+        return Err(ServeError::Itself(upstream.base().host()));
     }
     let (listener, door) = listen.open();
     let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -76,7 +76,7 @@ pub async fn serve<W: Watch>(
         upstream,
         watch,
     });
-    let room = Room::new(CONNECTIONS);
+    let room = Connections::new(CONNECTIONS);
     let mut connections = JoinSet::new();
     let accepting = async {
         loop {
@@ -111,7 +111,7 @@ async fn converse<W: Watch>(
     stream: TcpStream,
     client: SocketAddr,
     place: Arc<Place<W>>,
-    mut seat: Seat,
+    mut seat: ConnectionSlot,
 ) {
     let Ok((socket, spare, contact)) = contact::take(stream, place.door.patience) else {
         return; // files have run out; the client sees a closed connection
@@ -165,11 +165,11 @@ impl<W: Watch> Conversation<W> {
     async fn answer(&self, request: Request<Incoming>) -> Response<Attended> {
         self.contact.begin(request.version() == Version::HTTP_11);
         // What hyper does not show: a length beside a chunked body. Whoever sends both may be smuggling;
-        // nothing behind it is read.
+        // nothing after it is read.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
         let (head, body) = request.into_parts();
         let mut reply = match guard::admit_onward(&head, &self.place.door) {
-            Ok(asked) => self.serve(head, asked, body).await,
+            Ok(path_and_query) => self.serve(head, path_and_query, body).await,
             Err(why) => self.turn_away(&head, why).await,
         };
         if is_last {
@@ -205,14 +205,19 @@ impl<W: Watch> Conversation<W> {
     }
 
     /// Answers a request that may come in.
-    async fn serve(&self, mut head: Parts, asked: PathAndQuery, body: Incoming) -> Response<Body> {
+    async fn serve(
+        &self,
+        mut head: Parts,
+        path_and_query: PathAndQuery,
+        body: Incoming,
+    ) -> Response<Body> {
         let at = SystemTime::now();
-        let refuse = |head: &Parts, why| self.refuse(head, asked.path().to_owned(), why);
-        let dialect = dialect_at(asked.path());
+        let refuse = |head: &Parts, why| self.refuse(head, path_and_query.path().to_owned(), why);
+        let dialect = dialect_at(path_and_query.path());
         match (guard::upgrade(&head.headers), dialect) {
             (Upgrade::None, _) => {}
             (Upgrade::WebSocket, Some(WEBSOCKET)) if head.method == Method::GET => {
-                return self.open(head, asked, at).await;
+                return self.open(head, path_and_query, at).await;
             }
             (Upgrade::WebSocket | Upgrade::Other, _) => return refuse(&head, Refusal::Upgrade),
         }
@@ -223,7 +228,7 @@ impl<W: Watch> Conversation<W> {
         }
         let mut lines = headers::end_to_end(&head.headers);
         let Some(dialect) = dialect else {
-            return self.pass(&mut head, asked, lines, body, at).await;
+            return self.pass(&mut head, path_and_query, lines, body, at).await;
         };
         let body = match body::collect(body, &self.contact).await {
             Ok(body) => body,
@@ -236,7 +241,7 @@ impl<W: Watch> Conversation<W> {
             at,
             dialect,
             method: head.method,
-            asked,
+            path_and_query,
             lines,
             body,
             presence: Presence::new(&self.contact),
@@ -248,7 +253,7 @@ impl<W: Watch> Conversation<W> {
     async fn pass(
         &self,
         head: &mut Parts,
-        asked: PathAndQuery,
+        path_and_query: PathAndQuery,
         lines: hyper::HeaderMap,
         body: Incoming,
         at: SystemTime,
@@ -259,7 +264,7 @@ impl<W: Watch> Conversation<W> {
             agent: String::from_utf8_lossy(agent.unwrap_or_default()).into_owned(),
             at,
             method: head.method.clone(),
-            path: asked.path().to_owned(),
+            path: path_and_query.path().to_owned(),
             status: None,
             sent: body.size_hint().lower(),
             received: 0,
@@ -273,7 +278,7 @@ impl<W: Watch> Conversation<W> {
         };
         let mut count = Count::new(self.place.watch.clone(), passed);
         let upstream = &self.place.upstream;
-        let sent = upstream.send(head.method.clone(), &asked, lines, body);
+        let sent = upstream.send(head.method.clone(), &path_and_query, lines, body);
         match sent.await {
             Ok(reply) => {
                 count.status(reply.status());
@@ -289,9 +294,21 @@ impl<W: Watch> Conversation<W> {
         }
     }
 
-    async fn open(&self, head: Parts, asked: PathAndQuery, at: SystemTime) -> Response<Body> {
+    async fn open(
+        &self,
+        head: Parts,
+        path_and_query: PathAndQuery,
+        at: SystemTime,
+    ) -> Response<Body> {
         let place = &self.place;
-        let opened = websocket::open(&place.upstream, &place.watch, head, self.client, asked, at);
+        let opened = websocket::open(
+            &place.upstream,
+            &place.watch,
+            head,
+            self.client,
+            path_and_query,
+            at,
+        );
         let (reply, tunnel) = opened.await;
         let mut slot = self.tunnel.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = tunnel;
@@ -299,7 +316,7 @@ impl<W: Watch> Conversation<W> {
     }
 }
 
-/// Ends the connection behind a reply.
+/// Closes the connection after a reply.
 fn close(reply: &mut Response<Body>) {
     let close = HeaderValue::from_static("close");
     reply.headers_mut().insert(CONNECTION, close);

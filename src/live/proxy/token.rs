@@ -14,13 +14,13 @@ pub struct Token(String);
 /// The system gives no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no random bytes for a token")]
-pub struct NoToken;
+pub struct TokenError;
 
 impl Token {
-    pub fn new() -> Result<Self, NoToken> {
+    pub fn new() -> Result<Self, TokenError> {
         let mut bytes = [0; LENGTH];
         let random = default_provider().secure_random;
-        random.fill(&mut bytes).map_err(|_| NoToken)?;
+        random.fill(&mut bytes).map_err(|_| TokenError)?;
         let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
         Ok(Self(digits.collect()))
     }

@@ -1,8 +1,8 @@
 //! One agent, started anew before a proxy that injects one fault: how it ends, and what it
-//! did behind the fault.
+//! did after the fault.
 
-use super::agent::{Agent, Order};
-use super::{Chaos, News, NotRunning, Options, Proxy, Report};
+use super::agent::{Agent, AgentCommand};
+use super::{Chaos, News, Options, Proxy, ProxyError, Report};
 use retake_core::chaos::{End, Injection, Usual};
 use retake_core::exchange::{Ending, Phase};
 use std::collections::VecDeque;
@@ -47,10 +47,10 @@ pub struct Played {
 
 /// Why an agent was not played to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum NotPlayed {
+pub enum TrialError {
     /// There is no proxy.
     #[error(transparent)]
-    Proxy(#[from] NotRunning),
+    Proxy(#[from] ProxyError),
     /// The agent cannot be started.
     #[error("the agent cannot be started: {0}")]
     Agent(#[from] io::Error),
@@ -69,14 +69,14 @@ pub fn play(
     chaos: &Arc<Chaos>,
     start: Start<'_>,
     signal: &dyn Fn() -> Option<i32>,
-) -> Result<Played, NotPlayed> {
+) -> Result<Played, TrialError> {
     let (sender, news) = channel();
     let report: Report = Arc::new(move |one: News| {
         // Nobody hears it when the agent is over.
         let _over = sender.send(one);
     });
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), report.clone())?;
-    let order = Order {
+    let order = AgentCommand {
         argv: start.argv.to_vec(),
         inherits_input: false,
         output: None,
@@ -100,7 +100,7 @@ pub fn play(
     })
 }
 
-/// What was told while an agent ran.
+/// Reports from the time while an agent ran.
 #[derive(Default)]
 struct Heard {
     stderr: VecDeque<String>,
@@ -136,11 +136,11 @@ fn wait(
     patience: Duration,
     signal: &dyn Fn() -> Option<i32>,
     heard: &mut Heard,
-) -> Result<End, NotPlayed> {
+) -> Result<End, TrialError> {
     let since = Instant::now();
     loop {
         if let Some(number) = signal() {
-            return Err(NotPlayed::Interrupted(number));
+            return Err(TrialError::Interrupted(number));
         }
         let left = patience.saturating_sub(since.elapsed());
         if left.is_zero() {
@@ -149,7 +149,7 @@ fn wait(
         match news.recv_timeout(left.min(LOOK)) {
             Ok(one) => heard.take(one),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(NotPlayed::Over),
+            Err(RecvTimeoutError::Disconnected) => return Err(TrialError::Over),
         }
         if let Some(end) = heard.end {
             return Ok(end);

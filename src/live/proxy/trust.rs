@@ -38,10 +38,10 @@ impl Trust {
 /// There is no TLS.
 #[derive(Debug, thiserror::Error)]
 #[error("TLS cannot be set up: {0}")]
-pub struct NoTls(#[from] Error);
+pub struct TlsError(#[from] Error);
 
-/// What the client side of TLS is told. TLS 1.2 and 1.3 are spoken, nothing older.
-pub(super) fn config(trust: &Trust) -> Result<ClientConfig, NoTls> {
+/// The TLS configuration of the client: versions 1.2 and 1.3.
+pub(super) fn config(trust: &Trust) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::System => Arc::new(Verifier::new(provider.clone())?),

@@ -22,8 +22,8 @@ pub struct Question {
     pub dialect: Dialect,
     pub method: Method,
     /// Path and query, without a token.
-    pub asked: PathAndQuery,
-    /// The lines that go on. Encodings are asked for that can be decoded; [`super::ask_for_plain`] wants none.
+    pub path_and_query: PathAndQuery,
+    /// The lines that go on. Only encodings that can be decoded are requested; [`super::ask_for_plain`] wants none.
     pub lines: HeaderMap,
     /// The whole body, as it came.
     pub body: Bytes,
@@ -44,7 +44,7 @@ pub struct Passed {
     pub path: String,
     /// The status of the reply.
     pub status: Option<u16>,
-    /// Bytes of the request, where its length was said.
+    /// Bytes of the request, if it states its length.
     pub sent: u64,
     /// Bytes of the reply.
     pub received: u64,
@@ -98,7 +98,7 @@ pub struct Opened {
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,
-    pub asked: PathAndQuery,
+    pub path_and_query: PathAndQuery,
     /// The lines of the request that went on.
     pub lines: HeaderMap,
 }

@@ -67,7 +67,7 @@ pub(super) async fn open<W: Watch>(
     watch: &Arc<W>,
     mut head: Parts,
     client: SocketAddr,
-    asked: PathAndQuery,
+    path_and_query: PathAndQuery,
     at: SystemTime,
 ) -> (Response<Body>, Option<Tunnel>) {
     let mut lines = headers::end_to_end(&head.headers);
@@ -75,13 +75,13 @@ pub(super) async fn open<W: Watch>(
     let opened = Opened {
         client,
         at,
-        asked: asked.clone(),
+        path_and_query: path_and_query.clone(),
         lines: lines.clone(),
     };
     upgrade(&mut lines);
     let nothing = Outgoing::Whole(None);
     let mut reply = match upstream
-        .send(head.method.clone(), &asked, lines, nothing)
+        .send(head.method.clone(), &path_and_query, lines, nothing)
         .await
     {
         Ok(reply) => reply,

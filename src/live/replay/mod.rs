@@ -47,7 +47,7 @@ pub enum Event {
         place: Place,
         /// It in words, as `turn 3`.
         turn: String,
-        /// How it was asked for.
+        /// How it was requested.
         dialect: Dialect,
         /// Whether it was streamed.
         streams: bool,
@@ -58,7 +58,7 @@ pub enum Event {
     },
     /// A request was refused.
     Refused {
-        /// How it was asked for.
+        /// How it was requested.
         dialect: Dialect,
         /// The code of the refusal.
         code: &'static str,
@@ -113,7 +113,7 @@ impl Endpoint {
         self.listening.base_url(dialect)
     }
 
-    /// An agent begins anew: of several turns behind the same history the first comes first again.
+    /// An agent begins anew: of several turns after the same history the first comes first again.
     pub fn rewind(&self) {
         self.served.lock().clear();
     }

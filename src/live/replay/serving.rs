@@ -1,6 +1,6 @@
 //! One request and the turn that answers it.
 
-use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models};
+use super::super::serving::{Answers, Asking, Body, BodyEnding, Sending, asking, models};
 use super::{Event, Options};
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
@@ -30,7 +30,7 @@ impl Served {
     }
 }
 
-/// A tape, and who hears what is asked of it.
+/// A recording to serve, and the receiver of its events.
 pub(super) struct Serving {
     pub(super) tape: Arc<Tape>,
     pub(super) served: Arc<Served>,
@@ -58,11 +58,11 @@ impl Answers for Serving {
 
 impl Serving {
     async fn reply(&self, dialect: Dialect, body: &[u8]) -> Sending {
-        let asked = match self.tape.read(dialect, body) {
-            Ok(asked) => asked,
+        let request = match self.tape.read(dialect, body) {
+            Ok(request) => request,
             Err(why) => return self.refuse(dialect, "replay_unreadable", why.to_string(), None),
         };
-        let (found, reply) = match self.found(&asked) {
+        let (found, reply) = match self.found(&request) {
             Ok(found) => found,
             Err(why) => return self.not_found(dialect, why),
         };
@@ -83,11 +83,11 @@ impl Serving {
             place,
             turn: self.tape.words(place),
             dialect,
-            streams: asked.head.streams,
+            streams: request.head.streams,
             differences,
             left_out: reply.left_out.clone(),
         });
-        let mut sending = self.sent(&asked, &reply).await;
+        let mut sending = self.sent(&request, &reply).await;
         if let Ok(header) = HeaderValue::from_str(&header) {
             sending.headers.insert(REPLAY, header);
         }
@@ -95,35 +95,35 @@ impl Serving {
     }
 
     /// The turn that answers, as it is sent.
-    fn found(&self, asked: &Asked) -> Result<(Found, Reply), NotFound> {
+    fn found(&self, request: &Asked) -> Result<(Found, Reply), NotFound> {
         let mut served = self.served.lock();
         let matching = self.options.matching;
-        let found = self.tape.find_next(asked, matching, &served)?;
+        let found = self.tape.find_next(request, matching, &served)?;
         let mut reply = self
             .tape
-            .reply(found.place, asked.dialect, &asked.head.model)?;
-        reply.said.tools.clone_from(&asked.tools);
+            .reply(found.place, request.dialect, &request.head.model)?;
+        reply.said.tools.clone_from(&request.tools);
         served.insert(found.place);
         Ok((found, reply))
     }
 
-    async fn sent(&self, asked: &Asked, reply: &Reply) -> Sending {
+    async fn sent(&self, request: &Asked, reply: &Reply) -> Sending {
         let [first, total] = match self.options.keeps_pace {
             true => reply.took,
             false => [None; 2],
         };
-        let (said, dialect) = (&reply.said, asked.dialect);
-        if !asked.head.streams {
+        let (reply, dialect) = (&reply.said, request.dialect);
+        if !request.head.streams {
             tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
-            let text = said.spell(dialect);
+            let text = reply.spell(dialect);
             return Sending::json(StatusCode::OK, text);
         }
         let first = first.unwrap_or(0);
         tokio::time::sleep(Duration::from_millis(first)).await;
-        let events = said.events(dialect, CHUNK, asked.head.wants_usage);
+        let events = reply.events(dialect, CHUNK, request.head.wants_usage);
         let rest = total.unwrap_or(first).saturating_sub(first);
         let pause = rest / events.len().max(1) as u64;
-        Sending::events(&events, Duration::from_millis(pause), Behind::End)
+        Sending::events(&events, Duration::from_millis(pause), BodyEnding::End)
     }
 
     fn not_found(&self, dialect: Dialect, why: NotFound) -> Sending {

@@ -1,6 +1,6 @@
 //! One request and its reply.
 
-use super::super::serving::{Answers, Asking, Behind, Body, Sending, asking, models, paced};
+use super::super::serving::{Answers, Asking, Body, BodyEnding, Sending, asking, models, paced};
 use super::stored::{Full, Stored};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -23,7 +23,7 @@ const RULE: HeaderName = HeaderName::from_static("x-retake-rule");
 /// Tells samples of one history apart.
 const SAMPLE: HeaderName = HeaderName::from_static("x-retake-sample");
 
-/// A script, and what is remembered about who asked it what.
+/// A script, and its memory of earlier requests.
 pub(super) struct Serving {
     script: Script,
     /// How often each request came.
@@ -40,27 +40,27 @@ impl Serving {
         }
     }
 
-    /// Answers what is asked for in a dialect.
+    /// Answers a request in a dialect.
     async fn reply(&self, dialect: Dialect, headers: &HeaderMap, body: &[u8]) -> Sending {
         let full = match self.stored.full(dialect, headers, body) {
             Ok(full) => full,
             Err(refused) => return refused.spelled(dialect),
         };
-        let asked = match Asked::read(dialect, &full.body) {
-            Ok(asked) => asked,
+        let request = match Asked::read(dialect, &full.body) {
+            Ok(request) => request,
             Err(why) => return refusal(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
         };
         let sample = headers.get(SAMPLE).and_then(|word| word.to_str().ok());
-        let asked = match sample {
-            Some(word) => asked.for_sample(word),
-            None => asked,
+        let request = match sample {
+            Some(word) => request.for_sample(word),
+            None => request,
         };
-        let attempt = self.count(asked.fingerprint());
-        let Some((index, rule)) = self.script.choose(&asked, attempt) else {
-            let message = self.script.nothing_fits(&asked);
+        let attempt = self.count(request.fingerprint());
+        let Some((index, rule)) = self.script.choose(&request, attempt) else {
+            let message = self.script.nothing_fits(&request);
             return refusal(dialect, StatusCode::BAD_REQUEST, &message);
         };
-        let mut sending = self.carry_out(rule, &asked, (&full, attempt)).await;
+        let mut sending = self.carry_out(rule, &request, (&full, attempt)).await;
         let place = format!("{}, line {}", index + 1, rule.line);
         if let Ok(place) = HeaderValue::from_str(&place) {
             sending.headers.insert(RULE, place);
@@ -71,7 +71,7 @@ impl Serving {
     async fn carry_out(
         &self,
         rule: &Rule,
-        asked: &Asked,
+        request: &Asked,
         (full, attempt): (&Full, u32),
     ) -> Sending {
         let answer = &rule.answer;
@@ -84,7 +84,7 @@ impl Serving {
             }) => {
                 let status = StatusCode::from_u16(*status);
                 let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let mut sending = refusal(asked.dialect, status, message);
+                let mut sending = refusal(request.dialect, status, message);
                 let wait = retry_after.as_deref().map(HeaderValue::from_str);
                 if let Some(Ok(wait)) = wait {
                     sending.headers.insert(RETRY_AFTER, wait);
@@ -94,25 +94,25 @@ impl Serving {
             Some(ScriptedFault::Hang { after: 0 }) => return std::future::pending().await,
             Some(ScriptedFault::Hang { .. } | ScriptedFault::Cut { .. }) | None => {}
         }
-        match self.script.answer(rule, asked) {
+        match self.script.answer(rule, request) {
             Ok(mut reply) => {
                 if attempt > 1 && full.is_of_thread() {
                     // Two threads that say the same are two.
                     reply.tag = format!("{}{attempt}", reply.tag);
                 }
-                let whole = reply.spell(asked.dialect);
-                self.stored.keep(asked.dialect, full, &whole);
-                reply_to(asked, answer, &reply)
+                let whole = reply.spell(request.dialect);
+                self.stored.keep(request.dialect, full, &whole);
+                reply_to(request, answer, &reply)
             }
             Err(reason) => {
                 let file = &self.script.file;
                 let message = format!("{file}, the rule in line {}: {reason}", rule.line);
-                refusal(asked.dialect, StatusCode::BAD_REQUEST, &message)
+                refusal(request.dialect, StatusCode::BAD_REQUEST, &message)
             }
         }
     }
 
-    /// How often this was asked, this time included.
+    /// How often this request has come, this time included.
     fn count(&self, fingerprint: u64) -> u32 {
         // A thread that panicked while it counted leaves a count that can be used.
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,21 +151,21 @@ fn refusal(dialect: Dialect, status: StatusCode, message: &str) -> Sending {
 }
 
 /// A reply as it goes over the wire.
-fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
+fn reply_to(request: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
     let fault = answer.fault.as_ref();
-    if !asked.head.streams {
-        let text = reply.spell(asked.dialect);
+    if !request.head.streams {
+        let text = reply.spell(request.dialect);
         let half = text.floor_char_boundary(text.len() / 2);
         return match fault {
             None => Sending::json(StatusCode::OK, text),
             Some(fault) => {
                 let pieces = vec![text[..half].to_owned()];
-                let body = paced(pieces, Duration::ZERO, behind(fault));
+                let body = paced(pieces, Duration::ZERO, ending(fault));
                 Sending::of("application/json", body)
             }
         };
     }
-    let events = reply.events(asked.dialect, answer.chunk, asked.head.wants_usage);
+    let events = reply.events(request.dialect, answer.chunk, request.head.wants_usage);
     let sent = match fault {
         Some(ScriptedFault::Cut { after, .. } | ScriptedFault::Hang { after }) => *after,
         Some(ScriptedFault::Status { .. }) | None => events.len(),
@@ -175,21 +175,21 @@ fn reply_to(asked: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
         Some(ScriptedFault::Cut { error, .. }) => error.as_deref(),
         Some(ScriptedFault::Hang { .. } | ScriptedFault::Status { .. }) | None => None,
     };
-    let failure = failure.map(|message| spell_failure(asked.dialect, message));
+    let failure = failure.map(|message| spell_failure(request.dialect, message));
     events.extend(&failure);
-    let behind = match (fault, &failure) {
+    let ending = match (fault, &failure) {
         // Who reports a failure ends the stream in good order.
-        (None, _) | (_, Some(_)) => Behind::End,
-        (Some(fault), None) => behind(fault),
+        (None, _) | (_, Some(_)) => BodyEnding::End,
+        (Some(fault), None) => ending(fault),
     };
     let pause = Duration::from_millis(answer.chunk_ms);
-    Sending::events(events, pause, behind)
+    Sending::events(events, pause, ending)
 }
 
-fn behind(fault: &ScriptedFault) -> Behind {
+fn ending(fault: &ScriptedFault) -> BodyEnding {
     match fault {
-        ScriptedFault::Cut { .. } => Behind::Cut,
-        ScriptedFault::Hang { .. } => Behind::Silence,
-        ScriptedFault::Status { .. } => Behind::End,
+        ScriptedFault::Cut { .. } => BodyEnding::Cut,
+        ScriptedFault::Hang { .. } => BodyEnding::Silence,
+        ScriptedFault::Status { .. } => BodyEnding::End,
     }
 }

@@ -11,7 +11,7 @@
 //! # }
 //! ```
 //!
-//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when its
+//! It runs on a thread of its own, so that it can be called from anywhere, and stops when its
 //! [`Endpoint`] is dropped. What it answers is labelled: the model is `scripted:NAME`, and each reply
 //! has the header `x-retake-scripted`.
 
@@ -56,7 +56,7 @@ impl Endpoint {
 
 /// Why there is no script.
 #[derive(Debug, thiserror::Error)]
-pub enum NoScript {
+pub enum ScriptError {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: InputError },
@@ -66,13 +66,13 @@ pub enum NoScript {
 }
 
 /// Reads a script file.
-pub fn read_script(path: &Path) -> Result<Script, NoScript> {
-    let text = read_text(path, LENGTH as u64).map_err(|error| NoScript::File {
+pub fn read_script(path: &Path) -> Result<Script, ScriptError> {
+    let text = read_text(path, LENGTH as u64).map_err(|error| ScriptError::File {
         path: path.to_owned(),
         error,
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Script::parse(&name, &text).map_err(|errors| NoScript::Invalid {
+    Script::parse(&name, &text).map_err(|errors| ScriptError::Invalid {
         path: path.to_owned(),
         errors,
     })

@@ -40,7 +40,7 @@ pub(super) struct Stored {
 pub(super) struct Full {
     pub(super) body: Bytes,
     /// What is read of it; it names no earlier reply.
-    asked: Option<RequestHead>,
+    head: Option<RequestHead>,
     /// The reply of a thread that it continues.
     continues: Option<String>,
 }
@@ -96,16 +96,16 @@ impl Stored {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Full, Refused> {
-        let asked = RequestHead::read(dialect, body);
-        let continues = asked.as_ref().and_then(|asked| asked.continues.clone());
-        if has_threads(dialect) && asked.as_ref().is_some_and(|asked| asked.has_thread) {
+        let head = RequestHead::read(dialect, body);
+        let continues = head.as_ref().and_then(|head| head.continues.clone());
+        if has_threads(dialect) && head.as_ref().is_some_and(|head| head.has_thread) {
             allows_thread(headers, body, continues.is_some())?;
         }
         let Some(id) = continues else {
             let body = Bytes::copy_from_slice(body);
             return Ok(Full {
                 body,
-                asked,
+                head,
                 continues: None,
             });
         };
@@ -121,7 +121,7 @@ impl Stored {
         }
         unanswered(dialect, &continued.body)?;
         Ok(Full {
-            asked: RequestHead::read(dialect, &continued.body),
+            head: RequestHead::read(dialect, &continued.body),
             body: Bytes::from(continued.body),
             continues: is_thread.then_some(id),
         })
@@ -129,9 +129,9 @@ impl Stored {
 
     /// Keeps a whole reply, where its client can continue it.
     pub(super) fn keep(&self, dialect: Dialect, full: &Full, reply: &str) {
-        let asked = full.asked.as_ref();
+        let head = full.head.as_ref();
         let keeping =
-            asked.and_then(|asked| Keeping::of(&self.conversations, dialect, &full.body, asked));
+            head.and_then(|head| Keeping::of(&self.conversations, dialect, &full.body, head));
         if let Some(mut keeping) = keeping {
             keeping.push(reply.as_bytes());
         }
@@ -158,7 +158,7 @@ impl Stored {
 impl Full {
     /// Whether its reply is one of a thread, which nobody else may have the id of.
     pub(super) fn is_of_thread(&self) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.has_thread)
+        self.head.as_ref().is_some_and(|head| head.has_thread)
     }
 }
 

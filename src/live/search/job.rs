@@ -1,4 +1,4 @@
-//! A search that runs behind and reports from there.
+//! A background search that reports from its thread.
 
 use super::{Needle, Place, Search, SearchError, cores};
 use retake_core::session::Source;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// A search that runs behind. Dropping it calls the search off.
+/// A background search. Dropping it cancels the search.
 #[derive(Debug)]
 pub struct Job {
     cancel: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ impl Job {
         })
     }
 
-    /// Counts all hits; `on_tally` is told now and then, and at the end. Leaves one core to others.
+    /// Counts all hits; `on_tally` is called now and then, and at the end. Leaves one core to others.
     pub fn count(
         source: Arc<dyn Source>,
         needle: Arc<Needle>,

@@ -2,7 +2,7 @@
 //!
 //! The bytes are read in blocks, which two or more threads take one after the other, and scanned as they stand;
 //! what a hit belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`Job`] runs a
-//! search behind, so that no key waits for it, and ends when it is dropped.
+//! search in the background, so that no key waits for it, and ends when it is dropped.
 //!
 //! ```text
 //! n, N     Job::find(source, needle, Place::AtOrAfter(offset), |found| send(found))
@@ -42,7 +42,7 @@ pub enum SearchError {
 /// Where to look for one hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The first hit that begins at this offset or behind it.
+    /// The first hit that begins at this offset or after it.
     AtOrAfter(u64),
     /// The last hit that begins before this offset.
     Before(u64),
@@ -76,7 +76,7 @@ impl Search<'_> {
         self.find_far(&blocks, length)
     }
 
-    /// Scans the blocks behind the near ones on all cores. Blocks are taken in order, so the first block with a
+    /// Scans the blocks after the near ones on all cores. Blocks are taken in order, so the first block with a
     /// hit is known once all blocks before it are done.
     fn find_far(&self, blocks: &Blocks, length: u64) -> Result<Option<u64>, SearchError> {
         let next = AtomicU64::new(NEAR);

@@ -78,7 +78,7 @@ impl Needle {
         self.longest
     }
 
-    /// The first hit in `bytes` that begins at or behind `from`. Hits may overlap.
+    /// The first hit in `bytes` that begins at or after `from`. Hits may overlap.
     pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
         loop {
             let hit = match &self.finder {
@@ -95,7 +95,7 @@ impl Needle {
         }
     }
 
-    /// The hits in `bytes` that begin at or behind `from`, in order.
+    /// The hits in `bytes` that begin at or after `from`, in order.
     pub fn find_all<'a>(
         &'a self,
         bytes: &'a [u8],
@@ -109,7 +109,7 @@ impl Needle {
         })
     }
 
-    /// Where the needle stands in a text that is shown: byte ranges, for highlighting. They do not overlap.
+    /// The hits in a text that is shown: byte ranges, for highlighting. They do not overlap.
     pub fn ranges_in(&self, text: &str) -> Vec<std::ops::Range<usize>> {
         let bytes = text.as_bytes();
         match &self.finder {
@@ -199,7 +199,7 @@ fn unicode_escape(character: char, slashes: &str) -> String {
 }
 
 /// Whether the byte at `hit` is the letter of an escape, as the `n` of `\n`: an odd number of
-/// backslashes stands before it.
+/// backslashes precedes it.
 fn is_escape_letter(bytes: &[u8], hit: usize) -> bool {
     if !matches!(bytes[hit], b'n' | b'r' | b't' | b'b' | b'f' | b'u') {
         return false;

@@ -17,9 +17,9 @@ pub(crate) struct Cut;
 /// How long what was sent may take to leave before a connection is cut: hyper drops what it still holds.
 const LEAVES: Duration = Duration::from_millis(20);
 
-/// What comes behind the last piece.
+/// What follows the last piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum BodyEnding {
     /// The end of the body.
     End,
     /// The end of the connection.
@@ -35,17 +35,17 @@ pub(crate) fn whole(text: String) -> Body {
 }
 
 /// A body in pieces with a pause before each but the first.
-pub(crate) fn paced(pieces: Vec<String>, pause: Duration, behind: Behind) -> Body {
+pub(crate) fn paced(pieces: Vec<String>, pause: Duration, ending: BodyEnding) -> Body {
     let start = (pieces.into_iter(), true);
     let stream = unfold(start, move |(mut pieces, is_first)| async move {
         let Some(piece) = pieces.next() else {
-            return match behind {
-                Behind::End => None,
-                Behind::Cut => {
+            return match ending {
+                BodyEnding::End => None,
+                BodyEnding::Cut => {
                     tokio::time::sleep(LEAVES).await;
                     Some((Err(Cut), (pieces, false)))
                 }
-                Behind::Silence => std::future::pending().await,
+                BodyEnding::Silence => std::future::pending().await,
             };
         };
         if !is_first && !pause.is_zero() {

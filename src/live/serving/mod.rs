@@ -1,13 +1,13 @@
 //! What serves a model on loopback, whoever answers: a scripted model or a recording.
 //!
-//! It runs on a thread of its own, so that it can be asked from anywhere, and stops when
+//! It runs on a thread of its own, so that it can be called from anywhere, and stops when
 //! its [`Listening`] is dropped.
 
 mod body;
 mod sending;
 mod server;
 
-pub(super) use body::{Behind, Body, paced};
+pub(super) use body::{Body, BodyEnding, paced};
 pub(super) use sending::{Asking, Sending, asking, models};
 
 use hyper::body::Incoming;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// The address to listen on where any free port of the loopback will do.
 pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-/// Who answers what is asked.
+/// Answers requests.
 pub(super) trait Answers: Send + Sync + 'static {
     /// What it is called, for the name of its thread and for refusals.
     const WHAT: &'static str;

@@ -1,4 +1,4 @@
-//! What is asked over the wire, and what is sent back.
+//! Requests from the wire, and the replies.
 
 use super::body::{self, Body};
 use crate::proxy::decode::{Fault, decode};
@@ -20,7 +20,7 @@ const SENDING: Duration = Duration::from_secs(60);
 pub(crate) enum Asking {
     /// A reply of a model.
     Reply {
-        /// How it is asked for.
+        /// How it is requested.
         dialect: Dialect,
         /// The headers of the request.
         headers: HeaderMap,
@@ -101,10 +101,10 @@ impl Sending {
     pub(crate) fn events<'a>(
         events: impl IntoIterator<Item = &'a NewEvent>,
         pause: Duration,
-        behind: body::Behind,
+        ending: body::BodyEnding,
     ) -> Self {
         let events = events.into_iter().map(NewEvent::to_wire).collect();
-        let body = body::paced(events, pause, behind);
+        let body = body::paced(events, pause, ending);
         let mut sending = Self::of("text/event-stream; charset=utf-8", body);
         let headers = &mut sending.headers;
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -27,7 +27,7 @@ const HEAD: Duration = Duration::from_secs(15);
 /// How long nobody is let in after the system refused a connection, as it does when files run out.
 const REFUSED: Duration = Duration::from_millis(50);
 
-/// Serves until it is told to stop; connections that are open then end with the runtime.
+/// Serves until it is stopped; connections that are open then end with the runtime.
 pub(super) async fn serve(listener: TcpListener, answers: impl Answers, stop: CancellationToken) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         // The listener was made for this; without it there is nothing to serve, and clients see a closed port.

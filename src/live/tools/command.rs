@@ -1,18 +1,18 @@
 //! Tools that are programs: the arguments as JSON on standard input, the answer on standard output.
 //!
 //! A tool runs without a shell, without a terminal, with an environment of named variables, in a folder of its
-//! own choice, and for a limited time. [`keeper`] is the process that stands between the run and the tool and
+//! own choice, and for a limited time. [`supervisor`] is the process between the run and the tool and
 //! ends whatever the tool started.
 
-mod keeper;
-mod kept;
-mod order;
+mod capture;
+mod ipc;
 mod running;
+mod supervisor;
+mod tool_output;
 mod tree;
-mod words;
 
-pub use keeper::keep_if_asked;
-pub use kept::Text;
+pub use capture::Text;
+pub use supervisor::keep_if_asked;
 
 use retake_core::engine::{Outcome, agent};
 use running::begin;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a tool has to end once it was asked to (SIGTERM) before it is killed.
+/// Grace period of a tool between SIGTERM and the kill.
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Variables that every tool gets, where they are set; beside them those whose name begins
@@ -41,7 +41,7 @@ pub struct CommandTool {
     pub variables: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,
-    /// How long it has to end once it was asked to: [`GRACE`], but for tests.
+    /// Grace period before the kill: [`GRACE`], except in tests.
     pub grace: Duration,
 }
 
@@ -60,9 +60,9 @@ impl CommandTool {
 
 /// The program that keeps tools: a `retake`.
 #[derive(Debug, Clone)]
-pub struct Keeper(PathBuf);
+pub struct Supervisor(PathBuf);
 
-impl Keeper {
+impl Supervisor {
     /// This program itself, whatever became of its file since it was started.
     pub fn this_program() -> io::Result<Self> {
         if cfg!(target_os = "linux") {
@@ -97,7 +97,7 @@ pub struct Facts {
     pub stdout: Text,
     /// What it wrote to standard error; the model reads it only where the tool failed.
     pub stderr: Text,
-    /// Processes that it left behind, by name and number; they were ended.
+    /// Processes that it left running, by name and number; they were ended.
     pub left: String,
     /// Processes that could not be ended.
     pub remain: String,
@@ -145,16 +145,16 @@ impl Facts {
 /// future is dropped, the tool is ended as well.
 pub async fn run(
     tool: &CommandTool,
-    keeper: &Keeper,
+    supervisor: &Supervisor,
     arguments: &str,
     cancel: &CancellationToken,
 ) -> Ran {
     let begun = Instant::now();
     let mut facts = Facts::default();
     let words = if cancel.is_cancelled() {
-        words::stopped()
+        tool_output::stopped()
     } else {
-        match begin(tool, keeper) {
+        match begin(tool, supervisor) {
             Err(words) => words,
             Ok(running) => running.carry_out(tool, arguments, cancel, &mut facts).await,
         }

@@ -5,7 +5,7 @@ pub mod command;
 pub mod mcp;
 mod recorded;
 
-pub use command::{Facts, Keeper, Text, keep_if_asked};
+pub use command::{Facts, Supervisor, Text, keep_if_asked};
 pub use recorded::Recorded;
 
 use super::agents::AgentFile;
@@ -37,7 +37,7 @@ pub enum Means {
 /// The tools of a run.
 #[derive(Debug)]
 pub struct Toolbox {
-    keeper: Keeper,
+    supervisor: Supervisor,
     tools: HashMap<String, Means>,
 }
 
@@ -67,7 +67,7 @@ pub enum Called {
 
 /// Why a tool cannot be had. Names of tools and files are text from outside.
 #[derive(Debug, thiserror::Error)]
-pub enum NoTool {
+pub enum ToolboxError {
     /// The recording at hand is to answer, and there is none.
     #[error("the tool {tool} is answered by the recording at hand, and there is none")]
     NothingAtHand { tool: String },
@@ -89,9 +89,9 @@ impl Toolbox {
     pub fn of_agent(
         file: &AgentFile,
         at_hand: Option<&Session>,
-        keeper: Keeper,
-    ) -> Result<Self, NoTool> {
-        let mut toolbox = Self::new(keeper);
+        supervisor: Supervisor,
+    ) -> Result<Self, ToolboxError> {
+        let mut toolbox = Self::new(supervisor);
         for tool in &file.agent.tools {
             let means = match &tool.by {
                 By::Command(command) => {
@@ -108,9 +108,9 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    pub fn new(keeper: Keeper) -> Self {
+    pub fn new(supervisor: Supervisor) -> Self {
         Self {
-            keeper,
+            supervisor,
             tools: HashMap::new(),
         }
     }
@@ -139,7 +139,7 @@ impl Toolbox {
     pub async fn call(&self, call: Call<'_>, cancel: &CancellationToken) -> Called {
         match self.tools.get(call.tool) {
             Some(Means::Command(tool)) => {
-                let ran = command::run(tool, &self.keeper, call.arguments, cancel).await;
+                let ran = command::run(tool, &self.supervisor, call.arguments, cancel).await;
                 Called::Ended {
                     notes: ran.facts.notes(&ran.outcome),
                     outcome: ran.outcome,
@@ -186,19 +186,19 @@ fn recorded_answers(
     recording: &Recording,
     folder: &Path,
     at_hand: Option<&Session>,
-) -> Result<Recorded, NoTool> {
+) -> Result<Recorded, ToolboxError> {
     let tool = || tool.offered.tool.name.clone();
-    let unreadable = |error| NoTool::Unreadable {
+    let unreadable = |error| ToolboxError::Unreadable {
         tool: tool(),
         error,
     };
     let file = match (recording, at_hand) {
         (Recording::AtHand, Some(session)) => return Recorded::of(session).map_err(unreadable),
-        (Recording::AtHand, None) => return Err(NoTool::NothingAtHand { tool: tool() }),
+        (Recording::AtHand, None) => return Err(ToolboxError::NothingAtHand { tool: tool() }),
         (Recording::File(file), _) => file,
     };
     let read = read_path(&folder.join(file), &ReadOptions::default());
-    let read = read.map_err(|error| NoTool::NoRecording {
+    let read = read.map_err(|error| ToolboxError::NoRecording {
         tool: tool(),
         file: file.clone(),
         error,

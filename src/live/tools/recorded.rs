@@ -29,7 +29,7 @@ struct Call {
 
 impl Recorded {
     /// The answered calls of a session. Outputs that hold no text, and calls that cannot be read, end the row
-    /// of their tool: what came after them cannot be said to be the answer.
+    /// of their tool: what came after them may not be the answer.
     pub fn of(session: &Session) -> Result<Self, SourceError> {
         let mut recorded = Self::default();
         let mut ended = Vec::new();
@@ -102,19 +102,19 @@ fn read_call(session: &Session, index: usize) -> Result<Option<Call>, SourceErro
     let (Some(call), Some(output)) = (call, output) else {
         return Ok(None);
     };
-    let asked = body_of(call, &session.bytes(call)?);
-    let told = body_of(output, &session.bytes(output)?);
-    let (Ok(asked), Ok(told)) = (asked, told) else {
+    let call_body = body_of(call, &session.bytes(call)?);
+    let output_body = body_of(output, &session.bytes(output)?);
+    let (Ok(call_body), Ok(output_body)) = (call_body, output_body) else {
         return Ok(None);
     };
-    let arguments = asked.arguments;
+    let arguments = call_body.arguments;
     Ok(Some(Call {
         tool: session.name(call).to_owned(),
         arguments: arguments
             .json()
             .unwrap_or(arguments.as_written())
             .to_owned(),
-        output: told.text,
+        output: output_body.text,
         is_error: output.flags.has(Flags::ERROR),
     }))
 }

@@ -157,10 +157,7 @@ fn a_fallback_is_a_value_that_is_checked_first() {
     let (code, _, err) = run(&["--to", "policy", "--value", "{\"eur\": \"ten\"}"]);
     assert!(code == 2 && err.contains("/eur"), "{err}");
     let (code, _, err) = run(&["--to", "policy", "--value", "ten"]);
-    assert!(
-        code == 2 && err.contains("a text stands in quotes"),
-        "{err}"
-    );
+    assert!(code == 2 && err.contains("a text needs quotes"), "{err}");
     let (code, recipe, _) = run(&["--to", "openai-agents", "--value", "{\"eur\": 10}"]);
     assert!(
         code == 0 && recipe.contains("\"invalid_final_output\""),
@@ -286,13 +283,13 @@ fn a_take_of_the_debugger_is_exported_with_its_words() {
     use retake_core::session::Edit;
     use retake_core::session::takes::{Cause, Take};
     use retake_live::takes::wall_clock;
-    use retake_live::{ReadOptions, Workbench, read_path};
+    use retake_live::{ReadOptions, TakeStore, read_path};
     let here = folder(&[("run.json", STORY)]);
     let path = here.path().join("run.json");
     let state = here.path().join("state");
     let recording = std::sync::Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
     let (mut workbench, _) =
-        Workbench::open(recording.clone(), Some(&path), Some(&state), wall_clock);
+        TakeStore::open(recording.clone(), Some(&path), Some(&state), wall_clock);
     let output = &recording.sessions[0].items[2];
     let bytes = recording.sessions[0].bytes(output).unwrap();
     let text = String::from_utf8(bytes).unwrap();

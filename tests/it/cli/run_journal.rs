@@ -6,7 +6,7 @@ use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
 use retake_core::session::takes::{Author, Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Patch};
 use retake_live::takes::About;
-use retake_live::{ReadOptions, Workbench, check_session, read_path};
+use retake_live::{ReadOptions, TakeStore, check_session, read_path};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -14,14 +14,14 @@ use std::path::Path;
 const BASE: &str = r#"{"model":"m","messages":[{"role":"user","content":"A flight to Lisbon, please."}],"tools":[{"type":"function","function":{"name":"search_flights","parameters":{"type":"object"}}}]}"#;
 const REPLY: &str = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"NAME","arguments":"{\"to\":\"LIS\"}"}}]}"#;
 
-fn begin(path: &Path, name: &str) -> (Workbench, TakeId) {
+fn begin(path: &Path, name: &str) -> (TakeStore, TakeId) {
     let about = About {
         agent: "demo".to_owned(),
         format: "openai-chat".to_owned(),
         model: "m".to_owned(),
         scripted: true,
     };
-    let mut workbench = Workbench::begin_run(path, about, BASE.as_bytes(), || 0).unwrap();
+    let mut workbench = TakeStore::begin_run(path, about, BASE.as_bytes(), || 0).unwrap();
     let first = workbench.recording().clone();
     let take = Take {
         title: "the run".to_owned(),
@@ -41,7 +41,7 @@ fn begin(path: &Path, name: &str) -> (Workbench, TakeId) {
     (workbench, run)
 }
 
-fn grow(workbench: &mut Workbench, take: TakeId, edits: &[Edit]) {
+fn grow(workbench: &mut TakeStore, take: TakeId, edits: &[Edit]) {
     let recording = workbench.read(take, &|_, _| ()).unwrap();
     workbench.grow(take, &recording.sessions[0], edits).unwrap();
     assert!(workbench.not_recording().is_none());
@@ -118,7 +118,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
     let state = here.path().join("state");
     let open = || {
         let recording = std::sync::Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
-        Workbench::open(recording, Some(&path), Some(&state), || 0).0
+        TakeStore::open(recording, Some(&path), Some(&state), || 0).0
     };
     let spoken = [
         (Dialect::Chat, r#"{"role":"user","content":"thanks"}"#),
@@ -142,7 +142,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
         workbench.record(&began).unwrap();
         let items = vec![said.to_owned()];
         grow(&mut workbench, take, &[Edit::Extend { items }]);
-        let text = |workbench: &mut Workbench| {
+        let text = |workbench: &mut TakeStore| {
             let rope = workbench.rope(take).unwrap();
             let mut out = Vec::new();
             let base = workbench.base(take).unwrap();

@@ -10,7 +10,7 @@ mod spending;
 use retake_core::engine::agent::{Endpoint, Model};
 use retake_core::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
 use retake_core::session::Dialect;
-use retake_live::lab::{Beside, Lab, News, NoLab, Prepared, prepare};
+use retake_live::lab::{Beside, Lab, LabError, News, Prepared, prepare};
 use retake_live::wordings::Wordings;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
@@ -90,11 +90,11 @@ fn afresh(spec: &Spec, journals: &Path) -> Prepared {
     prepare_in(spec, journals, true).unwrap()
 }
 
-fn try_prepare(spec: &Spec, journals: &Path) -> Result<Prepared, NoLab> {
+fn try_prepare(spec: &Spec, journals: &Path) -> Result<Prepared, LabError> {
     prepare_in(spec, journals, false)
 }
 
-fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<Prepared, NoLab> {
+fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<Prepared, LabError> {
     let wordings = Wordings::default();
     let beside = Beside {
         folder: &sessions(),

@@ -6,7 +6,7 @@ use retake_core::rules::Severity;
 use retake_core::session::Dialect;
 use retake_core::session::takes::TakeId;
 use retake_core::wording::Kind;
-use retake_live::{ReadOptions, Workbench, check_session, read_path};
+use retake_live::{ReadOptions, TakeStore, check_session, read_path};
 
 /// A script that says one word.
 const DONE: &str = "[[rule]]\ntext = \"Done.\"\n";
@@ -87,7 +87,7 @@ fn each_bundled_finding_is_told_in_each_dialect_and_answered() {
 
 /// No request holds what its provider would refuse: a call without output before the end, an output without call.
 fn sound(journal: &std::path::Path, what: &str) {
-    let (mut bench, _) = Workbench::open_run(journal, retake_live::takes::wall_clock).unwrap();
+    let (mut bench, _) = TakeStore::open_run(journal, retake_live::takes::wall_clock).unwrap();
     for take in bench.takes().children(TakeId::MAIN).to_vec() {
         let read = bench.read(take, &|_, _| ()).unwrap();
         for finding in check_session(&read.sessions[0], None).unwrap() {

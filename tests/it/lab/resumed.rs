@@ -5,7 +5,7 @@ use retake_core::lab::{End, Phase};
 use retake_core::session::takes::TakeId;
 use retake_live::lab::Command;
 use retake_live::takes::wall_clock;
-use retake_live::{ReadOptions, Workbench, check_session, read_path};
+use retake_live::{ReadOptions, TakeStore, check_session, read_path};
 
 #[test]
 fn an_experiment_that_was_ended_goes_on_where_it_was() {
@@ -44,7 +44,7 @@ fn when_it_is_over_others_may_write_to_its_journals_and_it_goes_on_with_more() {
     let journal = &board.journals[0];
     // The news comes a moment before the journal is let go.
     super::until("the journal is free", || {
-        let (bench, _) = Workbench::open_run(journal, wall_clock).unwrap();
+        let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
         bench.not_recording().is_none()
     });
     lab.command(Command::More(1));
@@ -108,7 +108,7 @@ fn every_sample_is_a_take_of_a_journal_that_opens_like_any_recording() {
     let journal = &board.journals[0];
     let recording = read_path(journal, &ReadOptions::default()).unwrap();
     assert_eq!(recording.sessions.len(), 1);
-    let (mut bench, damages) = Workbench::open_run(journal, wall_clock).unwrap();
+    let (mut bench, damages) = TakeStore::open_run(journal, wall_clock).unwrap();
     assert!(damages.is_empty());
     let variants = &board.experiment.trials[0].variants;
     assert_eq!(bench.takes().children(TakeId::MAIN).len(), variants.len());

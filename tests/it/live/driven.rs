@@ -7,21 +7,21 @@ use retake_core::rules;
 use retake_core::session::takes::{Cause, Outcome, Take, TakeId};
 use retake_core::session::{Change, compare};
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, News, Options, Phase, Prepared, Run, WorldEvent, prepare};
+use retake_live::live::{Input, IoEvent, News, Options, Phase, Prepared, Run, prepare};
 use retake_live::takes::wall_clock;
-use retake_live::tools::Keeper;
+use retake_live::tools::Supervisor;
 use retake_live::wordings::Wordings;
-use retake_live::{Recording, Workbench};
+use retake_live::{Recording, TakeStore};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 /// A run, its takes, and all that it told.
-pub(crate) struct Driven {
+pub(crate) struct HeldRun {
     pub(crate) run: Run,
-    pub(crate) bench: Workbench,
-    events: Receiver<WorldEvent>,
+    pub(crate) bench: TakeStore,
+    events: Receiver<IoEvent>,
     pub(crate) news: Vec<News>,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Driven {
 pub(crate) fn attended() -> Options {
     Options {
         has_operator: true,
-        keeper: Some(Keeper::at(env!("CARGO_BIN_EXE_retake"))),
+        supervisor: Some(Supervisor::at(env!("CARGO_BIN_EXE_retake"))),
         ..Options::default()
     }
 }
 
-fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<WorldEvent>) {
+fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<IoEvent>) {
     let file = AgentFile::read(agent, &Wordings::default()).unwrap();
     let (sender, events) = channel();
     let report = Arc::new(move |event| {
@@ -44,25 +44,25 @@ fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<WorldEvent>) 
     (prepare(&file, options, report).unwrap(), events)
 }
 
-impl Driven {
+impl HeldRun {
     /// A new run with a journal of its own.
     pub(crate) fn new(agent: &Path, journal: &Path, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
         let bench =
-            Workbench::begin_run(journal, prepared.about.clone(), &prepared.first, wall_clock);
+            TakeStore::begin_run(journal, prepared.about.clone(), &prepared.first, wall_clock);
         Self::begun(prepared, events, bench.unwrap(), TakeId::MAIN)
     }
 
     /// A run goes on from its journal, in the take that was looked at last.
     pub(crate) fn again(agent: &Path, journal: &Path, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
-        let (bench, _) = Workbench::open_run(journal, wall_clock).unwrap();
+        let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
         let from = bench.takes().current();
         Self::begun(prepared, events, bench, from)
     }
 
     /// A recording goes on.
-    pub(crate) fn of_recording(agent: &Path, bench: Workbench, options: Options) -> Self {
+    pub(crate) fn of_recording(agent: &Path, bench: TakeStore, options: Options) -> Self {
         let (prepared, events) = prepared(agent, options);
         let from = bench.takes().current();
         Self::begun(prepared, events, bench, from)
@@ -70,12 +70,12 @@ impl Driven {
 
     fn begun(
         prepared: Prepared,
-        events: Receiver<WorldEvent>,
-        mut bench: Workbench,
+        events: Receiver<IoEvent>,
+        mut bench: TakeStore,
         from: TakeId,
     ) -> Self {
         let mut run = prepared.run;
-        let news = run.begin(&mut bench, 0, from).unwrap();
+        let news = run.start(&mut bench, 0, from).unwrap();
         Self {
             run,
             bench,
@@ -84,13 +84,13 @@ impl Driven {
         }
     }
 
-    pub(crate) fn hear(&mut self, input: Input) {
-        let news = self.run.hear(&mut self.bench, input);
+    pub(crate) fn handle(&mut self, input: Input) {
+        let news = self.run.handle(&mut self.bench, input);
         self.news.extend(news);
     }
 
     pub(crate) fn command(&mut self, command: Command) {
-        self.hear(Input::Operator(command));
+        self.handle(Input::Operator(command));
     }
 
     /// Goes on until the run waits for somebody, or ended.
@@ -103,7 +103,7 @@ impl Driven {
             }
             let left = PATIENCE.saturating_sub(begun.elapsed());
             match self.events.recv_timeout(left) {
-                Ok(event) => self.hear(Input::World(event)),
+                Ok(event) => self.handle(Input::Io(event)),
                 Err(error) => panic!("{error} in {phase:?}; {:#?}", self.news),
             }
         }
@@ -157,14 +157,14 @@ impl Driven {
         };
         self.bench.go_to(self.run.take()).unwrap();
         let take = self.bench.take(0, session, &planned.edits, about).unwrap();
-        self.hear(Input::Mended(take));
+        self.handle(Input::Edited(take));
         Ok(take)
     }
 
     /// The operator goes to a take.
     pub(crate) fn go_to(&mut self, take: TakeId) {
         self.bench.go_to(take).unwrap();
-        self.hear(Input::Went(take));
+        self.handle(Input::Went(take));
     }
 
     pub(crate) fn read(&mut self, take: TakeId) -> Recording {

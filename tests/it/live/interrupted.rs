@@ -1,7 +1,7 @@
 //! An interrupt ends a run in order; and nobody else writes its journal meanwhile.
 
 use super::{Stage, marking, until};
-use retake_live::Workbench;
+use retake_live::TakeStore;
 use retake_live::takes::wall_clock;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn ends_in_order(signal: Signal, expected: i32) {
     // While it runs, others read.
     let (code, _, err) = stage.told(&["check", &journal]);
     assert_eq!((code, err.as_str()), (0, ""));
-    let (other, _) = Workbench::open_run(std::path::Path::new(&journal), wall_clock).unwrap();
+    let (other, _) = TakeStore::open_run(std::path::Path::new(&journal), wall_clock).unwrap();
     let trouble = other
         .not_recording()
         .expect("it belongs to the run")

@@ -1,10 +1,10 @@
 //! A run is killed at any instant: its journal holds all that was told, and nothing runs a second time by itself.
 
-use super::driven::{Driven, attended, reasons};
+use super::driven::{HeldRun, attended, reasons};
 use super::{PATIENCE, Stage, marking};
 use retake_core::engine::Command;
 use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};
-use retake_live::Workbench;
+use retake_live::TakeStore;
 use retake_live::live::Phase;
 use retake_live::takes::{Damage, wall_clock};
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn killed(stage: &Stage, agent: &Path, journal: &Path, after: Duration) -> Vec<V
 }
 
 /// The calls that started and did not end.
-fn cut_short(bench: &Workbench) -> Vec<CallKey> {
+fn cut_short(bench: &TakeStore) -> Vec<CallKey> {
     let mut open: BTreeMap<CallKey, ()> = BTreeMap::new();
     for happened in bench.happened() {
         match &happened.event {
@@ -83,7 +83,7 @@ fn length() -> Duration {
 
 /// What was told stands in the journal, which is torn at its end at the most.
 fn nothing_is_lost(journal: &Path, told: &[Value]) -> Option<Vec<CallKey>> {
-    let opened = match Workbench::open_run(journal, wall_clock) {
+    let opened = match TakeStore::open_run(journal, wall_clock) {
         Ok(opened) => opened,
         Err(error) => {
             assert!(told.is_empty(), "{error}, but it told {told:#?}");
@@ -130,7 +130,7 @@ fn a_killed_run_loses_nothing_it_told_and_runs_no_call_a_second_time() {
             continue;
         };
         begun += 1;
-        let mut driven = Driven::again(&agent, &journal, attended());
+        let mut driven = HeldRun::again(&agent, &journal, attended());
         let phase = driven.rest();
         if open.is_empty() {
             assert_eq!(phase, Phase::Ended(Ending::Final), "{told:#?}");
@@ -189,7 +189,7 @@ fn where_nobody_is_there_a_call_that_may_have_run_ends_the_run_again() {
         ..attended()
     };
     let begun = Instant::now();
-    let mut driven = Driven::again(&agent, &journal, options);
+    let mut driven = HeldRun::again(&agent, &journal, options);
     let Phase::Ended(Ending::Unattended { why }) = driven.rest() else {
         panic!("{:?}", driven.run.phase());
     };

@@ -1,7 +1,7 @@
 //! Recordings go on live: the history as it was is what the model is asked with.
 
 use super::Stage;
-use super::driven::{Driven, attended, reasons};
+use super::driven::{HeldRun, attended, reasons};
 use super::wire::Wire;
 use retake_core::dialects::body_of;
 use retake_core::engine::{Command, Reason};
@@ -10,7 +10,7 @@ use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Session};
 use retake_live::live::{Options, Phase};
 use retake_live::takes::wall_clock;
-use retake_live::{AS_REQUEST, ReadOptions, Recording, Workbench, read_path};
+use retake_live::{AS_REQUEST, ReadOptions, Recording, TakeStore, read_path};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,13 +98,13 @@ fn goes_on(path: &Path, recording: Recording, dialect: Dialect) -> Went {
     let recording = Arc::new(recording);
     let state = stage.path("state");
     let before = std::fs::read(path).unwrap();
-    let (bench, _) = Workbench::open(recording, Some(path), Some(&state), wall_clock);
-    let mut driven = Driven::of_recording(&agent, bench, attended());
+    let (bench, _) = TakeStore::open(recording, Some(path), Some(&state), wall_clock);
+    let mut driven = HeldRun::of_recording(&agent, bench, attended());
     let name = path.display();
     let mut phase = driven.rest();
     // Where the history ends on an answer, the user says something more.
     if phase == Phase::Ended(Ending::Final) && wire.bodies().is_empty() {
-        driven.hear(retake_live::live::Input::Say("And then?".to_owned()));
+        driven.handle(retake_live::live::Input::Say("And then?".to_owned()));
         phase = driven.rest();
     }
     // Calls that wait for their outputs get them by hand.
@@ -236,7 +236,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
     let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
     let session = recording.sessions[0].clone();
     let state = stage.path("state");
-    let (mut bench, _) = Workbench::open(recording, Some(&path), Some(&state), wall_clock);
+    let (mut bench, _) = TakeStore::open(recording, Some(&path), Some(&state), wall_clock);
     // Everything behind the user's words is taken away.
     let cut = session
         .items
@@ -251,7 +251,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
         at_hand: Some(session),
         ..attended()
     };
-    let mut driven = Driven::of_recording(&agent, bench, options);
+    let mut driven = HeldRun::of_recording(&agent, bench, options);
     let phase = driven.rest();
     let why = reasons(&phase);
     assert!(
@@ -325,12 +325,12 @@ fn what_a_policy_cannot_do_about_a_recording_is_followed_by_otherwise() {
             let path = stage.write("run.json", &ends_on(dialect, name, arguments));
             let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
             let state = stage.path("state");
-            let (bench, _) = Workbench::open(recording, Some(&path), Some(&state), wall_clock);
+            let (bench, _) = TakeStore::open(recording, Some(&path), Some(&state), wall_clock);
             let options = Options {
                 has_operator: false,
                 ..attended()
             };
-            let mut driven = Driven::of_recording(&file, bench, options);
+            let mut driven = HeldRun::of_recording(&file, bench, options);
             let what = format!("{dialect:?} {name} {arguments}");
             assert_eq!(
                 driven.rest(),

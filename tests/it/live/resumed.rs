@@ -1,6 +1,6 @@
 //! A run that nobody could decide about is taken up again, with somebody or with another policy.
 
-use super::driven::{Driven, attended, reasons};
+use super::driven::{HeldRun, attended, reasons};
 use super::{Stage, marking};
 use retake_core::engine::{Command, Policy};
 use retake_core::session::ledger::Ending;
@@ -57,7 +57,7 @@ fn another_policy_takes_it_up_at_the_pause() {
         policy: Some(Policy::parse(policy).unwrap()),
         ..attended()
     };
-    let mut driven = Driven::again(&agent, &journal, options);
+    let mut driven = HeldRun::again(&agent, &journal, options);
     assert_eq!(
         driven.rest(),
         Phase::Ended(Ending::Final),
@@ -81,12 +81,12 @@ fn another_policy_takes_it_up_at_the_pause() {
 #[test]
 fn an_operator_takes_it_up_at_the_pause_and_gives_the_output_by_hand() {
     let (stage, agent, journal) = unattended();
-    let mut driven = Driven::again(&agent, &journal, attended());
+    let mut driven = HeldRun::again(&agent, &journal, attended());
     let phase = driven.rest();
     assert!(reasons(&phase).starts_with("unknown-tool"), "{phase:?}");
     // Closed at the pause once more, it waits there again.
     drop(driven);
-    let mut driven = Driven::again(&agent, &journal, attended());
+    let mut driven = HeldRun::again(&agent, &journal, attended());
     assert!(reasons(&driven.rest()).starts_with("unknown-tool"));
     driven.mend("unknown-tool", "take-suggestion", None);
     assert_eq!(
@@ -103,12 +103,12 @@ fn an_ended_run_asks_nothing_when_it_is_taken_up() {
     let (stage, agent) = Stage::with_agent("[[rule]]\ntext = \"Done.\"\n", "");
     let told = stage.run(&agent, &[]);
     assert_eq!(told.code, 0, "{}", told.err);
-    let mut driven = Driven::again(&agent, &told.journal(), attended());
+    let mut driven = HeldRun::again(&agent, &told.journal(), attended());
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     assert_eq!(driven.bench.ledger().asks().count(), 1);
     driven.command(Command::Continue);
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
-    driven.hear(retake_live::live::Input::Say("And now?".to_owned()));
+    driven.handle(retake_live::live::Input::Say("And now?".to_owned()));
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     assert_eq!(
         driven.bench.ledger().asks().count(),

@@ -1,6 +1,6 @@
 //! Two wordings of one error, side by side: two takes of one run.
 
-use super::driven::{Driven, attended, reasons};
+use super::driven::{HeldRun, attended, reasons};
 use super::{Stage, bundled, marking};
 use retake_core::session::Change;
 use retake_core::session::ledger::Ending;
@@ -37,7 +37,7 @@ fn one_wording_helps_and_the_other_does_not_and_the_good_call_ran_once() {
     let text = text + &marking("work", "echo did-it-$$") + &marking("look_up", "echo found");
     std::fs::write(&agent, text).unwrap();
     let journal = stage.path("run.jsonl");
-    let mut driven = Driven::new(&agent, &journal, attended());
+    let mut driven = HeldRun::new(&agent, &journal, attended());
     let phase = driven.rest();
     assert!(reasons(&phase).starts_with("unknown-tool"), "{phase:?}");
     let fork = driven.run.take();
@@ -93,7 +93,7 @@ fn one_wording_helps_and_the_other_does_not_and_the_good_call_ran_once() {
 #[test]
 fn the_demo_goes_both_ways_from_one_pause() {
     let stage = Stage::new();
-    let mut driven = Driven::new(&bundled("flights"), &stage.path("run.jsonl"), attended());
+    let mut driven = HeldRun::new(&bundled("flights"), &stage.path("run.jsonl"), attended());
     driven.rest();
     let fork = driven.run.take();
     let good = driven.mend("unknown-tool", "inject-error", Some(template("nearest")));

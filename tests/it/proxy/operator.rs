@@ -7,9 +7,9 @@ use retake_core::exchange::{Ending, ExchangeId, Phase};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Dialect;
 use retake_core::session::takes::{Cause, Take};
-use retake_live::Workbench;
+use retake_live::TakeStore;
 use retake_live::live::{Input, News};
-use retake_live::proxy::holds::Seat;
+use retake_live::proxy::holds::HoldHandle;
 use retake_live::proxy::{Command, Proxy};
 use retake_live::takes::wall_clock;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding
 
 /// The same at a seat that is taken already, and stays taken.
 #[track_caller]
-pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
+pub(super) fn mends_at(seat: &mut HoldHandle, rule: &str, action: &str) -> Finding {
     let choice = Choice {
         words: (action != "take-suggestion").then_some("it is not known what came of it"),
         confirmed: true,
@@ -39,13 +39,13 @@ pub(super) fn mends_at(seat: &mut Seat, rule: &str, action: &str) -> Finding {
 
 /// The same as it is planned, or why it is not done.
 pub(super) fn mends_by(
-    seat: &mut Seat,
+    seat: &mut HoldHandle,
     rule: &str,
     action: &str,
     plan: impl FnOnce(&Scene<'_>) -> Result<Planned, Refusal>,
 ) -> Result<Finding, String> {
-    let (mut bench, _) = Workbench::open_run(seat.journal().unwrap(), wall_clock).unwrap();
-    let news = seat.begin(&mut bench).unwrap();
+    let (mut bench, _) = TakeStore::open_run(seat.journal().unwrap(), wall_clock).unwrap();
+    let news = seat.start(&mut bench).unwrap();
     let judged = news.into_iter().rev().find_map(|news| match news {
         News::Judged(judged) => Some(judged),
         _ => None,
@@ -70,19 +70,19 @@ pub(super) fn mends_by(
     };
     bench.go_to(seat.take()).unwrap();
     let take = bench.take(0, session, &planned.edits, about).unwrap();
-    seat.hear(&mut bench, Input::Mended(take));
+    seat.handle(&mut bench, Input::Edited(take));
     Ok(finding.clone())
 }
 
 /// The seat of a held exchange, as soon as it is free.
 #[track_caller]
-pub(super) fn sits(stage: &Stage, id: u32) -> Seat {
+pub(super) fn sits(stage: &Stage, id: u32) -> HoldHandle {
     seat_of(stage.proxy.as_ref().unwrap(), id)
 }
 
 /// The same at a proxy.
 #[track_caller]
-pub(super) fn seat_of(proxy: &Proxy, id: u32) -> Seat {
+pub(super) fn seat_of(proxy: &Proxy, id: u32) -> HoldHandle {
     let since = Instant::now();
     loop {
         if let Some(seat) = proxy.seat(ExchangeId(id), Arc::new(|| ())) {

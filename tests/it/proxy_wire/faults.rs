@@ -4,7 +4,7 @@ use super::client::{CHAT, Client, MODELS, addressed, ask};
 use super::fake::{Fake, STREAM, chunk, ok, reply};
 use super::place::{LOCAL, Proxy};
 use retake_core::exchange::Ending;
-use retake_live::proxy::{Base, Listen, NotServed, Origin, PassThrough, Trust, serve};
+use retake_live::proxy::{Base, Listen, Origin, PassThrough, ServeError, Trust, serve};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpListener;
@@ -325,7 +325,7 @@ async fn c09_a_listener_that_is_its_own_upstream_does_not_serve() {
     let upstream = Arc::new(upstream);
     let watch = Arc::new(PassThrough::new(upstream.clone()));
     let served = serve(listen, upstream, watch, Default::default()).await;
-    assert!(matches!(served, Err(NotServed::Itself(_))), "{served:?}");
+    assert!(matches!(served, Err(ServeError::Itself(_))), "{served:?}");
 }
 
 #[test]

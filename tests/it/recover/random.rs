@@ -11,7 +11,7 @@ use retake_core::rules::Severity;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Kind, Rope, Session, Source, Span};
 use retake_live::{
-    ReadOptions, Recording, Workbench, check_session, read_path, settle, write_take,
+    ReadOptions, Recording, TakeStore, check_session, read_path, settle, write_take,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ fn text_of(rope: &Rope) -> Vec<u8> {
 
 /// A take on the current take, and what must hold for it.
 fn carry_out(
-    workbench: &mut Workbench,
+    workbench: &mut TakeStore,
     before: &Recording,
     deed: &Deed,
     target: Dialect,
@@ -222,7 +222,7 @@ fn told(recording: &Recording) -> Vec<(Kind, Vec<u8>)> {
 }
 
 /// The take that is saved is the take that was seen: the text, or the rows of a database.
-fn saved_as_it_reads(workbench: &mut Workbench, take: &Recording) -> Result<(), TestCaseError> {
+fn saved_as_it_reads(workbench: &mut TakeStore, take: &Recording) -> Result<(), TestCaseError> {
     let id = workbench.takes().current();
     let rope = workbench.rope(id).unwrap();
     let base = workbench.base(id).unwrap();
@@ -251,7 +251,7 @@ fn any_action_holds(
     } = &transcript.written();
     prop_assert_eq!(&recording.problems, &[]);
     let target = target.unwrap_or(recording.sessions[0].dialect);
-    let (mut workbench, _) = Workbench::open(recording.clone(), path.as_deref(), None, || 0);
+    let (mut workbench, _) = TakeStore::open(recording.clone(), path.as_deref(), None, || 0);
     let mut current = Recording::clone(recording);
     for deed in deeds {
         if let Some(after) = carry_out(&mut workbench, &current, deed, target)? {

@@ -4,7 +4,7 @@ use super::recordings::{Case, bundled, corpus, wire_cases};
 use retake_core::actions::Safety;
 use retake_core::rules::Severity;
 use retake_core::session::{Rope, Source, Span};
-use retake_live::{Base, Mended, Mending, Recording, Tally};
+use retake_live::{Base, FixReport, FixRun, Recording, Tally};
 use std::sync::Arc;
 
 /// Larger recordings are for long runs.
@@ -18,14 +18,14 @@ fn text_of(rope: &Rope) -> Vec<u8> {
     rope.read(Span { start: 0, end }).unwrap()
 }
 
-fn mended(case: &Case, base: &Base, up_to: Safety) -> Mended {
-    let mending = Mending {
+fn mended(case: &Case, base: &Base, up_to: Safety) -> FixReport {
+    let mending = FixRun {
         base,
         up_to,
         target: case.target,
         complete: &|recording: &mut Recording| case.complete(recording),
         progress: &|_, _| (),
-        mended: &|_| (),
+        before_check: &|_| (),
     };
     mending.run().unwrap()
 }

@@ -4,7 +4,7 @@ use super::client::{DIALECTS, ask, recording, request};
 use retake_core::session::takes::Take;
 use retake_core::session::{Dialect, Edit, Patch};
 use retake_live::takes::wall_clock;
-use retake_live::{ReadOptions, Workbench, read_path};
+use retake_live::{ReadOptions, TakeStore, read_path};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -208,7 +208,7 @@ fn a_take_is_served_instead_of_the_recording() {
     let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
     let session = recording.sessions[0].clone();
     let root = folder.path().join("state");
-    let (mut workbench, _) = Workbench::open(recording, Some(&path), Some(&root), wall_clock);
+    let (mut workbench, _) = TakeStore::open(recording, Some(&path), Some(&root), wall_clock);
     let item = session.items.len() - 1;
     let text = String::from_utf8(session.bytes(&session.items[item]).unwrap()).unwrap();
     let at = text.find("Gladly").unwrap();

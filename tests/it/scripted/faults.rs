@@ -5,7 +5,7 @@ use super::dialogue::{DIALECTS, opening, read};
 use retake_core::dialects::stream::Splitter;
 use retake_core::script::Script;
 use retake_core::session::{Dialect, Flags};
-use retake_live::scripted::{ANY_PORT, Endpoint, NoScript, read_script};
+use retake_live::scripted::{ANY_PORT, Endpoint, ScriptError, read_script};
 use serde_json::Value;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
@@ -205,11 +205,11 @@ fn only_the_loopback_is_listened_on() {
 fn files_that_hold_no_script_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad.script.toml");
-    assert!(matches!(read_script(&path), Err(NoScript::File { .. })));
+    assert!(matches!(read_script(&path), Err(ScriptError::File { .. })));
     std::fs::write(&path, b"\xff").unwrap();
-    assert!(matches!(read_script(&path), Err(NoScript::File { .. })));
+    assert!(matches!(read_script(&path), Err(ScriptError::File { .. })));
     std::fs::write(&path, "[[rule]]\n[[rule]]\nturn = 1").unwrap();
-    let Err(NoScript::Invalid { errors, .. }) = read_script(&path) else {
+    let Err(ScriptError::Invalid { errors, .. }) = read_script(&path) else {
         panic!("a rule that answers nothing was read");
     };
     assert_eq!(

@@ -4,7 +4,7 @@ mod rows;
 mod survivors;
 mod toolbox;
 
-use retake_live::tools::Keeper;
+use retake_live::tools::Supervisor;
 use retake_live::tools::command::{CommandTool, Ran, run};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -66,8 +66,8 @@ impl Script {
     }
 }
 
-pub(crate) fn keeper() -> Keeper {
-    Keeper::at(env!("CARGO_BIN_EXE_retake"))
+pub(crate) fn keeper() -> Supervisor {
+    Supervisor::at(env!("CARGO_BIN_EXE_retake"))
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {

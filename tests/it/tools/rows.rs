@@ -359,7 +359,7 @@ fn e9_files_that_retake_was_started_with_are_not_passed_on() {
             .tool
             .clone()
     };
-    let keeper = retake_live::tools::Keeper::at(keeper);
+    let keeper = retake_live::tools::Supervisor::at(keeper);
     let ran = block_on(run(&tool, &keeper, "{}", &CancellationToken::new()));
     assert_eq!(ran.outcome.output, "files:\n0\n1\n2\n3\n");
 }

@@ -3,7 +3,7 @@
 use super::{block_on, keeper};
 use retake_core::session::ledger::Failure;
 use retake_live::agents::AgentFile;
-use retake_live::tools::{Call, Called, NoTool, Toolbox};
+use retake_live::tools::{Call, Called, Toolbox, ToolboxError};
 use retake_live::wordings::Wordings;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ const RUN: &str = r#"{"model": "m", "messages": [{"role": "user", "content": "fi
     {"role": "tool", "tool_call_id": "1", "content": "shelf 4"},
     {"role": "tool", "tool_call_id": "2", "content": "lent out"}]}"#;
 
-fn toolbox(folder: &Path) -> Result<Toolbox, NoTool> {
+fn toolbox(folder: &Path) -> Result<Toolbox, ToolboxError> {
     let path = folder.join("AGENT.toml");
     std::fs::write(&path, AGENT).unwrap();
     let file = AgentFile::read(&path, &Wordings::default()).unwrap();

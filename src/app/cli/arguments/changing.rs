@@ -1,4 +1,4 @@
-//! Arguments of what writes: `fix`, `convert`, `export`.
+//! Arguments of commands that write: `fix`, `convert`, `export`.
 
 use super::{ReadingArguments, actions, conversions, formats, json, rules};
 use crate::cli::style::Color;

@@ -1,4 +1,4 @@
-//! Arguments of what stands between others: `proxy`.
+//! Arguments of `proxy`.
 
 use super::{LineFormat, LookArguments};
 use clap::Args;

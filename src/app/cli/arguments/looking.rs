@@ -1,4 +1,4 @@
-//! Arguments of what looks at recordings: the debugger, `check`, `show`, `explain`.
+//! Arguments of commands that look at recordings: the debugger, `check`, `show`, `explain`.
 
 use super::{ReadingArguments, themes};
 use crate::cli::style::Color;

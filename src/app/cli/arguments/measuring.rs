@@ -1,4 +1,4 @@
-//! Arguments of what counts and measures: `split`, `health`, `lab`.
+//! Arguments of commands that count and measure: `split`, `health`, `lab`.
 
 use super::{ReadingArguments, formats, rules};
 use crate::cli::style::Color;
@@ -21,7 +21,7 @@ pub struct SplitArguments {
     /// A recording, - for standard input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub wish: SplitWish,
     /// Format of the answer (--as sets the format of the input)
@@ -35,7 +35,7 @@ pub struct SplitArguments {
     pub color: Color,
 }
 
-/// What `split` is asked: one of these.
+/// The question to `split`: one of these.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct SplitWish {

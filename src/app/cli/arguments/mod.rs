@@ -1,4 +1,4 @@
-//! The command line as clap reads it. Only what works stands here.
+//! The command line as clap reads it.
 
 mod changing;
 mod intercepting;
@@ -218,8 +218,7 @@ fn actions() -> PossibleValuesParser {
 }
 
 fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text)
-        .map_err(|error| format!("not JSON: {error}; a text stands in quotes"))
+    serde_json::from_str(text).map_err(|error| format!("not JSON: {error}; a text needs quotes"))
 }
 
 #[cfg(test)]

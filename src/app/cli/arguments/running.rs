@@ -1,4 +1,4 @@
-//! Arguments of what runs: `run`.
+//! Arguments of `run`.
 
 use super::LookArguments;
 use clap::Args;

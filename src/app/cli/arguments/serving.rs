@@ -1,4 +1,4 @@
-//! Arguments of what serves: `scripted`, `replay`.
+//! Arguments of commands that serve: `scripted`, `replay`.
 
 use super::LineFormat;
 use clap::{Args, ValueEnum};

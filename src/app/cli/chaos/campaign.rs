@@ -7,7 +7,7 @@ use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use retake_core::chaos::{End, Outcome, Plan, Spec, Trial, Usual, outcome};
 use retake_live::proxy::recorder::proxies_folder;
-use retake_live::proxy::trial::{NotPlayed, Played, Start, play};
+use retake_live::proxy::trial::{Played, Start, TrialError, play};
 use retake_live::proxy::{Chaos, Options};
 use retake_live::takes::{usual_root, wall_clock};
 use std::io::{IsTerminal, Write};
@@ -69,17 +69,17 @@ impl Campaign<'_> {
                 results.broken_off = Some(why);
                 Ok(Some(Exit::Upstream))
             }
-            Err(NotPlayed::Interrupted(number)) => {
+            Err(TrialError::Interrupted(number)) => {
                 results.broken_off = Some("interrupted".to_owned());
                 Ok(Some(Exit::Signal(number)))
             }
-            Err(NotPlayed::Proxy(error)) => Err(not_running(error)),
+            Err(TrialError::Proxy(error)) => Err(not_running(error)),
             Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
         }
     }
 
     /// Gives why it is broken off, where it is.
-    fn try_each(&self, results: &mut Results) -> Result<Option<String>, NotPlayed> {
+    fn try_each(&self, results: &mut Results) -> Result<Option<String>, TrialError> {
         let played = self.play(Plan::Nothing, CONTROL)?;
         let why = played.no_reply.clone().or_else(|| unsound(&played));
         let usual = played.requests;
@@ -108,7 +108,7 @@ impl Campaign<'_> {
         Ok(None)
     }
 
-    fn play(&self, plan: Plan, name: &str) -> Result<Played, NotPlayed> {
+    fn play(&self, plan: Plan, name: &str) -> Result<Played, TrialError> {
         if let Some(recording) = self.wish.recording {
             recording.rewind();
         }

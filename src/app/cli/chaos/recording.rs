@@ -5,7 +5,7 @@ pub(in crate::cli) trait Recording {
     /// An agent begins anew.
     fn rewind(&self);
 
-    /// How far what was asked since then is from what was recorded.
+    /// How far the requests since then differ from the recorded ones.
     fn strayed(&self) -> Strayed;
 }
 

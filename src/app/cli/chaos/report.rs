@@ -23,7 +23,7 @@ pub(super) struct Tried {
     pub(super) number: u32,
     pub(super) outcome: Outcome,
     pub(super) injection: Option<Injection>,
-    /// How long it was silent by the end of the proxy, in milliseconds, where it asked nothing more.
+    /// How long it was silent by the end of the proxy, in milliseconds, if no request followed.
     pub(super) silent_ms: Option<u64>,
     /// How the agent ended, where it was started for this.
     pub(super) end: Option<End>,
@@ -140,7 +140,7 @@ fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<
     if let Some(control) = &results.control {
         let how = match control.is_sound() {
             true => "ends well".to_owned(),
-            false => format!("{}: {}", ended(control.end), said(&control.stderr)),
+            false => format!("{}: {}", ended(control.end), last_line(&control.stderr)),
         };
         let requests = counted(control.requests as usize, "request");
         writeln!(out, "without a fault the agent {how} ({requests})")?;
@@ -212,7 +212,7 @@ fn line(palette: Palette, tried: &Tried) -> String {
         None => format!("{word} (turn {})", tried.turn),
     };
     if let Some(injection) = &tried.injection {
-        line += &behind(tried, injection);
+        line += &after_fault(tried, injection);
     }
     let is_plain = tried.outcome == Outcome::Survived || tried.outcome == Outcome::NotReached;
     let shows_end =
@@ -221,13 +221,13 @@ fn line(palette: Palette, tried: &Tried) -> String {
         line += &format!(", {}", ended(end));
     }
     if tried.shows_error() && !tried.stderr.is_empty() {
-        line += &format!(": {}", said(&tried.stderr));
+        line += &format!(": {}", last_line(&tried.stderr));
     }
     format!("{line}  {}", palette.dim(safe_line(&tried.journal)))
 }
 
-/// What came behind a fault.
-fn behind(tried: &Tried, injection: &Injection) -> String {
+/// What followed a fault.
+fn after_fault(tried: &Tried, injection: &Injection) -> String {
     let mut line = String::new();
     if injection.times > 1 {
         line += &format!(", {} times", injection.times);
@@ -260,7 +260,7 @@ fn ended(end: End) -> String {
     }
 }
 
-fn said(stderr: &[String]) -> String {
+fn last_line(stderr: &[String]) -> String {
     safe_line(exception_line(stderr).unwrap_or("it says nothing"))
 }
 
@@ -286,7 +286,7 @@ enum Line<'a> {
         conversation: Option<usize>,
         times: u32,
         how: Option<retake_core::chaos::How>,
-        /// Whether the first request behind it comes without a fault as well.
+        /// Whether the first request after it is without a fault as well.
         as_usual: bool,
         /// The rule by which a provider would refuse that request.
         refused_by: Option<&'static str>,

@@ -1,9 +1,9 @@
 //! A recovery from a finding: the first finding that fits, with the first of its offers that can be exported.
 
 use super::path_of;
-use super::recovered::{Change, Exported, NoExport, Recovered};
+use super::recovered::{Change, ExportError, Exported, Recovered};
 use crate::cli::arguments::{ExportArguments, ExportForm};
-use crate::cli::exit::{Failure, complain};
+use crate::cli::exit::{Failure, print_error};
 use crate::cli::flatten::session_names;
 use crate::cli::inputs::{Inputs, as_request_first, describe, name_of, session_named};
 use crate::cli::output::safe_line;
@@ -53,7 +53,7 @@ pub(super) fn export(
                 };
                 match attempt.export() {
                     Ok(exported) => return Ok(exported),
-                    // Another recovery might take a faulty template as it stands.
+                    // Another recovery might take a faulty template as it is.
                     Err((what, reason)) if reason.is_in_words() => {
                         return Err(failure(arguments, &what, &reason));
                     }
@@ -103,7 +103,7 @@ impl<'a> Desk<'a> {
             && finding.item.is_some_and(is_there)
     }
 
-    /// The offers of a finding that were asked for: by their name, or by what was given for them.
+    /// The requested offers of a finding: by their name, or by what was given for them.
     fn actions_of(&self, finding: &Finding) -> Vec<&'static Action> {
         let wish = &self.arguments.recovery;
         let takes_words = ["inject-error", "retry", "supply-output", "close-turn"];
@@ -121,7 +121,7 @@ impl<'a> Desk<'a> {
     fn nothing(
         &self,
         found: &[(&'static str, Option<u32>)],
-        refused: Vec<(String, NoExport)>,
+        refused: Vec<(String, ExportError)>,
     ) -> Failure {
         let path = name_of(&self.arguments.path);
         let attempts = refused.len();
@@ -166,7 +166,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The name and the template of what the model reads.
-    fn words(&self, rule: &str, action: &str) -> Result<(String, String), NoExport> {
+    fn words(&self, rule: &str, action: &str) -> Result<(String, String), ExportError> {
         let wish = &self.arguments.recovery;
         if let Some(words) = &wish.words {
             return Ok((String::new(), words.clone()));
@@ -179,7 +179,7 @@ impl<'a> Desk<'a> {
             }
             let names = known.iter().map(|known| known.name);
             let names = names.collect::<Vec<_>>().join(", ");
-            return Err(NoExport::Words(match &names[..] {
+            return Err(ExportError::Words(match &names[..] {
                 "" => format!("there are no wordings for {rule}; --words gives one"),
                 _ => format!("there is no wording {name} for {rule}; there are {names}"),
             }));
@@ -194,11 +194,11 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// The library and the operator's own; what cannot be used is told.
+/// The library and the operator's own; unusable entries are reported.
 fn wordings() -> Wordings {
     let wordings = Wordings::read(&usual_files(Path::new(".")));
     for fault in &wordings.faults {
-        complain(&safe_line(&fault.to_string()), None);
+        print_error(&safe_line(&fault.to_string()), None);
     }
     wordings
 }
@@ -214,7 +214,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn export(&self) -> Result<Exported, (String, NoExport)> {
+    fn export(&self) -> Result<Exported, (String, ExportError)> {
         let wish = &self.desk.arguments.recovery;
         let recovered = Recovered {
             rule: self.finding.rule.id.to_owned(),
@@ -235,7 +235,7 @@ impl Attempt<'_> {
         }
     }
 
-    fn recover(&self, recovered: &mut Recovered) -> Result<(String, Vec<String>), NoExport> {
+    fn recover(&self, recovered: &mut Recovered) -> Result<(String, Vec<String>), ExportError> {
         let arguments = self.desk.arguments;
         let (name, template) = self.desk.words(&recovered.rule, &recovered.action)?;
         (recovered.wording, recovered.template) = (name, template);
@@ -290,24 +290,24 @@ impl Attempt<'_> {
 }
 
 /// Why a recovery cannot be exported, with what would help.
-pub(super) fn failure(arguments: &ExportArguments, what: &str, reason: &NoExport) -> Failure {
+pub(super) fn failure(arguments: &ExportArguments, what: &str, reason: &ExportError) -> Failure {
     let path = name_of(&arguments.path);
     let colon = if what.is_empty() { "" } else { ": " };
-    let told = safe_line(&format!("{what}{colon}{reason}"));
-    let message = format!("{path}: {told}");
+    let text = safe_line(&format!("{what}{colon}{reason}"));
+    let message = format!("{path}: {text}");
     match reason {
         reason if reason.wants_request() => Failure::with_hint(
             message,
             as_request_first(&arguments.path, "export", "exports from its history"),
         ),
-        NoExport::Refused(Refusal::NeedsWords(_)) => Failure::with_hint(
+        ExportError::Refused(Refusal::NeedsWords(_)) => Failure::with_hint(
             message,
             "--words gives a text, --value the value of a fallback",
         ),
-        NoExport::Refused(Refusal::NeedsConfirmation(_)) => {
+        ExportError::Refused(Refusal::NeedsConfirmation(_)) => {
             Failure::with_hint(message, "--action takes it all the same")
         }
-        NoExport::Fixture(retake_live::NoFixture::NothingChanged)
+        ExportError::Fixture(retake_live::FixtureError::NothingChanged)
             if arguments.recovery.value.is_some() =>
         {
             Failure::with_hint(message, "--include-in-history lets the value enter it")

@@ -5,7 +5,7 @@ mod recovered;
 mod taken;
 
 use super::arguments::ExportArguments;
-use super::exit::{Exit, Failure, complain};
+use super::exit::{Exit, Failure, print_error};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::{Output, safe_line};
 use super::saving::{refuse_to_overwrite, save};
@@ -32,10 +32,10 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
         false => exported.text,
     };
     write(arguments, &text)?;
-    complain(&safe_line(&exported.what), None);
+    print_error(&safe_line(&exported.what), None);
     for note in &exported.notes {
-        // What stands on stderr is kept by CI and sent around.
-        complain(&safe_line(&shareable(note)), None);
+        // CI keeps stderr and sends it around.
+        print_error(&safe_line(&shareable(note)), None);
     }
     Ok(Exit::Clean)
 }

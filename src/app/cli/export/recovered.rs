@@ -5,7 +5,7 @@ use retake_core::actions::Refusal;
 use retake_core::formats::CannotWrite;
 use retake_core::session::{Dialect, Family, Rope, Session};
 use retake_core::wording::recipe::{NoRecipe, Recovery, openai_agents, policy};
-use retake_live::{Base, Fixture, NoBase, NoFixture, NoTake, Recording};
+use retake_live::{Base, BaseError, Fixture, FixtureError, Recording, TakeError};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ pub(super) struct Exported {
 
 /// Why there is nothing to export.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoExport {
+pub(super) enum ExportError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error(transparent)]
     Recipe(#[from] NoRecipe),
     #[error(transparent)]
-    Fixture(#[from] NoFixture),
+    Fixture(#[from] FixtureError),
     #[error(transparent)]
-    NoBase(#[from] NoBase),
+    Base(#[from] BaseError),
     #[error(transparent)]
-    NoTake(#[from] NoTake),
+    Take(#[from] TakeError),
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
     #[error("{0}")]
     Words(String),
 }
 
-impl NoExport {
+impl ExportError {
     /// Whether the words that were given are at fault.
     pub(super) fn is_in_words(&self) -> bool {
         matches!(
@@ -48,11 +48,11 @@ impl NoExport {
     /// Whether the history can be changed once it is written as one request.
     pub(super) fn wants_request(&self) -> bool {
         match self {
-            Self::CannotWrite(reason) | Self::Fixture(NoFixture::CannotWrite(reason)) => {
+            Self::CannotWrite(reason) | Self::Fixture(FixtureError::CannotWrite(reason)) => {
                 matches!(reason, CannotWrite::Exchanges | CannotWrite::Journal)
             }
-            Self::NoBase(NoBase::Stream) => true,
-            Self::NoTake(reason) => reason.wants_request(),
+            Self::Base(BaseError::Stream) => true,
+            Self::Take(reason) => reason.wants_request(),
             _ => false,
         }
     }
@@ -109,12 +109,12 @@ impl Recovered {
         format!("{} at item {number}: {}{wording}", self.rule, self.action)
     }
 
-    /// The recovery in a form; `change` is asked for where the form holds the history.
+    /// The recovery in a form; `change` is called if the form holds the history.
     pub(super) fn form<'c>(
         &self,
         form: ExportForm,
-        change: impl FnOnce() -> Result<Change<'c>, NoExport>,
-    ) -> Result<String, NoExport> {
+        change: impl FnOnce() -> Result<Change<'c>, ExportError>,
+    ) -> Result<String, ExportError> {
         let recovery = Recovery {
             rule: &self.rule,
             action: &self.action,

@@ -2,9 +2,9 @@
 
 use super::chosen::failure;
 use super::path_of;
-use super::recovered::{Change, Exported, NoExport, Recovered};
+use super::recovered::{Change, ExportError, Exported, Recovered};
 use crate::cli::arguments::ExportArguments;
-use crate::cli::exit::{Failure, complain};
+use crate::cli::exit::{Failure, print_error};
 use crate::cli::inputs::{Inputs, name_of};
 use crate::cli::output::safe_line;
 use retake_core::actions;
@@ -14,7 +14,7 @@ use retake_core::session::takes::{Take, TakeId};
 use retake_core::wording::{Kind, recorded, render};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{NoTake, Recording, Workbench, check_session};
+use retake_live::{Recording, TakeError, TakeStore, check_session};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ pub(super) fn export(
 ) -> Result<Exported, Failure> {
     let path = path_of(arguments);
     let root = usual_root();
-    let (mut workbench, damages) = Workbench::open(recording, path, root.as_deref(), wall_clock);
+    let (mut workbench, damages) = TakeStore::open(recording, path, root.as_deref(), wall_clock);
     for damage in &damages {
-        complain(&safe_line(&damage.to_string()), None);
+        print_error(&safe_line(&damage.to_string()), None);
     }
     let Some(take) = workbench.takes().get(TakeId(number)).cloned() else {
         return Err(no_such_take(arguments, &workbench, number));
@@ -39,7 +39,7 @@ pub(super) fn export(
         .map_err(|reason| failure(arguments, &format!("take {number}"), &reason))
 }
 
-fn no_such_take(arguments: &ExportArguments, workbench: &Workbench, number: u32) -> Failure {
+fn no_such_take(arguments: &ExportArguments, workbench: &TakeStore, number: u32) -> Failure {
     let message = format!("{}: there is no take {number}", name_of(&arguments.path));
     let takes = workbench.takes();
     let known = (1..=u32::MAX)
@@ -55,19 +55,19 @@ fn no_such_take(arguments: &ExportArguments, workbench: &Workbench, number: u32)
 fn exported(
     arguments: &ExportArguments,
     inputs: &Inputs,
-    workbench: &mut Workbench,
+    workbench: &mut TakeStore,
     number: u32,
     take: &Take,
-) -> Result<Exported, NoExport> {
+) -> Result<Exported, ExportError> {
     let (Some(rule), Some(action)) = (&take.cause.rule, &take.cause.action) else {
         let reason = "it was made without a finding, so there is nothing that it would settle";
-        return Err(NoExport::Words(reason.to_owned()));
+        return Err(ExportError::Words(reason.to_owned()));
     };
     let complete = |recording: &mut Recording| inputs.complete(&arguments.path, recording);
     let mut parent = workbench.read(take.parent, &|_, _| ())?;
     complete(&mut parent);
     let session = parent.sessions.get(take.session as usize);
-    let session = session.ok_or(NoTake::NoSession(take.session))?;
+    let session = session.ok_or(TakeError::NoSession(take.session))?;
     let mut recovered = Recovered {
         rule: rule.clone(),
         action: action.clone(),
@@ -109,7 +109,7 @@ fn exported(
     })
 }
 
-/// The template of the take's wording, where it still says what the model was told; a text that was written
+/// The template of the take's wording, if it still renders the text that the model got; a text that was written
 /// by hand has none.
 fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String> {
     let kind = Kind::of_rule(take.cause.rule.as_deref()?)?;
@@ -124,6 +124,6 @@ fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String
     let beside = beside(session, &findings, finding);
     let scene = run.scene(finding.defect(), &beside)?;
     let context = actions::context(&scene).ok()?;
-    let said = render(known.template, &context).ok()?;
-    (Some(&*said) == take.words.as_deref()).then(|| known.template.to_owned())
+    let rendered = render(known.template, &context).ok()?;
+    (Some(&*rendered) == take.words.as_deref()).then(|| known.template.to_owned())
 }

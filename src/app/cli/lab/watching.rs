@@ -2,7 +2,7 @@
 //! each trial that ends.
 
 use super::results::place;
-use crate::cli::exit::complain;
+use crate::cli::exit::print_error;
 use crate::cli::output::safe_line;
 use crate::cli::style::Palette;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -68,7 +68,7 @@ impl Watching {
 
     /// Tells a notice; text from outside may be in it.
     pub(super) fn notice(&self, notice: &str) {
-        self.aside(|| complain(&safe_line(notice), None));
+        self.aside(|| print_error(&safe_line(notice), None));
     }
 
     /// Writes while the bar is out of the way.

@@ -1,7 +1,7 @@
 //! What the best wording of a trial becomes: a policy entry, a recipe, or a spec that tests it again.
 
 use crate::cli::arguments::WinnerForm;
-use crate::cli::exit::{Failure, complain};
+use crate::cli::exit::{Failure, print_error};
 use crate::cli::output::safe_line;
 use crate::cli::run::refused;
 use retake_core::lab::{Board, Experiment, Spec, highest, leader_of, standings, winner, words};
@@ -42,7 +42,7 @@ pub(super) fn winning(
         }),
     }?;
     if trials > 1 {
-        complain(
+        print_error(
             &format!(
                 "of trial {}, one of {trials}; --trial N takes another",
                 trial + 1
@@ -51,7 +51,7 @@ pub(super) fn winning(
         );
     }
     for remark in words::remarks(board, trial) {
-        complain(&safe_line(&remark), None);
+        print_error(&safe_line(&remark), None);
     }
     Ok(text)
 }

@@ -4,7 +4,7 @@ use super::backlog::Backlog;
 use super::jsonl::Teller;
 use super::start_agent;
 use crate::cli::exit::{Exit, Failure, Why};
-use retake_live::proxy::agent::Order;
+use retake_live::proxy::agent::AgentCommand;
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Report};
 use std::io::Write;
@@ -32,7 +32,7 @@ pub(super) struct Watched<'a> {
     /// Who hears the news; the agent tells its own there.
     pub(super) report: &'a Report,
     /// The agent to start once all listeners are ready.
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<AgentCommand>,
 }
 
 /// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended,

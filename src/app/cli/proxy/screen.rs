@@ -1,7 +1,7 @@
 //! A proxy on the screen: the operator decides.
 
 use crate::cli::arguments::{LookArguments, OpenArguments};
-use crate::cli::exit::{Exit, Failure, tell_where};
+use crate::cli::exit::{Exit, Failure, report_where};
 use crate::cli::inputs::Inputs;
 use crate::tui::loader::{Seated, Stir};
 use crate::tui::proxy::{About, Exchanges, Request, Watched};
@@ -10,9 +10,9 @@ use crate::tui::{self, Left};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;
-use retake_live::proxy::agent::{Agent, Order};
+use retake_live::proxy::agent::{Agent, AgentCommand};
 use retake_live::proxy::connect;
-use retake_live::proxy::{Asked, Command, News, Options, Proxy, Report};
+use retake_live::proxy::{Command, News, Options, Proxy, Report, StoredRequest};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,12 +72,12 @@ impl Exchanges for Seen {
     }
 
     fn request(&self, id: ExchangeId) -> Option<Request> {
-        let Asked {
+        let StoredRequest {
             method,
             url,
             lines,
             body,
-        } = self.proxy.asked(id)?;
+        } = self.proxy.stored_request(id)?;
         let headers = lines.iter().map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             (name.to_string(), value)
@@ -95,7 +95,7 @@ impl Exchanges for Seen {
 pub(super) fn show(
     look: &LookArguments,
     options: Options,
-    order: Option<Order>,
+    order: Option<AgentCommand>,
 ) -> Result<Exit, Failure> {
     let request = OpenArguments {
         look: look.clone(),
@@ -160,7 +160,7 @@ pub(super) fn show(
     }
     // The agent first: what it still asks would only be refused.
     drop(agent);
-    tell_where("the recording", seen.proxy.journal());
+    report_where("the recording", seen.proxy.journal());
     match left {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),

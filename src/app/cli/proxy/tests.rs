@@ -11,7 +11,7 @@ use retake_core::exchange::{Ending, ExchangeId, Found, Holding, Phase, Seen};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
 use retake_core::session::takes::Author;
-use retake_live::proxy::agent::Order;
+use retake_live::proxy::agent::AgentCommand;
 use retake_live::proxy::connect::Reach;
 use retake_live::proxy::{News, Ports, Report, Upstream};
 use retake_live::{ReadOptions, check_recording, read_path};
@@ -175,7 +175,7 @@ fn with_agent(script: &str) -> Came {
     let (sender, received, report) = wire();
     sender.send(listening(8484)).unwrap();
     sender.send(listening(8485)).unwrap();
-    let order = Order {
+    let order = AgentCommand {
         argv: ["sh", "-c", script].map(OsString::from).to_vec(),
         inherits_input: false,
         defaults: &[],
@@ -188,7 +188,7 @@ fn came(
     upstreams: usize,
     news: &Receiver<News>,
     report: &Report,
-    order: Option<Order>,
+    order: Option<AgentCommand>,
     signal: impl Fn() -> Option<i32>,
     stop: impl FnOnce(),
 ) -> Came {
@@ -425,7 +425,7 @@ fn an_agent_that_a_signal_ended_ends_the_proxy_the_same_way() {
 fn an_agent_that_cannot_be_started_is_refused() {
     let (sender, received, report) = wire();
     sender.send(listening(8484)).unwrap();
-    let order = Order {
+    let order = AgentCommand {
         argv: vec!["/nonexistent/agent".into()],
         inherits_input: false,
         defaults: &[],

@@ -1,7 +1,7 @@
 //! What a replay says: a line for each request, as text or as one JSON object.
 
 use crate::cli::arguments::LineFormat;
-use crate::cli::exit::{Why, complain};
+use crate::cli::exit::{Why, print_error};
 use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;
 use retake_core::replay::{Differences, LeftOut, Place, Tape};
@@ -122,7 +122,7 @@ impl<'a, W: Write> Teller<'a, W> {
                 self.asked_for.insert(*place);
                 for one in left_out {
                     if self.left_out.insert(one.clone()) {
-                        complain(&safe_line(&one.to_string()), None);
+                        print_error(&safe_line(&one.to_string()), None);
                     }
                 }
                 self.tell_served(*place, (*dialect, *streams), differences.as_ref())?;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// The report for people.
 pub(super) struct Text {
     palette: Palette,
-    /// Whether something stands above the next session.
+    /// Whether there is text above the next session.
     begun: bool,
 }
 
@@ -70,7 +70,7 @@ impl Text {
     }
 }
 
-/// What stands under a finding: its place in the session with the cause, and its offers.
+/// The lines under a finding: its place in the session with the cause, and its offers.
 pub(in crate::cli) fn details(finding: &FindingReport) -> Vec<String> {
     let says_cause = finding.rule.message.contains("{cause}");
     let says_pointer = finding.rule.message.contains("{pointer}");

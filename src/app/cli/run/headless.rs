@@ -11,8 +11,8 @@ use retake_core::engine::Command;
 use retake_core::rules::{Cause, ErrorClass, Finding};
 use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
-use retake_live::live::{Input, Judged, News, Phase, Prepared, Run, WorldEvent};
-use retake_live::{Workbench, note_ends};
+use retake_live::live::{Input, IoEvent, Judged, News, Phase, Prepared, Run};
+use retake_live::{TakeStore, note_ends};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -82,8 +82,8 @@ struct ToolFault<'a> {
 /// Runs to the end.
 pub(super) fn run(
     prepared: Prepared,
-    mut bench: Workbench,
-    events: &Receiver<WorldEvent>,
+    mut bench: TakeStore,
+    events: &Receiver<IoEvent>,
     journal: &Path,
 ) -> Result<Exit, Failure> {
     let signal = note_ends();
@@ -103,7 +103,7 @@ pub(super) fn run(
     for note in &notes {
         teller.write(&Line::Notice { message: note })?;
     }
-    let begun = run.begin(&mut bench, 0, TakeId::MAIN);
+    let begun = run.start(&mut bench, 0, TakeId::MAIN);
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
     let mut ended_by = None;
     let mut unheard = None;
@@ -113,7 +113,7 @@ pub(super) fn run(
         {
             // Nobody hears it any more, but its tools and its journal are still brought to an end.
             unheard = Some(failure);
-            news = run.hear(&mut bench, Input::Operator(Command::Abort));
+            news = run.handle(&mut bench, Input::Operator(Command::Abort));
             continue;
         }
         if let Phase::Ended(how) = run.phase() {
@@ -131,7 +131,7 @@ pub(super) fn run(
             };
         }
         news = match events.recv_timeout(LOOK) {
-            Ok(event) => run.hear(&mut bench, Input::World(event)),
+            Ok(event) => run.handle(&mut bench, Input::Io(event)),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused(
@@ -142,7 +142,7 @@ pub(super) fn run(
         if ended_by.is_none() {
             ended_by = signal();
             if ended_by.is_some() {
-                news.extend(run.hear(&mut bench, Input::Operator(Command::Abort)));
+                news.extend(run.handle(&mut bench, Input::Operator(Command::Abort)));
             }
         }
     }
@@ -258,7 +258,7 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    fn end(&mut self, run: &Run, bench: &Workbench, how: &Ending) -> Result<(), Failure> {
+    fn end(&mut self, run: &Run, bench: &TakeStore, how: &Ending) -> Result<(), Failure> {
         let usage = bench.ledger().usage();
         let take = run.take();
         let replies = bench.ledger().asks();

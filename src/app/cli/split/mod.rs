@@ -110,11 +110,11 @@ impl Subject<'_> {
             Cut::Before(boundary) if boundary == wished => (Verdict::Clean, Some(boundary)),
             Cut::Before(boundary) => (Verdict::Moved, Some(boundary)),
         };
-        let behind = match verdict {
+        let next = match verdict {
             Verdict::Moved | Verdict::None => self.boundaries.behind(wished),
             _ => None,
         };
-        self.answer(verdict, wished, boundary, behind, &broken)
+        self.answer(verdict, wished, boundary, next, &broken)
     }
 
     /// What a given boundary splits.
@@ -134,8 +134,8 @@ impl Subject<'_> {
             Cut::Before(before) => Some(before),
             Cut::Nothing | Cut::Nowhere => None,
         };
-        let behind = self.boundaries.behind(boundary);
-        self.answer(Verdict::Splits, boundary, before, behind, &broken)
+        let next = self.boundaries.behind(boundary);
+        self.answer(Verdict::Splits, boundary, before, next, &broken)
     }
 
     fn answer(
@@ -143,7 +143,7 @@ impl Subject<'_> {
         verdict: Verdict,
         wished: usize,
         boundary: Option<usize>,
-        behind: Option<usize>,
+        next: Option<usize>,
         broken: &[Bond],
     ) -> Result<Answer, SourceError> {
         let cut_before = match verdict {
@@ -154,9 +154,9 @@ impl Subject<'_> {
         Ok(Answer {
             verdict,
             items: self.session.items.len(),
-            asked: Some(wished + 1),
+            wanted: Some(wished + 1),
             boundary: boundary.map(|boundary| boundary + 1),
-            behind: behind.map(|behind| behind + 1),
+            next: next.map(|next| next + 1),
             opens_with: boundary
                 .and_then(|boundary| Some(self.session.items.get(boundary)?.kind.word())),
             splits: self.broken(broken)?,
@@ -205,7 +205,7 @@ impl Subject<'_> {
         let one = |bond: &Bond| {
             let first = &self.session.items[bond.first as usize];
             let last = bond.last.map(|last| &self.session.items[last as usize]);
-            // The name stands on the call, which is the second of two where reasoning or text comes first.
+            // The name is on the call, which is the second of two where reasoning or text comes first.
             let named = std::iter::once(first).chain(last);
             let named = named
                 .clone()

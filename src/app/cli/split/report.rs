@@ -9,11 +9,11 @@ use std::io::{self, Write};
 /// Most rows of one kind that are printed for people.
 const ROWS: usize = 12;
 
-/// How it stands with a cut.
+/// The verdict on a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict {
-    /// The cut that was asked for splits nothing.
+    /// The requested cut splits nothing.
     #[default]
     Clean,
     /// It would split something; the nearest cut that keeps more does not.
@@ -40,11 +40,13 @@ pub(super) struct Answer {
     pub(super) verdict: Verdict,
     pub(super) items: usize,
     /// The first item that would be kept if the wish were taken literally.
-    pub(super) asked: Option<usize>,
+    #[serde(rename = "asked")]
+    pub(super) wanted: Option<usize>,
     /// The first item that is kept by the nearest cut at or before it that splits nothing.
     pub(super) boundary: Option<usize>,
-    /// The first item that the next such cut behind it would keep.
-    pub(super) behind: Option<usize>,
+    /// The first item that the next such cut after it would keep.
+    #[serde(rename = "behind")]
+    pub(super) next: Option<usize>,
     /// What the kept part begins with.
     pub(super) opens_with: Option<&'static str>,
     /// The recording that the cut was judged by.
@@ -53,7 +55,7 @@ pub(super) struct Answer {
     pub(super) kept: Option<usize>,
     /// How many items only it holds.
     pub(super) new: Option<usize>,
-    /// What the cut that was asked for splits.
+    /// What the requested cut splits.
     pub(super) splits: Vec<Broken>,
     /// Calls and outputs that have no other half, wherever the cut is.
     pub(super) unpaired: Vec<Unpaired>,
@@ -108,11 +110,11 @@ impl Answer {
             let rows = self.splits.iter().map(Broken::row);
             rows_of(out, rows, self.splits.len(), "split")?;
         }
-        if let Some(behind) = self.behind {
-            let keeps = counted(self.keeps(behind), "item");
+        if let Some(next) = self.next {
+            let keeps = counted(self.keeps(next), "item");
             writeln!(
                 out,
-                "  the next whole cut behind it is before item {behind}; it would keep {keeps}"
+                "  the next whole cut behind it is before item {next}; it would keep {keeps}"
             )?;
         }
         if !self.unpaired.is_empty() {
@@ -128,7 +130,7 @@ impl Answer {
     }
 
     fn sentence(&self) -> String {
-        let asked = self.asked.unwrap_or_default();
+        let wanted = self.wanted.unwrap_or_default();
         let of = format!("of {}", counted(self.items, "item"));
         let cut = self.boundary.map(|boundary| {
             let begins = self.opens_with.unwrap_or_default();
@@ -145,7 +147,7 @@ impl Answer {
                     counted(self.items, "item")
                 )
             }
-            (Verdict::Unrelated, Some(after)) => format!("nothing {of} stands in {after}"),
+            (Verdict::Unrelated, Some(after)) => format!("nothing {of} is in {after}"),
             (verdict, Some(after)) => {
                 let kept = self.kept.unwrap_or_default();
                 let new = counted(self.new.unwrap_or_default(), "new item");
@@ -156,18 +158,18 @@ impl Answer {
                 format!("the cut to {after} {judged}; it keeps {kept} {of} and adds {new}")
             }
             (Verdict::Clean, _) => format!("cut {cut}"),
-            (Verdict::Moved, _) => format!("cut {cut}; asked for {}", self.keeps(asked)),
+            (Verdict::Moved, _) => format!("cut {cut}; asked for {}", self.keeps(wanted)),
             (Verdict::None, _) => format!(
                 "no cut keeps the last {} {of} and splits nothing",
-                self.keeps(asked)
+                self.keeps(wanted)
             ),
             (Verdict::NoSuchItem, _) => {
-                format!("no item {asked}, there are {}", self.items)
+                format!("no item {wanted}, there are {}", self.items)
             }
             (Verdict::Splits | Verdict::Unrelated, _) => {
                 let nearest = self.boundary.map(|item| format!("item {item}"));
                 format!(
-                    "a cut before item {asked} splits what belongs together; the nearest whole one before it: {}",
+                    "a cut before item {wanted} splits what belongs together; the nearest whole one before it: {}",
                     nearest.as_deref().unwrap_or("none")
                 )
             }
@@ -175,9 +177,9 @@ impl Answer {
     }
 
     fn introduction(&self) -> String {
-        match (self.verdict, self.asked) {
-            (Verdict::Moved | Verdict::None, Some(asked)) => {
-                format!("a cut before item {asked} would split")
+        match (self.verdict, self.wanted) {
+            (Verdict::Moved | Verdict::None, Some(wanted)) => {
+                format!("a cut before item {wanted} would split")
             }
             _ => "it splits".to_owned(),
         }

@@ -25,7 +25,7 @@ use comparing::first_change;
 use retake_core::actions;
 use retake_core::session::takes::{Take, TakeId, Tally};
 use retake_core::session::{Session, index_number};
-use retake_live::{NoTake, Workbench, in_background};
+use retake_live::{TakeError, TakeStore, in_background};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Work {
     /// Does something to the takes where the screen shows them.
     fn on_takes(
         &self,
-        work: impl FnOnce(&Self, &mut Workbench) -> Result<Option<Check>, NoTake> + Send,
+        work: impl FnOnce(&Self, &mut TakeStore) -> Result<Option<Check>, TakeError> + Send,
     ) -> Option<Check> {
         let done = in_background(|| {
             self.with_bench(|this, bench| {
@@ -69,7 +69,7 @@ impl Work {
         })
     }
 
-    fn report(&self, done: Result<(), NoTake>) {
+    fn report(&self, done: Result<(), TakeError>) {
         if let Err(error) = done {
             self.refuse(&error.to_string());
         }
@@ -77,8 +77,8 @@ impl Work {
 
     fn with_bench<T: Default>(
         &self,
-        work: impl FnOnce(&Self, &mut Workbench) -> Result<T, NoTake>,
-    ) -> Result<T, NoTake> {
+        work: impl FnOnce(&Self, &mut TakeStore) -> Result<T, TakeError>,
+    ) -> Result<T, TakeError> {
         let mut open = self.bench.open();
         let Some(main) = self.bench.main().filter(|_| !self.bench.is_closed()) else {
             return Ok(T::default());
@@ -91,7 +91,7 @@ impl Work {
             *open = None;
             self.bench.reopen();
             let path = self.opening.input().path.clone();
-            let (bench, damages) = Workbench::open(
+            let (bench, damages) = TakeStore::open(
                 main.recording.clone(),
                 path.as_deref(),
                 self.bench.root.as_deref(),
@@ -147,7 +147,7 @@ impl Work {
         check
     }
 
-    fn take(&self, bench: &mut Workbench, order: Order) -> Result<Option<Check>, NoTake> {
+    fn take(&self, bench: &mut TakeStore, order: Order) -> Result<Option<Check>, TakeError> {
         let Order {
             document,
             session,
@@ -159,7 +159,7 @@ impl Work {
             return Ok(None);
         }
         let history = document.recording.sessions.get(session);
-        let history = history.ok_or(NoTake::NoSession(index_number(session)))?;
+        let history = history.ok_or(TakeError::NoSession(index_number(session)))?;
         let before = bench.takes().current();
         let what = about.cause.action.as_deref();
         let what = what.map_or("fork", |id| actions::find(id).map_or(id, |it| it.title));
@@ -175,7 +175,7 @@ impl Work {
     }
 
     /// What a take reads like; of the recording itself there is one document, by which it is known.
-    fn document_of(&self, bench: &mut Workbench, id: TakeId) -> Result<Arc<Document>, NoTake> {
+    fn document_of(&self, bench: &mut TakeStore, id: TakeId) -> Result<Arc<Document>, TakeError> {
         if let (TakeId::MAIN, Some(main)) = (id, self.bench.main()) {
             return Ok(main);
         }
@@ -191,12 +191,12 @@ impl Work {
     /// differs from the one before.
     fn show(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         before: TakeId,
         shown: Option<&Arc<Document>>,
         at: Option<Place>,
         said: String,
-    ) -> Result<Option<Check>, NoTake> {
+    ) -> Result<Option<Check>, TakeError> {
         let id = bench.takes().current();
         let document = self.document_of(bench, id)?;
         let ropes = (bench.rope(before).ok(), bench.rope(id).ok());

@@ -7,7 +7,7 @@ use crate::tui::update::{Effect, Message, Report, TakesCommand, update};
 use retake_live::agents::AgentFile;
 use retake_live::live::{Options, prepare};
 use retake_live::wordings::Wordings;
-use retake_live::{Opening, ReadOptions, Workbench};
+use retake_live::{Opening, ReadOptions, TakeStore};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, channel};
@@ -45,7 +45,7 @@ impl Direct {
         };
         let prepared = prepare(&agent, options, report).unwrap();
         let about = prepared.about.clone();
-        drop(Workbench::begin_run(journal, about, &prepared.first, || 0).unwrap());
+        drop(TakeStore::begin_run(journal, about, &prepared.first, || 0).unwrap());
         let staged = Staged::new(StagedRun {
             agent,
             prepared,
@@ -86,7 +86,7 @@ impl Direct {
     }
 
     /// Hears what the world of the run has to tell until the state is as wished; gives whether it was in time.
-    pub(crate) fn hear_world(&self, state: &mut State, is_done: impl Fn(&State) -> bool) -> bool {
+    pub(crate) fn handle_io(&self, state: &mut State, is_done: impl Fn(&State) -> bool) -> bool {
         let deadline = Instant::now() + Duration::from_secs(30);
         while !is_done(state) {
             if Instant::now() > deadline {

@@ -84,7 +84,7 @@ impl Desk {
     #[track_caller]
     pub(super) fn comes(&mut self, text: &str) -> &mut Self {
         let is_there = |state: &State| super::screen(state).contains(text);
-        let in_time = self.loader.hear_world(&mut self.state, is_there);
+        let in_time = self.loader.handle_io(&mut self.state, is_there);
         assert!(in_time, "{text:?} does not come on\n{}", self.screen());
         self
     }

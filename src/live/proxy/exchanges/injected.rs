@@ -1,12 +1,12 @@
-//! An exchange that gets a fault on purpose: the reply is collected whole, changed, and told as the client
-//! asked for it. Where the fault does not fit, the reply goes on as it came.
+//! An exchange that gets a fault on purpose: the reply is collected whole, changed, and sent as the client
+//! requested it. If the fault does not fit, the reply is passed on unchanged.
 
 use super::Watcher;
 use super::{Shape, shape_of};
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};
 use crate::proxy::heads::{error_head, provider_error_head, reply_head};
-use crate::proxy::recent::Asked;
+use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Recorded, assemble};
 use crate::proxy::{Outgoing, Question, ask_for_plain};
 use bytes::Bytes;
@@ -34,7 +34,7 @@ pub(super) struct Injected {
     /// Learns the id of the reply.
     pub(super) reply_id: Option<ReplyId>,
     pub(super) request: Request,
-    /// Whether the client has asked a stream of Chat to tell the tokens.
+    /// Whether the client wants a Chat stream to report token usage.
     pub(super) tells_usage: bool,
     pub(super) seen: Seen,
     pub(super) question: Question,
@@ -47,7 +47,7 @@ pub(super) struct Injected {
 struct Bodies {
     head: Option<Parts>,
     came: recorder::Body,
-    told: Option<Vec<u8>>,
+    sent: Option<Vec<u8>>,
 }
 
 impl Injected {
@@ -72,7 +72,7 @@ impl Injected {
         let body = spell_error(self.question.dialect, status, WORDS, "chaos");
         let head = provider_error_head(status);
         self.seen.status = Some(status);
-        bodies.told = Some(body.clone().into_bytes());
+        bodies.sent = Some(body.clone().into_bytes());
         match self.client.give(head, Bytes::from(body)) {
             Ok(()) => {
                 self.chaos.course().read(&self.order);
@@ -105,10 +105,10 @@ impl Injected {
         if let Some(reply_id) = &mut self.reply_id {
             reply_id.push(&reply);
         }
-        let result = match self.told(&head, &reply) {
-            Ok(told) => {
+        let result = match self.faulty_reply(&head, &reply) {
+            Ok(faulty) => {
                 self.begin_fault();
-                self.tell(&head, &reply, told, bodies).await
+                self.send(&head, &reply, faulty, bodies).await
             }
             Err(why) => {
                 self.chaos.course().missed(&self.order);
@@ -128,10 +128,11 @@ impl Injected {
     async fn collect(&mut self, bodies: &mut Bodies) -> Result<Bytes, Ending> {
         let mut lines = self.question.lines.clone();
         ask_for_plain(&mut lines);
-        let (method, asked) = (self.question.method.clone(), &self.question.asked);
+        let (method, path_and_query) =
+            (self.question.method.clone(), &self.question.path_and_query);
         let body = Outgoing::whole(self.question.body.clone());
         let reply = tokio::select! {
-            reply = self.watcher.upstream.send(method, asked, lines, body) => reply,
+            reply = self.watcher.upstream.send(method, path_and_query, lines, body) => reply,
             () = self.client.left() => return Err(Ending::ClientLeft),
         };
         let reply = reply.map_err(|error| {
@@ -172,8 +173,8 @@ impl Injected {
         Ok(Bytes::from(bytes))
     }
 
-    /// How the reply is told so that it has the fault.
-    fn told(&mut self, head: &Parts, reply: &[u8]) -> Result<Told, NotHere> {
+    /// The reply with the fault in it.
+    fn faulty_reply(&mut self, head: &Parts, reply: &[u8]) -> Result<Told, NotHere> {
         if !head.status.is_success() {
             return Err(NotHere::Unreadable);
         }
@@ -195,21 +196,21 @@ impl Injected {
         )
     }
 
-    /// Tells the client the reply with its fault.
-    async fn tell(
+    /// Sends the faulty reply to the client.
+    async fn send(
         &mut self,
         head: &Parts,
         reply: &Bytes,
-        told: Told,
+        faulty: Told,
         bodies: &mut Bodies,
     ) -> Result<Ending, Gone> {
         let is_stream = shape_of(head) == Shape::Stream;
-        match told {
+        match faulty {
             Told::Changed(json) if is_stream => {
                 let (dialect, sent) = (self.question.dialect, Sent::default());
                 let usage = Usage::default();
                 let body = continuation(dialect, &sent, &json, usage, self.tells_usage);
-                bodies.told = Some(body.clone());
+                bodies.sent = Some(body.clone());
                 self.client.begin(reply_head(head, None))?;
                 self.client.send(Bytes::from(body)).await?;
                 self.client.end().await?;
@@ -217,7 +218,7 @@ impl Injected {
                 Ok(Ending::Mended)
             }
             Told::Changed(json) => {
-                bodies.told = Some(json.clone().into_bytes());
+                bodies.sent = Some(json.clone().into_bytes());
                 let whole = reply_head(head, Some(json.len()));
                 self.client.give(whole, Bytes::from(json))?;
                 self.chaos.course().read(&self.order);
@@ -225,7 +226,7 @@ impl Injected {
             }
             Told::CutAt(at) => {
                 let part = reply.slice(..at.min(reply.len()));
-                bodies.told = Some(part.to_vec());
+                bodies.sent = Some(part.to_vec());
                 self.client.begin(reply_head(head, None))?;
                 self.client.send(part).await?;
                 self.client.abort();
@@ -251,8 +252,12 @@ impl Injected {
     fn finish(self, bodies: Bodies) {
         let reply_head = bodies.head.as_ref();
         let reply_head = reply_head.map(|head| recorder::Head::of(&head.headers));
-        let url = self.watcher.upstream.base().join(&self.question.asked);
-        let asked = url.ok().map(|url| Asked {
+        let url = self
+            .watcher
+            .upstream
+            .base()
+            .join(&self.question.path_and_query);
+        let stored = url.ok().map(|url| StoredRequest {
             method: self.question.method.to_string(),
             url: url.to_string(),
             lines: self.question.lines.clone(),
@@ -264,10 +269,10 @@ impl Injected {
             request_head: recorder::Head::of(&self.question.lines),
             reply: bodies.came,
             reply_head: reply_head.unwrap_or_default(),
-            told: bodies.told.map(|told| recorder::Body::whole(told.into())),
+            told: bodies.sent.map(|sent| recorder::Body::whole(sent.into())),
             sent: None,
         };
-        self.watcher.state.over_and_recorded(recorded, asked);
+        self.watcher.state.over_and_recorded(recorded, stored);
     }
 }
 

@@ -4,8 +4,8 @@
 //! is a message in its inbox, so that nobody waits for anybody.
 
 mod injected;
+mod inspect_request;
 mod late;
-mod look;
 mod order;
 mod outcome;
 mod pump;
@@ -29,7 +29,7 @@ use http_body_util::BodyExt;
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
-use look::{Look, Looked};
+use inspect_request::{InspectInput, InspectedRequest};
 use pump::{Message, Pump};
 use retake_core::chaos;
 use retake_core::exchange::client::Client;
@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 
-/// What is so small, or is so little behind what was read before, is judged where it is, without another
+/// A request so small, or so little longer than one read before, is judged in place, without another
 /// thread; what is larger is judged beside what passes.
 const SMALL: usize = 32 * 1024;
 /// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is
@@ -94,17 +94,19 @@ impl Watcher {
     }
 
     /// What is known of an exchange before it begins.
-    fn seen(&self, question: &Question, client: &Client, asked: &RequestHead) -> Seen {
+    fn seen(&self, question: &Question, client: &Client, request_head: &RequestHead) -> Seen {
         Seen {
             id: self.state.number(),
             at_ms: ms_of(question.at),
             upstream: self.place,
             client: client.name.clone(),
             method: question.method.to_string(),
-            path: self.state.clean(question.asked.path(), &question.lines),
+            path: self
+                .state
+                .clean(question.path_and_query.path(), &question.lines),
             dialect: Some(question.dialect),
-            model: self.state.clean(&asked.model, &question.lines),
-            streams: asked.streams,
+            model: self.state.clean(&request_head.model, &question.lines),
+            streams: request_head.streams,
             sent: question.body.len() as u64,
             ..Seen::default()
         }
@@ -117,31 +119,31 @@ impl Watcher {
         (dialect, plain, reading): (Dialect, &Bytes, &Arc<Reading>),
         is_retry: bool,
     ) -> Chance {
-        let Some((asked, request)) = chaos.asked(dialect, plain, is_retry) else {
+        let Some((scheduled, request)) = chaos.schedule(dialect, plain, is_retry) else {
             return Chance::default();
         };
-        if asked.follows_change {
+        if scheduled.follows_change {
             // Which rule it is holds no secret.
             let verdict = judged(&self.state, (reading.clone(), Vec::new())).await;
             if let Some(finding) = verdict.findings.first() {
                 let mut course = chaos.course();
-                course.refused(asked.conversation, finding.rule.id);
+                course.refused(scheduled.conversation, finding.rule.id);
             }
         }
-        let fault = asked.order.map(|order| (chaos.clone(), order, request));
+        let fault = scheduled.order.map(|order| (chaos.clone(), order, request));
         Chance {
             fault,
-            reply_id: ReplyId::of(chaos, dialect, asked.conversation),
+            reply_id: ReplyId::of(chaos, dialect, scheduled.conversation),
         }
     }
 
     /// Begins an exchange in a task of its own.
     fn begin(&self, pump: Pump, looks: bool) {
         let state = self.state.clone();
-        let asked = looks.then(|| (pump.reading.clone(), pump.secrets()));
+        let to_judge = looks.then(|| (pump.reading.clone(), pump.secrets()));
         tokio::spawn(async move {
-            let verdict = match asked {
-                Some(asked) => judged(&state, asked).await,
+            let verdict = match to_judge {
+                Some(to_judge) => judged(&state, to_judge).await,
                 None => Verdict::sound(),
             };
             pump.run(verdict).await;
@@ -153,7 +155,7 @@ impl Watch for Watcher {
     async fn exchange(&self, mut question: Question) -> Response<Body> {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
-        let look = Look {
+        let look = InspectInput {
             judge: self.state.judge.clone(),
             views: self.views.clone(),
             conversations: self.conversations.clone(),
@@ -161,10 +163,10 @@ impl Watch for Watcher {
             encoding: Some(content_encoding(&question.lines)).filter(|it| !it.is_empty()),
             body: question.body.clone(),
         };
-        let Looked {
+        let InspectedRequest {
             plain,
             reading,
-            asked,
+            request_head,
             is_readable,
             restored,
             note,
@@ -183,7 +185,7 @@ impl Watch for Watcher {
             ask_for_plain(&mut question.lines);
         }
         if let Some((chaos, order, heard)) = chance.fault {
-            let seen = self.seen(&question, &client, &asked);
+            let seen = self.seen(&question, &client, &request_head);
             // Nobody decides about it, so nothing is heard of the inbox.
             let under = ActiveExchange::new(unbounded_channel().0, request, client.retry);
             self.state.begins(&seen, under);
@@ -193,7 +195,7 @@ impl Watch for Watcher {
                 order,
                 reply_id: chance.reply_id,
                 request: heard,
-                tells_usage: asked.wants_usage,
+                tells_usage: request_head.wants_usage,
                 seen,
                 question,
                 plain,
@@ -201,19 +203,19 @@ impl Watch for Watcher {
             };
             tokio::spawn(injected.run());
         } else if let Some(inbox) = self.state.held_like(&request, client.retry) {
-            // Where it ends at this moment nobody answers; the client is told to try again.
+            // If it ends at this moment nobody answers; the client is to retry.
             let _ = inbox.send(Message::Joined(side, question.presence));
         } else {
             let intercepts = is_readable && self.state.intercepts();
-            let seen = self.seen(&question, &client, &asked);
+            let seen = self.seen(&question, &client, &request_head);
             let retry = client.retry;
             let settings = Settings {
                 dialect,
                 client,
-                streams: asked.streams,
-                has_output_schema: asked.has_output_schema,
+                streams: request_head.streams,
+                has_output_schema: request_head.has_output_schema,
                 holds_text: self.state.judge.holds_text(&reading),
-                tells_usage: asked.wants_usage,
+                tells_usage: request_head.wants_usage,
                 intercepts,
             };
             let (inbox, messages) = unbounded_channel();
@@ -293,7 +295,7 @@ impl Watch for Watcher {
 
     fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
         let seen = self.state.observe(self.place, &opened);
-        self.state.tell(&seen);
+        self.state.report_seen(&seen);
         let state = self.state.clone();
         Some(Box::new(WebSocketRecorder::new(state, seen, &opened)))
     }
@@ -315,7 +317,7 @@ async fn judged(
 }
 
 /// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged
-/// passes, as it would have without retake; the panic hook has told it.
+/// passes, as it would have without retake; the panic hook has reported it.
 fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

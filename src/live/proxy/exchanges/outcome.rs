@@ -3,50 +3,50 @@
 
 use super::pump::Pump;
 use super::state::lock;
-use crate::proxy::holds::{Mended, Outcome};
-use retake_core::dialects::write::behind::behind;
+use crate::proxy::holds::{EditedExchange, HoldOutcome};
+use retake_core::dialects::write::behind::behind as unsent_suffix;
 use retake_core::dialects::write::quoted;
 use retake_core::exchange::machine::Decision;
-use retake_core::exchange::views::told;
+use retake_core::exchange::views::told as views_of;
 use retake_core::session::Dialect;
 use std::sync::Arc;
 
 /// What a hold's end means on the wire.
-pub(super) fn decision_of(pump: &mut Pump, outcome: Outcome) -> Decision {
+pub(super) fn decision_of(pump: &mut Pump, outcome: HoldOutcome) -> Decision {
     let dialect = pump.question.dialect;
     match outcome {
-        Outcome::Release { by } => Decision::AsItCame { by },
-        Outcome::Cut { .. } | Outcome::ClientLeft => Decision::Cut,
-        Outcome::Refused { why } => Decision::Refused { why },
-        Outcome::Request(mended) => {
-            let asked = pump.asked();
+        HoldOutcome::Release { by } => Decision::AsItCame { by },
+        HoldOutcome::Cut { .. } | HoldOutcome::ClientLeft => Decision::Cut,
+        HoldOutcome::Refused { why } => Decision::Refused { why },
+        HoldOutcome::Request(edited) => {
+            let request = pump.upstream_request();
             let mut views = lock(&pump.watcher.views);
-            Arc::make_mut(&mut views).remember_repair(dialect, &asked, &mended.take);
-            Decision::Request(mended.take)
+            Arc::make_mut(&mut views).remember_repair(dialect, &request, &edited.take);
+            Decision::Request(edited.take)
         }
-        Outcome::Value { text, mended } => {
+        HoldOutcome::Value { text, edited } => {
             let elements = vec![dialect.codec().final_message(&text)];
-            let template = template(pump, &mended);
+            let template = template(pump, &edited);
             if let Some(keeping) = &mut pump.keeping {
                 keeping.tell(elements.clone(), &template);
             }
             Decision::Reply {
                 elements,
                 template,
-                usage: mended.usage,
+                usage: edited.usage,
                 let_pass_by: None,
             }
         }
-        Outcome::Reply(mended) => reply(pump, dialect, *mended),
+        HoldOutcome::Reply(edited) => reply(pump, dialect, *edited),
     }
 }
 
-/// The agent gets another turn, and the provider is told in the agent's next requests what it said itself.
-fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
-    let told = match told(dialect, &mended.base, &mended.take) {
-        Ok(told) => told,
+/// The agent gets another turn; in the agent's next requests the provider sees its own.
+fn reply(pump: &mut Pump, dialect: Dialect, edited: EditedExchange) -> Decision {
+    let views = match views_of(dialect, &edited.base, &edited.take) {
+        Ok(views) => views,
         Err(error) => {
-            let by = format!("what was decided cannot be told to the agent: {error}");
+            let by = format!("the decision cannot be spelled for the agent: {error}");
             pump.seen.notes.push(by.clone());
             return Decision::AsItCame { by };
         }
@@ -54,7 +54,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
     let sent = pump.machine.sent_turn();
     // Whatever was decided: a call that the agent has stays in its turn.
     let lacks = |id: &String| {
-        !told
+        !views
             .agent
             .iter()
             .any(|element| element.contains(&quoted(id)))
@@ -64,29 +64,29 @@ fn reply(pump: &mut Pump, dialect: Dialect, mended: Mended) -> Decision {
         pump.seen.notes.push(by.clone());
         return Decision::AsItCame { by };
     }
-    let is_first_turn = pump.held_reply().as_deref() == Some(mended.last_reply.as_str());
+    let is_first_turn = pump.held_reply().as_deref() == Some(edited.last_reply.as_str());
     let elements = match is_first_turn {
-        true => behind(dialect, &sent, &told.agent),
-        false => told.agent.clone(),
+        true => unsent_suffix(dialect, &sent, &views.agent),
+        false => views.agent.clone(),
     };
     let before = if is_first_turn { &[] } else { sent.as_slice() };
-    Arc::make_mut(&mut lock(&pump.watcher.views)).remember(dialect, &told, before);
-    let template = template(pump, &mended);
+    Arc::make_mut(&mut lock(&pump.watcher.views)).remember(dialect, &views, before);
+    let template = template(pump, &edited);
     if let Some(keeping) = &mut pump.keeping {
-        keeping.tell(told.provider, &template);
+        keeping.tell(views.provider, &template);
     }
     Decision::Reply {
         elements,
         template,
-        usage: mended.usage,
-        let_pass_by: mended.let_pass_by,
+        usage: edited.usage,
+        let_pass_by: edited.let_pass_by,
     }
 }
 
 /// A reply of the provider whose other members count; the held one where there is no later one.
-fn template(pump: &Pump, mended: &Mended) -> String {
-    match mended.last_reply.is_empty() {
+fn template(pump: &Pump, edited: &EditedExchange) -> String {
+    match edited.last_reply.is_empty() {
         true => pump.held_reply().unwrap_or_default(),
-        false => mended.last_reply.clone(),
+        false => edited.last_reply.clone(),
     }
 }

@@ -5,7 +5,7 @@ use super::outcome::decision_of;
 use super::{Watcher, shape_of};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::holds::{HoldUpdate, Outcome, WaitReason};
+use crate::proxy::holds::{HoldOutcome, HoldUpdate, WaitReason};
 use crate::proxy::judge::{Reading, Verdict};
 use crate::proxy::recorder;
 use crate::proxy::{NoReply, Presence, Question};
@@ -26,7 +26,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How often a growing reply is told of.
+/// How often the growth of a reply is reported.
 const OFTEN: Duration = Duration::from_millis(100);
 /// An exchange that takes longer is written down before its end.
 const WHILE: Duration = Duration::from_millis(200);
@@ -36,9 +36,9 @@ const DISK: Duration = Duration::from_secs(1);
 /// What reaches an exchange from outside of its wire.
 pub(super) enum Message {
     /// Its hold has ended.
-    Decided(Outcome),
+    Decided(HoldOutcome),
     /// What its hold has found, or waits for.
-    Told(HoldUpdate),
+    Hold(HoldUpdate),
     /// A retry of its request takes the place of its client.
     Joined(ClientSide, Presence),
     /// The operator ends the hold from the list.
@@ -47,9 +47,9 @@ pub(super) enum Message {
     Cut,
 }
 
-mod doing;
+mod effects;
 mod given;
-mod looking_back;
+mod review;
 
 use given::Given;
 
@@ -64,9 +64,9 @@ pub(super) struct Pump {
     pub(super) seen: Seen,
     pub(super) question: Question,
     plain: Bytes,
-    /// What the upstream is asked, as it is judged.
+    /// The request to the upstream, as it is judged.
     pub(super) reading: Arc<Reading>,
-    /// What is sent to the upstream, where that is not what the agent asked.
+    /// The request to the upstream, if it differs from the agent's.
     sent: Option<Bytes>,
     pub(super) client: ClientSide,
     pub(super) inbox: UnboundedReceiver<Message>,
@@ -85,16 +85,16 @@ pub(super) struct Pump {
     begun_with: Option<Head>,
     /// What came from the upstream last.
     latest: Bytes,
-    /// What came from the upstream in reply to the request that it was asked last.
+    /// What came from the upstream in reply to the latest request.
     received: recorder::Body,
-    /// The reply to the agent's own request, where the upstream was asked another one since.
+    /// The reply to the agent's own request, if the upstream has got another one since.
     first: Option<(recorder::Head, recorder::Body)>,
     timers: [Option<Instant>; 3],
     clock: Pin<Box<Sleep>>,
-    /// When it was told of last, and how it stood then.
-    told: (Instant, Phase),
+    /// Time and phase of the last report.
+    last_report: (Instant, Phase),
     /// Whether something has happened since.
-    is_untold: bool,
+    is_report_due: bool,
     is_over: bool,
     /// Whether the request can be read, so that it and its reply can be judged at all.
     pub(super) is_readable: bool,
@@ -112,7 +112,7 @@ pub(super) struct Pump {
     is_cut: bool,
     /// The client has closed its side, and was written to since.
     was_doubted: bool,
-    /// How many of the findings stay: they were told. Behind them is what was found in the reply as far
+    /// How many of the findings stay because they were reported. After them come those of the reply as far
     /// as it had come.
     found: usize,
     /// How often the provider has refused the request.
@@ -171,8 +171,8 @@ impl Pump {
             first: None,
             timers: [None; 3],
             clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
-            told: (now, Phase::Asking),
-            is_untold: false,
+            last_report: (now, Phase::Asking),
+            is_report_due: false,
             is_over: false,
             is_readable: false,
             was_looked_at: false,
@@ -217,7 +217,7 @@ impl Pump {
             () = self.client.left() => Next::ClientGone,
             () = self.question.presence.ended(), if !self.was_doubted => Next::ClientHalfClosed,
             () = &mut self.clock => Next::TimerFired,
-            () = sleep_until(self.told.0 + OFTEN), if self.is_untold => Next::ReportDue,
+            () = sleep_until(self.last_report.0 + OFTEN), if self.is_report_due => Next::ReportDue,
             () = sleep_until(self.began + WHILE), if !self.is_written => Next::TakesAWhile,
         }
     }
@@ -239,7 +239,7 @@ impl Pump {
             }
             Next::Verdict(Err(_)) => {
                 // What cannot be judged passes, as it would have without retake.
-                self.note(doing::NOT_JUDGED.to_owned());
+                self.note(effects::NOT_JUDGED.to_owned());
                 self.drive(Event::Judged(Judgement::Sound)).await;
             }
             Next::Head(Ok(reply)) => self.begins(reply).await,
@@ -261,7 +261,7 @@ impl Pump {
                 self.drive(Event::Ended).await;
             }
             Next::TimerFired => self.timer_fired().await,
-            Next::ReportDue => self.tell(),
+            Next::ReportDue => self.report(),
             Next::TakesAWhile => {
                 self.is_written = true;
                 self.watcher.state.recorder.began(self.recorded_so_far());
@@ -276,16 +276,16 @@ impl Pump {
                 self.gets_another_reply |= matches!(decision, Decision::Reply { .. });
                 self.drive(Event::Decided(decision)).await;
             }
-            Message::Told(HoldUpdate::Waits(WaitReason::ForModel)) => {
+            Message::Hold(HoldUpdate::Waits(WaitReason::ForModel)) => {
                 self.drive(Event::AskedAgain).await
             }
-            Message::Told(HoldUpdate::Waits(WaitReason::ForDecision(why))) => {
+            Message::Hold(HoldUpdate::Waits(WaitReason::ForDecision(why))) => {
                 self.drive(Event::WaitsAgain(why)).await;
             }
-            Message::Told(HoldUpdate::Found(found)) => {
+            Message::Hold(HoldUpdate::Found(found)) => {
                 self.see(found);
                 self.keep_found();
-                self.tell();
+                self.report();
             }
             Message::Release(by) => {
                 self.watcher.state.holds.release(self.seen.id, &by);
@@ -338,12 +338,12 @@ impl Pump {
         let shape = shape_of(&head);
         self.keeping = (head.status.is_success() && self.is_readable)
             .then(|| {
-                let (dialect, asked) = (self.question.dialect, self.reading.asked()?);
+                let (dialect, request_head) = (self.question.dialect, self.reading.request_head()?);
                 Keeping::of(
                     &self.watcher.conversations,
                     dialect,
                     self.reading.body(),
-                    asked,
+                    request_head,
                 )
             })
             .flatten();
@@ -367,7 +367,7 @@ impl Pump {
     fn asks_again(&mut self) {
         let Some(head) = &self.head else { return };
         let received = std::mem::take(&mut self.received);
-        self.given.begin_again(&received);
+        self.given.start_again(&received);
         // What came between the first reply and the last one is in the journal of the hold.
         if self.first.is_none() {
             self.first = Some((recorder::Head::of(&head.headers), received));
@@ -401,20 +401,20 @@ impl Pump {
             .unwrap_or(u64::MAX)
     }
 
-    /// Tells how the exchange stands, if that has changed or was not told for a while.
-    fn tell(&mut self) {
+    /// Reports the phase of the exchange if it has changed or was not reported for a while.
+    fn report(&mut self) {
         let phase = self.machine.phase();
         if self.is_over {
-            // Its end is told once, with all that is known then.
+            // Its end is reported once, with all that is known then.
             return;
         }
-        self.is_untold = phase == self.told.1 && self.told.0.elapsed() < OFTEN;
-        if self.is_untold {
+        self.is_report_due = phase == self.last_report.1 && self.last_report.0.elapsed() < OFTEN;
+        if self.is_report_due {
             return;
         }
-        self.told = (Instant::now(), phase.clone());
+        self.last_report = (Instant::now(), phase.clone());
         self.seen.phase = phase;
-        self.watcher.state.tell(&self.seen);
+        self.watcher.state.report_seen(&self.seen);
     }
 }
 

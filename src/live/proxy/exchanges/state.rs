@@ -6,9 +6,9 @@ use super::pump::Message;
 use super::turns::Turns;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
-use crate::proxy::holds::{Holder, Order, Settings};
+use crate::proxy::holds::{HoldOrder, Holder, Settings};
 use crate::proxy::judge::Judge;
-use crate::proxy::recent::{Asked, Recent};
+use crate::proxy::recent::{Recent, StoredRequest};
 use crate::proxy::recorder::{Head, Recorded, Recorder};
 use crate::proxy::watch::{Opened, Question};
 use crate::proxy::{Command, Direction, News, Observer, Options, Report};
@@ -43,7 +43,7 @@ pub(in crate::proxy) struct ProxyState {
     upstreams: Vec<String>,
     report: Report,
     intercepts: AtomicBool,
-    has_told_of_gemini: AtomicBool,
+    has_noticed_gemini: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
     recent: Mutex<Recent>,
@@ -60,7 +60,7 @@ pub(super) struct Request {
     client: String,
     /// What it shows to be let in, as a number.
     credentials: u64,
-    asked: PathAndQuery,
+    path_and_query: PathAndQuery,
     body: Bytes,
 }
 
@@ -73,7 +73,7 @@ impl Request {
             place,
             client: client.name.clone(),
             credentials: hash(&shown.collect::<Vec<_>>().concat()),
-            asked: question.asked.clone(),
+            path_and_query: question.path_and_query.clone(),
             body: question.body.clone(),
         }
     }
@@ -139,7 +139,7 @@ impl ProxyState {
             upstreams,
             report,
             intercepts: AtomicBool::new(options.intercepts),
-            has_told_of_gemini: AtomicBool::new(false),
+            has_noticed_gemini: AtomicBool::new(false),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
             recent: Mutex::default(),
@@ -231,7 +231,7 @@ impl ProxyState {
         &self.tokens
     }
 
-    /// A word of a request as it is told and written, its path or its model: without secrets, those of its
+    /// The path or model of a request, as it is reported and written: without secrets, those of its
     /// header lines among them.
     pub(super) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
         let word = self.redactor.text(word, &mut Vault::default());
@@ -274,11 +274,11 @@ impl ProxyState {
 
     pub(super) fn begins(&self, seen: &Seen, under: ActiveExchange) {
         lock(&self.under_way).insert(seen.id, under);
-        self.tell(seen);
+        self.report_seen(seen);
     }
 
-    /// An exchange stands otherwise than before.
-    pub(super) fn tell(&self, seen: &Seen) {
+    /// The status of an exchange has changed.
+    pub(super) fn report_seen(&self, seen: &Seen) {
         if let Some(under) = lock(&self.under_way).get_mut(&seen.id) {
             let hold = seen.phase.hold();
             under.is_held = hold.is_some();
@@ -287,7 +287,7 @@ impl ProxyState {
         (self.report)(News::Exchange(Arc::new(seen.clone())));
     }
 
-    pub(super) fn tell_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
+    pub(super) fn report_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
         (self.report)(News::Found {
             id,
             findings: Arc::new(findings),
@@ -299,9 +299,9 @@ impl ProxyState {
         (self.report)(News::Notice(words));
     }
 
-    /// Says, once, that what is asked of Gemini is not watched.
+    /// Notes, once, that requests to Gemini are not watched.
     pub(super) fn notice_gemini(&self) {
-        if !self.has_told_of_gemini.swap(true, Ordering::Relaxed) {
+        if !self.has_noticed_gemini.swap(true, Ordering::Relaxed) {
             self.notice(
                 "Gemini's API is not read: its exchanges pass as they are, unchecked".to_owned(),
             );
@@ -319,16 +319,16 @@ impl ProxyState {
     }
 
     /// Begins a hold; what it waits for and how it ends comes back as messages.
-    pub(super) fn begin_hold(&self, order: Order) {
+    pub(super) fn begin_hold(&self, order: HoldOrder) {
         let Some(inbox) = self.inbox(order.id) else {
             return;
         };
         let hears = inbox.clone();
-        self.holds.begin(
+        self.holds.start(
             order,
             move |word| {
                 // The exchange may have ended meanwhile.
-                let _ = hears.send(Message::Told(word));
+                let _ = hears.send(Message::Hold(word));
             },
             move |outcome| {
                 let _ = inbox.send(Message::Decided(outcome));
@@ -355,19 +355,19 @@ impl ProxyState {
     }
 
     /// An exchange that is recorded is over.
-    pub(super) fn over(&self, recorded: Recorded, asked: Option<Asked>) {
+    pub(super) fn over(&self, recorded: Recorded, stored: Option<StoredRequest>) {
         let seen = recorded.seen.clone();
         if self.judge.has_operator {
-            lock(&self.recent).keep(recorded, asked);
+            lock(&self.recent).keep(recorded, stored);
         }
-        self.tell(&seen);
+        self.report_seen(&seen);
         lock(&self.under_way).remove(&seen.id);
     }
 
-    /// An exchange about which nothing more is to be found out is over: it is written down, and told.
-    pub(super) fn over_and_recorded(&self, recorded: Recorded, asked: Option<Asked>) {
+    /// An exchange about which nothing more is to be found out is over: it is recorded and reported.
+    pub(super) fn over_and_recorded(&self, recorded: Recorded, stored: Option<StoredRequest>) {
         self.record(recorded.clone());
-        self.over(recorded, asked);
+        self.over(recorded, stored);
     }
 
     /// What is read along of a WebSocket.
@@ -378,7 +378,7 @@ impl ProxyState {
             at_ms: super::ms_of(opened.at),
             upstream: place,
             method: "GET".to_owned(),
-            path: self.clean(opened.asked.path(), &opened.lines),
+            path: self.clean(opened.path_and_query.path(), &opened.lines),
             status: Some(101),
             phase: Phase::Replying,
             notes: vec![
@@ -434,14 +434,14 @@ impl Observer for WebSocketRecorder {
         };
         self.state.recorder.observed(self.seen.id, from, text);
         let socket = (&self.seen, &self.secrets[..]);
-        self.turns.hear(&self.state, socket, direction, text);
+        self.turns.handle(&self.state, socket, direction, text);
     }
 
     fn unreadable(&mut self, _: Direction) {
         let note = "its messages cannot be read any more; they pass all the same".to_owned();
         if !self.seen.notes.contains(&note) {
             self.seen.notes.push(note);
-            self.state.tell(&self.seen);
+            self.state.report_seen(&self.seen);
         }
     }
 
@@ -482,7 +482,7 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
                 by: *by,
                 wording: wording.clone(),
             };
-            // It is written in the order in which it is told; nobody waits for it here.
+            // It is written in the order of the reports; nobody waits for it here.
             drop(recorder.write(decided));
         }
         report(news);

@@ -25,13 +25,13 @@ type Socket<'a> = (&'a Seen, &'a [(String, String)]);
 /// The turn that is under way.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// When it was asked for, and how.
-    asked: Option<(u64, Bytes)>,
+    /// When it was requested, and how.
+    request_body: Option<(u64, Bytes)>,
 }
 
 impl Turns {
     /// A message has passed on the connection that is this exchange.
-    pub(super) fn hear(
+    pub(super) fn handle(
         &mut self,
         state: &Arc<ProxyState>,
         socket: Socket<'_>,
@@ -43,15 +43,15 @@ impl Turns {
         };
         match (from, kind) {
             (Direction::ToUpstream, b"response.create") => {
-                self.asked = Some((wall_clock(), Bytes::copy_from_slice(text.as_bytes())));
+                self.request_body = Some((wall_clock(), Bytes::copy_from_slice(text.as_bytes())));
             }
             (
                 Direction::ToClient,
                 b"response.completed" | b"response.incomplete" | b"response.failed",
             ) => {
                 let reply = Bytes::copy_from_slice(response.unwrap_or_default());
-                if let Some(asked) = self.asked.take() {
-                    over(state, socket, asked, reply);
+                if let Some(request_body) = self.request_body.take() {
+                    over(state, socket, request_body, reply);
                 }
             }
             _ => {}
@@ -74,15 +74,15 @@ fn look(message: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     read.ok()?.then_some((kind?, response))
 }
 
-/// A turn is over: it is written down, judged and told.
+/// A turn is over: it is recorded, judged and reported.
 fn over(
     state: &Arc<ProxyState>,
     (socket, secrets): Socket<'_>,
-    (at, asked): (u64, Bytes),
+    (at, request_body): (u64, Bytes),
     reply: Bytes,
 ) {
     let dialect = WEBSOCKET;
-    let model = RequestHead::read(dialect, &asked).map(|asked| asked.model);
+    let model = RequestHead::read(dialect, &request_body).map(|request_body| request_body.model);
     let seen = Seen {
         id: state.number(),
         at_ms: at,
@@ -94,7 +94,7 @@ fn over(
         model: state.clean(&model.unwrap_or_default(), &HeaderMap::new()),
         streams: true,
         status: socket.status,
-        sent: asked.len() as u64,
+        sent: request_body.len() as u64,
         received: reply.len() as u64,
         total_ms: Some(wall_clock().saturating_sub(at)),
         phase: Phase::Ended(Ending::Passed),
@@ -106,7 +106,7 @@ fn over(
     };
     let mut recorded = Recorded {
         seen,
-        request: Body::whole(asked.clone()),
+        request: Body::whole(request_body.clone()),
         reply: Body::whole(reply.clone()),
         ..Recorded::default()
     };
@@ -114,12 +114,12 @@ fn over(
     let (judging, cost, secrets) = (state.clone(), recorded.cost(), secrets.to_vec());
     let work = move |judges| {
         let verdicts = (judges == Judges::Yes)
-            .then(|| shielded(|| judged(&judging, (asked, &reply), &secrets)));
+            .then(|| shielded(|| judged(&judging, (request_body, &reply), &secrets)));
         let before = recorded.seen.clone();
         match verdicts.flatten() {
             Some(verdicts) => verdicts
                 .into_iter()
-                .for_each(|verdict| tell(&judging, &mut recorded.seen, verdict)),
+                .for_each(|verdict| report(&judging, &mut recorded.seen, verdict)),
             None => recorded.seen.notes.push("not judged".to_owned()),
         }
         if recorded.seen != before {
@@ -143,7 +143,7 @@ fn judged(
     ]
 }
 
-fn tell(state: &ProxyState, seen: &mut Seen, verdict: Verdict) {
+fn report(state: &ProxyState, seen: &mut Seen, verdict: Verdict) {
     let Some(recording) = verdict.recording.filter(|_| !verdict.findings.is_empty()) else {
         return;
     };
@@ -151,5 +151,5 @@ fn tell(state: &ProxyState, seen: &mut Seen, verdict: Verdict) {
         let found = verdict.findings.iter().map(|one| Found::of(one, session));
         seen.found.extend(found);
     }
-    state.tell_found(seen.id, verdict.findings, recording);
+    state.report_found(seen.id, verdict.findings, recording);
 }

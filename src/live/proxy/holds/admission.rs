@@ -1,6 +1,6 @@
 //! How much is held at once: a hold takes several times the memory of what it holds.
 
-use super::Order;
+use super::HoldOrder;
 use super::hold::{Hold, lock};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ const WAITING: usize = 64 << 20;
 pub(super) struct Admission(Mutex<Large>);
 
 /// A hold that has not begun, with its order.
-pub(super) type Waiting = (Arc<Hold>, Order);
+pub(super) type Waiting = (Arc<Hold>, HoldOrder);
 
 #[derive(Default)]
 struct Large {
@@ -36,7 +36,11 @@ impl Large {
 impl Admission {
     /// Gives the order back where its hold may begin, and keeps it where the hold has to wait. Fails where
     /// too much waits already.
-    pub(super) fn enter(&self, hold: &Arc<Hold>, order: Order) -> Result<Option<Order>, TooMuch> {
+    pub(super) fn enter(
+        &self,
+        hold: &Arc<Hold>,
+        order: HoldOrder,
+    ) -> Result<Option<HoldOrder>, AdmissionError> {
         if hold.size < LARGE {
             return Ok(Some(order));
         }
@@ -47,7 +51,7 @@ impl Admission {
         }
         let waiting: usize = large.waiting.iter().map(|(hold, _)| hold.size).sum();
         if waiting + hold.size > WAITING {
-            return Err(TooMuch);
+            return Err(AdmissionError);
         }
         large.waiting.push_back((hold.clone(), order));
         Ok(None)
@@ -79,4 +83,4 @@ impl Admission {
 /// Too many bytes wait to be held.
 #[derive(Debug, thiserror::Error)]
 #[error("too much is held: {} MiB more wait", WAITING >> 20)]
-pub(super) struct TooMuch;
+pub(super) struct AdmissionError;

@@ -2,18 +2,18 @@
 
 use super::run::HeldRun;
 use super::workers::Line;
-use super::{HoldUpdate, Order, Outcome};
-use crate::Workbench;
-use crate::live::WorldEvent;
+use super::{HoldOrder, HoldOutcome, HoldUpdate};
+use crate::TakeStore;
+use crate::live::IoEvent;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who hears what was decided.
-pub(super) type Decided = Box<dyn FnOnce(Outcome) + Send>;
+pub(super) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
 /// Who hears what a hold tells before it is decided.
-pub(super) type Hears = Box<dyn Fn(HoldUpdate) + Send + Sync>;
+pub(super) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
 
 /// Tells whoever sits in the seat that there is something to hear.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -25,7 +25,7 @@ pub(super) struct Hold {
     pub(super) size: usize,
     /// Taken by whoever decides: there is one decision.
     decided: Mutex<Option<Decided>>,
-    hears: Hears,
+    on_update: OnUpdate,
     inbox: Mutex<Inbox>,
     line: Line,
     /// Locked by whoever drives it.
@@ -35,9 +35,9 @@ pub(super) struct Hold {
 #[derive(Default)]
 struct Inbox {
     jobs: VecDeque<Job>,
-    /// Whether it stands in line, or is being run.
+    /// Whether it is queued or being run.
     is_in_line: bool,
-    /// Whoever has the run in hand is told that there is something to hear.
+    /// Notifies whoever watches the run that there is an input.
     seat: Option<Wake>,
     /// How it was decided from outside of its run.
     closing: Option<Closing>,
@@ -45,8 +45,8 @@ struct Inbox {
 
 /// Something that a hold is to hear.
 pub(super) enum Job {
-    Begin(Box<Order>),
-    World(WorldEvent),
+    Begin(Box<HoldOrder>),
+    Io(IoEvent),
     Close,
     GivenBack(Box<HeldRun>),
 }
@@ -56,7 +56,7 @@ pub(super) enum Job {
 pub(super) struct Closing {
     /// How the run ends.
     pub(super) ending: Ending,
-    /// What is said of it.
+    /// Messages about it.
     pub(super) words: String,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Stage {
     /// Nobody yet: it is to begin.
     New,
     /// It is held here. The workbench is opened when it is needed.
-    Here(Box<HeldRun>, Option<Box<Workbench>>),
+    Here(Box<HeldRun>, Option<Box<TakeStore>>),
     /// The screen has it.
     Away,
     Over,
@@ -75,14 +75,14 @@ impl Hold {
     pub(super) fn new(
         (id, size): (ExchangeId, usize),
         line: Line,
-        hears: Hears,
+        on_update: OnUpdate,
         decided: Decided,
     ) -> Self {
         Self {
             id,
             size,
             decided: Mutex::new(Some(decided)),
-            hears,
+            on_update,
             inbox: Mutex::default(),
             line,
             stage: Mutex::new(Stage::New),
@@ -90,7 +90,7 @@ impl Hold {
     }
 
     /// Tells the decision, unless there is one; says whether it counts.
-    pub(super) fn decide(&self, outcome: Outcome) -> bool {
+    pub(super) fn decide(&self, outcome: HoldOutcome) -> bool {
         let decided = lock(&self.decided).take();
         decided.map(|decided| decided(outcome)).is_some()
     }
@@ -101,7 +101,7 @@ impl Hold {
     }
 
     /// Decides from outside of the run, which ends so.
-    pub(super) fn close(self: &Arc<Self>, outcome: Outcome, closing: Closing) -> bool {
+    pub(super) fn close(self: &Arc<Self>, outcome: HoldOutcome, closing: Closing) -> bool {
         if !self.decide(outcome) {
             return false;
         }
@@ -115,8 +115,8 @@ impl Hold {
         lock(&self.inbox).closing.clone()
     }
 
-    pub(super) fn tell(&self, words: Vec<HoldUpdate>) {
-        words.into_iter().for_each(&self.hears);
+    pub(super) fn report(&self, words: Vec<HoldUpdate>) {
+        words.into_iter().for_each(&self.on_update);
     }
 
     /// Hands in something to hear.
@@ -145,8 +145,8 @@ impl Hold {
     /// Hands a job back that is the seat's to hear.
     pub(super) fn put_back(&self, job: Job) {
         let mut inbox = lock(&self.inbox);
-        let behind = matches!(inbox.jobs.front(), Some(Job::GivenBack(_)));
-        inbox.jobs.insert(usize::from(behind), job);
+        let after_handover = matches!(inbox.jobs.front(), Some(Job::GivenBack(_)));
+        inbox.jobs.insert(usize::from(after_handover), job);
         let wake = inbox.seat.clone();
         drop(inbox);
         if let Some(wake) = wake {

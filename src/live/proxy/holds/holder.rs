@@ -1,16 +1,16 @@
 //! The holder of exchanges: takes orders, drives their runs, and hears what the wire knows of their clients.
 
 use super::admission::{Admission, LARGE};
+use super::handle::HoldHandle;
 use super::hold::{Closing, Hold, Job, Stage, lock};
 use super::run::{Begun, HeldRun};
-use super::seat::Seat;
 use super::workers::Workers;
-use super::{ASKS, HoldUpdate, Order, Outcome};
-use crate::Workbench;
+use super::{ASKS, HoldOrder, HoldOutcome, HoldUpdate};
+use crate::TakeStore;
 use crate::http::{Http, Target};
-use crate::live::{Input, News, Room, Thread, WorldEvent};
+use crate::live::{Input, IoEvent, IoThread, News, Thread};
 use crate::model::Timeouts;
-use crate::proxy::News as Told;
+use crate::proxy::News as ProxyNews;
 use retake_core::engine::{Breakpoint, Command, Policy};
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 /// Who hears what happens to exchanges that are held; it must not wait.
-pub(super) type Report = Arc<dyn Fn(Told) + Send + Sync>;
+pub(super) type Report = Arc<dyn Fn(ProxyNews) + Send + Sync>;
 
 /// How exchanges are held.
 #[derive(Debug, Clone)]
@@ -30,10 +30,10 @@ pub struct Settings {
     pub breakpoints: Vec<Breakpoint>,
     /// Whether somebody is there to decide. Where nobody is, everything passes that the policy does not settle.
     pub has_operator: bool,
-    /// Secrets to be taken out of what is written, each with what stands for it; those in header
+    /// Secrets to be taken out of what is written, each with its placeholder; those in header
     /// lines are known besides.
     pub secrets: Vec<(String, String)>,
-    /// How often the model is asked again in one exchange at most.
+    /// The most calls to the model that retake adds to one exchange.
     pub asks: u32,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// A place in the thread in which models are asked.
-    pub(super) fn room(&self) -> Room {
+    /// A slot in the thread that calls models.
+    pub(super) fn room(&self) -> IoThread {
         self.thread.room()
     }
 
@@ -119,7 +119,10 @@ pub struct Holder {
 
 impl Holder {
     /// A holder. Fails where the system gives no thread.
-    pub fn new(settings: Settings, report: Arc<dyn Fn(Told) + Send + Sync>) -> io::Result<Self> {
+    pub fn new(
+        settings: Settings,
+        report: Arc<dyn Fn(ProxyNews) + Send + Sync>,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             breakpoints: Mutex::new(settings.breakpoints.clone()),
             settings,
@@ -134,18 +137,18 @@ impl Holder {
         Ok(Self { workers, shared })
     }
 
-    /// Holds an exchange. Nobody waits here: `hears` is told what is found and what it waits for, `decided`
+    /// Holds an exchange. Returns at once: `on_update` gets findings and wait reasons, `decided`
     /// what is to be done, once, and both perhaps before this returns; they must not wait either. What cannot
     /// be held is released.
-    pub fn begin(
+    pub fn start(
         &self,
-        order: Order,
-        hears: impl Fn(HoldUpdate) + Send + Sync + 'static,
-        decided: impl FnOnce(Outcome) + Send + 'static,
+        order: HoldOrder,
+        on_update: impl Fn(HoldUpdate) + Send + Sync + 'static,
+        decided: impl FnOnce(HoldOutcome) + Send + 'static,
     ) {
         let (id, size) = (order.id, order.size());
         let line = self.workers.line(size >= LARGE);
-        let hold = Hold::new((id, size), line, Box::new(hears), Box::new(decided));
+        let hold = Hold::new((id, size), line, Box::new(on_update), Box::new(decided));
         let hold = Arc::new(hold);
         let mut holds = lock(&self.shared.holds);
         let admitted = self.shared.admission.enter(&hold, order);
@@ -159,8 +162,10 @@ impl Holder {
             Ok(None) => {}
             Err(why) => {
                 let by = format!("it cannot be held: {why}");
-                (self.shared.report)(Told::Notice(format!("exchange {id} was released: {by}")));
-                hold.decide(Outcome::Release { by });
+                (self.shared.report)(ProxyNews::Notice(format!(
+                    "exchange {id} was released: {by}"
+                )));
+                hold.decide(HoldOutcome::Release { by });
             }
         }
     }
@@ -170,29 +175,29 @@ impl Holder {
     pub fn release(&self, id: ExchangeId, by: &str) -> bool {
         let words = format!("the exchange was released: {by}");
         let by = by.to_owned();
-        self.close(id, Outcome::Release { by }, Ending::HandedOver, words)
+        self.close(id, HoldOutcome::Release { by }, Ending::HandedOver, words)
     }
 
     /// The connection to the agent is cut; says whether that decides.
     pub fn cut(&self, id: ExchangeId, why: &str) -> bool {
         let words = format!("the exchange was cut: {why}");
         let why = why.to_owned();
-        self.close(id, Outcome::Cut { why }, Ending::Aborted, words)
+        self.close(id, HoldOutcome::Cut { why }, Ending::Aborted, words)
     }
 
-    /// The client has left: nothing is asked any more, and nothing is decided; says whether
+    /// The client has left: the model is not called any more, and nothing is decided; returns whether
     /// the exchange was undecided.
     pub fn gone(&self, id: ExchangeId) -> bool {
         let words = "the client has left: nothing is sent any more".to_owned();
-        self.close(id, Outcome::ClientLeft, Ending::Aborted, words)
+        self.close(id, HoldOutcome::ClientLeft, Ending::Aborted, words)
     }
 
-    fn close(&self, id: ExchangeId, outcome: Outcome, ending: Ending, words: String) -> bool {
+    fn close(&self, id: ExchangeId, outcome: HoldOutcome, ending: Ending, words: String) -> bool {
         let hold = self.shared.find(id);
         hold.is_some_and(|hold| hold.close(outcome, Closing { ending, words }))
     }
 
-    /// How often the model is asked again in one exchange at most.
+    /// The most calls to the model that retake adds to one exchange.
     pub fn asks(&self) -> u32 {
         self.shared.settings.asks
     }
@@ -214,10 +219,10 @@ impl Holder {
     /// Hands the run of an exchange over to whoever watches it; its journal is closed here. `None` where it is
     /// not held, not begun yet, or in another's hands.
     ///
-    /// `wake` is told, on any thread, when something has happened that [`Seat::hear_world`] hears;
+    /// `wake` is called, on any thread, when something has happened that [`HoldHandle::handle_io`] hears;
     /// it must not wait.
-    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<Seat> {
-        Seat::of(self.shared.find(id)?, wake)
+    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<HoldHandle> {
+        HoldHandle::of(self.shared.find(id)?, wake)
     }
 }
 
@@ -233,9 +238,9 @@ fn drive(shared: &Arc<Shared>, hold: &Arc<Hold>) {
     while let Some(job) = hold.next() {
         let done = catch_unwind(AssertUnwindSafe(|| work(shared, hold, job)));
         if done.is_err() {
-            // The panic hook told it; the agent is not to pay for it.
+            // The panic hook reported it; the agent must not suffer from it.
             let by = "retake failed while it was held".to_owned();
-            hold.decide(Outcome::Release { by });
+            hold.decide(HoldOutcome::Release { by });
             *lock(&hold.stage) = Stage::Over;
         }
         if matches!(*lock(&hold.stage), Stage::Over) {
@@ -248,14 +253,14 @@ fn work(shared: &Arc<Shared>, hold: &Arc<Hold>, job: Job) {
     let mut stage = lock(&hold.stage);
     let now = std::mem::replace(&mut *stage, Stage::Over);
     *stage = match (now, job) {
-        (Stage::New, Job::Begin(order)) => begin(shared, hold, *order),
-        (Stage::Here(run, bench), Job::World(event)) => {
-            on_run(hold, run, bench, Some(Input::World(event)))
+        (Stage::New, Job::Begin(order)) => start(shared, hold, *order),
+        (Stage::Here(run, bench), Job::Io(event)) => {
+            on_run(hold, run, bench, Some(Input::Io(event)))
         }
         (Stage::Here(run, bench), Job::Close) => on_run(hold, run, bench, None),
         // It was decided before it could begin.
         (Stage::New, Job::Close) => Stage::Over,
-        // He is told when he comes back.
+        // The operator sees it on return.
         (_, Job::GivenBack(run)) => match hold.closing() {
             None if !has_ended(&run) => Stage::Here(run, None),
             None => Stage::Over,
@@ -273,25 +278,27 @@ fn has_ended(run: &HeldRun) -> bool {
     matches!(run.run().phase(), crate::live::Phase::Ended(_))
 }
 
-fn begin(shared: &Arc<Shared>, hold: &Arc<Hold>, order: Order) -> Stage {
+fn start(shared: &Arc<Shared>, hold: &Arc<Hold>, order: HoldOrder) -> Stage {
     if hold.closing().is_some() {
         return Stage::Over;
     }
     let id = order.id;
     let breakpoints = lock(&shared.breakpoints).clone();
     let to = Arc::downgrade(hold);
-    let hears = Arc::new(move |event: WorldEvent| {
+    let on_update = Arc::new(move |event: IoEvent| {
         // Nobody hears it when the hold is over; how a reply grows is nobody's to see here.
         if let Some(hold) = to.upgrade() {
-            hold.push(Job::World(event));
+            hold.push(Job::Io(event));
         }
     });
-    match HeldRun::begin(order, shared, breakpoints, hears) {
+    match HeldRun::start(order, shared, breakpoints, on_update) {
         Ok(Begun { run, bench, news }) => settle(hold, run, bench, &news),
         Err(why) => {
             let by = format!("it cannot be held: {why}");
-            (shared.report)(Told::Notice(format!("exchange {id} was released: {by}")));
-            hold.decide(Outcome::Release { by });
+            (shared.report)(ProxyNews::Notice(format!(
+                "exchange {id} was released: {by}"
+            )));
+            hold.decide(HoldOutcome::Release { by });
             Stage::Over
         }
     }
@@ -301,7 +308,7 @@ fn begin(shared: &Arc<Shared>, hold: &Arc<Hold>, order: Order) -> Stage {
 fn on_run(
     hold: &Arc<Hold>,
     mut run: Box<HeldRun>,
-    bench: Option<Box<Workbench>>,
+    bench: Option<Box<TakeStore>>,
     input: Option<Input>,
 ) -> Stage {
     let bench = match bench {
@@ -313,7 +320,7 @@ fn on_run(
         Err(why) => {
             run.notice(&why);
             let by = format!("its journal is lost: {why}");
-            hold.decide(Outcome::Release { by });
+            hold.decide(HoldOutcome::Release { by });
             return Stage::Over;
         }
     };
@@ -322,7 +329,7 @@ fn on_run(
         (None, Some(input)) => input,
         (None, None) => return Stage::Here(run, Some(bench)),
     };
-    let news = run.hear(&mut bench, input);
+    let news = run.handle(&mut bench, input);
     settle(hold, run, bench, &news)
 }
 
@@ -330,10 +337,10 @@ fn on_run(
 fn settle(
     hold: &Arc<Hold>,
     mut run: Box<HeldRun>,
-    mut bench: Box<Workbench>,
+    mut bench: Box<TakeStore>,
     news: &[News],
 ) -> Stage {
-    hold.tell(run.tell(news));
+    hold.report(run.report(news));
     match run.outcome(&mut bench) {
         Some(outcome) => {
             hold.decide(outcome);

@@ -2,42 +2,42 @@
 //!
 //! A run's journal is made of the request and what came of it; the policy, the operator and the model then do
 //! with it what they do with any run, until what is left is sound or is to pass as it is. What the agent and
-//! its provider are to see then is an [`Outcome`], told once: whoever decides first, the operator, the policy,
+//! its provider are to see then is a [`HoldOutcome`], given once: whoever decides first, the operator, the policy,
 //! a deadline or the client that leaves, has decided.
 //!
-//! Nobody who forwards bytes waits here: a hold is run by a few threads with a queue, and the model is asked
+//! Nobody who forwards bytes waits here: a hold is run by a few threads with a queue, and the model is called
 //! again on another one.
 
 mod admission;
+mod handle;
 mod hold;
 mod holder;
 mod run;
-mod seat;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;
 mod workers;
 
+pub use handle::HoldHandle;
 pub use holder::{Holder, Settings};
-pub use seat::Seat;
 
 use crate::http::{Headers, Target};
-use crate::live::Came;
+use crate::live::UpstreamResult;
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
 use std::path::PathBuf;
 
-/// How often the model is asked again in one exchange, before the operator is asked.
+/// Calls to the model that retake adds to one exchange before it turns to the operator.
 pub const ASKS: u32 = 5;
 
 /// An exchange that is to be held.
 #[derive(Debug)]
-pub struct Order {
+pub struct HoldOrder {
     pub id: ExchangeId,
     /// How it is spelled.
     pub dialect: Dialect,
-    /// The model that is asked.
+    /// The model of the request.
     pub model: String,
     /// Where the client's request goes, with its path and its query.
     pub target: Target,
@@ -47,8 +47,8 @@ pub struct Order {
     pub headers: Headers,
     /// The request, decoded and otherwise as it came.
     pub request: Vec<u8>,
-    pub came: Came,
-    /// Why the model cannot be asked again, where it cannot.
+    pub came: UpstreamResult,
+    /// Why the model cannot be called again, if it cannot.
     pub closed: Option<String>,
     /// Whether the agent has words of the held reply already.
     pub text_sent: bool,
@@ -56,12 +56,12 @@ pub struct Order {
     pub journal: PathBuf,
 }
 
-impl Order {
+impl HoldOrder {
     /// Bytes of what is held.
     fn size(&self) -> usize {
         let came = match &self.came {
-            Came::Reply(answer) => answer.json.len(),
-            Came::Nothing | Came::Refusal(_) => 0,
+            UpstreamResult::Reply(answer) => answer.json.len(),
+            UpstreamResult::Nothing | UpstreamResult::Refusal(_) => 0,
         };
         self.request.len() + came
     }
@@ -69,22 +69,22 @@ impl Order {
 
 /// What the wire is to do with an exchange.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum HoldOutcome {
     /// What is held passes as it came: a reply, a refusal, a request.
     Release {
         /// `operator`, `policy`, or why nobody was waited for any longer.
         by: String,
     },
     /// Another request goes to the provider than the agent's: its repair.
-    Request(Box<Mended>),
+    Request(Box<EditedExchange>),
     /// The agent gets another reply than the provider's, or the provider is to see another
     /// history than the agent.
-    Reply(Box<Mended>),
+    Reply(Box<EditedExchange>),
     /// The agent gets this text as the model's final message.
     Value {
         text: String,
         /// What was changed beside it.
-        mended: Box<Mended>,
+        edited: Box<EditedExchange>,
     },
     /// The agent gets an error that it does not try again on.
     Refused {
@@ -99,15 +99,15 @@ pub enum Outcome {
 
 /// What an exchange has become. Secrets are in their places.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Mended {
+pub struct EditedExchange {
     /// The agent's request, as it came.
     pub base: Vec<u8>,
-    /// The same with everything behind it, as the last take has it: what the provider is to see.
+    /// The same with everything after it, as the last take has it: what the provider is to see.
     pub take: Vec<u8>,
     /// The last reply of the provider that the take goes on from, as one piece of JSON; empty
     /// where there was none.
     pub last_reply: String,
-    /// Tokens of all replies that were asked for by retake, and of the held one.
+    /// Tokens of all replies that retake requested, and of the held one.
     pub usage: Usage,
     /// Who let the last reply pass although something is still wrong with it; `None` where nothing is.
     pub let_pass_by: Option<String>,
@@ -125,6 +125,6 @@ pub enum HoldUpdate {
 pub enum WaitReason {
     /// Somebody's decision: why, in a few words that hold text of the exchange.
     ForDecision(String),
-    /// The model, which is asked again.
+    /// Another reply of the model.
     ForModel,
 }

@@ -1,13 +1,13 @@
-//! The run of a held exchange: begun from its order, told in the proxy's words, and read for its
+//! The run of a held exchange: started from its order, reported as proxy news, and read for its
 //! outcome in the end.
 
 use super::holder::Shared;
-use super::{HoldUpdate, Mended, Order, Outcome, WaitReason};
-use crate::live::{Input, Judged, News, Partner, Phase, Report, Run, Who, World};
+use super::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
+use crate::live::{Input, Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunIo};
 use crate::model::Model;
-use crate::proxy::News as Told;
+use crate::proxy::News as ProxyNews;
 use crate::takes::{About, wall_clock};
-use crate::{NoTake, Workbench};
+use crate::{TakeError, TakeStore};
 use retake_core::dialects::tools::read_tools;
 use retake_core::engine::{Breakpoint, Config, Fault, Machine, Reason, Whose};
 use retake_core::exchange::{ExchangeId, Found};
@@ -36,33 +36,33 @@ pub(super) struct HeldRun {
     base: Vec<u8>,
     journal: PathBuf,
     has_operator: bool,
-    /// Why the model cannot be asked again, where it cannot.
+    /// Why the model cannot be called again, if it cannot.
     closed: Option<String>,
     /// Whether the agent has words of the held reply already.
     text_sent: bool,
     report: super::holder::Report,
     /// Who let something pass, and the rule of what that was.
     releases: Vec<(Option<String>, Author)>,
-    /// What was told as found last.
+    /// The findings of the last report.
     found: Vec<Fault>,
-    /// What was told as waited for last.
+    /// The wait reason of the last report.
     waits: Option<WaitReason>,
 }
 
 /// A run that has begun, its workbench and its first news.
 pub(super) struct Begun {
     pub(super) run: Box<HeldRun>,
-    pub(super) bench: Box<Workbench>,
+    pub(super) bench: Box<TakeStore>,
     pub(super) news: Vec<News>,
 }
 
 impl HeldRun {
     /// Begins the run of an order. Fails, in words for the operator, where the exchange cannot be held.
-    pub(super) fn begin(
-        order: Order,
+    pub(super) fn start(
+        order: HoldOrder,
         shared: &Shared,
         breakpoints: Vec<Breakpoint>,
-        hears: Report,
+        on_update: Report,
     ) -> Result<Begun, String> {
         let settings = &shared.settings;
         let name = format!("{NAME} {}", order.id);
@@ -86,17 +86,17 @@ impl HeldRun {
         let first = redactor.json(&order.request, &mut vault).into_owned();
         let http = shared.http(&order.target, order.is_verified)?;
         let model = Model::of_client(order.dialect, order.target, order.headers, http);
-        let world = World::in_room(model, shared.room(), hears);
+        let world = RunIo::in_room(model, shared.room(), on_update);
         let about = About {
             agent: name.clone(),
             format: order.dialect.facts().format.to_owned(),
             scripted: false,
             model: order.model.clone(),
         };
-        let who = Who {
+        let who = RunInfo {
             name,
             file: String::new(),
-            model: Partner::OfClient {
+            model: ModelBinding::OfClient {
                 dialect: order.dialect,
                 name: order.model,
             },
@@ -104,13 +104,13 @@ impl HeldRun {
             redactor,
             vault,
         };
-        let bench = Workbench::begin_run(&order.journal, about, &first, wall_clock);
+        let bench = TakeStore::begin_run(&order.journal, about, &first, wall_clock);
         let mut bench = Box::new(bench.map_err(|error| error.to_string())?);
         let mut run = Run::new(Machine::new(config), who, world);
-        let news = run.begin_held(&mut bench, order.came);
+        let news = run.start_held(&mut bench, order.came);
         let news = news.map_err(|error| error.to_string())?;
         let path = order.journal.clone();
-        (shared.report)(Told::Journal { id: order.id, path });
+        (shared.report)(ProxyNews::Journal { id: order.id, path });
         let run = Box::new(Self {
             id: order.id,
             run,
@@ -136,10 +136,10 @@ impl HeldRun {
     }
 
     /// The workbench of the run, which nobody has open, or has just closed.
-    pub(super) fn open(&self) -> Result<Workbench, String> {
+    pub(super) fn open(&self) -> Result<TakeStore, String> {
         let mut tries = 0;
         loop {
-            let opened = Workbench::open_run(&self.journal, wall_clock);
+            let opened = TakeStore::open_run(&self.journal, wall_clock);
             let (bench, _) = opened.map_err(|error| error.to_string())?;
             tries += 1;
             let Some(trouble) = bench.not_recording() else {
@@ -153,26 +153,26 @@ impl HeldRun {
         }
     }
 
-    /// Whoever watches from now on is told everything again.
-    pub(super) fn begin_again(&mut self, bench: &mut Workbench) -> Result<Vec<News>, NoTake> {
+    /// Reports everything again to a new watcher.
+    pub(super) fn start_again(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
         if bench.takes().current() != self.run.take() {
             bench.go_to(self.run.take())?;
         }
-        self.run.begin_again(bench)
+        self.run.start_again(bench)
     }
 
-    /// The run hears something; what the operator did to its takes is told as a decision.
-    pub(super) fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
-        if let Input::Mended(take) = input
+    /// Handles an input; a change that the operator made to its takes is reported as a decision.
+    pub(super) fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+        if let Input::Edited(take) = input
             && let Some(take) = bench.takes().get(take)
         {
-            let told = take.clone();
-            self.tell_mended(&told);
+            let reported = take.clone();
+            self.report_edited(&reported);
         }
-        self.run.hear(bench, input)
+        self.run.handle(bench, input)
     }
 
-    fn tell_mended(&mut self, take: &Take) {
+    fn report_edited(&mut self, take: &Take) {
         let action = take.cause.action.clone();
         self.decided(
             take.cause.rule.clone(),
@@ -192,7 +192,7 @@ impl HeldRun {
         if action == "release" {
             self.releases.push((rule.clone(), by));
         }
-        (self.report)(Told::Decided {
+        (self.report)(ProxyNews::Decided {
             id: self.id,
             rule,
             action,
@@ -202,8 +202,8 @@ impl HeldRun {
         });
     }
 
-    /// Tells the proxy what the run told; gives what is new of it for the exchange.
-    pub(super) fn tell(&mut self, news: &[News]) -> Vec<HoldUpdate> {
+    /// Reports the news of the run to the proxy; returns what is new for the exchange.
+    pub(super) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
@@ -214,8 +214,8 @@ impl HeldRun {
                     wording,
                     ..
                 }) => self.decided(rule.clone(), action.clone(), *by, wording.clone()),
-                News::Judged(judged) => words.extend(self.tell_found(judged)),
-                News::Notice(said) => self.notice(said),
+                News::Judged(judged) => words.extend(self.report_found(judged)),
+                News::Notice(text) => self.notice(text),
                 _ => {}
             }
         }
@@ -243,7 +243,7 @@ impl HeldRun {
         Some(waits)
     }
 
-    fn tell_found(&mut self, judged: &Judged) -> Option<HoldUpdate> {
+    fn report_found(&mut self, judged: &Judged) -> Option<HoldUpdate> {
         let faults = judged.faults();
         if faults.is_empty() || self.found == faults {
             return None;
@@ -257,7 +257,7 @@ impl HeldRun {
         let session = judged.recording().sessions.first()?;
         let found = findings.iter().map(|one| Found::of(one, session));
         let word = HoldUpdate::Found(found.collect());
-        (self.report)(Told::Found {
+        (self.report)(ProxyNews::Found {
             id: self.id,
             findings: Arc::new(findings),
             session: judged.shared(),
@@ -266,12 +266,12 @@ impl HeldRun {
     }
 
     /// Says something to the operator about this exchange.
-    pub(super) fn notice(&self, said: &str) {
-        (self.report)(Told::Notice(format!("{NAME} {}: {said}", self.id)));
+    pub(super) fn notice(&self, text: &str) {
+        (self.report)(ProxyNews::Notice(format!("{NAME} {}: {text}", self.id)));
     }
 
     /// What is to be done with the exchange, once its run has ended.
-    pub(super) fn outcome(&self, bench: &mut Workbench) -> Option<Outcome> {
+    pub(super) fn outcome(&self, bench: &mut TakeStore) -> Option<HoldOutcome> {
         let Phase::Ended(ending) = self.run.phase() else {
             return None;
         };
@@ -279,18 +279,18 @@ impl HeldRun {
             Ending::Final | Ending::HandedOver => self.handed_over(bench),
             Ending::Fallback => self.value(bench),
             Ending::Raised { rule } => {
-                let said = self.run.fault_of(&rule).unwrap_or("the policy refuses it");
-                let why = format!("{rule}: {said}");
-                Ok(Outcome::Refused { why })
+                let text = self.run.fault_of(&rule).unwrap_or("the policy refuses it");
+                let why = format!("{rule}: {text}");
+                Ok(HoldOutcome::Refused { why })
             }
             Ending::Aborted => {
                 let why = "the operator cut the exchange".to_owned();
-                Ok(Outcome::Cut { why })
+                Ok(HoldOutcome::Cut { why })
             }
             Ending::TurnLimit { turns } => Ok(released(match &self.closed {
                 Some(why) => why.clone(),
                 None => {
-                    format!("the model was asked again {turns} times, and it was wrong each time")
+                    format!("the model was called again {turns} times, and it was wrong each time")
                 }
             })),
             Ending::ModelFailed { why } => {
@@ -298,11 +298,11 @@ impl HeldRun {
             }
             Ending::Unattended { why } => Ok(released(why)),
         };
-        // Nothing that was decided can be told from a take that cannot be read.
+        // An unreadable take gives no decision to pass on.
         Some(outcome.unwrap_or_else(|error| released(format!("the take is lost: {error}"))))
     }
 
-    fn handed_over(&self, bench: &mut Workbench) -> Result<Outcome, NoTake> {
+    fn handed_over(&self, bench: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
         let has_replies = self.run.has_replies();
         // A history that waits for the model has nothing for the agent but what came first.
         if has_replies && self.run.awaits_reply() {
@@ -311,29 +311,29 @@ impl HeldRun {
         let Some(take) = self.run.changed(bench)? else {
             return Ok(released(self.released_by()));
         };
-        let mended = Box::new(self.mended(bench, take));
-        Ok(match (has_replies, mended.last_reply.is_empty()) {
-            (false, _) => Outcome::Request(mended),
-            (true, false) => Outcome::Reply(Box::new(Mended {
+        let edited = Box::new(self.edited(bench, take));
+        Ok(match (has_replies, edited.last_reply.is_empty()) {
+            (false, _) => HoldOutcome::Request(edited),
+            (true, false) => HoldOutcome::Reply(Box::new(EditedExchange {
                 let_pass_by: self.lets_fault_pass().then(|| self.released_by()),
-                ..*mended
+                ..*edited
             })),
             (true, true) => released(self.released_by()),
         })
     }
 
-    fn value(&self, bench: &mut Workbench) -> Result<Outcome, NoTake> {
+    fn value(&self, bench: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
         let take = bench.takes().get(self.run.take());
         let text = take.and_then(|take| take.fallback.clone());
         let changed = self.run.changed(bench)?.unwrap_or_default();
-        Ok(Outcome::Value {
+        Ok(HoldOutcome::Value {
             text: text.unwrap_or_default(),
-            mended: Box::new(self.mended(bench, changed)),
+            edited: Box::new(self.edited(bench, changed)),
         })
     }
 
-    fn mended(&self, bench: &Workbench, take: Vec<u8>) -> Mended {
-        Mended {
+    fn edited(&self, bench: &TakeStore, take: Vec<u8>) -> EditedExchange {
+        EditedExchange {
             base: self.base.clone(),
             take,
             last_reply: self.run.last_reply(bench).unwrap_or_default().to_owned(),
@@ -368,6 +368,6 @@ fn tools_of(request: &[u8]) -> Vec<Tool> {
     tools.unwrap_or_default()
 }
 
-fn released(by: String) -> Outcome {
-    Outcome::Release { by }
+fn released(by: String) -> HoldOutcome {
+    HoldOutcome::Release { by }
 }

@@ -80,7 +80,7 @@ impl Drop for Workers {
         }
         let _ = self.large.send(Work::Stop);
         for thread in self.threads.drain(..) {
-            // A panic in it was told by the panic hook.
+            // The panic hook has reported a panic in it.
             let _ = thread.join();
         }
     }

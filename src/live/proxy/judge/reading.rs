@@ -108,7 +108,7 @@ impl Reading {
     }
 
     /// What it asks for; `None` where it is not one JSON object.
-    pub(in crate::proxy) fn asked(&self) -> Option<&RequestHead> {
+    pub(in crate::proxy) fn request_head(&self) -> Option<&RequestHead> {
         let read = || RequestHead::read(self.dialect, &self.body);
         self.asked.get_or_init(read).as_ref()
     }
@@ -144,7 +144,7 @@ impl Reading {
         let basis = basis.unwrap_or_else(PoisonError::into_inner).take();
         let again = basis.and_then(|basis| self.read_again(&basis));
         again.or_else(|| {
-            let has_one_list = self.asked().is_some_and(RequestHead::has_one_list);
+            let has_one_list = self.request_head().is_some_and(RequestHead::has_one_list);
             let format = has_one_list.then(|| format_of(self.dialect)).flatten();
             let document =
                 format.and_then(|format| read_document(format, Arc::new(self.text()), &self.body));
@@ -161,7 +161,7 @@ impl Reading {
 
     /// The history that goes on with what splices put behind the request, where only that has to be read.
     /// `rope` is its text.
-    pub(super) fn behind(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
+    pub(super) fn with_reply(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
         read_document_again(self.read()?, rope.clone(), (rope, splices), true)
     }
 
@@ -240,7 +240,7 @@ impl Reading {
         let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
         let bracket = self.bracket()?;
         let from = self.element_before(before, list)?;
-        let asked = self.asked()?;
+        let asked = self.request_head()?;
         let asked = asked.going_on(body, from, self.body.len() - bracket)?;
         let splice = Splice {
             at: Span::within(0, before..self.body.len() - behind),

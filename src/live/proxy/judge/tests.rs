@@ -67,7 +67,7 @@ fn from_scratch(dialect: Dialect, body: &[u8], reply: &str) -> FromScratch {
         let splices = lower(recording.sessions.first()?, &[Edit::Extend { items }]).ok()?;
         let text = whole(&Rope::new(text.clone()).grown(&splices, None))?;
         let recording = read_anew(dialect, text.clone(), &text, true)?;
-        let (findings, standing) = super::stands(recording.sessions.first()?)?;
+        let (findings, standing) = super::findings_and_standing(recording.sessions.first()?)?;
         Some((text, findings, standing))
     };
     FromScratch {
@@ -81,7 +81,7 @@ fn judged_alike(judge: &Judge, dialect: Dialect, body: &str, reply: &str) -> usi
     let expected = from_scratch(dialect, body.as_bytes(), reply);
     let request = judge.recall(dialect, Bytes::from(body.to_owned()));
     assert_eq!(
-        request.asked(),
+        request.request_head(),
         retake_core::wire::RequestHead::read(dialect, body.as_bytes()).as_ref()
     );
     let refused = judge.refused(&request).map(|(_, standing)| standing.faults);

@@ -1,10 +1,10 @@
 //! The run's side of a command: starts the keeper, gives it the order, reads what the tool writes, and
 //! hears how it ended.
 
-use super::kept::{HALF, Kept};
-use super::order::{Ended, Order, Told};
-use super::words::{self, Words};
-use super::{CommandTool, Facts, Keeper, PASSED_ON, keeper, tree};
+use super::capture::{HALF, Kept};
+use super::ipc::{Ended, Order, SupervisorReply};
+use super::tool_output::{self, Words};
+use super::{CommandTool, Facts, PASSED_ON, Supervisor, supervisor, tree};
 use retake_core::session::ledger::Failure;
 use std::ffi::OsString;
 use std::io;
@@ -28,18 +28,18 @@ const LONGEST_WORD: u64 = 64 * 1024;
 
 /// A keeper that was started, and the line to it.
 pub(super) struct Running {
-    keeper: Child,
+    supervisor: Child,
     line: UnixStream,
 }
 
 /// Starts the keeper of a tool; or what the model reads where that cannot be done.
-pub(super) fn begin(tool: &CommandTool, keeper: &Keeper) -> Result<Running, Words> {
+pub(super) fn begin(tool: &CommandTool, supervisor: &Supervisor) -> Result<Running, Words> {
     let folder = tool.folder.display();
     if !tool.folder.is_dir() {
         let why = format!("the tool could not be started: its folder `{folder}` is not there");
         return Err(Words::failed(Failure::Unknown, &why));
     }
-    start(tool, keeper).map_err(|error| {
+    start(tool, supervisor).map_err(|error| {
         let failure = match error.kind() {
             io::ErrorKind::PermissionDenied => Failure::Permission,
             _ => Failure::Unknown,
@@ -49,12 +49,12 @@ pub(super) fn begin(tool: &CommandTool, keeper: &Keeper) -> Result<Running, Word
     })
 }
 
-fn start(tool: &CommandTool, keeper: &Keeper) -> io::Result<Running> {
+fn start(tool: &CommandTool, supervisor: &Supervisor) -> io::Result<Running> {
     let (ours, its) = Socket::pair()?;
     ours.set_nonblocking(true)?;
-    let keeper = Command::new(&keeper.0)
+    let supervisor = Command::new(&supervisor.0)
         .arg0("retake")
-        .arg(keeper::WORD)
+        .arg(supervisor::WORD)
         .env_clear()
         .envs(environment(std::env::vars_os(), &tool.variables))
         .current_dir(&tool.folder)
@@ -63,7 +63,7 @@ fn start(tool: &CommandTool, keeper: &Keeper) -> io::Result<Running> {
         .stderr(Stdio::piped())
         .spawn()?;
     let line = UnixStream::from_std(ours)?;
-    Ok(Running { keeper, line })
+    Ok(Running { supervisor, line })
 }
 
 /// What a tool may know of our own environment: the usual variables, and those that it names.
@@ -98,7 +98,7 @@ impl Running {
     ) -> Words {
         let (mut out, mut err) = (Kept::default(), Kept::default());
         let report = {
-            let (stdout, stderr) = (self.keeper.stdout.take(), self.keeper.stderr.take());
+            let (stdout, stderr) = (self.supervisor.stdout.take(), self.supervisor.stderr.take());
             let reading = async { tokio::join!(read(stdout, &mut out), read(stderr, &mut err)) };
             tokio::pin!(reading);
             let watching = watch(&mut self.line, order(tool, arguments), tool, cancel);
@@ -127,21 +127,21 @@ impl Running {
 
     /// Kills what a lost keeper leaves. What has gone into another session cannot be known without it.
     async fn end_session(&self) {
-        let Some(leader) = self.keeper.id().and_then(|id| i32::try_from(id).ok()) else {
+        let Some(leader) = self.supervisor.id().and_then(|id| i32::try_from(id).ok()) else {
             return;
         };
-        let until = Instant::now() + keeper::UNTIL_GONE;
+        let until = Instant::now() + supervisor::UNTIL_GONE;
         while tree::kill_session(leader) > 0 && Instant::now() < until {
-            tokio::time::sleep(keeper::LOOK).await;
+            tokio::time::sleep(supervisor::LOOK).await;
         }
     }
 
     /// Waits for the keeper, and kills one that does not end by itself.
     async fn bury(mut self) {
         drop(self.line);
-        if timeout(UNTIL_READ, self.keeper.wait()).await.is_err() {
-            // It has said all it has to say; where it cannot be killed, nothing more can be done.
-            let _ignored = self.keeper.kill().await;
+        if timeout(UNTIL_READ, self.supervisor.wait()).await.is_err() {
+            // Its report is complete; if it cannot be killed, nothing more can be done.
+            let _ignored = self.supervisor.kill().await;
         }
     }
 }
@@ -187,23 +187,27 @@ async fn watch(
     tool: &CommandTool,
     cancel: &CancellationToken,
 ) -> Report {
-    let limit = tool.timeout + tool.grace + keeper::UNTIL_GONE + UNTIL_LOST;
+    let limit = tool.timeout + tool.grace + supervisor::UNTIL_GONE + UNTIL_LOST;
     match timeout(limit, talk(line, order, cancel)).await {
-        Ok(Ok(Told::NotStarted { errno, words })) => Report::NotStarted { errno, words },
-        Ok(Ok(Told::Ended(ended))) => Report::Ended(ended),
+        Ok(Ok(SupervisorReply::NotStarted { errno, words })) => Report::NotStarted { errno, words },
+        Ok(Ok(SupervisorReply::Ended(ended))) => Report::Ended(ended),
         // A keeper that hangs, that was killed, or that says what no keeper says.
         Err(_) | Ok(Err(_)) => Report::Lost,
     }
 }
 
-async fn talk(line: &mut UnixStream, order: Order, cancel: &CancellationToken) -> io::Result<Told> {
+async fn talk(
+    line: &mut UnixStream,
+    order: Order,
+    cancel: &CancellationToken,
+) -> io::Result<SupervisorReply> {
     let mut written = serde_json::to_vec(&order)?;
     written.push(b'\n');
     let (hears, mut says) = line.split();
     says.write_all(&written).await?;
     let mut hears = BufReader::new(hears.take(LONGEST_WORD));
-    let mut told = Vec::new();
-    let reading = hears.read_until(b'\n', &mut told);
+    let mut line = Vec::new();
+    let reading = hears.read_until(b'\n', &mut line);
     tokio::pin!(reading);
     tokio::select! {
         read = &mut reading => read?,
@@ -212,19 +216,19 @@ async fn talk(line: &mut UnixStream, order: Order, cancel: &CancellationToken) -
             reading.await?
         }
     };
-    Ok(serde_json::from_slice(&told)?)
+    Ok(serde_json::from_slice(&line)?)
 }
 
 fn put(report: Report, tool: &CommandTool, facts: &mut Facts) -> Words {
     let program = tool.argv.first().map_or("", String::as_str);
     match report {
-        Report::NotStarted { errno, words } => words::not_started(program, errno, &words),
+        Report::NotStarted { errno, words } => tool_output::not_started(program, errno, &words),
         Report::Ended(ended) => {
             facts.exit = ended.code;
             facts.signal = ended.signal;
-            facts.left = words::names(&ended.left);
-            facts.remain = words::names(&ended.remain);
-            words::ended(&ended, tool.timeout, &facts.stdout, &facts.stderr)
+            facts.left = tool_output::names(&ended.left);
+            facts.remain = tool_output::names(&ended.remain);
+            tool_output::ended(&ended, tool.timeout, &facts.stdout, &facts.stderr)
         }
         Report::Lost => {
             let mut words = Words::failed(
@@ -232,7 +236,7 @@ fn put(report: Report, tool: &CommandTool, facts: &mut Facts) -> Words {
                 "what watches over the tool was lost; the tool may have done its work, and may have left \
                 processes behind",
             );
-            words::add_stream(&mut words.output, "stderr", &facts.stderr.text);
+            tool_output::add_stream(&mut words.output, "stderr", &facts.stderr.text);
             words
         }
     }

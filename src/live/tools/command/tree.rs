@@ -4,7 +4,7 @@
 //! so that neither `setsid` nor a double fork leads out of its tree, and the tree can be read from `/proc`.
 //! Elsewhere only the group of the tool is known.
 
-use super::order::Process;
+use super::ipc::Process;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Makes orphans fall to this process, where the system can.

@@ -10,7 +10,7 @@ const ENDS: usize = 64 * 1024;
 
 /// An answer as text: its texts, and for what is no text a word about it.
 pub(super) fn answered(result: CallToolResult, started: Instant) -> Outcome {
-    let texts: Vec<String> = result.content.iter().map(said).collect();
+    let texts: Vec<String> = result.content.iter().map(text_of).collect();
     let text = match (texts.is_empty(), &result.structured_content) {
         (true, Some(value)) => value.to_string(),
         _ => texts.join("\n"),
@@ -42,7 +42,7 @@ fn passed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-fn said(block: &ContentBlock) -> String {
+fn text_of(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => left_out("image", &image.mime_type, image.data.len()),

@@ -1,4 +1,4 @@
-//! From the description of a server to a connection that has said hello.
+//! From the description of a server to an initialized connection.
 
 use super::{Reach, ServerFault, ServerSpec};
 use crate::http::{Headers, Http, Target};
@@ -21,17 +21,17 @@ use tokio::process::{ChildStderr, Command};
 pub(super) const HELLO: Duration = Duration::from_secs(15);
 /// How long a connection to it may take.
 const REACH: Duration = Duration::from_secs(10);
-/// How long it may take to end when it is asked to.
+/// Grace period before the kill.
 const GOODBYE: Duration = Duration::from_secs(8);
-/// How much of one line of its standard error is told.
+/// How much of one line of its standard error is reported.
 const LINE: u64 = 500;
-/// How many lines of it are told at all.
+/// How many lines of it are reported at all.
 const LINES: u32 = 200;
 
 /// Hears what a server says besides its answers: `(server, line)`. It holds text from outside.
 pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// A server that has said hello.
+/// An initialized server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Hearing>,
 }
@@ -64,8 +64,8 @@ impl ClientHandler for Hearing {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        let said = "the server offers other tools now; the run keeps those that it was told of";
-        (self.listener)(&self.name, said);
+        let notice = "the server offers other tools now; the run keeps those that it was told of";
+        (self.listener)(&self.name, notice);
     }
 }
 
@@ -89,8 +89,8 @@ pub(super) async fn connect(
                 if let Some(stderr) = stderr {
                     tokio::spawn(hear(stderr, spec.name.clone(), listener.clone()));
                 }
-                let said = hearing.serve(child).await;
-                said.map_err(|error| ServerFault::of_hello(&error))
+                let connected = hearing.serve(child).await;
+                connected.map_err(|error| ServerFault::of_hello(&error))
             }
             Reach::Url { url, headers } => {
                 let bad =
@@ -105,8 +105,8 @@ pub(super) async fn connect(
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = lines.lines();
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                let said = hearing.serve(transport).await;
-                said.map_err(|error| ServerFault::of_hello(&error))
+                let connected = hearing.serve(transport).await;
+                connected.map_err(|error| ServerFault::of_hello(&error))
             }
         }
     };
@@ -145,7 +145,7 @@ fn spawn(
 /// of it is read, so that the server never waits for us.
 async fn hear(stderr: ChildStderr, name: String, listener: Listener) {
     let mut lines = BufReader::new(stderr);
-    let told = AtomicU32::new(0);
+    let reported = AtomicU32::new(0);
     loop {
         let mut line = Vec::new();
         match (&mut lines).take(LINE).read_until(b'\n', &mut line).await {
@@ -155,7 +155,7 @@ async fn hear(stderr: ChildStderr, name: String, listener: Listener) {
         if !line.ends_with(b"\n") && skip_line(&mut lines).await.is_err() {
             return;
         }
-        match told.fetch_add(1, Ordering::Relaxed) {
+        match reported.fetch_add(1, Ordering::Relaxed) {
             number if number < LINES => {
                 let text = String::from_utf8_lossy(&line);
                 (listener)(&name, text.trim_end());

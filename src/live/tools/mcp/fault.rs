@@ -14,7 +14,7 @@ pub enum ServerFault {
     #[error("it does not start: {0}")]
     NotStarted(String),
     /// The address or a header cannot be used.
-    #[error("it cannot be asked: {0}")]
+    #[error("it cannot be called: {0}")]
     BadAddress(String),
     /// It does not say hello.
     #[error("it gave no answer within {} s ({what})", within.as_secs())]
@@ -22,7 +22,7 @@ pub enum ServerFault {
         what: &'static str,
         within: Duration,
     },
-    /// It said something else.
+    /// It replied with something else.
     #[error("{0}")]
     Refused(String),
     /// It went away too often.
@@ -55,8 +55,8 @@ pub(super) fn never_arrived(error: &DynamicTransportError) -> bool {
 
 /// What went wrong on the way to a server.
 pub(super) fn transport(error: &DynamicTransportError) -> String {
-    let told = broken(error).map_or_else(|| error.error.to_string(), |broken| broken.to_string());
-    shortened(&told)
+    let text = broken(error).map_or_else(|| error.error.to_string(), |broken| broken.to_string());
+    shortened(&text)
 }
 
 /// The failure of an HTTP connection.

@@ -1,4 +1,4 @@
-//! What a server offers, as far as a model can be told of it.
+//! The tools of a server that a model can use.
 
 use super::ServerFault;
 use super::connect::{Connection, shortened};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(30);
 /// How many tools are taken over.
 const TOOLS: usize = 1000;
-/// How many pages are asked for.
+/// How many pages are requested.
 const PAGES: usize = 200;
 
 /// What a server offers.
@@ -50,7 +50,7 @@ async fn pages(connection: &Connection, only: Option<&[String]>) -> Result<Listi
             listing.read(definition, only, &mut seen);
         }
         let next = page.next_cursor;
-        // A server that names the same page again would be asked for ever.
+        // A server that names the same page again would be queried for ever.
         if next.is_none() || next == cursor || listing.tools.len() >= TOOLS {
             break;
         }

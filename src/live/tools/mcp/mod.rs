@@ -159,9 +159,9 @@ impl Server {
             },
             () = cancel.cancelled() => {
                 let reason = Some("the operator stopped it".to_owned());
-                let told = rmcp::model::CancelledNotificationParam::new(Some(id), reason);
-                // A server that is gone need not be told.
-                let _ = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(told)).await;
+                let cancelled = rmcp::model::CancelledNotificationParam::new(Some(id), reason);
+                // A server that is gone needs no notice.
+                let _ = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(cancelled)).await;
                 failed(Failure::Stopped, "stopped by the operator".to_owned(), started)
             }
         }
@@ -220,7 +220,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Ends the server: its input is closed, then it is asked to end, then it is killed.
+    /// Ends the server: closes its input, then sends SIGTERM, then kills it.
     pub async fn stop(&self) {
         let connection = self.link.lock().await.connection.take();
         if let Some(connection) = connection.and_then(Arc::into_inner) {

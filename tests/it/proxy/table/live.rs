@@ -3,7 +3,7 @@
 use super::recorded::planned;
 use super::replies::{DOWN, Model, Reply, Says};
 use super::{Fault, Way, policy};
-use crate::live::driven::{Driven, attended};
+use crate::live::driven::{HeldRun, attended};
 use retake_live::live::Phase;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn headless(fault: &Fault, recovery: &str, files: &Files) -> Result<(), String> 
 fn by_hand(fault: &Fault, reply: &Reply, recovery: &str, way: Way) -> Result<(), String> {
     let ask = format!("[on.{}]\ndo = \"ask\"\n", fault.rule);
     let files = Files::of(reply, way, &ask);
-    let mut run = Driven::new(
+    let mut run = HeldRun::new(
         &files.path("agent.toml"),
         &files.path("run.jsonl"),
         attended(),

@@ -4,7 +4,7 @@ use super::live::Live;
 use super::worker::Job;
 use crate::tui::state::document::{Document, Extent};
 use retake_core::session::takes::{TakeId, Tally};
-use retake_live::Workbench;
+use retake_live::TakeStore;
 use retake_live::takes::{Clock, usual_root, wall_clock};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The takes, with the document that they were opened for: a recording that has grown is another one.
-pub(super) type Open = Option<(Arc<Document>, Workbench)>;
+pub(super) type Open = Option<(Arc<Document>, TakeStore)>;
 
 /// The takes of the recording that is open.
 pub(in crate::tui::loader) struct Bench {
@@ -125,7 +125,7 @@ impl Bench {
 
     /// Notes that the recording which is shown is a take of a run; gives what the run began with,
     /// the recording in truth.
-    pub(super) fn adopt(&self, run: &Workbench, shown: &Arc<Document>) -> Arc<Document> {
+    pub(super) fn adopt(&self, run: &TakeStore, shown: &Arc<Document>) -> Arc<Document> {
         let first = Arc::new(Document {
             recording: run.recording().clone(),
             extent: Extent::Whole,

@@ -6,7 +6,7 @@ use super::{Work, is_parallel};
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::takes::Take;
 use retake_core::session::{Edit, Session, index_number};
-use retake_live::{NoTake, Workbench};
+use retake_live::{TakeError, TakeStore};
 use std::sync::Arc;
 
 impl Work {
@@ -14,13 +14,13 @@ impl Work {
     /// shown with the cursor on the item that was meant, and the operator says again what is to be done.
     pub(super) fn take_as_request(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         (document, session): (&Arc<Document>, usize),
         edits: &[Edit],
         about: Take,
-        error: &NoTake,
-    ) -> Result<Option<Check>, NoTake> {
-        let missing = || NoTake::NoSession(index_number(session));
+        error: &TakeError,
+    ) -> Result<Option<Check>, TakeError> {
+        let missing = || TakeError::NoSession(index_number(session));
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
@@ -46,7 +46,7 @@ impl Work {
 
 /// Behind the item, where the take wrote something.
 fn carried_to(
-    bench: &Workbench,
+    bench: &TakeStore,
     id: retake_core::session::takes::TakeId,
     meant: usize,
 ) -> Option<Place> {

@@ -8,7 +8,7 @@ use crate::tui::update::{Report, TakesReport};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::takes::{Outcome, TakeId, Tally};
 use retake_core::session::{Rope, Session};
-use retake_live::{NoTake, Workbench, add_refusal, check_session, settle};
+use retake_live::{TakeError, TakeStore, add_refusal, check_session, settle};
 use std::sync::Arc;
 
 /// A take that was shown and is to be checked.
@@ -36,7 +36,7 @@ impl Work {
     }
 
     /// What the rules find; `None` where it was called off.
-    fn findings_of(&self, check: &Check) -> Result<Option<Tally>, NoTake> {
+    fn findings_of(&self, check: &Check) -> Result<Option<Tally>, TakeError> {
         let document = &check.document;
         let mut tally = Tally::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Work {
         Ok(Some(tally))
     }
 
-    fn note_outcome(&self, check: &Check, tally: Tally) -> Result<(), NoTake> {
+    fn note_outcome(&self, check: &Check, tally: Tally) -> Result<(), TakeError> {
         if check.parent == Some(TakeId::MAIN) {
             // It is known then, and does not take long where the takes are held.
             self.tally_of_main()?;
@@ -84,10 +84,10 @@ impl Work {
     /// Notes what a take came to, where that is not known yet and it is known what there was before.
     pub(super) fn judge(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         id: TakeId,
         after: Tally,
-    ) -> Result<(), NoTake> {
+    ) -> Result<(), TakeError> {
         let Some(take) = bench.takes().get(id) else {
             return Ok(());
         };
@@ -113,7 +113,7 @@ impl Work {
     }
 
     /// What there is in the recording itself.
-    fn tally_of_main(&self) -> Result<Tally, NoTake> {
+    fn tally_of_main(&self) -> Result<Tally, TakeError> {
         let Some(main) = self.bench.main() else {
             return Ok(Tally::default());
         };
@@ -125,7 +125,7 @@ impl Work {
         Ok(tally)
     }
 
-    pub(super) fn tally_of(&self, sessions: &[Session]) -> Result<Tally, NoTake> {
+    pub(super) fn tally_of(&self, sessions: &[Session]) -> Result<Tally, TakeError> {
         let mut tally = Tally::default();
         for session in sessions {
             add(&mut tally, &check_session(session, self.knowledge.target)?);

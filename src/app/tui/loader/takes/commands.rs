@@ -5,7 +5,7 @@ use super::{WHOLE, Work, view_of};
 use crate::tui::state::document::{Document, Place};
 use crate::tui::update::{Report, TakesCommand, TakesReport};
 use retake_core::session::takes::{ItemMark, TakeId};
-use retake_live::{NoTake, Workbench};
+use retake_live::{TakeError, TakeStore};
 use std::sync::Arc;
 
 impl Work {
@@ -25,10 +25,10 @@ impl Work {
 
     fn obey(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         command: TakesCommand,
         shown: Option<&Arc<Document>>,
-    ) -> Result<Option<Check>, NoTake> {
+    ) -> Result<Option<Check>, TakeError> {
         let before = bench.takes().current();
         match command {
             TakesCommand::Undo => return self.undo(bench, shown),
@@ -85,9 +85,9 @@ impl Work {
     /// Goes back; the cursor goes to the item that the take was about.
     fn undo(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         shown: Option<&Arc<Document>>,
-    ) -> Result<Option<Check>, NoTake> {
+    ) -> Result<Option<Check>, TakeError> {
         let before = bench.takes().current();
         let at = begun_at(bench, before);
         match bench.undo() {
@@ -106,14 +106,14 @@ impl Work {
         self.tell(Report::Takes(TakesReport::Refused(reason.to_owned())));
     }
 
-    fn tell_tree(&self, bench: &mut Workbench) {
+    fn tell_tree(&self, bench: &mut TakeStore) {
         let view = view_of(bench, bench.takes().current());
         self.tell(Report::Takes(TakesReport::Tree(view)));
     }
 }
 
 /// The item of the parent that a take was about.
-fn begun_at(bench: &Workbench, id: TakeId) -> Option<Place> {
+fn begun_at(bench: &TakeStore, id: TakeId) -> Option<Place> {
     let take = bench.takes().get(id)?;
     Some(Place {
         session: take.session as usize,

@@ -6,7 +6,7 @@ use crate::tui::state::document::{Document, Place};
 use retake_core::actions::with_open_arguments;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Change, Dialect, Rope, Session, compare, hash};
-use retake_live::{NoTake, Recording, Workbench};
+use retake_live::{Recording, TakeError, TakeStore};
 use std::sync::Arc;
 
 /// How much of an item is read to be compared, in bytes.
@@ -15,17 +15,17 @@ const READ: u64 = 256 * 1024;
 impl Work {
     pub(super) fn comparison(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         left: TakeId,
         right: TakeId,
-    ) -> Result<Comparison, NoTake> {
+    ) -> Result<Comparison, TakeError> {
         let sessions = [left, right].map(|id| {
             let recording = bench.read(id, &|_, _| ())?;
             let session = bench
                 .takes()
                 .get(id)
                 .map_or(0, |take| take.session as usize);
-            Ok::<_, NoTake>((recording, session))
+            Ok::<_, TakeError>((recording, session))
         });
         let [left_read, right_read] = sessions;
         let ((left_recording, left_session), (right_recording, right_session)) =
@@ -64,7 +64,7 @@ impl Work {
 }
 
 /// Digests of items that are the same wherever an item stands.
-fn digests(session: &Session) -> Result<Vec<u64>, NoTake> {
+fn digests(session: &Session) -> Result<Vec<u64>, TakeError> {
     let mut bytes = Vec::new();
     let digests = session.items.iter().map(|item| {
         session.source.read_into(item.span, &mut bytes)?;

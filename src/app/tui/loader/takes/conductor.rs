@@ -4,9 +4,9 @@ use crate::tui::state::live::AgentInfo;
 use retake_core::engine::Breakpoint;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, News, Phase, Prepared, Run, WorldEvent};
-use retake_live::proxy::holds::Seat;
-use retake_live::{NoTake, Workbench};
+use retake_live::live::{Input, IoEvent, News, Phase, Prepared, Run};
+use retake_live::proxy::holds::HoldHandle;
+use retake_live::{TakeError, TakeStore};
 use std::fmt;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Drives a take. It owns none: each time it is handed the workbench of the recording.
 pub trait Conductor: Send {
     /// Begins to drive a take, or goes on with it.
-    fn begin(
+    fn start(
         &mut self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, NoTake>;
+    ) -> Result<Vec<News>, TakeError>;
 
     /// Hears something, and does what follows from it.
-    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News>;
+    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News>;
 
     /// The take that it drives.
     fn take(&self) -> TakeId;
@@ -31,7 +31,7 @@ pub trait Conductor: Send {
     fn phase(&self) -> Phase;
 
     /// Hears what has happened where it was woken from.
-    fn wake(&mut self, _bench: &mut Workbench) -> Vec<News> {
+    fn wake(&mut self, _bench: &mut TakeStore) -> Vec<News> {
         Vec::new()
     }
 }
@@ -40,23 +40,23 @@ pub trait Conductor: Send {
 #[derive(Debug)]
 pub enum Stir {
     /// Something happened in the world of a run.
-    World(WorldEvent),
+    Io(IoEvent),
     /// Something waits to be heard ([`Conductor::wake`]).
     Wake,
 }
 
 impl Conductor for Run {
-    fn begin(
+    fn start(
         &mut self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, NoTake> {
-        Run::begin(self, bench, session, from)
+    ) -> Result<Vec<News>, TakeError> {
+        Run::start(self, bench, session, from)
     }
 
-    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
-        Run::hear(self, bench, input)
+    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+        Run::handle(self, bench, input)
     }
 
     fn take(&self) -> TakeId {
@@ -68,25 +68,25 @@ impl Conductor for Run {
     }
 }
 
-impl Conductor for Seat {
-    fn begin(&mut self, bench: &mut Workbench, _: u32, _: TakeId) -> Result<Vec<News>, NoTake> {
-        Seat::begin(self, bench)
+impl Conductor for HoldHandle {
+    fn start(&mut self, bench: &mut TakeStore, _: u32, _: TakeId) -> Result<Vec<News>, TakeError> {
+        HoldHandle::start(self, bench)
     }
 
-    fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
-        Seat::hear(self, bench, input)
+    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+        HoldHandle::handle(self, bench, input)
     }
 
     fn take(&self) -> TakeId {
-        Seat::take(self)
+        HoldHandle::take(self)
     }
 
     fn phase(&self) -> Phase {
-        Seat::phase(self)
+        HoldHandle::phase(self)
     }
 
-    fn wake(&mut self, bench: &mut Workbench) -> Vec<News> {
-        self.hear_world(bench)
+    fn wake(&mut self, bench: &mut TakeStore) -> Vec<News> {
+        self.handle_io(bench)
     }
 }
 
@@ -95,7 +95,7 @@ pub struct StagedRun {
     pub agent: AgentFile,
     pub prepared: Prepared,
     /// What its world tells.
-    pub events: Receiver<WorldEvent>,
+    pub events: Receiver<IoEvent>,
 }
 
 /// A held exchange that the screen takes over. It is given back when the conductor is dropped, once nobody
@@ -114,7 +114,7 @@ pub struct Seated {
 /// What begins as soon as the recording is read.
 pub(super) enum Begins {
     Run(Box<StagedRun>),
-    Seat(Seated),
+    Hold(Seated),
 }
 
 /// What is to begin in the recording that is opened first; it begins once.
@@ -135,7 +135,7 @@ impl Staged {
 
     /// A held exchange that is driven from here as soon as its journal is read.
     pub fn seated(seat: Seated) -> Self {
-        Self::of(Begins::Seat(seat))
+        Self::of(Begins::Hold(seat))
     }
 
     fn of(begins: Begins) -> Self {

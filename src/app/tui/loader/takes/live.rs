@@ -17,7 +17,7 @@ use retake_live::agents::AgentFile;
 use retake_live::live::{Input, News, Options, Phase, Prepared, prepare};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{NoTake, Workbench, in_background};
+use retake_live::{TakeError, TakeStore, in_background};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, MutexGuard};
@@ -76,24 +76,24 @@ impl Work {
     /// Does what the operator wants of the run.
     pub(super) fn command_live(&self, command: LiveCommand) -> Option<Check> {
         match command {
-            LiveCommand::Begin { agent } => self.begin(&agent, 0, TakeId::MAIN),
+            LiveCommand::Begin { agent } => self.start(&agent, 0, TakeId::MAIN),
             LiveCommand::GoOnFrom {
                 agent,
                 take,
                 session,
-            } => self.begin(&agent, session, TakeId(take)),
+            } => self.start(&agent, session, TakeId(take)),
             LiveCommand::ConfirmTrust(is_trusted) => self.trusted(is_trusted),
             LiveCommand::SetBreakpoints(breakpoints) => {
                 self.live().breakpoints.clone_from(&breakpoints);
-                self.hear(Input::Operator(Command::Breakpoints(breakpoints)))
+                self.handle(Input::Operator(Command::Breakpoints(breakpoints)))
             }
-            LiveCommand::Say(text) => self.hear(Input::Say(text)),
-            LiveCommand::Engine(command) => self.hear(Input::Operator(command)),
+            LiveCommand::Say(text) => self.handle(Input::Say(text)),
+            LiveCommand::Engine(command) => self.handle(Input::Operator(command)),
         }
     }
 
     /// Tells what happened in the runs of this recording before, and which agent ran last.
-    pub(super) fn tell_past(&self, bench: &Workbench) {
+    pub(super) fn tell_past(&self, bench: &TakeStore) {
         let happened = bench.happened();
         let last = happened
             .iter()
@@ -112,8 +112,8 @@ impl Work {
     }
 
     /// The run hears something.
-    pub(super) fn hear(&self, input: Input) -> Option<Check> {
-        self.on_run(|run, bench| Ok(run.hear(bench, input)))
+    pub(super) fn handle(&self, input: Input) -> Option<Check> {
+        self.on_run(|run, bench| Ok(run.handle(bench, input)))
     }
 
     /// Tells the run where the operator went, if it is elsewhere.
@@ -124,10 +124,10 @@ impl Work {
                 return Ok(Vec::new());
             }
             let input = match is_mended {
-                true => Input::Mended(current),
+                true => Input::Edited(current),
                 false => Input::Went(current),
             };
-            Ok(run.hear(bench, input))
+            Ok(run.handle(bench, input))
         })
     }
 
@@ -153,14 +153,14 @@ impl Work {
     }
 
     /// Begins a run with this agent, unless it has to be trusted first.
-    fn begin(&self, agent: &str, session: usize, from: TakeId) -> Option<Check> {
-        let begin = match self.staged.take() {
+    fn start(&self, agent: &str, session: usize, from: TakeId) -> Option<Check> {
+        let start = match self.staged.take() {
             Some(Begins::Run(staged)) => Ok(Some(self.staged(*staged))),
-            Some(Begins::Seat(seat)) => Ok(Some(self.seated(seat))),
+            Some(Begins::Hold(seat)) => Ok(Some(self.seated(seat))),
             None => self.prepare(agent, session, from),
         };
-        match begin {
-            Ok(begin) => self.go(begin?),
+        match start {
+            Ok(start) => self.go(start?),
             Err(error) => {
                 self.refuse(&error);
                 None
@@ -170,7 +170,7 @@ impl Work {
 
     /// A run that the command line has prepared.
     fn staged(&self, staged: StagedRun) -> Begin {
-        self.listen(staged.events, Stir::World);
+        self.listen(staged.events, Stir::Io);
         Begin::of(&staged.agent, staged.prepared, 0, TakeId::MAIN)
     }
 
@@ -218,7 +218,7 @@ impl Work {
         let report = Arc::new(move |event| {
             if let Some(jobs) = &jobs {
                 // Nobody hears it when the file is closed.
-                let _ = jobs.send(Job::Stir(Stir::World(event)));
+                let _ = jobs.send(Job::Stir(Stir::Io(event)));
             }
         });
         let at_hand = self.bench.main();
@@ -236,24 +236,24 @@ impl Work {
         Ok(Some(Begin::of(&file, prepared, session, from)))
     }
 
-    fn go(&self, begin: Begin) -> Option<Check> {
-        let (session, from) = (begin.session, begin.from);
-        self.tell(Report::Agent(Box::new(begin.agent)));
-        for note in begin.notes {
+    fn go(&self, start: Begin) -> Option<Check> {
+        let (session, from) = (start.session, start.from);
+        self.tell(Report::Agent(Box::new(start.agent)));
+        for note in start.notes {
             self.tell(Report::Live(News::Notice(note)));
         }
-        self.tell(Report::Breakpoints(begin.breakpoints.clone()));
+        self.tell(Report::Breakpoints(start.breakpoints.clone()));
         {
             let mut live = self.live();
-            live.breakpoints = begin.breakpoints;
-            live.run = Some(begin.conductor);
+            live.breakpoints = start.breakpoints;
+            live.run = Some(start.conductor);
             live.session = session as usize;
         }
         self.on_run(|run, bench| {
             let asked = bench.recording().sessions.get(session as usize);
             let asked = asked.map_or(0, |session| session.items.len());
             self.tell(Report::Asked(asked));
-            run.begin(bench, session, from)
+            run.start(bench, session, from)
         })
     }
 
@@ -288,7 +288,7 @@ impl Work {
     /// Something comes from outside of the screen.
     pub(super) fn stirred(&self, stir: Stir) -> Option<Check> {
         match stir {
-            Stir::World(event) => self.hear(Input::World(event)),
+            Stir::Io(event) => self.handle(Input::Io(event)),
             Stir::Wake => self.on_run(|run, bench| Ok(run.wake(bench))),
         }
     }
@@ -296,7 +296,7 @@ impl Work {
     /// Does something with the run and the takes, and tells what came of it.
     fn on_run(
         &self,
-        work: impl FnOnce(&mut dyn Conductor, &mut Workbench) -> Result<Vec<News>, NoTake> + Send,
+        work: impl FnOnce(&mut dyn Conductor, &mut TakeStore) -> Result<Vec<News>, TakeError> + Send,
     ) -> Option<Check> {
         let done = in_background(|| {
             self.with_bench(|this, bench| {
@@ -316,7 +316,11 @@ impl Work {
     }
 
     /// What has grown is shown first, so that what is said about it finds its place.
-    fn tell_news(&self, bench: &mut Workbench, news: Vec<News>) -> Result<Option<Check>, NoTake> {
+    fn tell_news(
+        &self,
+        bench: &mut TakeStore,
+        news: Vec<News>,
+    ) -> Result<Option<Check>, TakeError> {
         let grown = news.iter().rev().find_map(|news| match news {
             News::Grown(take) => Some(*take),
             _ => None,
@@ -328,7 +332,7 @@ impl Work {
         Ok(check)
     }
 
-    fn show_grown(&self, bench: &mut Workbench, id: TakeId) -> Result<Check, NoTake> {
+    fn show_grown(&self, bench: &mut TakeStore, id: TakeId) -> Result<Check, TakeError> {
         let document = self.document_of(bench, id)?;
         let showing = self.bench.set_shown(id, &document);
         self.tell(Report::Takes(TakesReport::Grown {

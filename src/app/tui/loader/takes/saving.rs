@@ -11,7 +11,7 @@ use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session, SourceError};
 use retake_core::wire::SPOKEN;
 use retake_live::replace::{Backup, replace};
-use retake_live::{Workbench, is_same_file, save_take};
+use retake_live::{TakeStore, is_same_file, save_take};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const COUNTED: usize = 50_000;
 impl Work {
     pub(super) fn tell_formats(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         shown: Option<&Arc<Document>>,
         session: usize,
     ) {
@@ -85,7 +85,7 @@ impl Work {
 
     pub(super) fn save(
         &self,
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         shown: Option<&Arc<Document>>,
         session: usize,
         path: &str,
@@ -125,7 +125,7 @@ fn title_of(to: Dialect) -> &'static str {
     to.facts().history_title
 }
 
-fn save_own(bench: &mut Workbench, id: TakeId, path: &Path) -> Result<String, String> {
+fn save_own(bench: &mut TakeStore, id: TakeId, path: &Path) -> Result<String, String> {
     let rope = bench.rope(id).map_err(|error| error.to_string())?;
     let base = bench.base(id).map_err(|error| error.to_string())?;
     let replaced = save_take(base, &rope, path, Backup::None).map_err(|error| error.to_string())?;

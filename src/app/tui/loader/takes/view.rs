@@ -7,11 +7,11 @@ use crate::tui::state::recovery::{Decided, TakesView};
 use retake_core::actions;
 use retake_core::session::takes::{Author, ItemMark, Take, TakeId, Takes, Tally};
 use retake_live::live::CONTINUE;
-use retake_live::{AS_REQUEST, Workbench};
+use retake_live::{AS_REQUEST, TakeStore};
 use std::sync::Arc;
 
 /// The takes, for the screen.
-pub(super) fn view_of(bench: &mut Workbench, current: TakeId) -> Arc<TakesView> {
+pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> {
     let rows = rows(bench, current);
     let (mut bookmarks, mut notes) = (Vec::new(), Vec::new());
     for home in bench.homes(current) {
@@ -83,7 +83,7 @@ fn whole() -> ItemMark {
     ItemMark::new(0, WHOLE)
 }
 
-fn rows(bench: &Workbench, current: TakeId) -> Vec<TakeRow> {
+fn rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
     let takes = bench.takes();
     let note = |id: TakeId| {
         let mut notes = takes.notes(id);

@@ -9,7 +9,7 @@ use retake_live::agents::AgentFile;
 use retake_live::live::{Options, prepare};
 use retake_live::proxy::{Command, News};
 use retake_live::wordings::Wordings;
-use retake_live::{Input, Workbench};
+use retake_live::{Input, TakeStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -66,7 +66,7 @@ pub(super) fn seat(folder: &Path) -> (PathBuf, Seated) {
     let (sender, events) = channel();
     let report = Arc::new(move |event| {
         // The test is over.
-        let _ = sender.send(Stir::World(event));
+        let _ = sender.send(Stir::Io(event));
     });
     let options = Options {
         has_operator: true,
@@ -74,7 +74,7 @@ pub(super) fn seat(folder: &Path) -> (PathBuf, Seated) {
     };
     let prepared = prepare(&agent, options, report).unwrap();
     let journal = folder.join("hold.jsonl");
-    let bench = Workbench::begin_run(&journal, prepared.about.clone(), &prepared.first, || 0);
+    let bench = TakeStore::begin_run(&journal, prepared.about.clone(), &prepared.first, || 0);
     drop(bench.unwrap());
     (journal, seated(Box::new(prepared.run), events))
 }

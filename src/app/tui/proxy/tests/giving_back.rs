@@ -5,7 +5,7 @@ use crate::tui::loader::{Conductor, Knowledge, Loader, Staged};
 use crate::tui::update::Report;
 use retake_core::session::takes::TakeId;
 use retake_live::live::{Input, News, Phase};
-use retake_live::{NoTake, Opening, ReadOptions, Workbench};
+use retake_live::{Opening, ReadOptions, TakeError, TakeStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -19,11 +19,11 @@ struct Patient {
 }
 
 impl Conductor for Patient {
-    fn begin(&mut self, _: &mut Workbench, _: u32, _: TakeId) -> Result<Vec<News>, NoTake> {
+    fn start(&mut self, _: &mut TakeStore, _: u32, _: TakeId) -> Result<Vec<News>, TakeError> {
         Ok(vec![News::Notice("seated".to_owned())])
     }
 
-    fn hear(&mut self, _: &mut Workbench, _: Input) -> Vec<News> {
+    fn handle(&mut self, _: &mut TakeStore, _: Input) -> Vec<News> {
         Vec::new()
     }
 
@@ -47,7 +47,7 @@ fn is_free(journal: &Path) -> bool {
     let input = retake_live::open(journal).unwrap();
     let opening = Opening::begin(input, &ReadOptions::default()).unwrap();
     let recording = Arc::new(opening.read(&|_, _| ()).unwrap());
-    let (bench, _) = Workbench::open(recording, Some(journal), None, || 0);
+    let (bench, _) = TakeStore::open(recording, Some(journal), None, || 0);
     bench.not_recording().is_none()
 }
 

@@ -54,7 +54,7 @@ impl Given {
     }
 
     /// Another reply begins; `reply` is the one before.
-    pub(super) fn begin_again(&mut self, reply: &Body) {
+    pub(super) fn start_again(&mut self, reply: &Body) {
         if self.as_it_came > 0 {
             self.rest = self.whole(reply);
             self.as_it_came = 0;

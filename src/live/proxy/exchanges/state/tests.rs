@@ -40,7 +40,7 @@ fn request(place: usize, credentials: u64) -> Request {
         place,
         client: "openai-python 3.52.0".to_owned(),
         credentials,
-        asked: PathAndQuery::from_static("/v1/responses"),
+        path_and_query: PathAndQuery::from_static("/v1/responses"),
         body: Bytes::from_static(b"{}"),
     }
 }

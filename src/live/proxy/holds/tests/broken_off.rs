@@ -15,7 +15,7 @@ fn a_journal_is_private_opens_and_holds_no_secret_while_the_wire_has_it() {
         "serch",
         &format!("{{\"key\":\"{KEY}\"}}"),
     )]));
-    let held = theatre.begin(theatre.order(1, &upstream.url, &request, came));
+    let held = theatre.start(theatre.order(1, &upstream.url, &request, came));
     let take = take_of(&held.outcome());
     assert_eq!(take.matches(KEY).count(), 2, "{take}");
     assert_eq!(upstream.requests()[0].matches(KEY).count(), 3);
@@ -37,15 +37,15 @@ fn a_large_request_is_held_and_comes_back_as_it_was() {
     let text = "long ".repeat(1024 * 1024);
     let request = REQUEST.replace("\"go\"", &format!("\"{text}\""));
     let reply = calls(&[good("a"), unknown("b")]);
-    let held = theatre.begin(theatre.order(1, "http://127.0.0.1:9", &request, replied(&reply)));
+    let held = theatre.start(theatre.order(1, "http://127.0.0.1:9", &request, replied(&reply)));
     held.paused();
     let mut sitting = theatre.sit(&held);
     sitting.mend("unknown-tool", "inject-error", None);
-    let Outcome::Reply(mended) = held.outcome() else {
+    let HoldOutcome::Reply(edited) = held.outcome() else {
         panic!("a reply");
     };
-    assert_eq!(mended.base, request.as_bytes());
-    assert!(mended.take.len() > request.len());
+    assert_eq!(edited.base, request.as_bytes());
+    assert!(edited.take.len() > request.len());
 }
 
 /// The folder in which the process of the next test holds exchanges.
@@ -73,7 +73,7 @@ fn the_holds_of_a_proxy_that_was_killed_open_as_they_were() {
         assert!(text.contains("unknown-tool: ") && !text.contains("\"type\":\"ended\""));
         let recording = read_path(&path, &ReadOptions::default()).unwrap();
         assert!(recording.problems.is_empty());
-        let (bench, damages) = Workbench::open_run(&path, wall_clock).unwrap();
+        let (bench, damages) = TakeStore::open_run(&path, wall_clock).unwrap();
         assert!(damages.is_empty() && bench.not_recording().is_none());
     }
 }
@@ -88,7 +88,7 @@ fn the_process_that_is_killed() {
     let held = (1..=4).map(|id| {
         let reply = calls(&[unknown("a")]);
         let journal = folder.join(format!("{id}.jsonl"));
-        theatre.begin(Order {
+        theatre.start(HoldOrder {
             journal,
             ..theatre.order(id, "http://127.0.0.1:9", REQUEST, replied(&reply))
         })

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 
 /// How the run of a journal ended.
 fn ended(journal: &std::path::Path) -> bool {
-    let (bench, _) = Workbench::open_run(journal, wall_clock).unwrap();
+    let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
     let mut happened = bench.happened().iter();
     happened.any(|one| matches!(one.event, LedgerEvent::Ended { .. }))
 }
@@ -18,21 +18,21 @@ fn the_wire_releases_cuts_and_tells_that_the_client_left() {
     let theatre = Theatre::new(attended(""));
     let (_, reply) = ((), calls(&[unknown("a")]));
     type Close = fn(&Holder, ExchangeId) -> bool;
-    let ways: [(Close, Outcome); 3] = [
+    let ways: [(Close, HoldOutcome); 3] = [
         (
             |holder, id| holder.release(id, "its client waits no longer"),
             released("its client waits no longer"),
         ),
         (
             |holder, id| holder.cut(id, "enough"),
-            Outcome::Cut {
+            HoldOutcome::Cut {
                 why: "enough".to_owned(),
             },
         ),
-        (Holder::gone, Outcome::ClientLeft),
+        (Holder::gone, HoldOutcome::ClientLeft),
     ];
     for (id, (close, expected)) in (1..).zip(ways) {
-        let held = theatre.begin(theatre.order(id, &upstream.url, REQUEST, replied(&reply)));
+        let held = theatre.start(theatre.order(id, &upstream.url, REQUEST, replied(&reply)));
         held.paused();
         assert!(close(&theatre.holder, held.id));
         assert!(!close(&theatre.holder, held.id));
@@ -48,14 +48,14 @@ fn the_wire_releases_cuts_and_tells_that_the_client_left() {
 #[test]
 fn what_is_decided_before_it_begins_leaves_nothing() {
     let theatre = Theatre::new(attended(""));
-    let held = theatre.begin(theatre.order(
+    let held = theatre.start(theatre.order(
         1,
         "http://127.0.0.1:9",
         REQUEST,
         replied(&calls(&[unknown("a")])),
     ));
     theatre.holder.gone(held.id);
-    assert_eq!(held.outcome(), Outcome::ClientLeft);
+    assert_eq!(held.outcome(), HoldOutcome::ClientLeft);
     until("it is forgotten", || theatre.holder.held().is_empty());
 }
 
@@ -69,8 +69,8 @@ fn nothing_is_asked_once_the_client_has_left_its_seat_taken() {
     assert!(theatre.holder.gone(held.id));
     sitting.mend("unknown-tool", "inject-error", None);
     assert!(matches!(sitting.rest(), Phase::Ended(_)));
-    sitting.hear(Input::Operator(Command::Continue));
-    assert_eq!(held.outcome(), Outcome::ClientLeft);
+    sitting.handle(Input::Operator(Command::Continue));
+    assert_eq!(held.outcome(), HoldOutcome::ClientLeft);
     let notices = sitting
         .news
         .iter()
@@ -95,7 +95,7 @@ fn a_released_exchange_is_over_in_its_seat_and_in_its_journal() {
     assert!(ended(&held.journal));
     // He is told when he leaves without having looked up.
     let held =
-        theatre.begin(theatre.order(2, &upstream.url, REQUEST, replied(&calls(&[unknown("a")]))));
+        theatre.start(theatre.order(2, &upstream.url, REQUEST, replied(&calls(&[unknown("a")]))));
     held.paused();
     let sitting = theatre.sit(&held);
     assert!(theatre.holder.release(held.id, "time is up"));
@@ -111,7 +111,7 @@ fn b13_an_operator_and_a_client_that_leaves_at_once_make_one_decision() {
     let (mut left, mut decided) = (0, 0);
     for id in 1..=40 {
         let reply = calls(&[good("a"), unknown("b")]);
-        let held = theatre.begin(theatre.order(id, &upstream.url, REQUEST, replied(&reply)));
+        let held = theatre.start(theatre.order(id, &upstream.url, REQUEST, replied(&reply)));
         held.paused();
         let mut sitting = theatre.sit(&held);
         let start = Barrier::new(3);
@@ -127,7 +127,7 @@ fn b13_an_operator_and_a_client_that_leaves_at_once_make_one_decision() {
             start.wait();
             // The later it gets, the more often the client is the first.
             match id % 2 {
-                0 => sitting.hear(Input::Operator(Command::Release)),
+                0 => sitting.handle(Input::Operator(Command::Release)),
                 _ => drop(sitting.mend("unknown-tool", "inject-error", None)),
             }
             (gone.join().unwrap(), deadline.join().unwrap())
@@ -135,7 +135,7 @@ fn b13_an_operator_and_a_client_that_leaves_at_once_make_one_decision() {
         let outcome = held.outcome();
         assert!(held.is_decided_once());
         assert!(!(is_gone && is_released));
-        assert_eq!(is_gone, outcome == Outcome::ClientLeft, "{outcome:?}");
+        assert_eq!(is_gone, outcome == HoldOutcome::ClientLeft, "{outcome:?}");
         assert_eq!(
             is_released,
             outcome == released("time is up"),

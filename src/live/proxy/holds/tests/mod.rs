@@ -6,12 +6,12 @@ mod policies;
 mod requests;
 mod seats;
 
-use super::{HoldUpdate, Holder, Order, Outcome, Seat, Settings, WaitReason};
-use crate::Workbench;
+use super::{HoldHandle, HoldOrder, HoldOutcome, HoldUpdate, Holder, Settings, WaitReason};
+use crate::TakeStore;
 use crate::http::{Headers, Target};
-use crate::live::{Came, Input, News, Phase};
+use crate::live::{Input, News, Phase, UpstreamResult};
 use crate::model::Answer;
-use crate::proxy::News as Told;
+use crate::proxy::News as ProxyNews;
 use crate::takes::wall_clock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use retake_core::actions::{self, Choice};
@@ -108,7 +108,7 @@ fn answer(mut client: TcpStream, body: &str) {
 struct Theatre {
     folder: TempDir,
     holder: Holder,
-    told: Arc<Mutex<Vec<Told>>>,
+    told: Arc<Mutex<Vec<ProxyNews>>>,
 }
 
 /// An exchange that is held, as the wire sees it.
@@ -116,11 +116,11 @@ struct Held {
     id: ExchangeId,
     journal: PathBuf,
     waits: Receiver<WaitReason>,
-    decided: Receiver<Outcome>,
+    decided: Receiver<HoldOutcome>,
 }
 
 impl Held {
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> HoldOutcome {
         self.decided.recv_timeout(PATIENCE).unwrap()
     }
 
@@ -148,8 +148,8 @@ impl Held {
 impl Theatre {
     fn new(settings: Settings) -> Self {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let hears = told.clone();
-        let report = Arc::new(move |news| hears.lock().unwrap().push(news));
+        let on_update = told.clone();
+        let report = Arc::new(move |news| on_update.lock().unwrap().push(news));
         Self {
             folder: tempfile::tempdir().unwrap(),
             holder: Holder::new(settings, report).unwrap(),
@@ -157,8 +157,8 @@ impl Theatre {
         }
     }
 
-    fn order(&self, id: u32, url: &str, request: &str, came: Came) -> Order {
-        Order {
+    fn order(&self, id: u32, url: &str, request: &str, came: UpstreamResult) -> HoldOrder {
+        HoldOrder {
             id: ExchangeId(id),
             dialect: Dialect::Chat,
             model: "m".to_owned(),
@@ -173,11 +173,11 @@ impl Theatre {
         }
     }
 
-    fn begin(&self, order: Order) -> Held {
+    fn start(&self, order: HoldOrder) -> Held {
         let (id, journal) = (order.id, order.journal.clone());
         let (waits_to, waits) = channel();
         let (decided_to, decided) = channel();
-        self.holder.begin(
+        self.holder.start(
             order,
             move |word| match word {
                 HoldUpdate::Waits(waits) => waits_to.send(waits).unwrap_or(()),
@@ -195,14 +195,14 @@ impl Theatre {
 
     /// Holds a reply of an upstream.
     fn hold(&self, upstream: &Upstream, reply: &str) -> Held {
-        self.begin(self.order(1, &upstream.url, REQUEST, replied(reply)))
+        self.start(self.order(1, &upstream.url, REQUEST, replied(reply)))
     }
 
     /// The actions that were told as decided, with their rules.
     fn decided(&self) -> Vec<(Option<String>, String)> {
         let told = self.told.lock().unwrap();
         let decided = told.iter().filter_map(|news| match news {
-            Told::Decided { rule, action, .. } => Some((rule.clone(), action.clone())),
+            ProxyNews::Decided { rule, action, .. } => Some((rule.clone(), action.clone())),
             _ => None,
         });
         decided.collect()
@@ -212,7 +212,7 @@ impl Theatre {
     fn found(&self) -> Vec<&'static str> {
         let told = self.told.lock().unwrap();
         let found = told.iter().filter_map(|news| match news {
-            Told::Found { findings, .. } => Some(findings.clone()),
+            ProxyNews::Found { findings, .. } => Some(findings.clone()),
             _ => None,
         });
         let findings = found.flat_map(|findings| findings.to_vec());
@@ -229,9 +229,9 @@ impl Theatre {
             seat.is_some()
         });
         let mut seat = seat.unwrap();
-        let (mut bench, damages) = Workbench::open_run(&held.journal, wall_clock).unwrap();
+        let (mut bench, damages) = TakeStore::open_run(&held.journal, wall_clock).unwrap();
         assert!(damages.is_empty() && bench.not_recording().is_none());
-        let news = seat.begin(&mut bench).unwrap();
+        let news = seat.start(&mut bench).unwrap();
         Sitting {
             seat,
             bench,
@@ -243,22 +243,22 @@ impl Theatre {
 
 /// The operator at an exchange.
 struct Sitting {
-    seat: Seat,
-    bench: Workbench,
+    seat: HoldHandle,
+    bench: TakeStore,
     woken: Receiver<()>,
     news: Vec<News>,
 }
 
 impl Sitting {
-    fn hear(&mut self, input: Input) {
-        let news = self.seat.hear(&mut self.bench, input);
+    fn handle(&mut self, input: Input) {
+        let news = self.seat.handle(&mut self.bench, input);
         self.news.extend(news);
     }
 
     /// Waits until something has happened, and hears it.
     fn look_up(&mut self) {
         self.woken.recv_timeout(PATIENCE).unwrap();
-        let news = self.seat.hear_world(&mut self.bench);
+        let news = self.seat.handle_io(&mut self.bench);
         self.news.extend(news);
     }
 
@@ -307,7 +307,7 @@ impl Sitting {
         };
         self.bench.go_to(self.seat.take()).unwrap();
         let take = self.bench.take(0, session, &planned.edits, about).unwrap();
-        self.hear(Input::Mended(take));
+        self.handle(Input::Edited(take));
         take
     }
 
@@ -398,8 +398,8 @@ fn says(text: &str) -> String {
     )
 }
 
-fn replied(json: &str) -> Came {
-    Came::Reply(Answer {
+fn replied(json: &str) -> UpstreamResult {
+    UpstreamResult::Reply(Answer {
         json: json.to_owned(),
         usage: Usage {
             input: 7,
@@ -416,17 +416,17 @@ fn replied(json: &str) -> Came {
 }
 
 /// The take of an outcome that changed something, as text.
-fn take_of(outcome: &Outcome) -> String {
+fn take_of(outcome: &HoldOutcome) -> String {
     match outcome {
-        Outcome::Request(mended) | Outcome::Reply(mended) => {
-            String::from_utf8(mended.take.clone()).unwrap()
+        HoldOutcome::Request(edited) | HoldOutcome::Reply(edited) => {
+            String::from_utf8(edited.take.clone()).unwrap()
         }
         other => panic!("nothing was mended: {other:?}"),
     }
 }
 
-fn released(by: &str) -> Outcome {
-    Outcome::Release { by: by.to_owned() }
+fn released(by: &str) -> HoldOutcome {
+    HoldOutcome::Release { by: by.to_owned() }
 }
 
 /// Waits until something holds.

@@ -12,12 +12,12 @@ fn the_model_is_asked_again_as_its_client_would_ask_and_only_the_corrected_turn_
     let theatre = Theatre::new(alone(INJECT));
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     let outcome = held.outcome();
-    let Outcome::Reply(mended) = &outcome else {
+    let HoldOutcome::Reply(edited) = &outcome else {
         panic!("{outcome:?}");
     };
-    assert_eq!(mended.base, REQUEST.as_bytes());
-    assert_eq!(mended.last_reply, corrected);
-    assert_eq!((mended.usage.input, mended.usage.output), (14, 6));
+    assert_eq!(edited.base, REQUEST.as_bytes());
+    assert_eq!(edited.last_reply, corrected);
+    assert_eq!((edited.usage.input, edited.usage.output), (14, 6));
     let requests = upstream.requests();
     let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
     assert_eq!(requests.len(), 1);
@@ -52,7 +52,7 @@ fn a_streamed_question_is_asked_again_as_a_stream() {
     let theatre = Theatre::new(alone(INJECT));
     let request = REQUEST.replacen("{", "{\"stream\":true,", 1);
     let came = replied(&calls(&[unknown("a")]));
-    let held = theatre.begin(theatre.order(1, &upstream.url, &request, came));
+    let held = theatre.start(theatre.order(1, &upstream.url, &request, came));
     let take = take_of(&held.outcome());
     assert!(take.contains("sorry"), "{take}");
     assert!(upstream.requests()[0].contains("\"stream\":true"));
@@ -68,10 +68,10 @@ fn good_calls_beside_a_bad_one_go_on_without_a_question() {
     let take: Value = serde_json::from_str(&take_of(&outcome)).unwrap();
     assert_eq!(take["messages"].as_array().unwrap().len(), 3);
     assert_eq!(take["messages"][2]["tool_call_id"], "b");
-    let Outcome::Reply(mended) = outcome else {
+    let HoldOutcome::Reply(edited) = outcome else {
         panic!("a reply");
     };
-    assert_eq!(mended.last_reply, reply);
+    assert_eq!(edited.last_reply, reply);
     assert!(upstream.requests().is_empty());
 }
 
@@ -117,7 +117,7 @@ fn a_policy_that_has_acted_often_enough_refuses() {
     let policy = format!("{INJECT}times = 2\notherwise = \"raise\"\n");
     let theatre = Theatre::new(alone(&policy));
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
-    let Outcome::Refused { why } = held.outcome() else {
+    let HoldOutcome::Refused { why } = held.outcome() else {
         panic!("refused");
     };
     assert!(
@@ -137,7 +137,7 @@ fn a_model_that_never_learns_is_asked_only_so_often() {
     let theatre = Theatre::new(settings);
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     let outcome = held.outcome();
-    let Outcome::Release { by } = &outcome else {
+    let HoldOutcome::Release { by } = &outcome else {
         panic!("{outcome:?}");
     };
     assert!(by.contains("3 times"), "{by}");
@@ -154,7 +154,7 @@ fn what_no_policy_settles_passes() {
     let theatre = Theatre::new(alone(INJECT));
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     let outcome = held.outcome();
-    let Outcome::Release { by } = &outcome else {
+    let HoldOutcome::Release { by } = &outcome else {
         panic!("{outcome:?}");
     };
     assert!(
@@ -173,9 +173,9 @@ fn a_fallback_is_the_answer() {
         r#"{"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"answer":{"type":"number"}},"required":["answer"]}}},"#,
         1,
     );
-    let held = theatre.begin(theatre.order(1, &upstream.url, &request, replied(&says("one"))));
+    let held = theatre.start(theatre.order(1, &upstream.url, &request, replied(&says("one"))));
     let outcome = held.outcome();
-    let Outcome::Value { text, .. } = &outcome else {
+    let HoldOutcome::Value { text, .. } = &outcome else {
         panic!("{outcome:?}");
     };
     assert_eq!(text.replace(' ', ""), "{\"answer\":1}");
@@ -190,9 +190,9 @@ fn what_is_no_reply_is_not_held() {
         (2, "[1,2", &calls(&[unknown("a")])),
         (3, "{\"messages\":\"?\"}", &calls(&[unknown("a")])),
     ] {
-        let held = theatre.begin(theatre.order(id, &upstream.url, request, replied(reply)));
+        let held = theatre.start(theatre.order(id, &upstream.url, request, replied(reply)));
         let outcome = held.outcome();
-        let Outcome::Release { by } = &outcome else {
+        let HoldOutcome::Release { by } = &outcome else {
             panic!("{outcome:?}");
         };
         assert!(by.starts_with("it cannot be held: "), "{id}: {by}");
@@ -211,7 +211,7 @@ fn fifty_exchanges_are_held_at_once() {
         };
         theatre.order(id, &upstream.url, REQUEST, replied(&reply))
     });
-    let held: Vec<Held> = orders.map(|order| theatre.begin(order)).collect();
+    let held: Vec<Held> = orders.map(|order| theatre.start(order)).collect();
     for held in &held {
         match held.id.0 % 2 {
             0 => assert!(take_of(&held.outcome()).contains("\"b\"")),
@@ -246,11 +246,11 @@ fn the_other_dialects_are_held_as_well() {
     for (dialect, request, reply, corrected) in replies {
         let upstream = Upstream::start(vec![corrected.to_owned()]);
         let theatre = Theatre::new(alone(INJECT));
-        let order = Order {
+        let order = HoldOrder {
             dialect,
             ..theatre.order(1, &upstream.url, request, replied(reply))
         };
-        let held = theatre.begin(order);
+        let held = theatre.start(order);
         let outcome = held.outcome();
         assert!(take_of(&outcome).contains("sorry"), "{dialect:?}");
         assert!(upstream.requests()[0].contains("serch"), "{dialect:?}");

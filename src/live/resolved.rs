@@ -1,5 +1,5 @@
-//! What somebody decided is settled: a fault of a call whose output a take wrote is still told, but no longer
-//! counts. What the world said in a run, as a tool that failed, is nobody's answer.
+//! A fault that somebody decided about is resolved: that of a call whose output a take wrote is still reported, but no longer
+//! counts. The output of a tool in a run, as of one that failed, is nobody's decision.
 
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::Ending;
@@ -72,7 +72,7 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
     }
 }
 
-/// Marks what is wrong with a reply that was mended on its way, and with the history before it: the client got
+/// Marks the faults of a reply that was fixed in transit, and with the history before it: the client got
 /// another reply, and the history is judged where it goes on.
 pub fn settle_mended(findings: &mut [Finding]) {
     for finding in findings {
@@ -102,20 +102,20 @@ fn is_by_take(session: &Session, rope: &Rope, output: &Item, left_out: &OnceCell
     let Ok(bytes) = session.source.read(output.span) else {
         return false;
     };
-    let Some(said) = said(&bytes) else {
+    let Some(value) = value_span(&bytes) else {
         return false;
     };
     let mut own = rope.pieces_of(Span {
-        start: output.span.start + said.start as u64,
-        end: output.span.start + said.end as u64,
+        start: output.span.start + value.start as u64,
+        end: output.span.start + value.end as u64,
     });
     let is_written = own.any(|piece| matches!(piece.from, Origin::Written(_)));
     let left_out = left_out.get_or_init(|| LeftOut::of(rope));
-    is_written && !left_out.holds(rope, &bytes[said])
+    is_written && !left_out.holds(rope, &bytes[value])
 }
 
-/// Where the value stands in an output that the model reads.
-fn said(output: &[u8]) -> Option<Range<usize>> {
+/// The span of the value in an output that the model reads.
+fn value_span(output: &[u8]) -> Option<Range<usize>> {
     #[derive(serde::Deserialize)]
     struct Output<'a> {
         #[serde(borrow)]
@@ -158,7 +158,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether a text stands there: then it stands at another place now.
+    /// Whether a text is found there: then it has moved.
     fn holds(&self, rope: &Rope, text: &[u8]) -> bool {
         let least = text.len() as u64;
         let fits = |gap: &&Span| (least..=LONGEST_GAP).contains(&gap.len());
@@ -192,7 +192,7 @@ fn gaps(whole: Span, kept: &[Span]) -> impl Iterator<Item = Span> {
     })
 }
 
-/// Whether a text stands in a span of a source; line ends become spaces where an item moves.
+/// Whether a span of a source holds a text; line ends become spaces where an item moves.
 fn holds(source: &dyn Source, span: Span, text: &[u8]) -> bool {
     let Ok(mut bytes) = source.read(span) else {
         return false;
@@ -208,7 +208,7 @@ fn holds(source: &dyn Source, span: Span, text: &[u8]) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use crate::replace::Backup;
-    use crate::{Base, Mending, ReadOptions, check_session, read_path, save_take};
+    use crate::{Base, FixRun, ReadOptions, check_session, read_path, save_take};
     use retake_core::actions::Safety;
     use retake_core::rules::Severity;
     use std::sync::Arc;
@@ -227,13 +227,13 @@ mod tests {
         std::fs::write(&from, text).unwrap();
         let read = |path| read_path(path, &ReadOptions::default()).unwrap();
         let base = Base::new(Arc::new(read(&from)), Some(&from)).unwrap();
-        let mending = Mending {
+        let mending = FixRun {
             base: &base,
             up_to: Safety::Safe,
             target: None,
             complete: &|_| (),
             progress: &|_, _| (),
-            mended: &|_| (),
+            before_check: &|_| (),
         };
         let mended = mending.run().unwrap();
         let actions: Vec<_> = mended.applied.iter().map(|one| one.action).collect();
@@ -260,13 +260,13 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let recording = read_path(&path, &ReadOptions::default()).unwrap();
             let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
-            let mending = Mending {
+            let mending = FixRun {
                 base: &base,
                 up_to,
                 target: None,
                 complete: &|_| (),
                 progress: &|_, _| (),
-                mended: &|_| (),
+                before_check: &|_| (),
             };
             let mended = mending.run().unwrap();
             let actions = mended.applied.iter().map(|one| one.action);

@@ -1,6 +1,6 @@
 //! Reads a text again in which splices changed a few places: only the records that they touch.
 //!
-//! Reading a record needs no other record, so what stands between the touched ones reads as it did, at another
+//! Reading a record needs no other record, so the records between the touched ones read as before, at another
 //! place. Where that is not certain (the text is laid out anew, a broken value may hide what follows, a splice
 //! leaves the list of records) nothing is given, and the text is to be read as a whole.
 
@@ -12,11 +12,11 @@ use retake_core::session::{
     Fragment, Mark, Place, ProblemKind, Rope, Source, SourceError, Span, Splice,
 };
 
-/// A stretch of a text in which records stand one behind the other.
+/// A stretch of a text in which one record follows another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
     pub(super) within: Within,
-    /// From the first record to the end of the text, or to the position behind the bracket.
+    /// From the first record to the end of the text, or to the position after the bracket.
     pub(super) span: Span,
     /// What was read when it ended.
     pub(super) end: Mark,
@@ -108,8 +108,8 @@ impl Kept {
     /// Where the last record begins that begins before a place.
     pub(crate) fn record_before(&self, place: u64) -> Option<u64> {
         let records = &self.fragment.records;
-        let behind = records.partition_point(|record| record.span.start < place);
-        Some(records.get(behind.checked_sub(1)?)?.span.start)
+        let after = records.partition_point(|record| record.span.start < place);
+        Some(records.get(after.checked_sub(1)?)?.span.start)
     }
 
     /// Whether a text of this head and layout begins as the one that was read.
@@ -188,7 +188,7 @@ impl Kept {
             records, problems, ..
         } = &self.fragment;
         // A broken element of an array ends where the next one seems to begin: it hangs on
-        // what stands behind it.
+        // what comes after it.
         let is_whole = problems.is_empty()
             || self
                 .stretches
@@ -210,8 +210,8 @@ impl Kept {
             let inside = rest.partition_point(|splice| {
                 splice.at.end < stretch.span.end + u64::from(stretch.within == Within::Stream)
             });
-            let (own, behind) = rest.split_at(inside);
-            rest = behind;
+            let (own, tail) = rest.split_at(inside);
+            rest = tail;
             self.regions_of(stretch, own)
         });
         let regions = regions.collect::<Option<Vec<_>>>()?;
@@ -226,11 +226,11 @@ impl Kept {
             let first = records.partition_point(|record| record.span.start < splice.at.start);
             let first = first.checked_sub(1)?;
             let start = records[first].span.start;
-            let behind = records.partition_point(|record| record.span.start <= splice.at.end);
-            let next = records.get(behind);
+            let after = records.partition_point(|record| record.span.start <= splice.at.end);
+            let next = records.get(after);
             let next = next.filter(|next| next.span.start < stretch.span.end);
             let (end, to) = match next {
-                Some(next) => (next.span.start, self.fragment.mark_before(behind)),
+                Some(next) => (next.span.start, self.fragment.mark_before(after)),
                 None => (stretch.span.end, stretch.end),
             };
             let closes = next.is_none() && stretch.within == Within::Array;

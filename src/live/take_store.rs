@@ -7,10 +7,10 @@ mod places;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use growth::NoRun;
+pub use growth::RunError;
 
 use super::takes::{Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay};
-use super::{Base, Input, InputError, NoBase, Progress, Recording, going_on, read_written};
+use super::{Base, BaseError, Input, InputError, Progress, Recording, going_on, read_written};
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::{self, CannotWrite, lower};
 use retake_core::repair::likely;
@@ -29,11 +29,11 @@ pub const AS_REQUEST: &str = "as-request";
 
 /// Why there is no take.
 #[derive(Debug, thiserror::Error)]
-pub enum NoTake {
+pub enum TakeError {
     /// Nothing can be laid over the recording.
     #[error(transparent)]
-    NoBase(#[from] NoBase),
-    /// The edits cannot be written where the session stands.
+    Base(#[from] BaseError),
+    /// The edits cannot be written into the session.
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
     /// The file has changed under the take.
@@ -50,26 +50,26 @@ pub enum NoTake {
     NoSession(u32),
 }
 
-impl From<SourceError> for NoTake {
+impl From<SourceError> for TakeError {
     fn from(error: SourceError) -> Self {
         Self::Input(error.into())
     }
 }
 
-impl NoTake {
-    /// Whether the history can be changed once it is written as one request ([`Workbench::as_request`]).
+impl TakeError {
+    /// Whether the history can be changed once it is written as one request ([`TakeStore::as_request`]).
     pub fn wants_request(&self) -> bool {
         matches!(
             self,
             Self::CannotWrite(CannotWrite::Exchanges | CannotWrite::Journal)
-                | Self::NoBase(NoBase::Stream)
+                | Self::Base(BaseError::Stream)
         )
     }
 }
 
 /// A recording with its takes.
 #[derive(Debug)]
-pub struct Workbench {
+pub struct TakeStore {
     recording: Arc<Recording>,
     path: Option<PathBuf>,
     takes: Takes,
@@ -85,7 +85,7 @@ pub struct Workbench {
     in_memory: usize,
 }
 
-impl Workbench {
+impl TakeStore {
     /// Looks for the takes that were made of a recording before. `root` is where journals are kept, usually
     /// [`super::takes::usual_root`]. The journal of a run is its own journal: its recording is the request
     /// that it began with.
@@ -170,7 +170,7 @@ impl Workbench {
     }
 
     /// What a take is laid over.
-    pub fn base(&mut self, id: TakeId) -> Result<&Base, NoTake> {
+    pub fn base(&mut self, id: TakeId) -> Result<&Base, TakeError> {
         let Some(request) = self.request_below(id) else {
             return self.ground();
         };
@@ -179,24 +179,26 @@ impl Workbench {
             self.requests.insert(request, base);
         }
         let base = self.requests.get(&request);
-        base.ok_or(NoTake::Misfit(Misfit::NoTake(request)))
+        base.ok_or(TakeError::Misfit(Misfit::NoTake(request)))
     }
 
-    fn ground(&mut self) -> Result<&Base, NoTake> {
+    fn ground(&mut self) -> Result<&Base, TakeError> {
         if self.in_place.is_none() {
             self.in_place = Some(Base::new(self.recording.clone(), self.path.as_deref())?);
         }
-        self.in_place.as_ref().ok_or(NoTake::NoBase(NoBase::Stream))
+        self.in_place
+            .as_ref()
+            .ok_or(TakeError::Base(BaseError::Stream))
     }
 
     /// The text of a take that has one of its own; what an older retake made is written again.
-    fn request(&self, id: TakeId) -> Result<Base, NoTake> {
+    fn request(&self, id: TakeId) -> Result<Base, TakeError> {
         let take = self.takes.get(id).ok_or(Misfit::NoTake(id))?;
         if let Some(own) = &take.own {
             return base_of(&self.recording.name, own);
         }
         let history = self.recording.sessions.get(take.session as usize);
-        let history = history.ok_or(NoTake::NoSession(take.session))?;
+        let history = history.ok_or(TakeError::NoSession(take.session))?;
         base_of(
             &self.recording.name,
             &own_text(history, history.dialect.facts().asked_as)?,
@@ -204,7 +206,7 @@ impl Workbench {
     }
 
     /// The text of a take.
-    pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, NoTake> {
+    pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, TakeError> {
         let mut rope = self.base(id)?.rope().clone();
         let mut line = self.takes.line(id);
         if let Some(request) = self.request_below(id) {
@@ -223,7 +225,7 @@ impl Workbench {
 
     /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its
     /// takes: a call there waits.
-    pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, NoTake> {
+    pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, TakeError> {
         if id == TakeId::MAIN {
             return Ok(Recording::clone(&self.recording));
         }
@@ -243,7 +245,7 @@ impl Workbench {
         session: &Session,
         edits: &[Edit],
         about: Take,
-    ) -> Result<TakeId, NoTake> {
+    ) -> Result<TakeId, TakeError> {
         let parent = self.takes.current();
         let rope = self.rope(parent)?;
         let splices = lower(session, edits)?;
@@ -265,11 +267,11 @@ impl Workbench {
         number: u32,
         to: Dialect,
         tools: &[Tool],
-    ) -> Result<TakeId, NoTake> {
+    ) -> Result<TakeId, TakeError> {
         let parent = self.takes.current();
         let recording = self.read(parent, &|_, _| ())?;
         let history = recording.sessions.get(number as usize);
-        let mut history = history.ok_or(NoTake::NoSession(number))?.clone();
+        let mut history = history.ok_or(TakeError::NoSession(number))?.clone();
         if !tools.is_empty() {
             history.contract.supplement(None, Some(tools), None);
         }
@@ -290,7 +292,7 @@ impl Workbench {
     }
 
     /// Makes a take of the current one that has a text of its own in the place of its parent's.
-    pub fn take_text(&mut self, about: Take) -> Result<TakeId, NoTake> {
+    pub fn take_text(&mut self, about: Take) -> Result<TakeId, TakeError> {
         let parent = self.takes.current();
         // It must be readable before it is kept.
         if let Some(own) = &about.own {
@@ -299,7 +301,7 @@ impl Workbench {
         self.fork(Take { parent, ..about })
     }
 
-    fn fork(&mut self, take: Take) -> Result<TakeId, NoTake> {
+    fn fork(&mut self, take: Take) -> Result<TakeId, TakeError> {
         let event = self.takes.fork(take)?;
         self.keep(&event);
         Ok(self.takes.current())
@@ -320,35 +322,35 @@ impl Workbench {
     }
 
     /// Goes to any take.
-    pub fn go_to(&mut self, id: TakeId) -> Result<(), NoTake> {
+    pub fn go_to(&mut self, id: TakeId) -> Result<(), TakeError> {
         let event = self.takes.go_to(id)?;
         self.keep(&event);
         Ok(())
     }
 
     /// Gives a take another title.
-    pub fn rename(&mut self, id: TakeId, title: String) -> Result<(), NoTake> {
+    pub fn rename(&mut self, id: TakeId, title: String) -> Result<(), TakeError> {
         let event = self.takes.rename(id, title)?;
         self.keep(&event);
         Ok(())
     }
 
     /// Writes a note on an item of a take; an empty one takes it away.
-    pub fn note(&mut self, id: TakeId, item: ItemMark, text: String) -> Result<(), NoTake> {
+    pub fn note(&mut self, id: TakeId, item: ItemMark, text: String) -> Result<(), TakeError> {
         let event = self.takes.note(id, item, text)?;
         self.keep(&event);
         Ok(())
     }
 
     /// Sets a bookmark on an item of a take, or takes it away.
-    pub fn bookmark(&mut self, id: TakeId, item: ItemMark, set: bool) -> Result<(), NoTake> {
+    pub fn bookmark(&mut self, id: TakeId, item: ItemMark, set: bool) -> Result<(), TakeError> {
         let event = self.takes.bookmark(id, item, set)?;
         self.keep(&event);
         Ok(())
     }
 
     /// Says what a take came to.
-    pub fn judge(&mut self, id: TakeId, outcome: Outcome) -> Result<(), NoTake> {
+    pub fn judge(&mut self, id: TakeId, outcome: Outcome) -> Result<(), TakeError> {
         let event = self.takes.judge(id, outcome)?;
         self.keep(&event);
         Ok(())
@@ -366,7 +368,7 @@ impl Workbench {
 }
 
 /// The history of a session as one request, with its tools.
-fn own_text(session: &Session, to: Dialect) -> Result<OwnText, NoTake> {
+fn own_text(session: &Session, to: Dialect) -> Result<OwnText, TakeError> {
     let mut text: Vec<u8> = Vec::new();
     let options = Options {
         as_request: true,
@@ -382,7 +384,7 @@ fn own_text(session: &Session, to: Dialect) -> Result<OwnText, NoTake> {
 }
 
 /// A request as the ground of takes.
-fn base_of(name: &str, own: &OwnText) -> Result<Base, NoTake> {
+fn base_of(name: &str, own: &OwnText) -> Result<Base, TakeError> {
     let recording = read_text(name, &own.format, &own.text, false)?;
     Ok(Base::new(Arc::new(recording), None)?)
 }

@@ -1,7 +1,7 @@
-//! How a take stands: read, judged, and told in the words of the engine. And which take a run can drive at all.
+//! The status of a take: read, judged, and given to the engine. And which take a run can drive at all.
 
-use super::partner::Partner;
-use crate::{NoTake, Recording, Workbench, add_refusal, as_sent, check_session};
+use super::binding::ModelBinding;
+use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
 use retake_core::dialects::write::draft_message;
 use retake_core::engine::{Standing, standing_of, standing_of_request};
 use retake_core::formats::{CannotWrite, lower};
@@ -17,31 +17,31 @@ use std::sync::Arc;
 pub const CONTINUE: &str = "continue";
 
 /// A take as it was read last.
-pub(super) struct Stood {
+pub(super) struct TakeSnapshot {
     pub(super) recording: Arc<Recording>,
     pub(super) findings: Vec<Finding>,
     pub(super) standing: Arc<Standing>,
 }
 
-impl Stood {
+impl TakeSnapshot {
     /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to
     /// be sent counts what its provider would refuse, or has refused.
     pub(super) fn read(
-        bench: &mut Workbench,
+        bench: &mut TakeStore,
         number: u32,
         take: TakeId,
         is_request: bool,
-    ) -> Result<Self, NoTake> {
+    ) -> Result<Self, TakeError> {
         let mut recording = bench.read(take, &|_, _| ())?;
         if is_request {
             as_sent(&mut recording.sessions);
         }
-        let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
+        let session = session_of(&recording, number).ok_or(TakeError::NoSession(number))?;
         let mut findings = check_session(session, None)?;
         let line = bench.line(take);
         let ledger = bench.ledger();
-        if let Some(said) = ledger.refusal(take).filter(|_| is_request) {
-            add_refusal(&recording, said, &mut findings)?;
+        if let Some(refusal) = ledger.refusal(take).filter(|_| is_request) {
+            add_refusal(&recording, refusal, &mut findings)?;
         }
         let standing = match is_request {
             true => standing_of_request(session, &findings, ledger, take, &line)?,
@@ -94,20 +94,20 @@ fn session_of(recording: &Recording, number: u32) -> Option<&Session> {
 }
 
 /// The take that a run can drive from another one on: itself, or a new one. A run drives what grows and is sent
-/// as it stands, a request in the dialect of its model; any other history is written as one first, with `tools`
+/// unchanged, a request in the dialect of its model; any other history is written as one first, with `tools`
 /// where it does not tell its own.
 pub(super) fn drivable(
-    bench: &mut Workbench,
+    bench: &mut TakeStore,
     number: u32,
     from: TakeId,
-    model: &Partner,
+    model: &ModelBinding,
     tools: &[Tool],
-) -> Result<TakeId, NoTake> {
+) -> Result<TakeId, TakeError> {
     if bench.takes().current() != from {
         bench.go_to(from)?;
     }
     let recording = bench.read(from, &|_, _| ())?;
-    let session = session_of(&recording, number).ok_or(NoTake::NoSession(number))?;
+    let session = session_of(&recording, number).ok_or(TakeError::NoSession(number))?;
     let tells_tools = session.contract.tools_known() || tools.is_empty();
     let dialect = model.dialect();
     let grows = can_grow(session);
@@ -149,9 +149,9 @@ fn can_grow(session: &Session) -> Result<(), CannotWrite> {
 
 /// The request that asks the model to go on from a take, with its secrets in their places.
 pub(super) fn request(
-    bench: &mut Workbench,
+    bench: &mut TakeStore,
     take: TakeId,
-    model: &Partner,
+    model: &ModelBinding,
     vault: &Vault,
 ) -> Result<Vec<u8>, String> {
     let text = text(bench, take).map_err(|error| error.to_string())?;
@@ -167,7 +167,7 @@ pub(super) fn request(
     })
 }
 
-pub(super) fn text(bench: &mut Workbench, take: TakeId) -> Result<Vec<u8>, NoTake> {
+pub(super) fn text(bench: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeError> {
     let rope = bench.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end })?)

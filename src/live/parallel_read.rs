@@ -4,11 +4,11 @@
 //! where the one before it ended, and one that guessed wrong is read again from the right place. So a one-line
 //! array of a gigabyte is read as fast as lines, and what comes out never depends on the guesses.
 
-mod again;
+mod reparse;
 
-pub use again::Kept;
+pub use reparse::Kept;
 
-use self::again::Stretch;
+use self::reparse::Stretch;
 use super::reading::Progress;
 use rayon::prelude::*;
 use retake_core::formats::split::{self, Members, Part, Step, Within};
@@ -54,7 +54,7 @@ pub(super) struct File<'a> {
 enum First {
     Guessed,
     Here,
-    /// At its start or behind a run of NUL bytes, the beginning of which was reported.
+    /// At its start or after a run of NUL bytes, the beginning of which was reported.
     BehindNuls,
 }
 
@@ -64,7 +64,7 @@ struct Piece {
     /// Where its first record begins; `None` where no record begins in it.
     start: Option<u64>,
     next: u64,
-    /// Whether a NUL byte stands before that place.
+    /// Whether a NUL byte comes before that place.
     behind_nul: bool,
     closed: bool,
     fragment: Fragment,
@@ -123,7 +123,7 @@ impl<'a> File<'a> {
         Ok(Kept::new(out, stretches, sample, layout, self.length))
     }
 
-    /// Reads the records of a stretch and notes where they stand; gives the position behind the
+    /// Reads the records of a stretch and notes their positions; returns the position after the
     /// bracket of an array.
     fn read_stretch(
         &self,
@@ -150,7 +150,7 @@ impl<'a> File<'a> {
         self.read_parts(Within::Stream, start, out).map(|_| ())
     }
 
-    /// The position behind the last line end at or behind `from`.
+    /// The position after the last line end at or after `from`.
     pub(super) fn last_line_end(&self, from: u64) -> Result<Option<u64>, SourceError> {
         let mut end = self.length;
         while end > from {
@@ -165,14 +165,14 @@ impl<'a> File<'a> {
     }
 
     /// Reads records from `start` to the end of the file or of the array; gives the position
-    /// behind the array's bracket.
+    /// after the array's bracket.
     fn read_parts(
         &self,
         within: Within,
         start: u64,
         out: &mut Fragment,
     ) -> Result<Option<u64>, SourceError> {
-        // Where nothing is left, it is still to be said that the array is not closed.
+        // If nothing is left, the unclosed array is still to be reported.
         let ranges = (start..self.length.max(start + 1))
             .step_by(self.part as usize)
             .map(|from| from..(from + self.part).min(self.length))
@@ -282,7 +282,7 @@ impl<'a> File<'a> {
     }
 
     /// Reads a document: its members, and in one of them the array of records; gives the
-    /// position behind its bracket.
+    /// position after its bracket.
     fn read_document(
         &self,
         inside: u64,
@@ -318,7 +318,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Whether another object begins behind the end of a document.
+    /// Whether another object begins after the end of a document.
     fn is_followed_by_object(&self, closed: Option<u64>) -> Result<bool, SourceError> {
         let Some(start) = closed else {
             return Ok(false);
@@ -474,7 +474,7 @@ impl Window<'_> {
         }
     }
 
-    /// The first guess at or behind the start of the part; the bytes before it are there to see the boundary.
+    /// The first guess at or after the start of the part; the bytes before it are there to see the boundary.
     fn guess(&mut self, within: Within) -> Result<Option<usize>, SourceError> {
         let mut from = 0;
         loop {

@@ -24,17 +24,17 @@ impl Desk {
         Self { folder }
     }
 
-    fn open(&self) -> Workbench {
+    fn open(&self) -> TakeStore {
         let path = self.folder.path().join("run.jsonl");
         let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
         let root = self.folder.path().join("state");
-        let (workbench, damages) = Workbench::open(recording, Some(&path), Some(&root), || 0);
+        let (workbench, damages) = TakeStore::open(recording, Some(&path), Some(&root), || 0);
         assert!(damages.is_empty(), "{damages:?}");
         workbench
     }
 }
 
-fn kinds(workbench: &mut Workbench, id: TakeId) -> Vec<Kind> {
+fn kinds(workbench: &mut TakeStore, id: TakeId) -> Vec<Kind> {
     let recording = workbench.read(id, &|_, _| ()).unwrap();
     recording.sessions[0]
         .items
@@ -43,7 +43,7 @@ fn kinds(workbench: &mut Workbench, id: TakeId) -> Vec<Kind> {
         .collect()
 }
 
-fn take(workbench: &mut Workbench, edits: &[Edit]) -> TakeId {
+fn take(workbench: &mut TakeStore, edits: &[Edit]) -> TakeId {
     let current = workbench.takes().current();
     let recording = workbench.read(current, &|_, _| ()).unwrap();
     workbench
@@ -156,9 +156,9 @@ impl Spoken {
         }
     }
 
-    fn begin(&self, path: &Path) -> Workbench {
+    fn begin(&self, path: &Path) -> TakeStore {
         let request = self.request.as_bytes();
-        let mut workbench = Workbench::begin_run(path, self.about(), request, || 7).unwrap();
+        let mut workbench = TakeStore::begin_run(path, self.about(), request, || 7).unwrap();
         let about = Take {
             title: "the run".to_owned(),
             ..Take::default()
@@ -176,7 +176,7 @@ impl Spoken {
     }
 }
 
-fn take_of(workbench: &mut Workbench, edits: &[Edit], about: Take) -> TakeId {
+fn take_of(workbench: &mut TakeStore, edits: &[Edit], about: Take) -> TakeId {
     let current = workbench.takes().current();
     let recording = workbench.read(current, &|_, _| ()).unwrap();
     workbench
@@ -184,7 +184,7 @@ fn take_of(workbench: &mut Workbench, edits: &[Edit], about: Take) -> TakeId {
         .unwrap()
 }
 
-fn grow(workbench: &mut Workbench, edits: &[Edit]) {
+fn grow(workbench: &mut TakeStore, edits: &[Edit]) {
     let current = workbench.takes().current();
     let recording = workbench.read(current, &|_, _| ()).unwrap();
     workbench
@@ -209,7 +209,7 @@ fn finished(call: u32, text: &str) -> Edit {
     }
 }
 
-fn text(workbench: &mut Workbench, id: TakeId) -> String {
+fn text(workbench: &mut TakeStore, id: TakeId) -> String {
     let rope = workbench.rope(id).unwrap();
     let (start, end) = (0, rope.len());
     String::from_utf8(rope.read(Span { start, end }).unwrap()).unwrap()
@@ -263,7 +263,7 @@ fn a_run_grows_in_each_dialect_and_is_a_valid_history_at_every_step() {
         let told = text(&mut workbench, run);
         serde_json::from_str::<serde_json::Value>(&told).unwrap();
         drop(workbench);
-        let (mut again, damages) = Workbench::open_run(&path, || 7).unwrap();
+        let (mut again, damages) = TakeStore::open_run(&path, || 7).unwrap();
         assert_eq!((damages.len(), text(&mut again, run)), (0, told.clone()));
         assert!(again.ledger().is_driven(&again.line(run)));
         let recording = read_path(&path, &ReadOptions::default()).unwrap();

@@ -7,25 +7,25 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How long it takes until another connection is asked to close, where none has by then.
+/// How long until another connection is told to close, if none has closed by then.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// The connections of a listener.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Connections {
     permits: Arc<Semaphore>,
     open: Mutex<Vec<Arc<Contact>>>,
 }
 
 /// The place of one connection; free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    room: Arc<Room>,
+pub(super) struct ConnectionSlot {
+    room: Arc<Connections>,
     contact: Option<Arc<Contact>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Room {
+impl Connections {
     /// Room for so many connections.
     pub(super) fn new(connections: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -36,7 +36,7 @@ impl Room {
 
     /// A place for a connection that was accepted, as soon as there is one. Clients that keep connections for
     /// later give way to those who have something to ask.
-    pub(super) async fn admit(self: &Arc<Self>) -> Option<Seat> {
+    pub(super) async fn admit(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let permit = loop {
             if let Ok(permit) = self.permits.clone().try_acquire_owned() {
                 break permit;
@@ -46,7 +46,7 @@ impl Room {
                 break permit.ok()?;
             }
         };
-        Some(Seat {
+        Some(ConnectionSlot {
             room: self.clone(),
             contact: None,
             _permit: permit,
@@ -69,7 +69,7 @@ impl Room {
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// The connection that has this place.
     pub(super) fn take(&mut self, contact: Arc<Contact>) {
         self.room.lock().push(contact.clone());
@@ -77,7 +77,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if let Some(contact) = &self.contact {
             let mut open = self.room.lock();

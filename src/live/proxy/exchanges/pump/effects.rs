@@ -1,4 +1,4 @@
-//! What the machine wants done: told on the wire, judged, held, waited for.
+//! Effects of the machine: sends, judges, holds and waits.
 
 use super::{DISK, Message, Pump, place_of};
 use crate::http::{Headers, strip_lines_of_a_body};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What is said of a reply over which the judge has failed.
+/// Notice for a reply over which the judge has failed.
 pub(super) const NOT_JUDGED: &str = "the reply could not be judged";
 
 impl Pump {
@@ -36,7 +36,7 @@ impl Pump {
                 effects.extend(self.machine.handle(wall_clock(), self.gone()));
             }
         }
-        self.tell();
+        self.report();
     }
 
     /// Why nothing reaches the client any more.
@@ -148,10 +148,13 @@ impl Pump {
             ask_for_plain(&mut lines);
         }
         let upstream = self.watcher.upstream.clone();
-        let (method, asked) = (self.question.method.clone(), self.question.asked.clone());
+        let (method, path_and_query) = (
+            self.question.method.clone(),
+            self.question.path_and_query.clone(),
+        );
         self.asking = Some(Box::pin(async move {
             upstream
-                .send(method, &asked, lines, Outgoing::whole(body))
+                .send(method, &path_and_query, lines, Outgoing::whole(body))
                 .await
         }));
     }
@@ -176,7 +179,7 @@ impl Pump {
         }));
     }
 
-    /// What must not be told to anybody but the upstream.
+    /// Secrets that only the upstream may see.
     pub(in crate::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
         let tokens = self.watcher.state.tokens().iter().cloned();
         let shown = Headers::passed_on(&self.question.lines).secrets();
@@ -188,12 +191,12 @@ impl Pump {
         self.machine.reply().filter(|_| self.holds_reply)
     }
 
-    /// What the upstream was asked, decoded.
-    pub(in crate::proxy::exchanges) fn asked(&self) -> Bytes {
+    /// The decoded request to the upstream.
+    pub(in crate::proxy::exchanges) fn upstream_request(&self) -> Bytes {
         self.reading.body().clone()
     }
 
-    /// The upstream is asked this, and not what the agent asks.
+    /// Sends this request to the upstream in place of the agent's.
     fn send_instead(&mut self, body: Bytes) {
         let reading = self.watcher.state.judge.recall(self.question.dialect, body);
         self.send_what_is_read(reading);
@@ -205,7 +208,7 @@ impl Pump {
         self.reading = reading;
     }
 
-    /// Takes what was found; that of what is held is told by its hold.
+    /// Takes the findings; those of a held exchange are reported by its hold.
     pub(super) fn found(&mut self, verdict: Verdict) -> Judgement {
         self.see_verdict(&verdict);
         if verdict.judgement == Judgement::Sound
@@ -216,7 +219,7 @@ impl Pump {
             self.keep_found();
             self.watcher
                 .state
-                .tell_found(id, verdict.findings, recording);
+                .report_found(id, verdict.findings, recording);
         }
         verdict.judgement
     }
@@ -232,7 +235,7 @@ impl Pump {
         self.see(found.map(|one| Found::of(one, session)).collect());
     }
 
-    /// The same, in the place of what was seen since findings were told.
+    /// The same, in place of what was seen since findings were reported.
     pub(super) fn see(&mut self, found: Vec<Found>) {
         self.seen.found.truncate(self.found);
         for one in found {
@@ -242,7 +245,7 @@ impl Pump {
         }
     }
 
-    /// What was found so far was told, and stays.
+    /// Findings so far were reported, and stay.
     pub(super) fn keep_found(&mut self) {
         self.found = self.seen.found.len();
     }

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 /// The model of a run.
 #[derive(Debug, Clone)]
-pub enum Partner {
+pub enum ModelBinding {
     /// That of an agent file, whose settings are laid over each history.
     Described(Model),
-    /// That of an agent elsewhere: its own request says everything, and is sent as it stands.
+    /// That of an agent elsewhere: its own request says everything, and is sent as it is.
     OfClient {
         /// How it is spelled.
         dialect: Dialect,
@@ -19,7 +19,7 @@ pub enum Partner {
     },
 }
 
-impl Partner {
+impl ModelBinding {
     /// The dialect of its requests.
     pub(super) fn dialect(&self) -> Dialect {
         match self {

@@ -4,7 +4,7 @@
 use super::journal::Place;
 use super::prepare::{Prepared, Sent};
 use super::trial::{Answered, Bench, Question};
-use super::{Command, News, NoLab, Report};
+use super::{Command, LabError, News, Report};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
 use crate::scripted::Endpoint;
@@ -20,10 +20,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How often somebody is told how the experiment stands.
+/// How often the progress of the experiment is reported.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// What is said where a cap on tokens is set and a reply tells none.
+/// Notice if a cap on tokens is set and a reply reports no usage.
 const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one \
     for every 4 bytes that are sent or answered";
 
@@ -48,20 +48,20 @@ enum Input {
 }
 
 /// Something that is done about a question elsewhere: whatever ends it, the conductor hears of it.
-struct Errand {
+struct PendingRequest {
     question: Question,
     inputs: Sender<Input>,
     is_done: bool,
 }
 
-impl Errand {
+impl PendingRequest {
     fn tell(mut self, input: Input) {
         self.is_done = true;
         let _over = self.inputs.send(input);
     }
 }
 
-impl Drop for Errand {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if !self.is_done {
             let _over = self.inputs.send(Input::CalledOff(self.question));
@@ -71,14 +71,14 @@ impl Drop for Errand {
 
 impl Lab {
     /// Opens the journals and begins. `report` hears of it on threads of the lab.
-    pub fn start(prepared: Prepared, report: Report) -> Result<Self, NoLab> {
+    pub fn start(prepared: Prepared, report: Report) -> Result<Self, LabError> {
         let (inputs, heard) = channel();
-        let conductor = Conductor::new(prepared, report, inputs.clone())?;
+        let conductor = LabDriver::new(prepared, report, inputs.clone())?;
         let journals = conductor.machine.board().journals.clone();
         let thread = std::thread::Builder::new()
             .name("lab".to_owned())
             .spawn(move || conductor.conduct(&heard))
-            .map_err(NoLab::NoThread)?;
+            .map_err(LabError::NoThread)?;
         Ok(Self {
             inputs,
             thread: Some(thread),
@@ -102,7 +102,7 @@ impl Drop for Lab {
     fn drop(&mut self) {
         let _over = self.inputs.send(Input::Dropped);
         if let Some(thread) = self.thread.take() {
-            // A panic in it was told by the panic hook.
+            // The panic hook has reported a panic in it.
             let _ = thread.join();
         }
     }
@@ -115,9 +115,9 @@ struct Reached {
     _script: Option<Endpoint>,
 }
 
-struct Conductor {
+struct LabDriver {
     machine: Machine,
-    /// The journals, by trial; none where all that was asked for has come, so that others can write to them.
+    /// The journals, by trial; none once all requested replies have come, so that others can write to them.
     benches: Vec<Bench>,
     opener: Opener,
     models: Vec<Arc<Reached>>,
@@ -126,12 +126,12 @@ struct Conductor {
     thread: Thread,
     /// Calls off what is on its way.
     all: CancellationToken,
-    /// When it was told last how it stands.
-    told: Instant,
-    /// Whether it stands otherwise since.
+    /// Time of the last report.
+    last_report: Instant,
+    /// Whether anything has changed since.
     is_news: bool,
     trouble: Option<String>,
-    /// Whether it was told that tokens are estimated.
+    /// Whether the estimate of tokens was reported.
     has_estimated: bool,
 }
 
@@ -144,7 +144,7 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&self, experiment: &Experiment) -> Result<Vec<Bench>, NoLab> {
+    fn open(&self, experiment: &Experiment) -> Result<Vec<Bench>, LabError> {
         let trials = self.trials.iter().zip(&experiment.trials).zip(&self.places);
         let benches = trials
             .map(|((sent, trial), place)| Bench::open(sent, &trial.subject, &self.redactor, place));
@@ -152,8 +152,8 @@ impl Opener {
     }
 }
 
-impl Conductor {
-    fn new(prepared: Prepared, report: Report, inputs: Sender<Input>) -> Result<Self, NoLab> {
+impl LabDriver {
+    fn new(prepared: Prepared, report: Report, inputs: Sender<Input>) -> Result<Self, LabError> {
         let mut gathered = Gathered::default();
         let mut known: Vec<(retake_core::engine::agent::Model, Arc<Reached>)> = Vec::new();
         let mut models = Vec::new();
@@ -202,9 +202,9 @@ impl Conductor {
             models,
             inputs,
             report,
-            thread: Thread::start().map_err(NoLab::NoThread)?,
+            thread: Thread::start().map_err(LabError::NoThread)?,
             all: CancellationToken::new(),
-            told: Instant::now(),
+            last_report: Instant::now(),
             is_news: true,
             trouble: None,
             has_estimated: false,
@@ -216,7 +216,7 @@ impl Conductor {
     fn conduct(mut self, heard: &Receiver<Input>) {
         self.handle(Event::Begin);
         loop {
-            let wait = OFTEN.saturating_sub(self.told.elapsed());
+            let wait = OFTEN.saturating_sub(self.last_report.elapsed());
             let input = match self.is_news {
                 true => heard.recv_timeout(wait),
                 false => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -233,7 +233,7 @@ impl Conductor {
                 Phase::Ended(end) => Some(end),
                 _ => None,
             };
-            if self.is_news && (end.is_some() || self.told.elapsed() >= OFTEN) {
+            if self.is_news && (end.is_some() || self.last_report.elapsed() >= OFTEN) {
                 self.tell();
             }
             // What was called off may still come.
@@ -275,7 +275,7 @@ impl Conductor {
     }
 
     fn tell(&mut self) {
-        self.told = Instant::now();
+        self.last_report = Instant::now();
         self.is_news = false;
         (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
     }
@@ -379,13 +379,13 @@ impl Conductor {
 
     /// Begins something about a question, and hears what comes of it.
     fn send(&self, question: Question, work: impl Future<Output = Input> + Send + 'static) {
-        let errand = Errand {
+        let errand = PendingRequest {
             question,
             inputs: self.inputs.clone(),
             is_done: false,
         };
         let cancel = self.all.child_token();
-        self.thread.begin(async move {
+        self.thread.spawn(async move {
             tokio::select! {
                 biased;
                 // Nobody waits for what was called off.
@@ -405,7 +405,7 @@ fn called_off(benches: &mut [Bench], question: Question) {
 /// How long a question whose request failed waits until it is sent again, as in a live run; `None`
 /// where it is not.
 fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
-    // Nobody saw a part of a reply: a stream that broke off may be asked for again.
+    // Nobody saw a part of a reply: a stream that broke off may be requested again.
     let unseen = ModelFault {
         was_streaming: false,
         ..fault.clone()

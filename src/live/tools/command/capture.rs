@@ -10,7 +10,7 @@ pub(super) const HALF: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     head: Vec<u8>,
-    /// Its last [`HALF`] bytes are the end; what stands before them goes once it is as long again.
+    /// Its last [`HALF`] bytes are the end; what precedes them is dropped once it is as long again.
     tail: Vec<u8>,
     dropped: u64,
 }
@@ -101,7 +101,7 @@ fn starts_longer_than(first: Option<u8>, given: usize) -> bool {
 }
 
 /// Bytes as text: a mark for each maximal part that is no UTF-8, and for each NUL, which
-/// databases behind providers refuse.
+/// databases of providers refuse.
 fn text_of(bytes: &[u8], marks: &mut u64) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

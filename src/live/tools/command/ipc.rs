@@ -1,4 +1,4 @@
-//! What is said between a run and the process that keeps a tool: one line of JSON there, one back.
+//! Messages between a run and the process that supervises a tool: one line of JSON there, one back.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ pub(super) struct Order {
     pub(super) input: String,
     /// How long it may take, in milliseconds.
     pub(super) timeout_ms: u64,
-    /// How long it has to end once it was asked to, in milliseconds.
+    /// Grace period before the kill, in milliseconds.
     pub(super) grace_ms: u64,
 }
 
-/// What is told back.
+/// The reply of the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Told {
+pub(super) enum SupervisorReply {
     /// The system did not start it.
     NotStarted {
         /// The system's number for the reason; `None` where it has none.
@@ -36,9 +36,9 @@ pub(super) struct Ended {
     pub(super) code: Option<i32>,
     /// The signal that ended it.
     pub(super) signal: Option<i32>,
-    /// Whether it had to be killed, as it did not end when it was asked to.
+    /// Whether it had to be killed, as it did not end in the grace period.
     pub(super) was_killed: bool,
-    /// Processes that it left behind when it ended by itself: they were ended too.
+    /// Processes that it left running when it ended by itself: they were ended too.
     pub(super) left: Vec<Process>,
     /// Processes that could not be ended.
     pub(super) remain: Vec<Process>,

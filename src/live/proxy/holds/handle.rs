@@ -4,22 +4,22 @@
 use super::hold::{Hold, Job, Stage, Wake, lock};
 use super::run::HeldRun;
 use crate::live::{Input, News, Phase};
-use crate::{NoTake, Workbench};
+use crate::{TakeError, TakeStore};
 use retake_core::engine::Command;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::takes::TakeId;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A run in the hands of whoever watches it. Left before anything is decided, the exchange is held on behind
+/// A run that somebody watches. If it is left before anything is decided, the exchange stays held behind
 /// the screen; the workbench of its journal is to be dropped before.
-pub struct Seat {
+pub struct HoldHandle {
     hold: Arc<Hold>,
     /// There until the seat is left.
     run: Option<Box<HeldRun>>,
 }
 
-impl Seat {
+impl HoldHandle {
     /// Takes the run of a hold that is held here.
     pub(super) fn of(hold: Arc<Hold>, wake: Wake) -> Option<Self> {
         let mut stage = lock(&hold.stage);
@@ -54,18 +54,18 @@ impl Seat {
         self.run.as_deref().map(HeldRun::journal)
     }
 
-    /// Goes on with the run, in a workbench of its journal; everything is told again.
-    pub fn begin(&mut self, bench: &mut Workbench) -> Result<Vec<News>, NoTake> {
+    /// Goes on with the run, in a store of its takes; everything is reported again.
+    pub fn start(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
         let Some(run) = &mut self.run else {
             return Ok(Vec::new());
         };
-        let news = run.begin_again(bench)?;
+        let news = run.start_again(bench)?;
         self.settle(bench, &news);
         Ok(news)
     }
 
     /// Hears something, and does what follows from it. Of an exchange that was decided nothing goes on.
-    pub fn hear(&mut self, bench: &mut Workbench, input: Input) -> Vec<News> {
+    pub fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
         let Some(run) = &mut self.run else {
             return Vec::new();
         };
@@ -75,30 +75,30 @@ impl Seat {
             (Some(closing), false) => {
                 let mut news = vec![News::Notice(closing.words)];
                 let end = Input::Operator(Command::End(closing.ending));
-                news.extend(run.hear(bench, end));
+                news.extend(run.handle(bench, end));
                 news
             }
             // Going about its takes asks for nothing.
-            (_, true) if matches!(input, Input::Went(_) | Input::World(_)) => Vec::new(),
+            (_, true) if matches!(input, Input::Went(_) | Input::Io(_)) => Vec::new(),
             (_, true) => {
-                let said = "the exchange is decided: nothing goes on here any more";
-                vec![News::Notice(said.to_owned())]
+                let text = "the exchange is decided: nothing goes on here any more";
+                vec![News::Notice(text.to_owned())]
             }
-            (None, false) => run.hear(bench, input),
+            (None, false) => run.handle(bench, input),
         };
         self.settle(bench, &news);
         news
     }
 
     /// Hears what has happened meanwhile: in the world of the run, and to its exchange.
-    pub fn hear_world(&mut self, bench: &mut Workbench) -> Vec<News> {
+    pub fn handle_io(&mut self, bench: &mut TakeStore) -> Vec<News> {
         let mut news = Vec::new();
         while let Some(job) = self.hold.next_in_seat() {
             match job {
-                Job::World(event) => news.extend(self.hear(bench, Input::World(event))),
+                Job::Io(event) => news.extend(self.handle(bench, Input::Io(event))),
                 Job::Close => {
                     let current = self.take();
-                    news.extend(self.hear(bench, Input::Went(current)));
+                    news.extend(self.handle(bench, Input::Went(current)));
                 }
                 // Neither comes while somebody sits here.
                 Job::Begin(_) | Job::GivenBack(_) => {}
@@ -119,11 +119,11 @@ impl Seat {
         run.map_or(Phase::Idle, |run| run.run().phase())
     }
 
-    fn settle(&mut self, bench: &mut Workbench, news: &[News]) {
+    fn settle(&mut self, bench: &mut TakeStore, news: &[News]) {
         let Some(run) = &mut self.run else {
             return;
         };
-        self.hold.tell(run.tell(news));
+        self.hold.report(run.report(news));
         if !self.hold.is_decided()
             && let Some(outcome) = run.outcome(bench)
         {
@@ -132,7 +132,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for HoldHandle {
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
             self.hold.unseat(run);

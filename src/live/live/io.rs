@@ -1,6 +1,6 @@
-//! The world of a run: a thread of its own in which the model is asked, tools run and time passes.
+//! The IO of a run: a thread of its own that calls the model, runs tools and waits.
 //!
-//! What is asked for is begun at once and told when it has ended; nothing here waits for anybody. When the
+//! Work starts at once and is reported when it has ended; nothing here waits for anybody. When the
 //! world is dropped, everything in it is stopped: programs are ended with their groups, connections are closed.
 
 use super::news::{StreamedCall, Streaming};
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
 
-/// How often a growing reply is told of.
+/// How often the growth of a reply is reported.
 const OFTEN: Duration = Duration::from_millis(50);
 /// How long the end of the world may take: tools get their grace, then they are killed.
 const END: Duration = Duration::from_secs(10);
 
 /// What happened in the world.
 #[derive(Debug)]
-pub enum WorldEvent {
+pub enum IoEvent {
     /// What has come of a reply.
     Growing(Streaming),
     /// A question has ended.
@@ -47,10 +47,10 @@ pub enum WorldEvent {
 }
 
 /// Who hears of it, on the world's own thread.
-pub type Report = Arc<dyn Fn(WorldEvent) + Send + Sync>;
+pub type Report = Arc<dyn Fn(IoEvent) + Send + Sync>;
 
 /// The world of a run.
-pub struct World {
+pub struct RunIo {
     handle: Handle,
     report: Report,
     model: Arc<Model>,
@@ -66,9 +66,9 @@ pub struct World {
     thread: Option<JoinHandle<()>>,
 }
 
-impl World {
+impl RunIo {
     /// Begins a world with this model and these tools.
-    pub(super) fn begin(
+    pub(super) fn start(
         model: Model,
         script: Option<Endpoint>,
         toolbox: Toolbox,
@@ -93,9 +93,9 @@ impl World {
         }
     }
 
-    /// Begins a world in which only a model is asked, beside others in one thread.
-    pub(crate) fn in_room(model: Model, room: Room, report: Report) -> Self {
-        let Room { handle, all } = room;
+    /// Starts an executor that only calls a model, beside others in one thread.
+    pub(crate) fn in_room(model: Model, room: IoThread, report: Report) -> Self {
+        let IoThread { handle, all } = room;
         Self {
             handle,
             report,
@@ -117,11 +117,11 @@ impl World {
             let mut watch = Watch::new(ask, report.clone());
             let mut on = |progress: Progress<'_>| watch.see(progress);
             let answer = Box::new(model.ask(body, &mut on, cancel).await);
-            report(WorldEvent::Answered { ask, answer });
+            report(IoEvent::Answered { ask, answer });
         });
     }
 
-    /// Calls a question off; it still ends with [`WorldEvent::Answered`].
+    /// Calls a question off; it still ends with [`IoEvent::Answered`].
     pub(super) fn cancel_ask(&self, ask: Ask) {
         if let Some(cancel) = lock(&self.asking).remove(&ask) {
             cancel.cancel();
@@ -134,7 +134,7 @@ impl World {
         let report = self.report.clone();
         let Some(toolbox) = self.toolbox.clone() else {
             let called = Called::NeedsOperator("the agent carries it out".to_owned());
-            return report(WorldEvent::Called { call, called });
+            return report(IoEvent::Called { call, called });
         };
         self.handle.spawn(async move {
             let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
@@ -144,11 +144,11 @@ impl World {
                 earlier: &earlier,
             };
             let called = toolbox.call(order, &cancel).await;
-            report(WorldEvent::Called { call, called });
+            report(IoEvent::Called { call, called });
         });
     }
 
-    /// Stops the tools that run; each still ends with [`WorldEvent::Called`].
+    /// Stops the tools that run; each still ends with [`IoEvent::Called`].
     pub(super) fn stop_tools(&self) {
         let next = self.all.child_token();
         std::mem::replace(&mut *lock(&self.tools), next).cancel();
@@ -158,17 +158,17 @@ impl World {
         let report = self.report.clone();
         self.spawn(async move {
             tokio::time::sleep(Duration::from_millis(for_ms)).await;
-            report(WorldEvent::Rang(timer));
+            report(IoEvent::Rang(timer));
         });
     }
 
-    /// Tells somebody; that it could not be told is told here.
+    /// Calls a webhook; its failure is reported.
     pub(super) fn webhook(&self, url: String, body: String) {
         let report = self.report.clone();
         self.spawn(async move {
             if let Err(error) = http::post_json(&url, body).await {
-                report(WorldEvent::Notice(format!(
-                    "the webhook was not told: {error}"
+                report(IoEvent::Notice(format!(
+                    "the webhook was not called: {error}"
                 )));
             }
         });
@@ -186,21 +186,21 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for RunIo {
     fn drop(&mut self) {
         let Some(toolbox) = self.toolbox.clone() else {
             return self.all.cancel();
         };
         let (all, handle) = (self.all.clone(), self.handle.clone());
         let end = async move {
-            // In time or not, the thread ends behind it, and what is left is killed.
+            // In time or not, the thread ends after it, and what is left is killed.
             let _ = tokio::time::timeout(END, toolbox.stop()).await;
             all.cancel();
         };
         lock(&self.tools).cancel();
         handle.spawn(end);
         if let Some(thread) = self.thread.take() {
-            // A panic in it was told by the panic hook.
+            // The panic hook has reported a panic in it.
             let _ = thread.join();
         }
     }
@@ -234,13 +234,13 @@ impl Thread {
     }
 
     /// Begins something in it; it ends with the thread at the latest.
-    pub fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 
     /// A place in it for a world that ends by itself.
-    pub fn room(&self) -> Room {
-        Room {
+    pub fn room(&self) -> IoThread {
+        IoThread {
             handle: self.handle.clone(),
             all: self.all.child_token(),
         }
@@ -249,7 +249,7 @@ impl Thread {
     /// Ends it, with every world that has a room in it.
     pub fn end(self) {
         self.all.cancel();
-        // A panic in it was told by the panic hook.
+        // The panic hook has reported a panic in it.
         let _ = self.thread.join();
     }
 
@@ -269,7 +269,7 @@ impl Thread {
 
 /// A place in the thread of worlds.
 #[derive(Debug)]
-pub struct Room {
+pub struct IoThread {
     handle: Handle,
     all: CancellationToken,
 }
@@ -278,7 +278,7 @@ pub struct Room {
 struct Watch {
     streaming: Streaming,
     report: Report,
-    told: Option<Instant>,
+    last_report: Option<Instant>,
 }
 
 impl Watch {
@@ -289,7 +289,7 @@ impl Watch {
                 ..Streaming::default()
             },
             report,
-            told: None,
+            last_report: None,
         }
     }
 
@@ -315,10 +315,10 @@ impl Watch {
         if !matches!(progress, Progress::Silent { .. }) {
             self.streaming.silent_ms = 0;
         }
-        let is_due = self.told.is_none_or(|told| told.elapsed() >= OFTEN);
+        let is_due = self.last_report.is_none_or(|at| at.elapsed() >= OFTEN);
         if is_due {
-            self.told = Some(Instant::now());
-            (self.report)(WorldEvent::Growing(self.streaming.clone()));
+            self.last_report = Some(Instant::now());
+            (self.report)(IoEvent::Growing(self.streaming.clone()));
         }
     }
 }

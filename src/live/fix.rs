@@ -1,4 +1,4 @@
-//! Applies what the rules offer until nothing is left to apply: round by round, because one mended
+//! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
 mod offers;
@@ -15,8 +15,8 @@ use splicing::{carry_out, touched_by};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// How a recording is mended.
-pub struct Mending<'a> {
+/// How a recording is fixed.
+pub struct FixRun<'a> {
     pub base: &'a Base,
     /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
     pub up_to: Safety,
@@ -27,17 +27,17 @@ pub struct Mending<'a> {
     /// Told how far reading has come.
     pub progress: Progress<'a>,
     /// Told each text before it is looked at whether anything is left in it: it may be the last.
-    pub mended: &'a dyn Fn(&Arc<Rope>),
+    pub before_check: &'a dyn Fn(&Arc<Rope>),
 }
 
 #[derive(Debug)]
-pub struct Mended {
+pub struct FixReport {
     pub rope: Arc<Rope>,
     /// What was applied, in order.
     pub applied: Vec<Applied>,
     /// How many strings were spelled anew because JSON does not allow them as they were.
     pub respelled: usize,
-    /// What was found at first, and what is left: what a check of the mended text says.
+    /// What was found at first, and what is left: the check of the fixed text.
     pub found: [Tally; 2],
     /// How many errors of those that are left are about calls that were answered with an error, now or before.
     pub answered: usize,
@@ -136,7 +136,7 @@ impl Refused {
     }
 }
 
-/// What a check says, and what of it is still to be mended.
+/// The result of a check, and what of it is still to be fixed.
 struct Checked {
     /// By session; what the take has settled is marked.
     findings: Vec<Vec<Finding>>,
@@ -181,10 +181,10 @@ impl State {
     }
 }
 
-impl Mending<'_> {
+impl FixRun<'_> {
     /// Mends the recording. What comes out is the best of the texts on the way: rounds that left it no
     /// better are taken back.
-    pub fn run(&self) -> Result<Mended, InputError> {
+    pub fn run(&self) -> Result<FixReport, InputError> {
         let mut faultless = Vec::new();
         let (rope, recording) = (self.base.rope().clone(), self.base.recording().clone());
         let checked = Arc::new(self.check(&recording, &rope, &mut faultless)?);
@@ -234,7 +234,7 @@ impl Mending<'_> {
             recording,
             checked,
         } = best;
-        Ok(Mended {
+        Ok(FixReport {
             rope,
             applied,
             respelled,
@@ -253,7 +253,7 @@ impl Mending<'_> {
         faultless: &mut Vec<Faultless>,
     ) -> Result<State, InputError> {
         let rope = Arc::new(before.rope.spliced(splices));
-        (self.mended)(&rope);
+        (self.before_check)(&rope);
         let read = self
             .base
             .read_again(&before.recording, splices, &rope, self.progress);
@@ -267,7 +267,7 @@ impl Mending<'_> {
         })
     }
 
-    /// The findings by session. `faultless` is what the check before knows of the items of each, and is told
+    /// The findings by session. `faultless` is what the check before knows of the items of each; it gets
     /// what this one knows.
     fn check(
         &self,
@@ -309,7 +309,7 @@ impl Mending<'_> {
         })
     }
 
-    /// Whether what was answered is still mended by what its rule offers before an answer: who reads the copy
+    /// Whether an answered fault is still fixed by an offer of its rule that comes before an answer: who reads the copy
     /// does not know that it was answered. In what a run grew, somebody let it pass.
     fn may_go_before_answers(&self) -> bool {
         self.base.rope().growths().is_empty()
@@ -360,7 +360,7 @@ impl Mending<'_> {
         session: &Session,
         findings: &[Finding],
         barred: &Barred,
-        told: &mut Round,
+        outcome: &mut Round,
     ) -> Vec<Plan> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
@@ -384,7 +384,7 @@ impl Mending<'_> {
                 turn = Some((own, of_turn(session, findings, finding)));
             }
             let beside = turn.as_ref().map_or(&[][..], |(_, defects)| defects);
-            let Some((offer, planned)) = offers.first(&run, beside, is_barred, told) else {
+            let Some((offer, planned)) = offers.first(&run, beside, is_barred, outcome) else {
                 continue;
             };
             let items = touched_by(session, item, &planned.edits);

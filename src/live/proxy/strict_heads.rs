@@ -1,5 +1,5 @@
 //! Heads of replies must end their lines as HTTP does (RFC 9112, section 2.2). The parser below takes a line
-//! feed alone for the end of a line, so that a server behind the upstream that lets one through could add
+//! feed alone for the end of a line, so that a server beyond the upstream that lets one through could add
 //! header lines of its own; such a reply is none.
 
 use hyper::Uri;
@@ -17,14 +17,14 @@ const REQUEST: &[u8] = b" HTTP/1.1";
 
 /// Makes connections whose replies are looked at.
 #[derive(Debug, Clone)]
-pub(super) struct Strict<C>(pub(super) C);
+pub(super) struct StrictHeads<C>(pub(super) C);
 
-impl<C> Service<Uri> for Strict<C>
+impl<C> Service<Uri> for StrictHeads<C>
 where
     C: Service<Uri>,
     C::Future: Send + 'static,
 {
-    type Response = Looked<C::Response>;
+    type Response = CheckedConnection<C::Response>;
     type Error = C::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, C::Error>> + Send>>;
 
@@ -34,13 +34,13 @@ where
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.0.call(uri);
-        Box::pin(async move { connecting.await.map(Looked::new) })
+        Box::pin(async move { connecting.await.map(CheckedConnection::new) })
     }
 }
 
 /// A connection whose replies are looked at, from each request to the end of the head that answers it.
 #[derive(Debug)]
-pub(super) struct Looked<T> {
+pub(super) struct CheckedConnection<T> {
     inner: T,
     head: Head,
     /// A reply came before, so that the connection was kept for this request.
@@ -67,10 +67,10 @@ enum Head {
     },
 }
 
-/// Where the status begins behind `HTTP/1.1`.
+/// Where the status begins after `HTTP/1.1`.
 const STATUS: u8 = 9;
 
-impl<T> Looked<T> {
+impl<T> CheckedConnection<T> {
     fn new(inner: T) -> Self {
         Self {
             inner,
@@ -112,7 +112,7 @@ impl Head {
         is_interim: false,
     };
 
-    /// Takes bytes of a head; those behind it are the body's.
+    /// Takes bytes of a head; those after it belong to the body.
     fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         for byte in bytes {
             let Self::Comes {
@@ -144,7 +144,7 @@ impl Head {
     }
 }
 
-impl<T: Read + Unpin> Read for Looked<T> {
+impl<T: Read + Unpin> Read for CheckedConnection<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -167,7 +167,7 @@ impl<T: Read + Unpin> Read for Looked<T> {
     }
 }
 
-impl<T: Write + Unpin> Write for Looked<T> {
+impl<T: Write + Unpin> Write for CheckedConnection<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -201,7 +201,7 @@ impl<T: Write + Unpin> Write for Looked<T> {
     }
 }
 
-impl<T: Connection> Connection for Looked<T> {
+impl<T: Connection> Connection for CheckedConnection<T> {
     fn connected(&self) -> Connected {
         self.inner.connected()
     }

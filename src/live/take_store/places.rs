@@ -1,10 +1,10 @@
-//! Where an item of one take stands in another: what is written on an item stays with it.
+//! Finds an item of one take in another: what is written on an item stays with it.
 
-use super::{AS_REQUEST, Workbench};
+use super::{AS_REQUEST, TakeStore};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Origin, Rope};
 
-impl Workbench {
+impl TakeStore {
     /// The takes with bytes that the take may still hold, the recording first.
     pub fn homes(&self, id: TakeId) -> Vec<TakeId> {
         let mut homes = vec![TakeId::MAIN];
@@ -19,7 +19,7 @@ impl Workbench {
         found.next().unwrap_or((id, at))
     }
 
-    /// Where a byte of a take stands in another one; `None` where it is not there.
+    /// The position of a byte of a take in another one; `None` if it is not there.
     pub fn carried(&mut self, (from, at): (TakeId, u64), to: TakeId) -> Option<u64> {
         if from == to {
             return Some(at);
@@ -62,7 +62,7 @@ fn origin(rope: &Rope, at: u64) -> Option<(bool, u64)> {
     (place < span.end).then_some((is_recorded, place))
 }
 
-/// Where a byte of this origin stands in a rope. What is written in a take stays where it is in those that
+/// The position of a byte of this origin in a rope. What is written in a take stays where it is in those that
 /// are made of it.
 fn place(rope: &Rope, (is_recorded, at): (bool, u64)) -> Option<u64> {
     rope.pieces().iter().find_map(|piece| {

@@ -1,4 +1,4 @@
-//! Writes a take while it is still looked at: most that is mended once needs no second round, and is on the
+//! Writes a take while it is still checked: most fixed texts need no second round, and are on the
 //! disk when that is known.
 
 use super::replace::{Draft, NewFile, ReplaceError};
@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 /// A file that is written ahead of the decision what it is to hold.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct SpeculativeWrite {
     path: PathBuf,
     mode: Option<u32>,
     running: Mutex<Option<Running>>,
@@ -26,7 +26,7 @@ struct Running {
     thread: JoinHandle<Result<Draft, ReplaceError>>,
 }
 
-impl Ahead {
+impl SpeculativeWrite {
     /// Nothing is written yet. A file that is not there yet gets at most `mode`.
     pub fn new(path: &Path, mode: Option<u32>) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for SpeculativeWrite {
     fn drop(&mut self) {
         self.stop();
     }
@@ -98,7 +98,7 @@ mod tests {
         let path = folder.path().join("run.json");
         let [first, last] =
             ["first", "last"].map(|text| Arc::new(Rope::new(Arc::new(text.as_bytes().to_vec()))));
-        let ahead = Ahead::new(&path, None);
+        let ahead = SpeculativeWrite::new(&path, None);
         ahead.begin(&first);
         ahead.begin(&last);
         assert!(ahead.finish(&first).is_none());

@@ -1,6 +1,6 @@
 //! Takes that grow, and what is done in the world meanwhile: what a live run writes.
 
-use super::{NoTake, Workbench, read_text};
+use super::{TakeError, TakeStore, read_text};
 use crate::InputError;
 use crate::takes::{About, Clock, Damage, Happened, Journal, NotRecording};
 use retake_core::formats::lower;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Why a run could not be begun or opened.
 #[derive(Debug, thiserror::Error)]
-pub enum NoRun {
+pub enum RunError {
     /// Its journal cannot be written.
     #[error("{0}")]
     NotRecording(#[from] NotRecording),
@@ -24,9 +24,14 @@ pub enum NoRun {
     NoBase,
 }
 
-impl Workbench {
+impl TakeStore {
     /// Begins a run: makes its journal, with the first request in it. The file must not be there yet.
-    pub fn begin_run(path: &Path, about: About, base: &[u8], clock: Clock) -> Result<Self, NoRun> {
+    pub fn begin_run(
+        path: &Path,
+        about: About,
+        base: &[u8],
+        clock: Clock,
+    ) -> Result<Self, RunError> {
         // What cannot be read is not begun.
         read_text(&path.to_string_lossy(), &about.format, base, true)?;
         Journal::begin_run(path, about, base, clock)?;
@@ -34,20 +39,20 @@ impl Workbench {
         Ok(workbench)
     }
 
-    /// Opens a run. What cannot be written is said by [`Self::not_recording`]: another process may have it.
-    pub fn open_run(path: &Path, clock: Clock) -> Result<(Self, Vec<Damage>), NoRun> {
+    /// Opens a run. [`Self::not_recording`] has the error if it cannot be written: another process may have it.
+    pub fn open_run(path: &Path, clock: Clock) -> Result<(Self, Vec<Damage>), RunError> {
         let opened = Journal::open_run(path, clock);
         let Some(base) = &opened.base else {
-            return Err(NoRun::NoBase);
+            return Err(RunError::NoBase);
         };
         let recording = read_text(&path.to_string_lossy(), &base.format, &base.text, true)?;
         Ok(Self::of(Arc::new(recording), Some(path), opened))
     }
 
     /// Appends to a take: edits to a session of it, which was read since it grew last. With `Ok` it has
-    /// grown; whether that is on the disk is said by [`Self::not_recording`]. A take that others branch
+    /// grown; [`Self::not_recording`] has the error if it is not on the disk. A take that others branch
     /// off does not grow.
-    pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), NoTake> {
+    pub fn grow(&mut self, id: TakeId, session: &Session, edits: &[Edit]) -> Result<(), TakeError> {
         let rope = self.rope(id)?;
         let splices = lower(session, edits)?;
         let anchored = anchor(&*rope, splices, false)?;
@@ -66,7 +71,7 @@ impl Workbench {
         self.record_all(std::slice::from_ref(event))
     }
 
-    /// The same for events that happened at once: the disk is asked once for all of them.
+    /// The same for events that happened at once: in one write to the disk.
     pub fn record_all(&mut self, events: &[LedgerEvent]) -> Result<(), &NotRecording> {
         for event in events {
             self.ledger.apply_beside(event, &self.takes);
@@ -86,7 +91,7 @@ impl Workbench {
     }
 
     /// From now on what happens to the takes and the ledger is in memory only, until [`Self::write_gathered`]:
-    /// the disk is asked once.
+    /// in one write to the disk.
     pub fn gather(&mut self) {
         self.journal.gather();
     }

@@ -3,9 +3,9 @@
 
 use super::news::News;
 use super::run::Run;
-use super::stood;
+use super::snapshot;
 use crate::model::Answer;
-use crate::{NoTake, Workbench};
+use crate::{TakeError, TakeStore};
 use retake_core::dialects::write::{NoReply, history_of};
 use retake_core::engine::{Event, ModelFault};
 use retake_core::session::ledger::{Ask, LedgerEvent};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// What came of the agent's own request.
 #[derive(Debug)]
-pub enum Came {
+pub enum UpstreamResult {
     /// Nothing: it was not sent yet.
     Nothing,
     Reply(Answer),
@@ -24,10 +24,10 @@ pub enum Came {
 
 /// Why an exchange cannot be held.
 #[derive(Debug, thiserror::Error)]
-pub enum NotHeld {
+pub enum HoldError {
     /// Its request is none that a take can be made of.
     #[error(transparent)]
-    NoTake(#[from] NoTake),
+    Take(#[from] TakeError),
     /// Its reply is none.
     #[error(transparent)]
     NoReply(#[from] NoReply),
@@ -38,7 +38,7 @@ pub enum NotHeld {
 
 /// What came of an exchange, to compare with in the end.
 #[derive(Debug, Default)]
-pub(super) struct Entered {
+pub(super) struct Baseline {
     /// The text of the history when it was complete for the first time.
     first: Option<Digest>,
     /// The replies that entered the history, with their takes, as the provider sent them.
@@ -47,20 +47,24 @@ pub(super) struct Entered {
 
 impl Run {
     /// Begins with an exchange: the request that the journal began with, and what came of it.
-    pub fn begin_held(&mut self, bench: &mut Workbench, came: Came) -> Result<Vec<News>, NotHeld> {
-        if let Came::Reply(answer) = &came
+    pub fn start_held(
+        &mut self,
+        bench: &mut TakeStore,
+        came: UpstreamResult,
+    ) -> Result<Vec<News>, HoldError> {
+        if let UpstreamResult::Reply(answer) = &came
             && history_of(self.model.dialect(), &answer.json)?.is_empty()
         {
-            return Err(NotHeld::Empty);
+            return Err(HoldError::Empty);
         }
         self.session = 0;
         let from = TakeId::MAIN;
-        self.take = stood::drivable(bench, 0, from, &self.model, &self.tools)?;
+        self.take = snapshot::drivable(bench, 0, from, &self.model, &self.tools)?;
         self.news.push(News::Grown(self.take));
         let take = self.take;
         match came {
-            Came::Nothing => self.begin_with_request(bench)?,
-            Came::Refusal(fault) => {
+            UpstreamResult::Nothing => self.start_with_request(bench)?,
+            UpstreamResult::Refusal(fault) => {
                 let fault = ModelFault {
                     why: self.clean(&fault.why),
                     // The agent's own client tries again where that may help.
@@ -69,9 +73,9 @@ impl Run {
                 };
                 self.drive(bench, Event::AgentAsked { take });
                 self.drive(bench, Event::NotReplied { ask: Ask(1), fault });
-                self.begin_with_request(bench)?;
+                self.start_with_request(bench)?;
             }
-            Came::Reply(answer) => {
+            UpstreamResult::Reply(answer) => {
                 // Calls at the end of a request are orphans; those of a reply wait.
                 self.record(
                     bench,
@@ -86,23 +90,23 @@ impl Run {
                 self.drive(bench, Event::AgentAsked { take });
                 self.answered(bench, Ask(1), answer);
                 if self.entered.replies.is_empty() {
-                    return Err(NotHeld::Empty);
+                    return Err(HoldError::Empty);
                 }
             }
         }
         Ok(std::mem::take(&mut self.news))
     }
 
-    fn begin_with_request(&mut self, bench: &mut Workbench) -> Result<(), NoTake> {
+    fn start_with_request(&mut self, bench: &mut TakeStore) -> Result<(), TakeError> {
         let standing = self.stand(bench)?;
-        self.entered.first = Some(Digest::of(&stood::text(bench, self.take)?));
+        self.entered.first = Some(Digest::of(&snapshot::text(bench, self.take)?));
         self.drive(bench, standing);
         Ok(())
     }
 
     /// Tells everything again: another one watches now, with a workbench of its own.
-    pub fn begin_again(&mut self, bench: &mut Workbench) -> Result<Vec<News>, NoTake> {
-        self.told = None;
+    pub fn start_again(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+        self.reported = None;
         self.news.push(News::Grown(self.take));
         let standing = self.stand(bench)?;
         self.drive(bench, standing);
@@ -110,27 +114,27 @@ impl Run {
     }
 
     /// Whether the run is about a request to which nobody has replied yet.
-    pub(super) fn is_before_reply(&self, bench: &Workbench) -> bool {
+    pub(super) fn is_before_reply(&self, bench: &TakeStore) -> bool {
         let mut asks = bench.ledger().asks();
-        self.model.is_of_client() && !asks.any(|(_, asked)| asked.calls.is_some())
+        self.model.is_of_client() && !asks.any(|(_, request)| request.calls.is_some())
     }
 
     /// Remembers a reply that has entered the history.
-    pub(super) fn note_reply(&mut self, bench: &mut Workbench, answer: Answer) {
+    pub(super) fn note_reply(&mut self, bench: &mut TakeStore, answer: Answer) {
         if !self.model.is_of_client() {
             return;
         }
         self.entered.replies.push((self.take, answer.json));
         if self.entered.first.is_none() {
             // A take that cannot be read has changed, as far as anybody can say.
-            let text = stood::text(bench, self.take).ok();
+            let text = snapshot::text(bench, self.take).ok();
             self.entered.first = text.map(|text| Digest::of(&text));
         }
     }
 
     /// The history of the take that is driven, with its secrets in their places; `None` where it is what came.
-    pub fn changed(&self, bench: &mut Workbench) -> Result<Option<Vec<u8>>, NoTake> {
-        let text = stood::text(bench, self.take)?;
+    pub fn changed(&self, bench: &mut TakeStore) -> Result<Option<Vec<u8>>, TakeError> {
+        let text = snapshot::text(bench, self.take)?;
         if self.entered.first == Some(Digest::of(&text)) {
             return Ok(None);
         }
@@ -142,7 +146,7 @@ impl Run {
     }
 
     /// The last reply that leads to the take that is driven, as its provider sent it.
-    pub fn last_reply(&self, bench: &Workbench) -> Option<&str> {
+    pub fn last_reply(&self, bench: &TakeStore) -> Option<&str> {
         let line = bench.line(self.take);
         let mut replies = self.entered.replies.iter().rev();
         let found = replies.find(|(take, _)| line.contains(take));

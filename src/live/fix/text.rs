@@ -27,13 +27,13 @@ pub(super) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>
             };
             let text = rope.read(span)?;
             match string_end(&text, 0) {
-                Ok(behind) => {
-                    let end = problem.at + behind as u64;
+                Ok(length) => {
+                    let end = problem.at + length as u64;
                     let at = Span {
                         start: problem.at,
                         end,
                     };
-                    let with = respelled(&text[..behind]).into_owned();
+                    let with = respelled(&text[..length]).into_owned();
                     return Ok(Splice { at, with });
                 }
                 Err(fault) if span.end == end => {
@@ -61,7 +61,7 @@ pub(super) fn is_read_alike(
     };
     let own = recording.format.id;
     if recognised(before)? != Some(own) {
-        // Somebody said what it is.
+        // The file names its format.
         return Ok(true);
     }
     Ok(recognised(rope)? == Some(own) && refuse_another_format(recording).is_ok())

@@ -7,7 +7,7 @@
 //! the tool or is gone itself, the tool is ended. Its standard output and standard error are those of the tool;
 //! it writes nothing there itself.
 
-use super::order::{Ended, Order, Told, Why};
+use super::ipc::{Ended, Order, SupervisorReply, Why};
 use super::tree;
 use rustix::process::{Pid, Signal};
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ pub(super) const WORD: &str = "--keep-tool";
 
 /// The longest order, in bytes.
 const LONGEST_ORDER: u64 = 128 << 20;
-/// How long what a tool left behind has to end once it was asked to.
+/// Grace period for processes that a tool leaves running.
 const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
 /// How long killed processes may take until they are gone.
 pub(super) const UNTIL_GONE: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ const NAMED: usize = 16;
 /// Keeps a tool, if that is what this process was started for; `argument` is the first one of the command line.
 /// `None`: it was not.
 ///
-/// To be asked before the program does anything else: files that were inherited are closed without
+/// To be called before the program does anything else: files that were inherited are closed without
 /// asking whose they are.
 pub fn keep_if_asked(argument: Option<&OsStr>) -> Option<ExitCode> {
     if argument? != WORD {
@@ -46,7 +46,7 @@ pub fn keep_if_asked(argument: Option<&OsStr>) -> Option<ExitCode> {
     Some(match keep() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Whoever asked reads this where a report should have been; without a reader there
+            // The run reads this in place of a report; without a reader there
             // is nobody to tell.
             let _ignored = writeln!(io::stderr(), "retake {WORD}: {error}");
             ExitCode::FAILURE
@@ -67,11 +67,11 @@ fn keep() -> io::Result<()> {
     let mut child = match start(&order) {
         Ok(child) => child,
         Err(error) => {
-            let told = Told::NotStarted {
+            let reply = SupervisorReply::NotStarted {
                 errno: error.raw_os_error(),
                 words: error.to_string(),
             };
-            return tell(&mut line, &told);
+            return send(&mut line, &reply);
         }
     };
     let group = Pid::from_child(&child);
@@ -88,7 +88,7 @@ fn keep() -> io::Result<()> {
         Duration::from_millis(order.timeout_ms),
         Duration::from_millis(order.grace_ms),
     );
-    tell(&mut line, &Told::Ended(ended))
+    send(&mut line, &SupervisorReply::Ended(ended))
 }
 
 /// Closes every file that this process was started with, but for its standard ones: nothing of them is
@@ -112,10 +112,10 @@ fn read_order(line: &UnixStream) -> io::Result<Order> {
     Ok(serde_json::from_slice(&order)?)
 }
 
-fn tell(line: &mut UnixStream, told: &Told) -> io::Result<()> {
-    let mut told = serde_json::to_vec(told)?;
-    told.push(b'\n');
-    line.write_all(&told)
+fn send(line: &mut UnixStream, reply: &SupervisorReply) -> io::Result<()> {
+    let mut reply = serde_json::to_vec(reply)?;
+    reply.push(b'\n');
+    line.write_all(&reply)
 }
 
 fn start(order: &Order) -> io::Result<Child> {

@@ -10,23 +10,23 @@ pub(super) struct Offers<'a> {
     pub(super) place: (usize, u32),
     pub(super) finding: &'a Finding,
     pub(super) up_to: Safety,
-    /// Whether what was answered is mended by what goes before an answer.
+    /// Whether an answered fault is fixed by an offer that comes before an answer.
     pub(super) goes_before_answers: bool,
 }
 
 impl Offers<'_> {
-    /// The first that changes something by itself. Where there is none, it is told why the
+    /// The first that changes something by itself. If there is none, `round` gets the reasons why the
     /// safe ones are refused.
     pub(super) fn first(
         &self,
         run: &Run<'_>,
         beside: &[Defect<'_>],
         is_barred: impl Fn(&'static str) -> bool,
-        told: &mut Round,
+        round: &mut Round,
     ) -> Option<(Offer, Planned)> {
         let Round {
             refused, answered, ..
-        } = told;
+        } = round;
         // What the provider accepts is no reason to change what the model saw.
         let up_to = match self.finding.severity {
             Severity::Error => self.up_to,
@@ -49,7 +49,7 @@ impl Offers<'_> {
                     refused.truncate(known);
                     return Some((*offer, planned));
                 }
-                // The model was told already: no other offer is to undo that.
+                // The model has its answer: no other offer may undo that.
                 Err(Refusal::NothingToDo) if offer.action == ANSWER => {
                     *answered += usize::from(self.finding.severity == Severity::Error);
                     return None;

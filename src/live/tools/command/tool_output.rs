@@ -1,7 +1,7 @@
 //! What the model reads of a command: its standard output, or what went wrong in a text that is never empty.
 
-use super::kept::Text;
-use super::order::{Ended, Process, Why};
+use super::capture::Text;
+use super::ipc::{Ended, Process, Why};
 use retake_core::session::ledger::Failure;
 use rustix::io::Errno;
 use std::fmt::Write;
@@ -54,12 +54,12 @@ pub(super) fn ended(ended: &Ended, timeout: Duration, stdout: &Text, stderr: &Te
             } else {
                 Failure::Reported
             };
-            let said = hint.as_ref().map(|hint| hint.message.as_str());
-            let said = said.filter(|message| !message.is_empty());
-            let said = said.map_or_else(String::new, |message| format!(": {message}"));
+            let detail = hint.as_ref().map(|hint| hint.message.as_str());
+            let detail = detail.filter(|message| !message.is_empty());
+            let detail = detail.map_or_else(String::new, |message| format!(": {message}"));
             Words::failed(
                 hint.as_ref().map_or(usual, |hint| hint.kind),
-                &format!("the tool ended with exit code {code}{said}"),
+                &format!("the tool ended with exit code {code}{detail}"),
             )
         }
         (Why::ByItself, None, signal) => Words::failed(Failure::Unknown, &by_signal(signal)),
@@ -138,8 +138,8 @@ impl Hint {
     const KINDS: [Failure; 3] = [Failure::Timeout, Failure::Connection, Failure::Permission];
 
     fn read(stdout: &str) -> Option<Self> {
-        let said = serde_json::from_str::<serde_json::Value>(stdout).ok()?;
-        let error = said.get("error")?;
+        let value = serde_json::from_str::<serde_json::Value>(stdout).ok()?;
+        let error = value.get("error")?;
         let word = error.get("kind")?.as_str()?;
         let kind = Self::KINDS.into_iter().find(|kind| kind.word() == word)?;
         let message = error.get("message").and_then(serde_json::Value::as_str);

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 
 /// A request that is to be looked at.
 #[derive(Clone)]
-pub(super) struct Look {
+pub(super) struct InspectInput {
     pub(super) judge: Arc<Judge>,
     pub(super) views: Arc<Mutex<Arc<Views>>>,
     pub(super) conversations: Arc<Conversations>,
@@ -25,29 +25,29 @@ pub(super) struct Look {
 }
 
 /// What is known of a request.
-pub(super) struct Looked {
+pub(super) struct InspectedRequest {
     /// The body, decoded; as it came where it cannot be.
     pub(super) plain: Bytes,
     pub(super) reading: Arc<Reading>,
-    pub(super) asked: RequestHead,
+    pub(super) request_head: RequestHead,
     /// Whether it and its reply can be judged at all.
     pub(super) is_readable: bool,
-    /// What its provider is to get instead, with what is to be said of it.
+    /// What the provider gets instead, with a notice about it.
     pub(super) restored: Option<(Vec<String>, Arc<Reading>)>,
     /// What the operator should know of it.
     pub(super) note: Option<&'static str>,
 }
 
-/// What is said of a request that goes on from a reply that is not known.
+/// Notice for a request that continues an unknown reply.
 const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is \
     judged without tools and history";
-/// What is said of a request whose history is sent with it.
+/// Notice for a request whose history is sent with it.
 const WHOLE: &str =
-    "the agent was told another reply than its provider keeps: the whole conversation is sent anew";
+    "the agent got another reply than its provider keeps: the whole conversation is sent again";
 
-impl Look {
+impl InspectInput {
     /// Looks, at a long body on another thread.
-    pub(super) async fn look(self) -> Looked {
+    pub(super) async fn look(self) -> InspectedRequest {
         let look = self.clone();
         let looked = match self.takes_long() {
             true => spawn_blocking(move || look.looked()).await.ok(),
@@ -63,21 +63,23 @@ impl Look {
         self.encoding.is_some() || self.body.len() > REPEATED
     }
 
-    fn looked(self) -> Looked {
+    fn looked(self) -> InspectedRequest {
         let Some(plain) = self.plain() else {
             return self.unread();
         };
         let mut reading = self.judge.recall(self.dialect, plain.clone());
-        let asked = reading.asked();
-        let continues = asked.is_some_and(|asked| asked.continues.is_some());
-        let is_readable = asked.is_some_and(|asked| {
-            asked.history.is_some() && asked.choices <= 1 && !asked.in_background
+        let request_head = reading.request_head();
+        let continues = request_head.is_some_and(|request_head| request_head.continues.is_some());
+        let is_readable = request_head.is_some_and(|request_head| {
+            request_head.history.is_some()
+                && request_head.choices <= 1
+                && !request_head.in_background
         });
-        let asked = asked.cloned().unwrap_or_default();
+        let request_head = request_head.cloned().unwrap_or_default();
         let continued = continues
             .then(|| self.conversations.continued(self.dialect, &plain))
             .flatten();
-        let is_told_otherwise = continued.as_ref().is_some_and(|one| one.is_told_otherwise);
+        let differs_for_client = continued.as_ref().is_some_and(|one| one.is_told_otherwise);
         let note = (continues && continued.is_none()).then_some(UNKNOWN);
         if let Some(continued) = continued {
             let body = Bytes::from(continued.body);
@@ -91,14 +93,14 @@ impl Look {
                 let body = Bytes::from(restored.body);
                 Some((restored.notes, self.judge.recall(self.dialect, body)))
             }
-            None if is_told_otherwise => Some((vec![WHOLE.to_owned()], reading.clone())),
+            None if differs_for_client => Some((vec![WHOLE.to_owned()], reading.clone())),
             None => None,
         };
-        Looked {
+        InspectedRequest {
             note,
             plain,
             reading,
-            asked,
+            request_head,
             is_readable,
             restored,
         }
@@ -115,11 +117,11 @@ impl Look {
     }
 
     /// What is known of a body that nobody can read.
-    fn unread(self) -> Looked {
-        Looked {
+    fn unread(self) -> InspectedRequest {
+        InspectedRequest {
             reading: Arc::new(Reading::new(self.dialect, self.body.clone())),
             plain: self.body,
-            asked: RequestHead::default(),
+            request_head: RequestHead::default(),
             is_readable: false,
             restored: None,
             note: None,
@@ -136,10 +138,10 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::task::Poll;
 
-    fn look(length: usize, encoding: Option<&str>) -> Look {
+    fn look(length: usize, encoding: Option<&str>) -> InspectInput {
         let words = "x".repeat(length);
         let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{words}"}}]}}"#);
-        Look {
+        InspectInput {
             judge: Arc::default(),
             views: Arc::default(),
             conversations: Arc::default(),
@@ -176,7 +178,7 @@ mod tests {
             assert!(at_once(short).await.unwrap().is_readable);
             frees.send(()).unwrap();
             let long = long.await;
-            assert!(long.is_readable && long.asked.model == "m");
+            assert!(long.is_readable && long.request_head.model == "m");
             assert!(encoded.await.is_readable);
             busy.await.unwrap().unwrap();
         });

@@ -1,5 +1,5 @@
 //! What passed without being judged is judged when it is over: nothing can be decided about it any more,
-//! but it is told.
+//! but findings are reported.
 
 use super::Pump;
 use super::given::Given;
@@ -8,7 +8,7 @@ use crate::proxy::exchanges::late::Judges;
 use crate::proxy::exchanges::shielded;
 use crate::proxy::headers::content_encoding;
 use crate::proxy::judge::Verdict;
-use crate::proxy::recent::Asked;
+use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Body, Recorded, assemble, looks_streamed};
 use retake_core::exchange::{Ending, Phase};
 use retake_core::session::Dialect;
@@ -33,15 +33,15 @@ impl Pump {
         {
             let encoding = &came.encoding;
             self.note(format!(
-                "the reply is encoded ({encoding}) although no encoding was asked for: it passed unchecked"
+                "the reply is encoded ({encoding}) although no encoding was requested: it passed unchecked"
             ));
         }
-        let (recorded, asked) = self.end();
+        let (recorded, stored) = self.end();
         let state = self.watcher.state.clone();
         // Before anything is judged, so that nothing is lost that its client has.
         state.record(recorded.clone());
         if !self.is_readable || (self.was_looked_at && came.is_none()) {
-            return state.over(recorded, asked);
+            return state.over(recorded, stored);
         }
         let bytes = recorded.cost();
         let work = move |judges| {
@@ -51,7 +51,7 @@ impl Pump {
                 pump.watcher.state.record_judged(&pump.seen);
                 recorded.seen.clone_from(&pump.seen);
             }
-            pump.watcher.state.over(recorded, asked);
+            pump.watcher.state.over(recorded, stored);
         };
         state.late.judge(bytes, Box::new(work));
     }
@@ -85,31 +85,35 @@ impl Pump {
         }
     }
 
-    /// What is left of it when it is over: what is written down, and what can be asked again.
-    fn end(&mut self) -> (Recorded, Option<Asked>) {
+    /// What remains when it is over: the record, and the request that can be repeated.
+    fn end(&mut self) -> (Recorded, Option<StoredRequest>) {
         self.seen.total_ms = Some(self.ms());
         self.seen.phase = match (self.is_cut, self.is_lost) {
             (true, _) => Phase::Ended(Ending::Cut),
             (false, true) => Phase::Ended(Ending::ClientLeft),
             (false, false) => self.machine.phase(),
         };
-        let is_told_otherwise = self.first.is_some()
+        let differs_for_client = self.first.is_some()
             || self.gets_another_reply
             || matches!(
                 self.seen.phase,
                 Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
             );
         let mut recorded = self.recorded();
-        recorded.told = is_told_otherwise.then(|| self.given.whole(&self.received));
-        let url = self.watcher.upstream.base().join(&self.question.asked);
-        let asked = url.ok().map(|url| Asked {
+        recorded.told = differs_for_client.then(|| self.given.whole(&self.received));
+        let url = self
+            .watcher
+            .upstream
+            .base()
+            .join(&self.question.path_and_query);
+        let stored = url.ok().map(|url| StoredRequest {
             method: self.question.method.to_string(),
             url: url.to_string(),
             lines: self.question.lines.clone(),
             body: std::mem::take(&mut self.plain),
         });
         self.given = Given::default();
-        (recorded, asked)
+        (recorded, stored)
     }
 
     fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
@@ -162,7 +166,7 @@ impl Pump {
             let id = self.seen.id;
             self.watcher
                 .state
-                .tell_found(id, verdict.findings, recording);
+                .report_found(id, verdict.findings, recording);
         }
     }
 }

@@ -17,13 +17,13 @@ fn any_number_of_further_outputs_goes_in_one_round() {
     std::fs::write(&path, text).unwrap();
     let recording = read_path(&path, &ReadOptions::default()).unwrap();
     let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
-    let mending = Mending {
+    let mending = FixRun {
         base: &base,
         up_to: Safety::Safe,
         target: None,
         complete: &|_| (),
         progress: &|_, _| (),
-        mended: &|_| (),
+        before_check: &|_| (),
     };
     let mended = mending.run().unwrap();
     assert_eq!(mended.applied.len(), 20);
