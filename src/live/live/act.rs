@@ -188,7 +188,7 @@ fn take_of(planned: &Planned) -> Take {
         _ => None,
     });
     Take {
-        words: words,
+        words,
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
         outcome: Outcome {
