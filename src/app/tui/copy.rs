@@ -5,14 +5,15 @@
 
 use super::keymap::Context;
 use super::layer::{Layer, Placement, Step};
+use super::recovery::popup::{framed, rows, write};
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 use ratatui::crossterm::execute;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Clear;
+use ratatui::style::Style;
+use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
 use std::io::{self, Write};
 
@@ -55,22 +56,29 @@ impl Copied {
     ];
 }
 
+/// A menu of what can be copied: keys with names, and what each stands for where there is any.
 #[derive(Debug, Clone)]
-pub struct CopyMenu {
-    available: Vec<Copied>,
-}
+pub struct CopyMenu<T>(Vec<(char, &'static str, Option<T>)>);
 
-impl CopyMenu {
+impl CopyMenu<Copied> {
     /// A menu of what the item has; the rest is shown dim and does nothing.
-    pub fn new(available: &[Copied]) -> Self {
-        Self {
-            available: available.to_vec(),
-        }
+    pub fn of_item(available: &[Copied]) -> Self {
+        let rows = Copied::ALL.map(|(what, key, name)| {
+            let is_available = available.contains(&what);
+            (key, name, is_available.then_some(what))
+        });
+        Self(rows.to_vec())
     }
 }
 
-impl<S> Layer<S> for CopyMenu {
-    type Output = Copied;
+impl<T> CopyMenu<T> {
+    pub fn new(rows: Vec<(char, &'static str, Option<T>)>) -> Self {
+        Self(rows)
+    }
+}
+
+impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
+    type Output = T;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Copying]
@@ -80,56 +88,49 @@ impl<S> Layer<S> for CopyMenu {
         Placement::Body
     }
 
-    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Copied> {
-        match key.code {
-            KeyCode::Enter => Step::Done(Copied::Text),
-            KeyCode::Char(letter) => {
-                let wanted = Copied::ALL.iter().find(|(_, key, _)| *key == letter);
-                match wanted {
-                    Some((what, ..)) if self.available.contains(what) => Step::Done(*what),
-                    Some(_) => Step::Stay,
-                    None => Step::Leave,
-                }
-            }
-            _ => Step::Leave,
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<T> {
+        let chosen = match key.code {
+            KeyCode::Enter => self.0.first(),
+            KeyCode::Char(letter) => self.0.iter().find(|(key, ..)| *key == letter),
+            _ => None,
+        };
+        match chosen {
+            Some((.., Some(what))) => Step::Done(what.clone()),
+            Some((.., None)) => Step::Stay,
+            None => Step::Leave,
         }
     }
 
-    fn mouse(&mut self, _: MouseEvent, _: &mut S) -> Step<Copied> {
+    fn mouse(&mut self, _: MouseEvent, _: &mut S) -> Step<T> {
         Step::Pass
     }
 
+    /// Draws the menu at the bottom right.
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let (width, height) = (18.min(area.width), 9.min(area.height));
+        let longest = self.0.iter().map(|(_, name, _)| name.len()).max();
+        let wanted = |cells: usize| u16::try_from(cells).unwrap_or(u16::MAX);
+        let width = wanted(longest.unwrap_or(0) + 9).min(area.width);
+        let height = wanted(self.0.len() + 2).min(area.height);
         let popup = Rect {
             x: area.right() - width,
             y: area.bottom() - height,
             width,
             height,
         };
-        let pane = theme.pane(Line::from(" copy "), true);
-        let inner = pane.inner(popup);
-        frame.render_widget(Clear, popup);
-        frame.render_widget(pane, popup);
-        for (y, (what, key, name)) in (inner.y..inner.bottom()).zip(Copied::ALL) {
-            let is_available = self.available.contains(&what);
-            let (key_style, style) = if is_available {
-                (theme.key, theme.text)
-            } else {
-                (theme.dim, theme.dim)
+        let inside = framed(frame, popup, &SafeText::from_static("copy"), "", theme);
+        for (row, (key, name, what)) in rows(inside).zip(&self.0) {
+            let (key, key_style, style) = match what {
+                Some(_) => (*key, theme.key, theme.text),
+                None => (' ', theme.dim, theme.dim),
             };
-            let key = if is_available { key } else { ' ' };
-            let line = Line::from(vec![
-                Span::styled(format!(" {key}  "), key_style),
-                Span::styled(name, style),
-            ]);
-            let row = Rect {
-                y,
-                height: 1,
-                ..inner
-            };
-            frame.render_widget(line, row);
+            let key = Span::styled(format!("{key}  "), key_style);
+            write(
+                frame,
+                row,
+                vec![key, Span::styled(*name, style)],
+                Style::new(),
+            );
         }
     }
 }
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn letters_choose_what_the_item_has() {
-        let mut menu = CopyMenu::new(&[Copied::Text, Copied::Arguments]);
+        let mut menu = CopyMenu::of_item(&[Copied::Text, Copied::Arguments]);
         assert_eq!(
             menu.key(KeyCode::Char('a').into(), &mut ()),
             Step::Done(Copied::Arguments)

@@ -4,6 +4,7 @@ use super::board::{Board, Wish};
 use super::rows::is_held;
 use super::sift::Sift;
 use super::words;
+use crate::tui::copy::CopyMenu;
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::{Flow, Input, Layer, Placement, Screen as _, Step};
 use crate::tui::live::breakpoints::Breakpoints;
@@ -20,6 +21,7 @@ use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::proxy;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// How many lines a page of the log is.
 const PAGE: usize = 10;
@@ -108,7 +110,7 @@ impl Board {
             }
             Command::Child => self.child.is_shown = !self.child.is_shown,
             Command::Log => self.open(EventLog::default(), |_, _, ()| ()),
-            Command::Copy => self.open(CopyList, |_, _, ()| ()),
+            Command::Copy => self.ask_what_to_copy(),
             Command::Palette => {
                 let commands = keymap::commands_of(&[Context::Exchanges]);
                 let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
@@ -255,28 +257,23 @@ impl Board {
         }
     }
 
-    /// What can be copied here: its key, its name, whether there is any.
-    pub(super) fn copies(&self) -> [(char, &'static str, bool); 4] {
+    fn ask_what_to_copy(&mut self) {
+        let path = |path: &Path| Wish::Copy(path.as_os_str().as_bytes().to_vec());
         let here = self.here();
-        let has_journal = here.is_some_and(|id| self.journal(id).is_some());
-        [
-            ('y', "how to connect", !self.about.connect.is_empty()),
-            ('c', "request as curl", here.is_some()),
-            ('j', "path of its journal", has_journal),
-            ('p', "path of the recording", self.about.recording.is_some()),
-        ]
+        let journal = here.and_then(|id| self.journal(id)).map(|it| path(it));
+        let recording = self.about.recording.as_deref().map(path);
+        let menu = CopyMenu::new(vec![
+            ('y', "how to connect", self.copied_lines()),
+            ('c', "request as curl", here.map(Wish::CopyRequest)),
+            ('j', "path of its journal", journal),
+            ('p', "path of the recording", recording),
+        ]);
+        self.open(menu, |board, _, wish| board.wishes.push(wish));
     }
 
-    fn copy(&mut self, letter: char) {
-        let path = |path: &std::path::Path| Wish::Copy(path.as_os_str().as_bytes().to_vec());
-        let here: Option<ExchangeId> = self.here();
-        let wish = match letter {
-            'y' => Some(Wish::Copy(self.connect_lines().into_bytes())),
-            'c' => here.map(Wish::CopyRequest),
-            'j' => here.and_then(|id| self.journal(id)).map(|it| path(it)),
-            _ => self.about.recording.as_deref().map(path),
-        };
-        self.wishes.extend(wish);
+    fn copied_lines(&self) -> Option<Wish> {
+        let lines = || Wish::Copy(self.connect_lines().into_bytes());
+        (!self.about.connect.is_empty()).then(lines)
     }
 }
 
@@ -297,7 +294,7 @@ impl Layer<Board> for Connect {
 
     fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
         if key.code == KeyCode::Char('y') {
-            board.copy('y');
+            board.wishes.extend(board.copied_lines());
         }
         Step::Leave
     }
@@ -337,43 +334,5 @@ impl Layer<Board> for EventLog {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
         board.view_log(frame, area, self.0, theme);
-    }
-}
-
-/// What can be copied of an exchange and of the proxy.
-#[derive(Debug)]
-struct CopyList;
-
-impl Layer<Board> for CopyList {
-    type Output = ();
-
-    fn contexts(&self) -> &'static [Context] {
-        &[Context::Copying]
-    }
-
-    fn placement(&self) -> Placement {
-        Placement::Body
-    }
-
-    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
-        let chosen = match key.code {
-            KeyCode::Enter => Some('y'),
-            KeyCode::Char(letter) => Some(letter),
-            _ => None,
-        };
-        let copies = board.copies();
-        let known = copies.iter().find(|(letter, ..)| Some(*letter) == chosen);
-        match known {
-            Some((_, _, false)) => Step::Stay,
-            Some((letter, _, true)) => {
-                board.copy(*letter);
-                Step::Leave
-            }
-            None => Step::Leave,
-        }
-    }
-
-    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
-        board.view_copy(frame, area, theme);
     }
 }

@@ -195,7 +195,7 @@ pub(super) fn copy(state: &mut State) {
     if state.item().is_some_and(|item| !item.call_id.is_none()) {
         available.push(Copied::CallId);
     }
-    let menu = CopyMenu::new(&available);
+    let menu = CopyMenu::of_item(&available);
     state.open(menu, |state, _, what| match copied(state, what) {
         Some(bytes) => state.effects.push(Effect::Copy(bytes)),
         None => state.notice = Some("nothing to copy".to_owned()),

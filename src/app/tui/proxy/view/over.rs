@@ -65,34 +65,6 @@ impl Board {
             write(frame, row, spans, Style::new());
         }
     }
-
-    pub(in crate::tui::proxy) fn view_copy(
-        &self,
-        frame: &mut Frame<'_>,
-        area: Rect,
-        theme: &Theme,
-    ) {
-        let copies = self.copies();
-        let (width, height) = (30.min(area.width), 6.min(area.height));
-        let area = Rect {
-            x: area.right() - width,
-            y: area.bottom() - height,
-            width,
-            height,
-        };
-        let inside = framed(frame, area, &SafeText::from_static("copy"), "", theme);
-        for (row, (letter, name, is_there)) in rows(inside).zip(copies) {
-            let (letter, key, style) = match is_there {
-                true => (letter, theme.key, theme.text),
-                false => (' ', theme.dim, theme.dim),
-            };
-            let spans = vec![
-                Span::styled(format!("{letter}  "), key),
-                Span::styled(name, style),
-            ];
-            write(frame, row, spans, Style::new());
-        }
-    }
 }
 
 /// The rows of an event: its time, and its words as many rows as they need.
