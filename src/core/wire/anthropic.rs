@@ -1,5 +1,6 @@
 //! Anthropic Messages (Anthropic API reference, and the provider's own error texts).
 
+use super::chat;
 use super::facts::{
     CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
     Schemas, ServerState, Texts, ToolSpelling,
@@ -23,8 +24,6 @@ pub(super) const FACTS: Facts = Facts {
     key_header: ("x-api-key", ""),
     // Later versions refuse members that recorded requests hold (`temperature`).
     headers: &[("anthropic-version", "2023-06-01")],
-    history_key: "messages",
-    holders: &["messages"],
     instructions_key: Some("system"),
     calls_key: Some("content"),
     tool: ToolSpelling::Untyped,
@@ -33,9 +32,6 @@ pub(super) const FACTS: Facts = Facts {
     default_limit: Some(4096),
     tells_usage_last: false,
     formats: &[&["output_config", "format"], &["output_format"]],
-    has_status: false,
-    repeats_tools: false,
-    numbers_events: false,
     heartbeat: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
     has_blocks: true,
     server_state: ServerState::Threads,
@@ -78,15 +74,13 @@ pub(super) const FACTS: Facts = Facts {
     refuses_repeated_tools: true,
     object_arguments: true,
     custom_tools: false,
-    made_custom_calls: false,
-    namespaces: false,
     keeps_reasoning: true,
     signs_reasoning: true,
     pairs_hosted_results: true,
-    item_ids: false,
     opens_with_user: true,
     refuses_tool_role: true,
     caps_many_images: true,
     is_common: false,
     tells_cut_late: true,
+    ..chat::FACTS
 };

@@ -6,6 +6,7 @@ use super::facts::{
 };
 use crate::session::{Dialect, Shape};
 
+/// The other dialects say what differs from these.
 pub(super) const FACTS: Facts = Facts {
     dialect: Dialect::Chat,
     word: "chat",

@@ -9,7 +9,6 @@ pub(super) const FACTS: Facts = Facts {
     word: "gemini",
     vendor: "Gemini",
     title: "Gemini",
-    asked_as: Dialect::Chat,
     base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
     key_variable: "GEMINI_API_KEY",
     sdk_base: "",

@@ -1,27 +1,21 @@
 //! The OpenAI Responses API (OpenAI API reference, `responses`).
 
+use super::chat;
 use super::facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
-    Schemas, ServerState, Texts, ToolSpelling,
+    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit, ServerState,
+    Texts, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
 pub(super) const FACTS: Facts = Facts {
     dialect: Dialect::Responses,
     word: "responses",
-    vendor: "OpenAI",
     title: "OpenAI Responses",
     history_title: "Responses items",
     asked_as: Dialect::Responses,
     shape: Shape::Responses,
     format: "openai-responses",
-    family: Family::OpenAi,
-    base_url: "https://api.openai.com/v1",
-    key_variable: "OPENAI_API_KEY",
     path: "responses",
-    sdk_base: "/v1",
-    key_header: ("authorization", "Bearer "),
-    headers: &[],
     history_key: "input",
     holders: &["input", "items", "output"],
     instructions_key: Some("instructions"),
@@ -29,16 +23,12 @@ pub(super) const FACTS: Facts = Facts {
     tool: ToolSpelling::Flat,
     own_members: &["model", "input", "instructions", "tools", "stream"],
     limit_keys: &["max_output_tokens"],
-    default_limit: None,
     tells_usage_last: false,
     formats: &[&["text", "format"]],
     has_status: true,
     repeats_tools: true,
     numbers_events: true,
-    heartbeat: ": held by retake\n",
-    has_blocks: false,
     server_state: ServerState::Replies,
-    call_prefix: "call_",
     unit: RequestUnit::Item,
     call_marks: &["_call\"", "\"program\""],
     early_end_marks: &["\"incomplete_details\"", "\"refusal\""],
@@ -58,15 +48,6 @@ pub(super) const FACTS: Facts = Facts {
         longest: 128,
         extra: b"",
     },
-    schemas: Schemas {
-        barred: &["oneOf", "anyOf", "allOf", "enum", "not"],
-        needs_items: true,
-        is_checked: true,
-        needs_type: true,
-        takes_empty: true,
-        limits_keys: false,
-        is_needed: false,
-    },
     call_ids: CallIds {
         longest: 64,
         plain: false,
@@ -75,18 +56,10 @@ pub(super) const FACTS: Facts = Facts {
         repeats: Repeats::AnsweredOrSame,
     },
     placement: Placement::Behind,
-    refuses_repeated_tools: false,
-    object_arguments: false,
-    custom_tools: true,
     made_custom_calls: true,
     namespaces: true,
     keeps_reasoning: true,
-    signs_reasoning: false,
-    pairs_hosted_results: false,
     item_ids: true,
-    opens_with_user: false,
-    refuses_tool_role: false,
-    caps_many_images: false,
     is_common: false,
-    tells_cut_late: false,
+    ..chat::FACTS
 };

@@ -3,7 +3,6 @@
 use super::body::{self, Body};
 use super::heads::error_head;
 use hyper::{Response, StatusCode};
-use retake_core::dialects::write::spell_error;
 use retake_core::session::Dialect;
 
 /// Most characters of an error text.
@@ -13,7 +12,10 @@ const TEXT: usize = 500;
 /// escaped, and it is cut at 500 characters.
 pub fn error(dialect: Option<Dialect>, status: StatusCode, text: &str) -> Response<Body> {
     let dialect = dialect.unwrap_or_default();
-    let spelled = spell_error(dialect, status.as_u16(), &plain(text), "retake");
+    let spelled = dialect
+        .codec()
+        .error(status.as_u16(), &plain(text), None, "retake")
+        .to_string();
     Response::from_parts(error_head(status.as_u16()), body::whole(spelled))
 }
 

@@ -5,7 +5,6 @@ use super::{Event, Options};
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use retake_core::dialects::write::spell_error_with_code;
 use retake_core::replay::{Asked, Differences, Found, How, NotFound, Place, Reply, Tape};
 use retake_core::session::Dialect;
 use std::collections::BTreeSet;
@@ -148,7 +147,10 @@ impl Serving {
     ) -> Sending {
         let status = StatusCode::BAD_REQUEST;
         let message = format!("retake replay: {why}");
-        let text = spell_error_with_code(dialect, status.as_u16(), &message, (code, TAG));
+        let text = dialect
+            .codec()
+            .error(status.as_u16(), &message, Some(code), TAG)
+            .to_string();
         (self.report)(Event::Refused {
             dialect,
             code,

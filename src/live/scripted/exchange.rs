@@ -5,7 +5,7 @@ use super::stored::{Full, Stored};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
-use retake_core::dialects::write::{NewReply, spell_failure};
+use retake_core::dialects::write::NewReply;
 use retake_core::script::{Answer, Asked, Rule, Script, ScriptedFault};
 use retake_core::session::Dialect;
 use std::collections::HashMap;
@@ -175,7 +175,7 @@ fn reply_to(request: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
         Some(ScriptedFault::Cut { error, .. }) => error.as_deref(),
         Some(ScriptedFault::Hang { .. } | ScriptedFault::Status { .. }) | None => None,
     };
-    let failure = failure.map(|message| spell_failure(request.dialect, message));
+    let failure = failure.map(|message| request.dialect.codec().failure(message));
     events.extend(&failure);
     let ending = match (fault, &failure) {
         // Who reports a failure ends the stream in good order.

@@ -6,7 +6,6 @@ use super::exchange::{REMEMBERED, TAG};
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
-use retake_core::dialects::write::spell_error_with_code;
 use retake_core::exchange::views::{Conversations, Keeping};
 use retake_core::session::Dialect;
 use retake_core::wire::RequestHead;
@@ -68,9 +67,10 @@ impl Refused {
 
     /// As its provider spells it.
     pub(super) fn spelled(&self, dialect: Dialect) -> Sending {
-        let (status, code) = (self.status.as_u16(), (self.code, TAG));
-        let text = spell_error_with_code(dialect, status, &self.message, code);
-        let mut error: Value = serde_json::from_str(&text).unwrap_or_default();
+        let status = self.status.as_u16();
+        let mut error = dialect
+            .codec()
+            .error(status, &self.message, Some(self.code), TAG);
         match dialect.facts().server_state {
             ServerState::Threads => {
                 if self.code.is_empty() {

@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use retake_core::dialects::write::{NewEvent, spell_error};
+use retake_core::dialects::write::NewEvent;
 use retake_core::session::Dialect;
 use retake_core::wire::dialect_at;
 use std::time::Duration;
@@ -113,7 +113,13 @@ impl Sending {
 
     /// An error in the shape of the dialect.
     pub(crate) fn error(dialect: Dialect, status: StatusCode, message: &str, tag: &str) -> Self {
-        Self::json(status, spell_error(dialect, status.as_u16(), message, tag))
+        Self::json(
+            status,
+            dialect
+                .codec()
+                .error(status.as_u16(), message, None, tag)
+                .to_string(),
+        )
     }
 
     pub(crate) fn into_response(self) -> Response<Body> {

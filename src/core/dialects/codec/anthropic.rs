@@ -89,7 +89,7 @@ impl Codec for Anthropic {
         format!(r#"{{"role":"assistant","content":[{}]}}"#, text_block(text))
     }
 
-    fn behind(&self, sent: &[String], turn: &[String]) -> Option<Vec<String>> {
+    fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String> {
         behind::of_message(sent, turn, behind::anthropic)
     }
 

@@ -81,10 +81,6 @@ impl Codec for Chat {
         spell_reply::chat::events(reply, piece, tells_usage)
     }
 
-    fn error(&self, status: u16, message: &str, code: Option<&str>, _: &str) -> Value {
-        spell_reply::error::openai(status, message, code)
-    }
-
     fn failure(&self, message: &str) -> NewEvent {
         NewEvent {
             name: None,
@@ -96,7 +92,7 @@ impl Codec for Chat {
         draft_message(Shape::Chat, Voice::Assistant, text)
     }
 
-    fn behind(&self, sent: &[String], turn: &[String]) -> Option<Vec<String>> {
+    fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String> {
         behind::of_message(sent, turn, behind::chat)
     }
 

@@ -6,6 +6,7 @@ mod responses;
 
 use super::stream::{Decoder, Look};
 use super::write::rewrite::Begun;
+use super::write::spell_reply::error;
 use super::write::{NewEvent, NewReply, NoReply};
 use crate::json::{Cursor, Fault};
 use crate::session::ledger::Usage;
@@ -63,7 +64,9 @@ pub trait Codec: Sync {
 
     /// The body of an error reply with this HTTP status; `code` is what programs know it by, `tag` makes the id
     /// of the request.
-    fn error(&self, status: u16, message: &str, code: Option<&str>, tag: &str) -> Value;
+    fn error(&self, status: u16, message: &str, code: Option<&str>, _tag: &str) -> Value {
+        error::openai(status, message, code)
+    }
 
     /// A failure in the middle of a stream.
     fn failure(&self, message: &str) -> NewEvent;
@@ -71,10 +74,14 @@ pub trait Codec: Sync {
     /// A last message of the model, as replies hold it.
     fn final_message(&self, text: &str) -> String;
 
-    /// The elements of a turn without those that were sent; `None` where the two cannot be compared.
-    fn behind(&self, sent: &[String], turn: &[String]) -> Option<Vec<String>>;
+    /// The elements of a turn without what a client has of it; what stays is byte for byte as it was. Where the
+    /// turn does not begin like what was sent, as far as it can be compared by its form, nothing is left out.
+    fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String>;
 
-    /// A whole reply with these elements in place of those of `template`.
+    /// A whole reply whose turn are these elements of a history, as [`Codec::history_of`] gives them. All else is
+    /// that of `template`, a whole reply of the same provider, except what must fit the turn: why it ends, and
+    /// the usage where it is not zero. What a history may leave out and a reply may not (the id of a message,
+    /// its status) is filled in.
     fn reply_with(&self, template: &str, elements: &[String], usage: Usage) -> String;
 
     /// The rest of a stream that ends as `reply`.

@@ -67,10 +67,6 @@ impl Codec for Responses {
         spell_reply::responses::events(reply, piece)
     }
 
-    fn error(&self, status: u16, message: &str, code: Option<&str>, _: &str) -> Value {
-        spell_reply::error::openai(status, message, code)
-    }
-
     fn failure(&self, message: &str) -> NewEvent {
         NewEvent::named(&json!({
             "type": "error", "code": "server_error", "message": message, "param": null,
@@ -85,8 +81,8 @@ impl Codec for Responses {
         )
     }
 
-    fn behind(&self, sent: &[String], turn: &[String]) -> Option<Vec<String>> {
-        Some(turn.get(sent.len()..).unwrap_or_default().to_vec())
+    fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String> {
+        turn.get(sent.len()..).unwrap_or_default().to_vec()
     }
 
     fn reply_with(&self, template: &str, elements: &[String], usage: Usage) -> String {

@@ -4,27 +4,21 @@
 //! was held. They are not told twice.
 
 use crate::json::{Cursor, Fault, unescape};
-use crate::session::Dialect;
 
-/// The elements of a turn without what a client has of it. Both are elements of the dialect's list, as
-/// [`crate::dialects::write::history_of`] gives them; what stays is byte for byte as it was. Where the turn
-/// does not begin like what was sent, as far as it can be compared by its form, nothing of it is left out.
-pub fn behind(dialect: Dialect, sent: &[String], turn: &[String]) -> Vec<String> {
-    dialect
-        .codec()
-        .behind(sent, turn)
-        .unwrap_or_else(|| turn.to_vec())
-}
-
-/// Compares the first messages of both.
+/// The rest of a turn whose first message is compared with the first that was sent; the whole turn where the two
+/// cannot be compared.
 pub(in crate::dialects) fn of_message(
     sent: &[String],
     turn: &[String],
     rest: impl Fn(&str, &str) -> Result<Option<String>, Fault>,
-) -> Option<Vec<String>> {
-    let (sent, (first, others)) = (sent.first()?, turn.split_first()?);
-    let first = rest(sent, first).ok()?;
-    Some(first.into_iter().chain(others.iter().cloned()).collect())
+) -> Vec<String> {
+    let (Some(sent), Some((first, others))) = (sent.first(), turn.split_first()) else {
+        return turn.to_vec();
+    };
+    match rest(sent, first) {
+        Ok(first) => first.into_iter().chain(others.iter().cloned()).collect(),
+        Err(_) => turn.to_vec(),
+    }
 }
 
 /// The members of an object as they stand.
@@ -111,7 +105,7 @@ pub(in crate::dialects) fn anthropic(sent: &str, turn: &str) -> Result<Option<St
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::session::Dialect;
 
     fn strings(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -126,7 +120,7 @@ mod tests {
             r#"{"role":"assistant","content":"Let me look. Now","tool_calls":[{"id":"a"},{"id":"b","x":1e2}]}"#,
         ]);
         assert_eq!(
-            behind(Dialect::Chat, &sent, &turn),
+            Dialect::Chat.codec().behind(&sent, &turn),
             [r#"{"role":"assistant","content":" Now","tool_calls":[{"id":"b","x":1e2}]}"#]
         );
     }
@@ -134,11 +128,16 @@ mod tests {
     #[test]
     fn nothing_is_left_of_a_turn_that_was_told() {
         let chat = strings(&[r#"{"role":"assistant","content":"ok"}"#]);
-        assert!(behind(Dialect::Chat, &chat, &chat).is_empty());
+        assert!(Dialect::Chat.codec().behind(&chat, &chat).is_empty());
         let anthropic =
             strings(&[r#"{"role":"assistant","content":[{"type":"text","text":"ok"}]}"#]);
-        assert!(behind(Dialect::Anthropic, &anthropic, &anthropic).is_empty());
-        assert!(behind(Dialect::Responses, &chat, &chat).is_empty());
+        assert!(
+            Dialect::Anthropic
+                .codec()
+                .behind(&anthropic, &anthropic)
+                .is_empty()
+        );
+        assert!(Dialect::Responses.codec().behind(&chat, &chat).is_empty());
     }
 
     #[test]
@@ -148,17 +147,20 @@ mod tests {
             r#"{"role":"assistant","content":[{"type":"thinking"},{"type":"tool_use","input":{"a": 1.0}}]}"#,
         ]);
         assert_eq!(
-            behind(Dialect::Anthropic, &sent, &turn),
+            Dialect::Anthropic.codec().behind(&sent, &turn),
             [r#"{"role":"assistant","content":[{"type":"tool_use","input":{"a": 1.0}}]}"#]
         );
         let items = strings(&["{\"a\":1}", "{\"b\":2}"]);
-        assert_eq!(behind(Dialect::Responses, &items[..1], &items), items[1..]);
+        assert_eq!(
+            Dialect::Responses.codec().behind(&items[..1], &items),
+            items[1..]
+        );
     }
 
     #[test]
     fn words_that_were_changed_are_told_whole() {
         let sent = strings(&[r#"{"role":"assistant","content":"Let me look."}"#]);
         let turn = strings(&[r#"{"role":"assistant","content":"Other"}"#]);
-        assert_eq!(behind(Dialect::Chat, &sent, &turn), turn);
+        assert_eq!(Dialect::Chat.codec().behind(&sent, &turn), turn);
     }
 }

@@ -16,9 +16,7 @@ pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use made_call::{Made, MadeCall, make_call, texts_of};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
 pub use reply::{NoReply, calls_of, history_of};
-pub use spell_reply::{
-    End, NewCall, NewEvent, NewReply, spell_error, spell_error_with_code, spell_failure,
-};
+pub use spell_reply::{End, NewCall, NewEvent, NewReply};
 
 /// A text as a JSON string.
 pub fn quoted(text: &str) -> String {

@@ -8,8 +8,6 @@ pub(in crate::dialects) mod chat;
 pub(in crate::dialects) mod error;
 pub(in crate::dialects) mod responses;
 
-pub use error::{spell_error, spell_error_with_code, spell_failure};
-
 use crate::session::Dialect;
 use serde_json::Value;
 

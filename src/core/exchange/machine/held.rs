@@ -3,7 +3,7 @@
 use super::{Decision, Effect, Exchange, Head, Held, Millis, Over, STALL, State, Timer, What};
 use crate::exchange::deadline::{Hears, until_ms};
 use crate::exchange::heartbeat::{InProgress, counts_events, heartbeat, interval_ms};
-use crate::exchange::rewrite::{continuation, reply_with};
+use crate::exchange::rewrite::continuation;
 use crate::exchange::{AgentHas, Ending};
 use crate::session::ledger::Usage;
 use serde_json::Value;
@@ -234,7 +234,7 @@ impl Exchange {
     /// The client gets another turn than the provider's first one.
     fn give(&mut self, elements: &[String], template: &str, usage: Usage) {
         let dialect = self.settings.dialect;
-        let json = reply_with(dialect, template, elements, usage);
+        let json = dialect.codec().reply_with(template, elements, usage);
         if self.settings.streams {
             self.send_head(Head::Stream);
             let nothing = crate::exchange::gate::Sent::default();

@@ -351,14 +351,17 @@ impl Exchange {
         let dialect = self.settings.dialect;
         match self.head {
             None => {
-                let body = crate::dialects::write::spell_error(dialect, status, why, "retake");
+                let body = dialect
+                    .codec()
+                    .error(status, why, None, "retake")
+                    .to_string();
                 let head = Head::Error(status);
                 self.head = Some(head);
                 let body = body.into_bytes();
                 self.effects.push(Effect::Whole { head, body });
             }
             Some(_) if self.settings.streams => {
-                let failure = crate::dialects::write::spell_failure(dialect, why);
+                let failure = dialect.codec().failure(why);
                 self.send(failure.to_wire().into_bytes());
                 self.effects.push(Effect::End);
             }

@@ -4,7 +4,6 @@ use super::{
     Effect, Exchange, Head, Judgement, Judging, Millis, Over, REFUSAL, STALL, Shape, State, Timer,
     WHOLE, What,
 };
-use crate::dialects::write::spell_failure;
 use crate::exchange::Ending;
 use crate::exchange::gate::{End, Gate, Limits, Step};
 use crate::exchange::whole;
@@ -224,7 +223,7 @@ impl Exchange {
         let kept = std::mem::take(&mut self.kept);
         let said = String::from_utf8_lossy(&kept);
         let words = format!("the provider answers with status {}: {said}", self.status);
-        let failure = spell_failure(self.settings.dialect, &words);
+        let failure = self.settings.dialect.codec().failure(&words);
         self.send(failure.to_wire().into_bytes());
         self.end_well();
     }

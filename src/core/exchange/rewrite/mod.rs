@@ -32,11 +32,3 @@ pub fn continuation(
     let codec = dialect.codec();
     codec.continuation(&sent.begun(dialect), reply, usage, tells_usage)
 }
-
-/// A whole reply whose turn are these elements of a history, as [`crate::dialects::write::history_of`] gives
-/// them. All else is that of `template`, a whole reply of the same provider, except what must fit the turn: why
-/// it ends, and the usage where it is not zero. What a history may leave out and a reply may not (the id of a
-/// message, its status) is filled in.
-pub fn reply_with(dialect: Dialect, template: &str, elements: &[String], usage: Usage) -> String {
-    dialect.codec().reply_with(template, elements, usage)
-}

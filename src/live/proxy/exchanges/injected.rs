@@ -15,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::http::response::Parts;
 use retake_core::chaos::{Deed, NotHere, Order, Request, Told, inject};
 use retake_core::dialects::stream::rejoin;
-use retake_core::dialects::write::spell_error;
 use retake_core::exchange::gate::Sent;
 use retake_core::exchange::rewrite::continuation;
 use retake_core::exchange::{Ending, Phase, Seen};
@@ -69,7 +68,12 @@ impl Injected {
     fn refuse(&mut self, status: u16, bodies: &mut Bodies) -> Ending {
         let fault = self.order.trial.fault.id;
         self.begin_fault();
-        let body = spell_error(self.question.dialect, status, WORDS, "chaos");
+        let body = self
+            .question
+            .dialect
+            .codec()
+            .error(status, WORDS, None, "chaos")
+            .to_string();
         let head = provider_error_head(status);
         self.seen.status = Some(status);
         bodies.sent = Some(body.clone().into_bytes());
@@ -137,7 +141,12 @@ impl Injected {
         };
         let reply = reply.map_err(|error| {
             let (status, why) = (error.status().as_u16(), error.to_string());
-            let body = spell_error(self.question.dialect, status, &why, "retake");
+            let body = self
+                .question
+                .dialect
+                .codec()
+                .error(status, &why, None, "retake")
+                .to_string();
             // Whoever has left needs no reply.
             let _gone = self.client.give(error_head(status), Bytes::from(body));
             Ending::NoReply { why }

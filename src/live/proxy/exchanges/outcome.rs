@@ -4,7 +4,6 @@
 use super::pump::Pump;
 use super::state::lock;
 use crate::proxy::holds::{EditedExchange, HoldOutcome};
-use retake_core::dialects::write::behind::behind as unsent_suffix;
 use retake_core::dialects::write::quoted;
 use retake_core::exchange::machine::Decision;
 use retake_core::exchange::views::told as views_of;
@@ -66,7 +65,7 @@ fn reply(pump: &mut Pump, dialect: Dialect, edited: EditedExchange) -> Decision 
     }
     let is_first_turn = pump.held_reply().as_deref() == Some(edited.last_reply.as_str());
     let elements = match is_first_turn {
-        true => unsent_suffix(dialect, &sent, &views.agent),
+        true => dialect.codec().behind(&sent, &views.agent),
         false => views.agent.clone(),
     };
     let before = if is_first_turn { &[] } else { sent.as_slice() };

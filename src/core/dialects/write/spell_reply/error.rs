@@ -1,33 +1,8 @@
 //! Errors as providers spell them.
 
-use super::NewEvent;
-use crate::session::Dialect;
 use serde_json::{Value, json};
 
-/// The body of an error reply with this HTTP status. `tag` makes the id of the request, where
-/// the dialect says one.
-pub fn spell_error(dialect: Dialect, status: u16, message: &str, tag: &str) -> String {
-    let error = dialect.codec().error(status, message, None, tag);
-    error.to_string()
-}
-
-/// The same with a code that programs know it by. Anthropic has no place for one of its own; clients pass over
-/// what they do not know.
-pub fn spell_error_with_code(
-    dialect: Dialect,
-    status: u16,
-    message: &str,
-    (code, tag): (&str, &str),
-) -> String {
-    let error = dialect.codec().error(status, message, Some(code), tag);
-    error.to_string()
-}
-
-/// A failure that a provider reports in the middle of a stream, where the status was sent long ago.
-pub fn spell_failure(dialect: Dialect, message: &str) -> NewEvent {
-    dialect.codec().failure(message)
-}
-
+/// Anthropic has no place for a code of its own; clients pass over what they do not know.
 pub(in crate::dialects) fn anthropic(
     status: u16,
     message: &str,

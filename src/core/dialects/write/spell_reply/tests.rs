@@ -163,11 +163,17 @@ fn a_text_comes_in_several_deltas() {
 #[test]
 fn errors_are_spelled_as_the_provider_would() {
     assert_eq!(
-        spell_error(Dialect::Anthropic, 529, "Overloaded", "1"),
+        Dialect::Anthropic
+            .codec()
+            .error(529, "Overloaded", None, "1")
+            .to_string(),
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#
     );
     assert_eq!(
-        spell_error(Dialect::Chat, 429, "Slow down", "1"),
+        Dialect::Chat
+            .codec()
+            .error(429, "Slow down", None, "1")
+            .to_string(),
         r#"{"error":{"message":"Slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}"#
     );
 }
