@@ -323,27 +323,40 @@ impl<'a> File<'a> {
         let Some(start) = closed else {
             return Ok(false);
         };
-        let end = (start + self.beyond).min(self.length);
-        let rest = self.source.read(Span { start, end })?;
-        let first = rest.iter().find(|byte| !b" \t\r\n,\x1e".contains(byte));
+        let rest = self.rest(start)?;
+        let first = rest.iter().find(|byte| !is_between(**byte));
         Ok(first == Some(&b'{'))
+    }
+
+    /// The bytes after the end of the records, as far as the first that says something.
+    fn rest(&self, start: u64) -> Result<Vec<u8>, SourceError> {
+        let mut window = self.beyond;
+        loop {
+            let end = (start + window).min(self.length);
+            let bytes = self.source.read(Span { start, end })?;
+            if end == self.length || !bytes.iter().copied().all(is_between) {
+                return Ok(bytes);
+            }
+            window *= 2;
+        }
     }
 
     fn report_rest(&self, closed: Option<u64>, out: &mut Fragment) -> Result<(), SourceError> {
         let Some(base) = closed else { return Ok(()) };
-        let end = (base + self.beyond).min(self.length);
-        let bytes = self.source.read(Span { start: base, end })?;
-        split::report_rest(
-            Step::Closed(0),
-            Part {
-                bytes: &bytes,
-                base,
-                is_last: end == self.length,
-            },
-            out,
-        );
+        let bytes = self.rest(base)?;
+        let part = Part {
+            bytes: &bytes,
+            base,
+            is_last: base + bytes.len() as u64 == self.length,
+        };
+        split::report_rest(Step::Closed(0), part, out);
         Ok(())
     }
+}
+
+/// Whether a byte may stand between two records.
+fn is_between(byte: u8) -> bool {
+    b" \t\r\n,\x1e".contains(&byte)
 }
 
 impl Piece {
