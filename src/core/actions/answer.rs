@@ -53,7 +53,7 @@ pub(super) fn put(
     spell_answered(scene, call, planned)
 }
 
-/// Whether a text can answer a call as it stands.
+/// Whether a text can answer a call unchanged.
 pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {

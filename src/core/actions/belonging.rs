@@ -56,7 +56,7 @@ pub(super) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32
     behind.find(|index| speaks(items, *index))
 }
 
-/// Whether an item is something that the model said or did, apart from its reasoning.
+/// Whether an item is text or a call of the model rather than its reasoning.
 fn speaks(items: &[Item], index: u32) -> bool {
     let item = items.get(index as usize);
     item.is_some_and(|item| item.kind.is_from_model() && item.kind != Kind::Reasoning)

@@ -19,7 +19,7 @@ const UNREADABLE: &str =
 /// What closes the turn where the server wants a message of the model before the user's next one.
 const CLOSING: &str = "The run ended here.";
 
-/// Models whose server refuses a message of the user behind outputs (`Unexpected role 'user' after
+/// Models whose server refuses a user message after outputs (`Unexpected role 'user' after
 /// role 'tool'`, code 3230).
 const CLOSED_BY_A_REPLY: &[&str] = &[
     "mistral",

@@ -83,7 +83,7 @@ fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
     }))
 }
 
-/// Whether no other message of the user stands before the first reply, for providers that begin with one.
+/// Whether this is the only user message before the first reply; some providers require one.
 fn opens_history(scene: &Scene<'_>) -> bool {
     let items = &scene.session().items;
     let reply = items.iter().position(|item| item.kind.is_from_model());

@@ -120,7 +120,7 @@ fn tokens(text: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(tokens)
 }
 
-/// An item that stands on one line stays on it: in JSON Lines a line is a record. JSON has no line
+/// An item on one line stays on it: in JSON Lines a line is a record. JSON has no line
 /// break inside a string.
 fn one_line(words: &str, old: &[u8]) -> String {
     if old.contains(&b'\n') {

@@ -7,7 +7,7 @@ use crate::session::{Family, Item, Kind};
 use crate::wording::{self, Context, Kind as Failure};
 use serde_json::Value;
 
-/// What stands ready for the wording of an error about the item at hand.
+/// The variables of a wording about the current item.
 pub fn context(scene: &Scene<'_>) -> Result<Context, Refusal> {
     context_of(scene, &scene.defect, scene.item)
 }
@@ -49,7 +49,7 @@ pub(super) fn is_unreadable(scene: &Scene<'_>, call: u32) -> bool {
     arguments.is_some_and(|text| first_error(text).is_some())
 }
 
-/// What the model is told about a defect: the operator's template, or that of the library.
+/// The text that reports a defect to the model, from the operator's template or the library's.
 pub(super) fn render(
     scene: &Scene<'_>,
     defect: &Defect<'_>,
@@ -161,7 +161,7 @@ fn add_message(scene: &Scene<'_>, index: u32, context: &mut Context) {
         return;
     };
     context.schema = Some(schema.schema.clone());
-    // A message that cannot be read is told about without its violations.
+    // A message that cannot be read is reported without its violations.
     let Ok(body) = scene.body(index) else {
         return;
     };

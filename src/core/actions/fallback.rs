@@ -1,9 +1,9 @@
 //! fallback: a value is accepted as the final message, or as the output of a tool.
 //!
-//! It is checked against the schema before it is accepted, replays nothing, and says whether it enters the
-//! history. A final message is added behind what the model said, as openai-agents' error handlers do; one that
-//! does not enter the history is the result of the take and changes nothing else. The output of a tool always
-//! enters it: the model asked for it.
+//! It is checked against the schema before it is accepted and replays nothing. A final message is appended
+//! after the model's last message, as openai-agents' error handlers do; one that does not enter the history is
+//! only the result of the take. The output of a tool always enters the history, because the model called for
+//! it.
 
 use super::close_turn;
 use super::evidence::check_value;
@@ -29,7 +29,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 }
 
 fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
-    // At the turn limit a run ends on whatever was said last.
+    // At the turn limit a run ends on whatever came last.
     let turn = match scene.defect.rule {
         "turn-limit" => scene.turn(scene.item)?,
         _ => scene.reply()?,

@@ -65,7 +65,7 @@ fn tell(
     keep_replayable(scene, call, planned)
 }
 
-/// The defect that the model is told about. That a call was not answered is only what came of its fault.
+/// The defect to report to the model. A missing answer is only the consequence of the call's own defect.
 fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
     let rank = |defect: &&Defect<'_>| {
         let place = FAULTS.iter().position(|rule| *rule == defect.rule);

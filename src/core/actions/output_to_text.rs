@@ -46,7 +46,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     Ok(planned)
 }
 
-/// Which tool it was, by which id, and what it said.
+/// The output as a message that names its tool and id.
 fn told(scene: &Scene<'_>, said: &str) -> Result<String, Refusal> {
     let id = scene.session().call_id(scene.item()?)?;
     let tool = scene.tool(scene.item);
@@ -65,8 +65,8 @@ fn told(scene: &Scene<'_>, said: &str) -> Result<String, Refusal> {
     ))
 }
 
-/// A call before a compaction whose output stands behind it would be an orphan once the output is text: it
-/// gets the same output.
+/// A call whose output comes after a compaction would become an orphan once that output is text: it gets the
+/// same output.
 fn keep_call_whole(
     scene: &Scene<'_>,
     call: u32,

@@ -1,5 +1,4 @@
-//! What an action is given, and what it gives back: a scene and the operator's choices in, edits
-//! or a reason out.
+//! What an action takes, and what it returns: a context and the operator's input in, edits or an error out.
 
 use super::Surroundings;
 use crate::dialects::{Body, body_of};
@@ -34,18 +33,17 @@ impl<'a> Defect<'a> {
     }
 }
 
-/// Where an action is to be applied.
+/// What an action works on.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// The session with what is known of it as a whole.
+    /// The session with its shared lookups.
     pub around: &'a Surroundings<'a>,
     /// The dialect that the result must satisfy.
     pub target: Dialect,
     /// The item at hand.
     pub item: u32,
-    /// What is to be mended.
     pub defect: Defect<'a>,
-    /// The other findings of the same turn, for actions that settle all of its calls at once.
+    /// The other findings of the same turn, for actions that resolve all of its calls at once.
     pub beside: &'a [Defect<'a>],
 }
 
@@ -75,7 +73,6 @@ impl<'a> Scene<'a> {
         item.ok_or(Refusal::NoItem)
     }
 
-    /// How an item stands towards its partner.
     pub(super) fn standing(&self, index: u32) -> Standing {
         self.session().pairing.standing(index as usize)
     }
@@ -163,10 +160,10 @@ impl<'a> Scene<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
     /// The words: an error text, feedback, an output, a final message, new arguments, a name, the bytes
-    /// of an item. What is told to the model about a failure (an error text, feedback, why a turn was
-    /// closed) is a template.
+    /// of an item. Texts that report a failure to the model (an error text, feedback, why a turn was
+    /// closed) are templates.
     pub words: Option<&'a str>,
-    /// Whether all faulty calls of the turn are settled, or the one at hand only.
+    /// Whether all faulty calls of the turn are resolved, or only the current one.
     pub whole_turn: bool,
     /// Whether a fallback enters the history that the model sees later.
     pub include_in_history: bool,
@@ -205,7 +202,7 @@ pub struct Planned {
     /// The value that was accepted as the result of the run. It belongs to the take, and may be all that there
     /// is: a value that does not enter the history comes without edits.
     pub result: Option<String>,
-    /// Whether the take ends on a question to the model: it goes on once a model is asked.
+    /// Whether the take ends where it is the model's turn: it continues with the next request.
     pub asks_model: bool,
 }
 
@@ -265,7 +262,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether the action applies once the operator has said more: words, or a confirmation.
+    /// Whether the action applies once the operator adds words or a confirmation.
     pub fn is_question(&self) -> bool {
         matches!(self, Self::NeedsWords(_) | Self::NeedsConfirmation(_))
     }

@@ -76,7 +76,7 @@ fn meant(
     }
 }
 
-/// Arguments are an object; whether the tool would take it is said beside.
+/// Arguments must be an object; a note says whether the tool would accept it.
 fn check(
     scene: &Scene<'_>,
     call: u32,

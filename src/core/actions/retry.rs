@@ -1,4 +1,4 @@
-//! retry: the model is asked again, from the reply at hand on, plain or with feedback.
+//! retry: request this reply again, plain or with feedback.
 
 use super::evidence::{is_unreadable, ordinal, render};
 use super::{Choice, Planned, Refusal, Scene};
@@ -50,7 +50,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     Ok(planned)
 }
 
-/// The item behind which the model is asked again.
+/// The item after which the model replies again.
 fn asks_before(scene: &Scene<'_>, turn: Turn) -> Result<u32, Refusal> {
     let items = &scene.session().items[..turn.first as usize];
     let asks = |kind| matches!(kind, Kind::User | Kind::Output | Kind::System);

@@ -128,7 +128,7 @@ fn is_offered(scene: &Scene<'_>, call: u32, name: &str) -> bool {
     })
 }
 
-/// The new name; where a namespace stands in a member of its own, both parts are judged.
+/// The new name; where the namespace is a member of its own, both parts are checked.
 fn replacement(scene: &Scene<'_>, name: NameId, old: &str, fields: &Fields<'_>) -> String {
     let space = fields.namespace.filter(|space| !space.is_empty());
     let new = match (space, fields.name) {
@@ -162,8 +162,8 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// Two names never become one: where another one is, or becomes, the same, the number of this one in the
-/// session's table stands behind.
+/// Two names never become one: where another name is, or becomes, the same, this one gets its number in the
+/// session's table as a suffix.
 fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> String {
     let session = scene.session();
     let mut position = 0;

@@ -8,7 +8,7 @@ use crate::session::Kind;
 /// Lets a call have an output; it is checked against the output schema of the tool.
 pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
     let call = scene.call();
-    // What may not be answered is refused before any words are asked for.
+    // Refuse what may not be answered before prompting for the words.
     scene.may_touch(*call.as_ref().unwrap_or(&scene.item))?;
     let text = choice.needed("the output")?;
     if let Ok(call) = call {

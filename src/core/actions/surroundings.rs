@@ -1,5 +1,5 @@
-//! What actions and rules know of a session as a whole, prepared once: which tools are offered where, and where
-//! ids and names stand.
+//! Lookups over a whole session that actions and rules share: which tools are offered where, and where ids and
+//! names occur.
 
 use crate::schema::{Compiled, Unusable, Validator};
 use crate::session::{
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A session with what is asked about it again and again.
+/// A session with lookups that are computed on first use.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     pub session: &'a Session,
@@ -48,7 +48,6 @@ struct List {
 const MOST_LISTS: usize = 256;
 
 impl<'a> Surroundings<'a> {
-    /// Prepares a session; what costs is done when it is asked for.
     pub fn new(session: &'a Session) -> Self {
         let sets = &session.contract.tool_sets;
         Self {
@@ -96,8 +95,8 @@ impl<'a> Surroundings<'a> {
         })
     }
 
-    /// The tool set whose tools stand for those of the set at `place`: itself, or where very many sets add
-    /// tools, one a little behind it, so that no offered tool is ever called unknown.
+    /// The tool set to use for the set at `place`: itself or, where very many sets add tools, a slightly later
+    /// one, so that no offered tool is ever reported as unknown.
     fn shared_set(&self, place: usize) -> Option<usize> {
         let run = self.runs.get(place)?;
         let step = run.len().div_ceil(MOST_LISTS).max(1);

@@ -75,7 +75,7 @@ fn nothing_to_suggest(scene: &Scene<'_>, call: u32) -> Refusal {
     })
 }
 
-/// Arguments that the other tool would refuse are no help; where that cannot be told, it is said.
+/// Refuses arguments that the other tool would reject; adds a note where that cannot be checked.
 fn check_arguments(
     scene: &Scene<'_>,
     call: u32,

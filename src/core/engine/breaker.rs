@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Most characters of a tool's name in what is said about it.
+/// Most characters of a tool's name in a message about it.
 const NAME: usize = 200;
 
 /// The breakers of a run, by tool.
@@ -31,7 +31,7 @@ struct Breaker {
     errors: u64,
     /// Errors in a row; it begins anew when it is closed.
     consecutive: u32,
-    /// What the last error said, shortened.
+    /// The text of the last error, shortened.
     #[serde(default)]
     last_error: String,
     state: Standing,
@@ -101,11 +101,11 @@ pub struct Change {
     pub threshold: u32,
     /// How long nothing is tried; 0 where it is closed.
     pub cooldown_ms: Millis,
-    /// What the last error said, shortened; empty where there was none.
+    /// The text of the last error, shortened; empty if there was none.
     pub last_error: String,
 }
 
-/// Where and when a breaker changed, as its webhook is told.
+/// Where and when a breaker changed, for its webhook.
 #[derive(Debug, Clone, Copy)]
 pub struct Happening<'a> {
     pub agent: &'a str,
@@ -116,7 +116,7 @@ pub struct Happening<'a> {
 }
 
 impl Change {
-    /// The change as the JSON object that a webhook is sent. The name of the tool and the error are
+    /// The change as the JSON object that goes to a webhook. The name of the tool and the error are
     /// text of the run.
     pub fn webhook_body(&self, happening: Happening<'_>) -> String {
         json!({
@@ -137,7 +137,7 @@ impl Change {
     }
 }
 
-/// How a tool did so far.
+/// The record of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolState<'a> {
     pub tool: &'a str,
@@ -174,13 +174,13 @@ impl Breakers {
         }
     }
 
-    /// What the output said with which a call of a tool failed; to be told before [`Self::ended`].
+    /// Records the output of a failed call; call it before [`Self::ended`].
     pub fn failed(&mut self, tool: &str, output: &str) {
         let breaker = self.0.entry(tool.to_owned()).or_default();
         breaker.last_error = quote(output);
     }
 
-    /// What the last error of a tool said, shortened.
+    /// The text of a tool's last error, shortened.
     pub fn last_error(&self, tool: &str) -> &str {
         let breaker = self.0.get(tool);
         breaker.map_or("", |breaker| breaker.last_error.as_str())

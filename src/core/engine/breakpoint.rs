@@ -20,7 +20,7 @@ use std::fmt;
 
 /// Longest breakpoint, in bytes.
 const LONGEST: usize = 2100;
-/// What stands before a breakpoint that stops the run only once.
+/// The word before a breakpoint that stops the run only once.
 const ONCE: &str = "once";
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -51,7 +51,7 @@ pub enum Place {
     Turn(u32),
 }
 
-/// How a place is written: its word, an example of what stands behind it, and what it stops at.
+/// How a target is written: its word, an example of its argument, and what it stops at.
 pub const PLACES: [(&str, &str, &str); 5] = [
     ("tool", "search_*", "a call of this tool, before it runs"),
     ("kind", "reasoning", "an item of this kind"),
@@ -78,7 +78,7 @@ pub enum BreakpointError {
     /// It begins with another word.
     #[error("`{0}` is no place to stop at: {all}", all = all_places())]
     UnknownPlace(String),
-    /// Nothing stands behind the word.
+    /// The argument is missing.
     #[error("nothing stands behind `{0}`: write, for example, `{0} {1}`")]
     Incomplete(&'static str, &'static str),
     /// No kind has this name.
@@ -178,7 +178,7 @@ impl Place {
         }
     }
 
-    /// The word that it begins with, and what stands behind it.
+    /// Its first word, and the argument.
     fn parts(&self) -> (&'static str, String) {
         match self {
             Self::Tool(pattern) => ("tool", pattern.clone()),
@@ -269,8 +269,8 @@ pub struct Hit {
     pub item: Option<u32>,
 }
 
-/// What the breakpoints find in the last turn, each item once for each breakpoint. Whoever went on from a hit
-/// tells it from a new one by its item.
+/// What the breakpoints find in the last turn, each item once for each breakpoint. The item
+/// distinguishes a hit that the run has continued from and a new one.
 pub fn hits(breakpoints: &[Breakpoint], standing: &Standing, ready: &mut Ready) -> Vec<Hit> {
     let mut found = Vec::new();
     for breakpoint in breakpoints

@@ -1,4 +1,4 @@
-//! How the history of a run stands: what its last turn is, which calls are open, what is wrong with them.
+//! The status of a run's history: its last turn, the open calls, and what is wrong with them.
 
 mod reading;
 
@@ -10,11 +10,11 @@ use crate::session::ledger::{CallKey, Ran};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// How the history of a take stands, as far as the next step depends on it.
+/// The status of a take's history, as far as the next step depends on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     pub take: TakeId,
-    /// The number of its last turn that was spoken, from 1, among all turns; 0 where nothing was said.
+    /// The number of its last spoken turn, from 1, among all turns; 0 for an empty history.
     #[serde(default)]
     pub turn: u32,
     /// How many replies of the model it holds.
@@ -25,9 +25,8 @@ pub struct Standing {
     pub items: Vec<(u32, Kind)>,
     /// The calls of the last reply, in its order, answered or not.
     pub calls: Vec<StandingCall>,
-    /// What is wrong with the last turn, and nobody has answered yet, the worst first; warnings and
-    /// what is only worth knowing too. Of a request that is about to be sent: what its provider would
-    /// refuse, wherever it stands.
+    /// Unresolved faults of the last turn, the worst first, including warnings and infos. For a request that is
+    /// about to be sent: everything in it that its provider would refuse.
     pub faults: Vec<Fault>,
 }
 
@@ -35,7 +34,7 @@ pub struct Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tail {
-    /// Nothing was said yet: the operator begins.
+    /// The history is empty: the operator starts.
     Empty,
     /// It is the model's turn: a message of the user, or a reply whose calls are all answered.
     AsksModel,
@@ -53,7 +52,7 @@ pub enum Tail {
 pub struct StandingCall {
     /// Its place in the take.
     pub item: u32,
-    /// What the ledger knows it by.
+    /// Its key in the ledger.
     pub key: CallKey,
     /// The tool, qualified as `namespace.name` where it has a namespace.
     pub tool: String,

@@ -4,7 +4,7 @@ use super::skip::{byte_at, expect};
 use super::{Fault, FaultKind, skip_value, skip_whitespace, string_end};
 use std::ops::Range;
 
-/// A place in JSON text. Every method that reads a value leaves the cursor behind it.
+/// A position in JSON text. Every method that reads a value leaves the cursor after it.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],

@@ -28,7 +28,7 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
-/// What stands where JSON does not allow it.
+/// What was found where JSON does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// The text stops inside a value.

@@ -12,9 +12,9 @@ pub fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The position after the closing quote of the string whose opening quote stands at `open`.
+/// The position after the closing quote of the string whose opening quote is at `open`.
 ///
-/// A quote closes unless an odd run of backslashes stands before it.
+/// A quote closes the string unless an odd run of backslashes precedes it.
 #[inline]
 pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, Fault> {
     let from = open + 1;
@@ -43,9 +43,8 @@ pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, Fault> {
 /// Bytes that are looked at together: one bit of a word each.
 const BLOCK: usize = 64;
 
-/// The same for the rest of a string that holds escaped quotes; `at` is behind a whole letter. Where JSON
-/// stands in JSON, there is one every few bytes, and looking at every byte costs less than jumping from
-/// one to the next.
+/// The same for the rest of a string that holds escaped quotes; `at` is after a whole letter. JSON nested
+/// in JSON has one every few bytes, and looking at every byte costs less than jumping from one to the next.
 fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
     // 1 where the next byte is escaped.
     let mut carried = 0;

@@ -72,8 +72,7 @@ fn name(text: &str, word: Range<usize>) -> Range<usize> {
     start + dashes.count()..word.end
 }
 
-/// Where what stands behind a name begins, and as far as it may go; `None` where the word ends no name that
-/// is given a value.
+/// The span after a name that may hold its value; `None` where the word does not end a name with a value.
 pub(super) fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
@@ -105,7 +104,7 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
         .count()
 }
 
-/// The value within what stands behind the name, if it is a secret.
+/// The value in the span after the name, if it is a secret.
 fn value(text: &str, assigned: Assigned) -> Option<Assigned> {
     let bytes = text.as_bytes();
     let name = text.get(assigned.name.clone())?;

@@ -36,7 +36,7 @@ pub struct Shown {
     pub is_cookie: bool,
 }
 
-/// Says nothing of the secret.
+/// Never shows the secret.
 impl std::fmt::Debug for Shown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shown")
@@ -45,8 +45,8 @@ impl std::fmt::Debug for Shown {
     }
 }
 
-/// The secrets of a header: of `Authorization` what stands behind the scheme, and the password in `Basic`; of
-/// `Cookie` each value; of `Set-Cookie` the first one, behind which stand attributes (RFC 6265, 4.1).
+/// The secrets of a header: in `Authorization` what follows the scheme, and the password in `Basic`; in
+/// `Cookie` each value; in `Set-Cookie` the first one, before the attributes (RFC 6265, 4.1).
 pub fn secrets_of_header(name: &str, value: &str) -> Vec<Shown> {
     if !header_holds_a_secret(name) {
         return Vec::new();

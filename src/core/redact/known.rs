@@ -26,7 +26,7 @@ pub(super) struct Known {
 struct Spelling {
     what: String,
     text: String,
-    /// Whether the letter of base64 before it holds bits of the secret, and that behind it.
+    /// Whether the base64 letter before it holds bits of the secret, and the one after it.
     reaches: [bool; 2],
 }
 
@@ -155,7 +155,7 @@ fn spellings(what: &str, secret: &str) -> Vec<Spelling> {
     spellings
 }
 
-/// How it stands in a URL (RFC 3986, 2.1), with small digits or capital ones.
+/// Its spelling in a URL (RFC 3986, 2.1), with lowercase or uppercase hex digits.
 fn in_url(secret: &str, is_small: bool) -> String {
     let mut text = String::with_capacity(secret.len());
     for byte in secret.bytes() {

@@ -65,8 +65,8 @@ impl Redactor {
         Self { known }
     }
 
-    /// The same without the secrets that stand in one of these words: names of tools and models, which have to
-    /// stay what they are.
+    /// The same without secrets that occur in one of these words: names of tools and models, which must not
+    /// change.
     pub fn sparing<'w>(
         secrets: impl IntoIterator<Item = (String, String)>,
         words: impl IntoIterator<Item = &'w str>,
@@ -104,8 +104,8 @@ impl Redactor {
         }
     }
 
-    /// What has come to a text that grows, from this place on, for a file: as [`Self::growing`], and without
-    /// what stands at its end behind the name of a secret, for no piece that was written is taken back.
+    /// The new part of a growing text, from this place on, for a file: as [`Self::growing`], and without a
+    /// value at its end after the name of a secret, since what was written cannot be taken back.
     pub fn grown(&self, text: &str, from: usize) -> String {
         let mut hits = self.hits_of_growing(text);
         let named = named_at_end().and_then(|regex| regex.captures(text));
@@ -191,8 +191,8 @@ impl Redactor {
         }
     }
 
-    /// What is found in a text as it stands: what it is called, where what gives it away stands, and where
-    /// the secret itself does.
+    /// The matches in a text without decoding: the name, the span that the pattern matched, and the secret's
+    /// span.
     fn found<'t>(
         &'t self,
         text: &'t str,
@@ -232,7 +232,7 @@ impl Redactor {
             let name = text.name.clone();
             let name = name.map(|name| Meaning::inside(bytes, name, places));
             let name = name.as_ref().map_or("", |name| &*name.text);
-            // What a call says in its arguments is any text, whatever it is called there.
+            // A call's arguments may hold any text under any name.
             let is_own = depth == DEPTH && texts.is_own(bytes, name, text);
             let meaning = Meaning::inside(bytes, text.inside.clone(), places);
             let whole = 0..meaning.text.len();
@@ -248,7 +248,7 @@ impl Redactor {
     }
 }
 
-/// What may be in a text: what is not suspected is not in it.
+/// What may be in a text; everything else is certainly not in it.
 #[derive(Debug, Clone, Copy)]
 struct Suspects {
     patterns: Suspected,
@@ -302,7 +302,7 @@ fn replaced(bytes: &[u8], hits: &[Hit], vault: &mut Vault) -> Option<Vec<u8>> {
     }
     let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
     for hit in hits {
-        // What stands for a secret already is none.
+        // A placeholder is not a secret.
         if vault.stands_at(&bytes[hit.at.start..], hit.at.len()) {
             continue;
         }

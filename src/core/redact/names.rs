@@ -104,7 +104,7 @@ const VARIABLES: &[&str] = &[
     "_PAT",
 ];
 
-/// What stands where a secret will: types, words of forms.
+/// Values that fill the place of a secret: types, words of forms.
 const STAND_INS: &[&str] = &[
     "any",
     "bool",
@@ -153,7 +153,7 @@ enum Sign {
     Nothing,
 }
 
-/// Whether what stands under this name is a secret: a member of JSON, a variable of the environment.
+/// Whether the value of this name is a secret: a member of JSON, an environment variable.
 pub fn names_a_secret(name: &str) -> bool {
     sign(name) == Sign::Certain
 }
@@ -169,8 +169,8 @@ pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
 }
 
 /// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and
-/// types are none. `is_quoted` tells whether it stands in quotes, `is_tight` whether it stands right behind its
-/// `=`, as in a file of variables.
+/// types are none. `is_quoted`: it is in quotes; `is_tight`: it follows its `=` directly, as in a file of
+/// variables.
 pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
@@ -245,7 +245,7 @@ fn plain(name: &str) -> Cow<'_, str> {
     Cow::Owned(letters.flat_map(char::to_lowercase).collect())
 }
 
-/// Whether this stands in place of a secret: what was taken out before, a variable, a mask, the name of a type.
+/// Whether this fills the place of a secret: a placeholder, a variable, a mask, the name of a type.
 pub(super) fn is_stand_in(text: &str) -> bool {
     let text = text.trim();
     let is_masked = || {
@@ -265,8 +265,8 @@ pub(super) fn is_stand_in(text: &str) -> bool {
         || is_masked()
 }
 
-/// Whether a text is about a secret and none: `forgot_password` names a label as `db_password` names a
-/// password. What stands under `password` itself is one, whatever it looks like.
+/// Whether a text is about a secret without being one: `forgot_password` names a label as `db_password` names a
+/// password. The value of `password` itself is always one.
 fn is_sentence(name: &str, text: &str) -> bool {
     let plain = plain(name);
     let is_itself = NAMES.contains(&&*plain) || ENDINGS.contains(&&*plain);

@@ -1,11 +1,11 @@
-//! What secrets look like: the keys of known services, and what stands where secrets stand.
+//! What secrets look like: the keys of known services, and values in places that hold secrets.
 
 use super::assigned::{ENDINGS, separator};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
 use std::sync::LazyLock;
 
-/// One way to know a secret by.
+/// One kind of secret.
 struct Pattern {
     /// What the placeholder calls it.
     what: &'static str,
@@ -16,8 +16,8 @@ struct Pattern {
 
 /// Every pattern, the more telling first: where two find the same text, the earlier one names it. Where one has
 /// a group, the group is the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and
-/// `sk-learn` what they are. No secret begins with a quote or what stands behind one in JSON: where a string
-/// ends behind `Cookie: `, what follows is none.
+/// `sk-learn` what they are. No secret starts with a quote or with what follows one in JSON: where a string ends
+/// after `Cookie: `, there is none.
 const PATTERNS: &[Pattern] = &[
     Pattern {
         what: "private key",
@@ -208,8 +208,8 @@ const PATTERNS: &[Pattern] = &[
     },
 ];
 
-/// How secrets begin, at the end of a text that is still growing: keys of services, and what stands behind the
-/// name of a secret.
+/// How secrets begin, at the end of a text that is still growing: keys of services, and values after the name
+/// of a secret.
 const BEGINNINGS: &str = r#"\b(?:sk-[A-Za-z0-9_-]*|AIza[A-Za-z0-9_-]*|gsk_[A-Za-z0-9]*|xai-[A-Za-z0-9]*|hf_[A-Za-z0-9]*|gh[pousr]_[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]*|gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]*|npm_[A-Za-z0-9]*|SG\.[A-Za-z0-9_.-]*|pplx-[A-Za-z0-9]*|vc[paikr]_[A-Za-z0-9]*|nvapi-[A-Za-z0-9_-]*|dckr_pat_[A-Za-z0-9_-]*|xox[abeoprs]-[A-Za-z0-9-]*|[rs]k_(?:live|test)_[A-Za-z0-9]*|(?:AKIA|ASIA)[A-Z0-9]*|eyJ[A-Za-z0-9_.-]*)\z|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*\z"#;
 
 impl Pattern {
@@ -221,10 +221,10 @@ impl Pattern {
 /// Letters beyond ASCII that `(?i)` takes for a `k` and an `s`.
 const FOLDED: &[&str] = &["\u{212a}", "\u{17f}"];
 
-/// Stands for what a text gives a name ([`super::assigned`]).
+/// The bit of values that a text gives a name ([`super::assigned`]).
 const ASSIGNED: u64 = 1 << 63;
 
-/// Which patterns may find something, a bit each.
+/// The patterns that may match, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Suspected(u64);
 
@@ -252,7 +252,7 @@ struct Words {
     automaton: AhoCorasick,
     /// For each word how it is spelled, and its patterns: those that mind its case, and those that do not.
     words: Vec<(&'static str, u64, u64)>,
-    /// From here on stand the names of secrets.
+    /// Where the names of secrets begin.
     names: usize,
 }
 
@@ -315,7 +315,7 @@ pub(super) fn beginning() -> Option<&'static Regex> {
     COMPILED.as_ref()
 }
 
-/// What stands at the end of a text behind the name of a secret.
+/// The value at the end of a text after the name of a secret.
 pub(super) fn named_at_end() -> Option<&'static Regex> {
     const NAMED: &str = r#"(?i)(?:(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth(?:orization)?|credentials?|cookie)["'\\]*\s*[:=]\s*["'\\]*(?:bearer\s+|basic\s+)?|--[a-z-]*(?:key|token|password|secret)\s+|\b(?:bearer|basic)\s+)([^\s"']+)\z"#;
     static COMPILED: LazyLock<Option<Regex>> = LazyLock::new(|| regex(NAMED));

@@ -1,6 +1,5 @@
-//! Where the strings of a JSON text are, and which byte of the text each byte of a string's meaning came from:
-//! what is found in the meaning, however it is escaped and however deep JSON stands in JSON, is known by its
-//! place in the bytes.
+//! The strings of a JSON text, decoded, with the source byte of every decoded byte: a secret found in decoded
+//! text can be located in the bytes however it is escaped and however deep JSON is nested in JSON.
 
 use crate::json::{skip_whitespace, string_end};
 use std::borrow::Cow;
@@ -26,14 +25,14 @@ pub(super) struct Texts {
     open: Vec<Option<usize>>,
 }
 
-/// An object, as far as it tells whose it is.
+/// The members of an object that say what it is.
 #[derive(Debug, Default)]
 struct Object {
-    /// What stands under `type`.
+    /// The value of `type`.
     kind: Option<Range<usize>>,
-    /// What stands under `media_type`, `mimeType` or `mime_type`.
+    /// The value of `media_type`, `mimeType` or `mime_type`.
     media: Option<Range<usize>>,
-    /// Whether it is, or stands in, the arguments of a call: whatever is said there is the model's.
+    /// Whether it is, or is inside, the arguments of a call: all text there is the model's.
     is_of_call: bool,
 }
 
@@ -57,8 +56,8 @@ const OWN: &[(&str, &[&str])] = &[
 /// Types of what `data` holds in base64, as they begin.
 const MEDIA: &[&str] = &["image/", "audio/", "video/", "application/pdf"];
 
-/// The strings of a JSON text, in order. What is no JSON is skipped over, byte by byte, so that nothing
-/// hides behind a mistake.
+/// The strings of a JSON text, in order. Invalid JSON is skipped byte by byte, so that no mistake hides a
+/// string.
 pub(super) fn texts(bytes: &[u8]) -> Texts {
     let mut texts = Texts::default();
     let (mut at, mut name) = (0, None);
@@ -66,7 +65,7 @@ pub(super) fn texts(bytes: &[u8]) -> Texts {
         let open = at + open;
         let between = &bytes[at..open];
         texts.pass(bytes, between, name.as_ref());
-        // A name holds for the value right behind its colon only.
+        // A name applies only to the value right after its colon.
         let is_next = between.trim_ascii().is_empty();
         let held = name.take().filter(|_| is_next);
         let Ok(end) = string_end(bytes, open) else {
@@ -88,7 +87,7 @@ pub(super) fn texts(bytes: &[u8]) -> Texts {
 }
 
 impl Texts {
-    /// Passes what stands between two strings, behind this name.
+    /// Reads the bytes between two strings, after this name.
     fn pass(&mut self, bytes: &[u8], between: &[u8], name: Option<&Range<usize>>) {
         let mut name = name.and_then(|name| bytes.get(name.clone()));
         for byte in between {
@@ -165,7 +164,7 @@ pub(super) struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    /// The strings behind the first bracket: words before it are no JSON.
+    /// The strings after the first bracket: words before it are not JSON.
     pub(super) fn of(text: &'a str, is_looked_into: bool) -> Self {
         let opens = text.find(['{', '[']).unwrap_or(text.len());
         let strings = texts(&text.as_bytes()[opens..]).all.into_iter();
@@ -177,8 +176,8 @@ impl<'a> Quoted<'a> {
         }
     }
 
-    /// The part of a secret that stands in the string where it begins; `whole` is where what gives it away
-    /// stands. `None` where looking into that string finds the same.
+    /// The part of a secret inside the string where it starts; `whole` is the span that the pattern matched.
+    /// `None` where a search of that string finds the same.
     pub(super) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
         let behind = self.strings.partition_point(|one| one.end <= secret.start);
         let string = self.strings.get(behind);
@@ -240,7 +239,7 @@ pub(super) struct Meaning<'a> {
 }
 
 impl<'a> Meaning<'a> {
-    /// A text that means itself, which stands at the start.
+    /// A text without escapes, starting at 0.
     pub(super) fn plain(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
@@ -290,7 +289,7 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    /// Whether every byte of the text stands as it is where it came from.
+    /// Whether every byte of the text is the byte it came from.
     pub(super) fn is_as_it_stands(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }

@@ -1,4 +1,4 @@
-//! What was taken out: each secret under the placeholder that stands for it, as long as retake runs.
+//! The secrets that were replaced, each under its placeholder, as long as retake runs.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ pub fn holds_placeholder(text: &str) -> bool {
     text.contains(OPENS)
 }
 
-/// A text whose placeholders say what was taken out and no longer which one it was: tags are those of one run,
-/// so that texts of two runs are alike without them.
+/// A text whose placeholders name the kind of secret without its tag. Tags differ between runs; texts of two
+/// runs compare equal without them.
 pub fn without_tags(text: &str) -> Cow<'_, str> {
     if !holds_placeholder(text) {
         return Cow::Borrowed(text);
@@ -36,17 +36,17 @@ pub fn without_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The secrets behind the placeholders of one run. They are in memory only: after a restart a placeholder
-/// stays what it is.
+/// The secrets of one run by placeholder. They are in memory only: after a restart a placeholder cannot be
+/// replaced by its secret any more.
 #[derive(Default)]
 pub struct Vault {
-    /// Keys the tags of placeholders, so that a tag tells nothing about its secret, and none of an earlier run
-    /// is taken for one of this.
+    /// Keys the tags of placeholders, so that a tag reveals nothing about its secret, and tags of an earlier
+    /// run match none of this one.
     seed: RandomState,
     behind: HashMap<String, Vec<u8>>,
 }
 
-/// Says how many there are, and nothing else.
+/// Shows how many there are, and nothing else.
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vault")
@@ -56,8 +56,8 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Puts a secret away; gives its placeholder, the same for the same bytes. `secret` is kept as it is
-    /// spelled where it stood: behind a placeholder in JSON stand bytes of JSON.
+    /// Stores a secret; returns its placeholder, the same for the same bytes. `secret` keeps its spelling in
+    /// the source: the secret of a placeholder in JSON is escaped as JSON.
     pub(super) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
         let tag = self.seed.hash_one(secret);
         let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
@@ -81,7 +81,7 @@ impl Vault {
         self.behind.clear();
     }
 
-    /// Whether nothing was taken out.
+    /// Whether no secret was replaced.
     pub fn is_empty(&self) -> bool {
         self.behind.is_empty()
     }

@@ -1,8 +1,8 @@
 //! What broken JSON probably meant, and what is wrong with it.
 //!
 //! Repair is a guess. Text is read strictly first; only when that fails do two independent libraries guess, and
-//! only when both mean the same value is it called likely. Where words stand before the JSON and the libraries
-//! make something of the words, what stands between the outermost braces is read instead. Every text given back
+//! only when both mean the same value is it called likely. Where words precede the JSON and the libraries
+//! make something of the words, the text between the outermost braces is read instead. Every text given back
 //! was read strictly again.
 
 mod defects;

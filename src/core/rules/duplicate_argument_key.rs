@@ -1,4 +1,4 @@
-//! duplicate-argument-key: a key stands twice in one object of the arguments.
+//! duplicate-argument-key: a key occurs twice in one object of the arguments.
 
 use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
 use crate::actions::Offer;
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
-/// How many places are told.
+/// How many places are reported.
 const MOST: usize = 16;
 
 /// Up to how many keys are compared one by one.

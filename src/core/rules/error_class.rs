@@ -203,8 +203,8 @@ pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     (!is_ambiguous || begins(text, "claude requested")).then_some(known)
 }
 
-/// Whether an output tells the model of a failure: one of the tool, or one that a wording of ours stands for,
-/// which no mark gives away in the dialects of OpenAI.
+/// Whether an output reports a failure to the model: the tool's own, or an injected one, which the dialects of
+/// OpenAI do not mark.
 pub fn reports_error(session: &Session, item: &Item, text: &str) -> bool {
     let is_ours = || {
         let head = text.chars().take(400).collect::<String>().to_lowercase();

@@ -1,5 +1,5 @@
-//! The calls and outputs in which no rule found anything: where neither they nor what they are judged by
-//! has changed, none will.
+//! Calls and outputs without findings: while neither they nor their circumstances change, they need no new
+//! check.
 
 use super::{Digest, Digests, Finding, Run};
 use crate::session::{Kind, Session, Span, ToolSet};
@@ -20,14 +20,13 @@ pub struct Faultless {
     items: HashMap<Span, Judged, FixedState>,
 }
 
-/// An item as it was judged.
 #[derive(Debug)]
 struct Judged {
     circumstances: u64,
     digest: Option<Digest>,
 }
 
-/// An item that needs no judging.
+/// An item that needs no check.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     pub item: u32,
@@ -36,8 +35,8 @@ pub struct Known {
 }
 
 impl Faultless {
-    /// Those of a session with `findings` and `digests`, all of the same rules. `place` tells where what stands
-    /// in its text is recorded.
+    /// Those of a session with `findings` and `digests`, all of the same rules. `place` maps a
+    /// span of its text to the recording.
     pub fn of(
         run: &Run<'_>,
         place: impl Fn(Span) -> Option<Span>,
@@ -61,7 +60,7 @@ impl Faultless {
         }
     }
 
-    /// Those that stand in another text of the same recording and are judged by the same there.
+    /// The cached items that occur, under the same circumstances, in another text of the same recording.
     pub fn among(&self, run: &Run<'_>, place: impl Fn(Span) -> Option<Span>) -> Vec<Known> {
         let sets = &run.session.contract.tool_sets;
         let is_same = |(one, other): (&ToolSet, &ToolSet)| {

@@ -131,7 +131,7 @@ pub fn nearest_of<'f>(
         .find_map(|finding| finding.get("nearest"))
 }
 
-/// The evidence that is what a provider said when it refused the request, at the item that it means.
+/// The evidence that holds a provider's refusal of the request, at the item that it names.
 pub const REFUSAL: &str = "refusal";
 
 #[derive(Clone)]
@@ -152,7 +152,7 @@ pub struct Finding {
     pub facts: Vec<(&'static str, String)>,
     /// What can be done about it.
     pub offers: Vec<Offer>,
-    /// Whether a take has answered it: the fact stays in the history, and the model was told.
+    /// Whether a take has resolved it: the fact stays in the history, and the model got the report.
     pub is_settled: bool,
 }
 
@@ -258,7 +258,7 @@ impl Finding {
             .map(|(_, value)| value.as_str())
     }
 
-    /// What actions are told about it.
+    /// The finding as actions see it.
     pub fn defect(&self) -> Defect<'_> {
         Defect {
             rule: self.rule.id,

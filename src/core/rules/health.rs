@@ -236,7 +236,7 @@ impl<'a> Tally<'a> {
             match item.kind {
                 Kind::Call | Kind::HostedCall => {
                     let standing = self.session.pairing.standing(index);
-                    // The result of most hosted calls stands in the call itself.
+                    // Most hosted calls hold their own result.
                     let holds_result = item.kind == Kind::HostedCall && standing == Standing::Alone;
                     let tool = &mut self.tool(index).tally;
                     tool.calls += 1;

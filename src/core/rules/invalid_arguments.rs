@@ -67,8 +67,8 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether only what stands in place of a secret breaks the schema, by its length or its letters: nobody knows
-/// whether the secret does.
+/// Whether the schema is broken only by the length or the characters of a redaction placeholder: the secret
+/// itself may satisfy it.
 pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     let by_letters = [
         "pattern",

@@ -86,7 +86,7 @@ pub(super) struct Final {
 }
 
 /// The last reply, if it ends the session: it calls no tool, was not refused, cut or broken off, and
-/// nothing comes behind it.
+/// nothing follows it.
 pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
     let session = run.session;
     let last = session

@@ -64,7 +64,7 @@ fn fault_of_call(run: &Run<'_>, item: &Item) -> Option<String> {
     name_fault(run.target, name, dotted && has_namespace(run, item))
 }
 
-/// Whether the part before the dot stands in a member of its own: namespaces are sent apart from names.
+/// Whether the part before the dot is a member of its own: namespaces are sent apart from names.
 fn has_namespace(run: &Run<'_>, item: &Item) -> bool {
     // Bytes that cannot be read have been reported by the item pass.
     let Ok(bytes) = run.session.bytes(item) else {

@@ -133,8 +133,8 @@ fn replay(target: Dialect, shape: Shape) -> String {
     }
 }
 
-/// Offers the repair as far as the text can be repaired. What is no safe repair stands behind the error, where
-/// that is safe; what the tool would refuse all the same stands behind everything else.
+/// Offers the repair as far as the text can be repaired. An unsafe repair comes after the error, where that is
+/// safe; one that the tool would still refuse comes last.
 fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Finding {
     let finding = finding.of_call(run.session);
     let (safety, is_refused) = if text.len() <= MOST_TRIED {

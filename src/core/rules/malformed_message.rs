@@ -1,4 +1,4 @@
-//! malformed-message: a message or item whose shape the provider refuses whatever stands in it.
+//! malformed-message: a message or item whose shape the provider refuses whatever it holds.
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
@@ -50,7 +50,7 @@ const AS_SENT: &[&str] = &[
 /// it sends the item.
 const PLACEHOLDER_ID: &[u8] = b"__fake_id__";
 
-/// In how many bytes of an item its id mostly stands.
+/// How many bytes of an item usually hold its id.
 const ID_HEAD: u64 = 256;
 
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
@@ -110,7 +110,7 @@ fn is_foreign_output(run: &Run<'_>, item: &Item) -> bool {
         && item.kind == Kind::Output
 }
 
-/// Whether the item goes out as it stands: it has the target's spelling.
+/// Whether the item is sent unchanged: it has the target's spelling.
 fn is_spelled_for(run: &Run<'_>, item: &Item) -> bool {
     Dialect::of_shape(item.shape) == Some(run.target)
 }

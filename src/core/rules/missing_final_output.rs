@@ -1,4 +1,4 @@
-//! missing-final-output: a final output of a certain shape is asked for, and the last reply says nothing.
+//! missing-final-output: the run requires a final output of a certain shape, and the last reply is empty.
 
 use super::invalid_final_output::final_reply;
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};

@@ -1,7 +1,7 @@
 //! What is wrong with a session: one rule per file, with its page, its message and what it offers.
 //!
 //! Rules of an item see one item and its body; rules of a session see all heads and the digests that the
-//! item pass left behind, so that no body is read twice. Both kinds judge for a target dialect. A rule
+//! item pass produced, so that no body is read twice. Both kinds judge for a target dialect. A rule
 //! states facts; the sentence is made from [`Rule::message`] in one place, and what to do about a finding
 //! is named by its offers.
 
@@ -150,7 +150,7 @@ pub const RULES: &[&Rule] = &[
 /// `fix` has to decide about.
 pub const HINTS: &[&Rule] = &[&exposed_secret::RULE];
 
-/// Every rule, the hints behind the others.
+/// Every rule; hints come last.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().chain(HINTS).copied()
 }

@@ -37,7 +37,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         if !is_result || session.pairing.standing(index) != Standing::Alone {
             continue;
         }
-        // An id that cannot be read is not told.
+        // An id that cannot be read is not reported.
         let id = session.call_id(item).unwrap_or_default();
         findings.push(
             Finding::new(&RULE, index)

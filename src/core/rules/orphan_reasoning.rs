@@ -67,7 +67,7 @@ fn next_is_compaction(session: &Session, turn: Turn) -> bool {
     next.is_some_and(|item| item.kind == Kind::Compaction)
 }
 
-/// The reasoning at the end of a reply, behind everything else that the model said in it.
+/// The reasoning at the end of a reply, after everything else in it.
 fn without_follower(items: &[Item], turn: Turn) -> impl Iterator<Item = usize> {
     let spoken = turn.items().rfind(|index| {
         let kind = items[*index].kind;

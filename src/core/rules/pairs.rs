@@ -1,11 +1,11 @@
-//! What the rules about pairs share: what made a call lose its output, as far as the history shows it, and how
-//! a half is called.
+//! Shared by the rules about pairs: why a call has no output, as far as the history shows it, and the name of
+//! either half.
 
 use super::{Cause, Run};
 use crate::actions;
 use crate::session::{Family, Flags, Kind, Session, Stop, index_number};
 
-/// What broke off each turn, read once for a session.
+/// What interrupted each turn, read once for a session.
 #[derive(Debug)]
 pub(super) struct Aftermath {
     of_turn: Vec<Option<Cause>>,
@@ -63,7 +63,7 @@ impl Aftermath {
     }
 }
 
-/// What the provider's word for the end of a reply says about its calls.
+/// What the provider's stop reason says about the calls of the reply.
 fn cause_of_stop(stop: &Stop) -> Option<Cause> {
     match &*stop.reason {
         _ if stop.is_token_limit() => Some(Cause::TokenLimit),
@@ -85,7 +85,7 @@ fn is_faulty(run: &Run<'_>, index: usize) -> bool {
             .is_some_and(|offered| offered.tool(item.name).is_none())
 }
 
-/// The tool of a call, or of the call that an output answers; where no name is known, what the item is.
+/// The tool of a call, or of the call that an output answers; the kind of item where no name is known.
 pub(super) fn tool(session: &Session, index: usize) -> &str {
     let item = &session.items[index];
     let own = session.name(item);
@@ -100,7 +100,7 @@ pub(super) fn tool(session: &Session, index: usize) -> &str {
     }
 }
 
-/// The number by which the screen and reports call an item.
+/// The number of an item on the screen and in reports.
 pub(super) fn ordinal(index: usize) -> String {
     actions::ordinal(index_number(index))
 }

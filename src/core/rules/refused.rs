@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-/// Reasons to stop with who said so. Chat, Responses, Bedrock; Anthropic; Gemini (`FinishReason`).
+/// Stop reasons and who gave them. Chat, Responses, Bedrock; Anthropic; Gemini (`FinishReason`).
 const REASONS: &[(&str, Who)] = &[
     ("refusal", Who::Model),
     ("content_filter", Who::Provider),

@@ -15,7 +15,7 @@ pub struct Run<'a> {
     /// The dialect that it is judged for.
     pub target: Dialect,
     around: Surroundings<'a>,
-    /// The items whose reply was stopped by a token limit right behind them, in order.
+    /// The items right after which a token limit stopped their reply, in order.
     cut: Vec<u32>,
     /// The items that need no judging, in order.
     known: Vec<Known>,

@@ -1,4 +1,4 @@
-//! split-pair: a compaction stands between two items that belong together.
+//! split-pair: a compaction separates two items that belong together.
 
 use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
@@ -85,7 +85,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The item behind the next compaction that this reasoning directly before it led to.
+/// The item after the next compaction that this reasoning, directly before it, led to.
 fn cut_from(items: &[Item], reasoning: usize) -> Option<usize> {
     let mark = items.get(reasoning + 1)?;
     let behind = items.get(reasoning + 2)?;

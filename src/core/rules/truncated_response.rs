@@ -40,7 +40,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         here.filter(|stop| stop.item as usize == index)
     };
     let mut last_turn = None;
-    // From the end: what a limit cut stands last in its reply.
+    // From the end: what a limit cut is the last item of its reply.
     for (index, item) in session.items.iter().enumerate().rev() {
         let stop = stop_at(index);
         let is_other = stop.is_some_and(|stop| !stop.is_token_limit());

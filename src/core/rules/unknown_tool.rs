@@ -107,7 +107,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     }
 }
 
-/// How the tool of a call stands among those that are offered.
+/// Whether the tool of a call is offered.
 enum Stands {
     Offered,
     /// There is a tool of the name, and it is called in another way.

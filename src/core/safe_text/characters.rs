@@ -59,13 +59,13 @@ pub(super) fn is_skin_tone(c: char) -> bool {
     matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// `Extended_Pictographic`, asked of the segmentation tables: only between two of these does a joiner join
+/// `Extended_Pictographic`, from the segmentation tables: only between two of these does a joiner join
 /// (UAX #29, rule GB11).
 pub(super) fn is_pictograph(c: char) -> bool {
     !c.is_ascii() && c.width() != Some(0) && is_one_cluster(&[c, ZERO_WIDTH_JOINER, '\u{2764}'])
 }
 
-/// True for a character that melts into whatever stands before it.
+/// True for a character that combines with the one before it.
 pub(super) fn stands_on_previous(c: char) -> bool {
     !c.is_ascii() && is_one_cluster(&['\u{25cc}', c])
 }
@@ -75,7 +75,7 @@ fn is_one_cluster(characters: &[char]) -> bool {
     text.graphemes(true).nth(1).is_none()
 }
 
-/// A letter that fills its own cells and stands by itself: most of all text, and free of every other question.
+/// A letter that fills its own cells and combines with nothing: most of all text, and needs no other check.
 pub(super) fn is_plain_letter(c: char) -> bool {
     use GeneralCategory::{LowercaseLetter, OtherLetter, UppercaseLetter};
     matches!(get_general_category(c), LowercaseLetter | OtherLetter | UppercaseLetter)

@@ -212,7 +212,7 @@ struct Kept {
     code_points: usize,
     /// Marks since the last base.
     marks: usize,
-    /// The cluster stands on a dotted circle of ours.
+    /// The cluster got a dotted circle as its base.
     orphan: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a text holds that an operator must be told of, and names that look like other names.
+//! Contents of a text that an operator must know about, and names that look like other names.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -11,7 +11,7 @@ pub struct Flags(u8);
 impl Flags {
     /// Control characters other than TAB and LF.
     pub const CONTROL: Flags = Flags(1);
-    /// Characters that reorder what stands around them.
+    /// Characters that reorder the text around them.
     pub const BIDI: Flags = Flags(2);
     /// Characters that show nothing: zero width, blank, unassigned, tags, selectors outside emoji.
     pub const INVISIBLE: Flags = Flags(4);

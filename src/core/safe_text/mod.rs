@@ -33,7 +33,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub use flags::{Flags, confusable};
 
-/// Why a run of characters stands in a [`SafeText`].
+/// Why a run of characters in a [`SafeText`] is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
     /// The characters stand in the source as they are shown.
@@ -130,7 +130,7 @@ impl SafeText {
         })
     }
 
-    /// The rows of at most `width` cells that the lines take, broken behind spaces where there are any. The
+    /// The rows of at most `width` cells that the lines take, broken after spaces where there are any. The
     /// space that a row has no room for is left out.
     ///
     /// Views wrap with this: the wrapping of ratatui 0.30 lets a wide character reach one cell over the edge.
@@ -138,7 +138,7 @@ impl SafeText {
         self.wrapped_behind(width, width)
     }
 
-    /// [`SafeText::wrapped`] for a text that begins behind another one: its first row has only `room` cells.
+    /// [`SafeText::wrapped`] for a text that follows another one: its first row has only `room` cells.
     pub fn wrapped_behind(&self, room: usize, width: usize) -> impl Iterator<Item = SafeText> {
         let mut room = Some(room);
         self.lines().flat_map(move |line| {
@@ -187,7 +187,7 @@ impl SafeText {
         }
     }
 
-    /// Puts another text behind this one.
+    /// Appends another text.
     pub fn push(&mut self, other: &SafeText) {
         let before = self.text.len();
         self.text.to_mut().push_str(&other.text);

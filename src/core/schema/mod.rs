@@ -27,7 +27,7 @@ pub use violation::Violation;
 /// Upper bound of one compiled pattern, in bytes of its program.
 const PATTERN_PROGRAM: usize = 256 * 1024;
 
-/// Why a schema cannot be used for checks. None of these says anything about a value.
+/// Why a schema cannot be used for checks, whatever the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unusable {
@@ -43,7 +43,7 @@ pub enum Unusable {
     NotASchema {
         /// JSON pointer into the schema.
         pointer: String,
-        /// What stands there, or what is wrong with it.
+        /// The value, or what is wrong with it.
         reason: String,
     },
     /// JSON Schema, but a part of it is not supported (the part).

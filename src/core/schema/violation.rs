@@ -1,4 +1,4 @@
-//! One violation in our words, and the order in which violations are told.
+//! One violation in our words, and the order in which violations are reported.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub struct Violation {
     pub keyword: String,
     /// What the schema wants, in a few words; empty where the keyword says it all.
     pub expected: String,
-    /// What stands there: a short excerpt with its type; empty for a missing property.
+    /// A short excerpt of the value with its type; empty for a missing property.
     pub found: String,
     /// One sentence for the operator and the model, at most 500 characters.
     pub message: String,

@@ -3,7 +3,7 @@
 //! A boundary is a number of items: those before it leave, those from it on are kept. It is clean when it comes
 //! between no two items with a [`Bond`]. Pairs are those of [`super::pairing`]; this file adds what else a
 //! provider wants whole. All boundaries of a session are judged in one pass from the end, which carries the
-//! earliest item that anything behind still needs.
+//! earliest item that anything later still needs.
 
 use super::item::index_number;
 use super::{Item, Kind, Session, Shape, Standing};
@@ -24,7 +24,8 @@ pub struct Bond {
 pub enum BondKind {
     /// A call and its output, a request for approval and its decision.
     Pair,
-    /// Reasoning and what it led to (OpenAI API reference: reasoning items go back with the items behind them).
+    /// Reasoning and what it led to (OpenAI API reference: reasoning items go back with the items that follow
+    /// them).
     Reasoning,
     /// Parts of one message: text and calls of a Chat message, blocks of an Anthropic message.
     Message,
@@ -72,7 +73,7 @@ pub enum Cut {
 #[derive(Debug)]
 pub struct Boundaries {
     bonds: Vec<Bond>,
-    /// For each boundary the earliest item that something at or behind it is bound to.
+    /// For each boundary the earliest item that something at or after it is bound to.
     needed: Vec<u32>,
     /// How many items of instructions open the history: they stay whatever is cut.
     opening: usize,
@@ -104,13 +105,13 @@ impl Boundaries {
         self.needed.len() - 1
     }
 
-    /// Whether a boundary splits nothing. One behind the last item is clean while nothing waits.
+    /// Whether a boundary splits nothing. The one after the last item is clean while nothing is pending.
     pub fn is_clean(&self, boundary: usize) -> bool {
         let needed = self.needed.get(boundary);
         needed.is_some_and(|needed| *needed as usize >= boundary)
     }
 
-    /// How many items of instructions open the history; a boundary that is not behind them cuts nothing.
+    /// How many items of instructions open the history; a boundary must come after them to cut anything.
     pub fn opening(&self) -> usize {
         self.opening
     }
@@ -126,7 +127,7 @@ impl Boundaries {
         found.map_or(Cut::Nowhere, Cut::Before)
     }
 
-    /// The nearest clean boundary behind `wished` that keeps something.
+    /// The nearest clean boundary after `wished` that keeps something.
     pub fn behind(&self, wished: usize) -> Option<usize> {
         let from = wished.max(self.opening) + 1;
         (from..self.count()).find(|boundary| self.is_clean(*boundary))

@@ -229,7 +229,7 @@ fn keys(session: &Session, rope: &Rope) -> Result<Vec<u64>, SourceError> {
     keys.collect()
 }
 
-/// Where a span of a take stands in the recording, if no byte of it was written later.
+/// The span of the recording that a span of a take comes from, if no byte of it was written later.
 pub fn recorded(rope: &Rope, span: Span) -> Option<Span> {
     let pieces = rope.pieces();
     let index = pieces

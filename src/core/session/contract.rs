@@ -1,4 +1,4 @@
-//! What a run was told it may do. Unknown is a value: a transcript without tool definitions says
+//! What a run may do. Unknown is a value: a transcript without tool definitions says
 //! nothing about its calls.
 
 use serde_json::Value;
@@ -30,14 +30,14 @@ pub struct Contract {
 pub const JSON_TOOL_CALL: &str = "json_tool_call";
 
 impl Contract {
-    /// The schema of the arguments of a call that stands for a structured output; `None` for any other call.
+    /// The schema of the arguments of a call that represents a structured output; `None` for any other call.
     pub fn json_output(&self, tool: &str) -> Option<&OutputSchema> {
         self.output_schema
             .as_ref()
             .filter(|_| tool == JSON_TOOL_CALL)
     }
 
-    /// Whether the last turn may be unfinished: nobody said that the history is complete.
+    /// Whether the last turn may be unfinished: nothing marks the history as complete.
     pub fn may_go_on(&self) -> bool {
         self.goes_on || !self.is_request
     }
@@ -61,7 +61,7 @@ pub struct Tool {
     pub name: String,
     /// Who runs it and how its input looks.
     pub kind: ToolKind,
-    /// What the model is told about it.
+    /// Its description for the model.
     pub description: String,
     /// The schema of its arguments as it was recorded; `None` where there is none.
     pub parameters: Option<Value>,

@@ -35,13 +35,13 @@ pub enum Edit {
         /// What the message says.
         text: String,
     },
-    /// A new message behind an item and what belongs to it. In a history without items it is the first one.
+    /// A new message after an item and what belongs to it. In a history without items it is the first one.
     Say {
         after: u32,
         voice: Voice,
         text: String,
     },
-    /// A new element right behind an item: one that the reply of the item goes on with.
+    /// A new element right after an item, in the same reply.
     Insert {
         after: u32,
         /// The JSON of one object as the dialect's list holds it.
@@ -68,7 +68,7 @@ pub enum Edit {
 pub struct Patch {
     /// The part, counted from the start of the item; an empty range inserts.
     pub at: Range<usize>,
-    /// What stands there instead.
+    /// The replacement.
     pub with: Vec<u8>,
 }
 

@@ -1,5 +1,4 @@
-//! Items as a reader finds them, in file order: a part of a file, read by itself, that can be joined
-//! with the next part.
+//! The items of a part of a file, in file order. Parts are read independently and then joined.
 
 mod moved;
 
@@ -14,7 +13,7 @@ use crate::json::{bad_strings, display_text};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The usual reasons, so that a log of many replies keeps no copy of each.
+/// The usual stop reasons, so that a log of many replies does not copy each.
 const STOPS: [&str; 8] = [
     "tool_use",
     "end_turn",
@@ -35,9 +34,8 @@ pub struct Fragment {
     pub items: Vec<Item>,
     /// The names that the items use.
     pub names: Names,
-    /// What could not be read.
     pub problems: Vec<Problem>,
-    /// What was said about the run, each with the number of items before it.
+    /// Facts about the run, each with the number of items before it.
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<Link>,
@@ -47,20 +45,20 @@ pub struct Fragment {
     /// For each fact the number of records that were begun when it was noted.
     noted_in: Vec<u32>,
     last_model: Vec<u8>,
-    /// How many line ends stand before `counted_to`.
+    /// How many line ends come before `counted_to`.
     lines: u64,
     counted_to: u64,
 }
 
-/// Something that the file says about the run as a whole, or from a point on.
+/// A fact about the run as a whole, or from a point on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     Model(String),
-    /// The tools of a new request stand here; they replace what was offered before.
+    /// The tools of a new request; they replace what was offered before.
     Tools(Span),
     /// Tools that are offered in addition.
     MoreTools(Span),
-    /// The JSON Schema of the final output stands here.
+    /// The JSON Schema of the final output.
     OutputSchema(Span),
     /// The provider keeps older items.
     ServerState,
@@ -89,17 +87,18 @@ pub enum Fact {
         /// Byte position in the source.
         at: u64,
     },
-    /// An exchange of a proxy's journal begins here: its request, its reply, what the agent was told instead.
+    /// An exchange of a proxy's journal begins here: its request, its reply, the reply that replaced it for
+    /// the agent.
     Exchange(Heard),
     /// The request of that exchange ends here; its reply follows.
     ReplyBegins,
-    /// The reply ends here; what the agent got instead follows.
+    /// The reply ends here; the one that the agent got instead follows.
     ToldBegins,
-    /// What the agent got ends here; what the provider was asked instead of the agent's request follows.
+    /// What the agent got ends here; the request that replaced the agent's follows.
     SentBegins,
 }
 
-/// What a proxy's journal says of an exchange beside its bodies.
+/// What a proxy's journal records about an exchange, apart from its bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
     /// Its number among those of the proxy.
@@ -108,7 +107,7 @@ pub struct Heard {
     pub dialect: Dialect,
     /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
     pub has_ended: bool,
-    /// Whether the journal says that the client got a mended reply.
+    /// Whether the journal says that the client got a repaired reply.
     pub was_mended: bool,
     /// Keyed hash of the id by which the request names what the provider keeps; 0 for none.
     pub earlier: u64,
@@ -116,7 +115,7 @@ pub struct Heard {
     pub own: u64,
 }
 
-/// How a record hangs together with others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed
+/// How a record refers to others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed
 /// hashes, 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Link {
@@ -166,7 +165,7 @@ impl Link {
     }
 }
 
-/// A place between records: to go back to when one turns out to be broken.
+/// A position between records to rewind to when a record turns out to be broken.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     records: usize,
@@ -213,7 +212,7 @@ impl Fragment {
     }
 
     /// Counts the line ends up to `at` in bytes that begin at `base`; records that are started next are on
-    /// the line behind them.
+    /// the next line.
     pub fn pass_lines(&mut self, bytes: &[u8], base: u64, at: usize) {
         let from = usize::try_from(self.counted_to.saturating_sub(base)).unwrap_or(usize::MAX);
         if let Some(passed) = bytes.get(from..at) {
@@ -222,7 +221,7 @@ impl Fragment {
         }
     }
 
-    /// Begins to count behind `lines` line ends that stand before `at`.
+    /// Starts to count with `lines` line ends before `at`.
     pub fn count_lines_from(&mut self, at: u64, lines: u64) {
         (self.counted_to, self.lines) = (at, lines);
     }
@@ -238,7 +237,7 @@ impl Fragment {
         self.noted_in.push(index_number(self.records.len()));
     }
 
-    /// Notes the model's name (as it stands in a JSON string) unless it was the last one noted: logs repeat
+    /// Notes the model's name (as the inside of a JSON string) unless it was the last one noted: logs repeat
     /// it with each reply.
     pub fn note_model(&mut self, raw: &[u8]) {
         if self.last_model != raw {
@@ -247,7 +246,7 @@ impl Fragment {
         }
     }
 
-    /// Notes why the reply that ends here ended (as it stands in a JSON string).
+    /// Notes why the reply that ends here ended (as the inside of a JSON string).
     pub fn note_stop(&mut self, raw: &[u8]) {
         let known = STOPS.iter().find(|known| known.as_bytes() == raw);
         let word = known.map_or_else(
@@ -270,7 +269,6 @@ impl Fragment {
         }
     }
 
-    /// A place to go back to.
     pub fn mark(&self) -> Mark {
         Mark {
             records: self.records.len(),
@@ -307,7 +305,7 @@ impl Fragment {
         let _ = self.records.try_reserve_exact(rest(self.records.len()));
     }
 
-    /// Joins what was read behind this part.
+    /// Appends the part that follows this one.
     pub fn append(&mut self, other: Self) {
         let (records, items) = (
             index_number(self.records.len()),

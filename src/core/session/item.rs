@@ -45,7 +45,7 @@ pub enum Kind {
     Output,
     /// A call that the provider runs itself, with or without its result.
     HostedCall,
-    /// The result of a hosted call where it stands apart.
+    /// The result of a hosted call, as an item of its own.
     HostedOutput,
     /// A request for a decision of the operator.
     ApprovalRequest,
@@ -155,7 +155,7 @@ pub struct CallId {
 }
 
 impl CallId {
-    /// An id that stands at `offset` in its item. Empty text is no id.
+    /// An id at `offset` in its item. Empty text is no id.
     pub fn new(raw: &[u8], offset: usize) -> Self {
         match (u32::try_from(offset), u32::try_from(raw.len())) {
             (Ok(offset), Ok(length)) if length > 0 => Self {
@@ -172,7 +172,7 @@ impl CallId {
         self.hash == 0
     }
 
-    /// Where the text of the id stands in the source.
+    /// The span of the id in the source.
     pub fn span(self, item: Span) -> Option<Span> {
         let start = item.start + u64::from(self.offset);
         (!self.is_none()).then(|| Span {
@@ -212,7 +212,7 @@ impl Flags {
     pub const INTERRUPT: Self = Self(1 << 4);
     /// The user rejected the call.
     pub const REJECTED: Self = Self(1 << 5);
-    /// The item stands before a compaction: the provider no longer sees it.
+    /// The item comes before a compaction: the provider no longer sees it.
     pub const COMPACTED: Self = Self(1 << 6);
     /// The call's partner is kept by the provider (`previous_response_id`, `conversation`).
     pub const SERVER_STATE: Self = Self(1 << 7);
@@ -222,7 +222,7 @@ impl Flags {
     pub const SYNTHETIC: Self = Self(1 << 9);
     /// The call belongs to the simulated user's own tool set, not to the agent's.
     pub const FOREIGN_CALLER: Self = Self(1 << 10);
-    /// Continues the reply of the item before it although an output stands between (one
+    /// Continues the reply of the item before it although an output comes between (one
     /// message over many lines).
     pub const CONTINUES_REPLY: Self = Self(1 << 11);
     /// Its shape is one that the provider whose spelling it has takes in

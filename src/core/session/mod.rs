@@ -72,7 +72,7 @@ pub struct Session {
     pub label: String,
     /// The model's name where it is recorded.
     pub model: Option<String>,
-    /// What the run was told it may do.
+    /// What the run may do.
     pub contract: Contract,
     /// The tool and function names that items refer to; the sessions of one file share them.
     pub names: Arc<Names>,
@@ -87,10 +87,10 @@ pub struct Session {
     pub pairing: Pairing,
     /// Whether this is the history that the run would go on from; side chains and abandoned branches are not.
     pub active: bool,
-    /// Whether its last reply was mended on the way: the client got another one, which is the history that the
-    /// run goes on from.
+    /// Whether its last reply was repaired in transit: the client got another one, which is the history that
+    /// the run continues from.
     pub was_mended: bool,
-    /// Why the last reply ended, as the provider said it: `length`, `max_tokens`, `refusal`, ... by item index.
+    /// Why the last reply ended, in the provider's words: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
     pub failures: BTreeMap<u32, ledger::Failure>,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub struct NameId(pub u32);
 
 impl NameId {
-    /// Whether it stands for "no name".
+    /// Whether it means "no name".
     pub fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -2,7 +2,7 @@
 //!
 //! An output answers a call of its own [`Family`] with the same id. Ids come back in real recordings, so an
 //! output takes the nearest call before it that is still open; what is left over is matched with calls that
-//! come later (a result written before its call), and only what then stands alone is an orphan. Nothing pairs
+//! come later (a result written before its call), and only what is then left alone is an orphan. Nothing pairs
 //! across a compaction: the provider sees one side only.
 //!
 //! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and
@@ -20,7 +20,7 @@ pub struct Pairing {
     standings: Vec<Standing>,
 }
 
-/// How an item stands towards its partner.
+/// Whether an item has a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is no part of a pair.
@@ -33,12 +33,11 @@ pub enum Standing {
     Orphan,
     /// A further output for a call that was answered already; the number is the call.
     Duplicate(u32),
-    /// The partner stands on the other side of a compaction.
+    /// The partner is on the other side of a compaction.
     Severed(u32),
 }
 
 impl Pairing {
-    /// How the item at `index` stands.
     pub fn standing(&self, index: usize) -> Standing {
         self.standings
             .get(index)

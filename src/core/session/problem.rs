@@ -3,7 +3,7 @@
 use crate::json::{BadSpelling, FaultKind};
 use std::fmt;
 
-/// One thing in a file that could not be read as it stands.
+/// One thing in a file that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Byte position in the source.
@@ -20,11 +20,11 @@ pub enum ProblemKind {
     Torn,
     /// The array or object that holds the records is not closed.
     Unclosed,
-    /// Text behind the last record that belongs to nothing.
+    /// Text after the last record that belongs to nothing.
     Trailing,
     /// Text before the first record that was jumped over: log lines, a code fence.
     Leading,
-    /// A run of NUL bytes, as a power loss leaves behind.
+    /// A run of NUL bytes, as a power loss leaves.
     Nul,
     /// A JSON value that is no record of the format: a number, a string, an array.
     NotARecord,
@@ -38,16 +38,16 @@ pub enum ProblemKind {
     MixedFormats(&'static str),
     /// A Python literal where JSON was expected.
     PythonLiteral,
-    /// A byte-order mark in the middle, as `cat` leaves behind.
+    /// A byte-order mark in the middle, as `cat` leaves.
     ByteOrderMark,
     /// The chain of parents runs in a circle.
     ParentCycle,
     /// A value that could not be decoded; the text says why.
     Undecodable(String),
     BadToolDefinitions(String),
-    /// A key that decides what the record is stands twice in it; the last one counts.
+    /// A key that decides what the record is occurs twice in it; the last one counts.
     DuplicateKey(String),
-    /// A string that JSON does not allow; its opening quote stands here.
+    /// A string that JSON does not allow; its opening quote is here.
     BadString(BadSpelling),
     /// Items, calls or parts of a type that the format does not have; they are kept and nothing judges them.
     UnknownType {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Splice {
     /// The place; an empty span inserts.
     pub at: Span,
-    /// What stands there instead.
+    /// The replacement.
     pub with: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ pub struct Rope {
     /// What the takes wrote and what they grew by, step by step. Takes that go on from each other share it.
     written: Vec<Step>,
     growths: Vec<Growth>,
-    /// How the run stood, where this is its history.
+    /// The state of the run, where this is its history.
     run: Option<RunState>,
     pieces: Vec<Piece>,
     length: u64,
@@ -49,10 +49,10 @@ pub struct Piece {
 pub enum Origin {
     /// In the recorded source.
     Recorded(Span),
-    /// In what a take wrote: somebody decided that it stands there.
+    /// In what a take wrote: somebody decided on it.
     Written(Span),
-    /// In what a take grew by: what the world said of itself, replies of the model and outputs of tools. It
-    /// stands among what was written.
+    /// In what a take grew by: replies of the model and outputs of tools. The bytes are kept with what was
+    /// written.
     Grown(Span),
 }
 
@@ -111,8 +111,8 @@ impl Rope {
         self.with(&owned(splices), Origin::Written)
     }
 
-    /// The same where the splices are what a take grew by in one step. What the operator said is his decision,
-    /// as in any take.
+    /// The same where the splices are what a take grew by in one step. The operator's own words are a
+    /// decision, as in any take.
     pub fn grown(&self, splices: &[Splice], by: Option<GrownBy>) -> Self {
         self.grown_by(&owned(splices), by)
     }
@@ -131,7 +131,7 @@ impl Rope {
         rope
     }
 
-    /// The same as the history of a run that stands so.
+    /// The same as the history of a run in this state.
     pub fn of_run(self, state: RunState) -> Self {
         let run = Some(state);
         Self { run, ..self }

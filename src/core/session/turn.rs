@@ -46,7 +46,7 @@ impl Turn {
 /// Groups items into turns and writes the turn's index into each.
 ///
 /// A reply starts where the format says so ([`Flags::STARTS_REPLY`]); where it does not (Responses items), with
-/// the first item of the model behind an output or a message.
+/// the first item of the model after an output or a message.
 pub fn number_turns(items: &mut [Item], records: &[Record]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut answered = false;

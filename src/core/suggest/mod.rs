@@ -136,7 +136,7 @@ fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
 
 fn same_tool(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
     let whole = !wanted.whole.is_empty() && wanted.whole == offered.whole;
-    // A bare name stands for a qualified one; two different namespaces are two different tools.
+    // A bare name may mean a qualified one; two different namespaces are two different tools.
     let bare = !wanted.bare.is_empty()
         && (wanted.whole == offered.bare
             || wanted.bare == offered.whole

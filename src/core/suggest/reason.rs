@@ -1,4 +1,4 @@
-//! How a wrong name differs from the tool's that it was meant for, for people. What is said is true of the two
+//! How a wrong name differs from the tool's that it was meant for, for people. The reason is true of the two
 //! names as they are written, whichever way they were found to be near.
 
 use super::Why;

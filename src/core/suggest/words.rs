@@ -35,7 +35,7 @@ pub(super) struct Name {
     pub(super) groups: u32,
     /// What the tool does, by the verb that its bare name begins or ends with.
     pub(super) verb: Option<usize>,
-    /// Whether a namespace stands before the bare name.
+    /// Whether the bare name has a namespace.
     pub(super) qualified: bool,
 }
 

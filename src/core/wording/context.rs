@@ -1,4 +1,4 @@
-//! What stands ready for a template: the facts of one failure, and the one table of their names.
+//! The variables of a template: the facts of one failure, and the one table of their names.
 
 use minijinja::value::{Serde, Value};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct Context {
     pub nearest: Vec<String>,
     /// The arguments as the model wrote them.
     pub arguments: String,
-    /// What the parser, the tool or the runtime said.
+    /// The message of the parser, the tool or the runtime.
     pub error: String,
     /// Where a value breaks its schema.
     pub violations: Vec<Violation>,

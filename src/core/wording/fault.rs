@@ -9,7 +9,7 @@ pub enum Fault {
     /// The template is too long.
     #[error("the template is too long: {} KB at most", TEMPLATE / 1024)]
     TooLong,
-    /// It uses a name that does not stand ready.
+    /// It uses an unknown name.
     #[error("line {line}: there is no `{name}`; these stand ready: {}", names())]
     UnknownName { name: String, line: usize },
     /// It uses a part of the template language that wordings leave out.
@@ -45,8 +45,8 @@ impl Fault {
 }
 
 impl Fault {
-    /// The line of a TOML file on which it stands, where the template is the text that begins (with its quotes)
-    /// at byte `at` of the file. A text on several lines usually begins behind the line of its quotes.
+    /// Its line in a TOML file whose template starts, quotes included, at byte `at`. A multi-line text usually
+    /// starts on the line after its quotes.
     pub fn line_in_toml(&self, file: &str, at: usize) -> usize {
         let (before, text) = file.split_at_checked(at).unwrap_or((file, ""));
         let quotes = text.starts_with("\"\"\"") || text.starts_with("'''");

@@ -29,7 +29,7 @@ pub(super) enum Piece<'a> {
     Statement(Tag<'a>),
 }
 
-/// What stands in a tag.
+/// The contents of a tag.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Tag<'a> {
     /// Where it begins, from 1.
@@ -41,10 +41,10 @@ pub(super) struct Tag<'a> {
 /// A word or sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// A name or keyword, and the line it stands on.
+    /// A name or keyword, and its line.
     Name(&'a str, usize),
     Number(&'a str),
-    /// A text with its quotes, as it stands.
+    /// A text with its quotes, unchanged.
     Literal(&'a str),
     Sign(&'a str),
 }
@@ -82,12 +82,12 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     Ok(pieces)
 }
 
-/// Whether a name stands anywhere, outside texts.
+/// Whether a name occurs outside texts.
 pub(super) fn names(pieces: &[Piece<'_>], wanted: &str) -> bool {
     tokens(pieces).any(|token| matches!(token, Token::Name(name, _) if *name == wanted))
 }
 
-/// The line on which a name stands first, outside texts; 1 where it stands nowhere.
+/// The line of a name's first occurrence outside texts; 1 if there is none.
 pub(super) fn line_of(pieces: &[Piece<'_>], wanted: &str) -> usize {
     let line = tokens(pieces).find_map(|token| match token {
         Token::Name(name, line) if *name == wanted => Some(*line),
@@ -136,7 +136,7 @@ fn allowed(tag: &Tag<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is refused about a token, and what to use instead.
+/// The part of a token that is not allowed, and what to use instead.
 fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a str, &'static str)> {
     match *token {
         Token::Name(name, _) if before == Some(&Token::Sign("|")) && !FILTERS.contains(&name) => {
@@ -157,7 +157,7 @@ fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a s
     }
 }
 
-/// Whether a token ends a value, so that a bracket behind it takes a part of that.
+/// Whether a token ends a value, so that a bracket after it is an index.
 fn is_operand(token: Option<&Token<'_>>) -> bool {
     const WORDS: [&str; 8] = ["if", "elif", "else", "in", "and", "or", "not", "is"];
     match token {
@@ -170,7 +170,7 @@ fn is_operand(token: Option<&Token<'_>>) -> bool {
 struct Scanner<'a> {
     template: &'a str,
     at: usize,
-    /// Whether the tag before asked for the white space behind it to go.
+    /// Whether the previous tag trims the white space after it.
     trims: bool,
     /// Up to where line feeds are counted, and how many there are.
     counted: usize,
@@ -222,7 +222,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// A raw block, from behind `{%` on; `length` is that of the rest of its tag.
+    /// A raw block, starting after `{%`; `length` is that of the rest of its tag.
     fn raw(&mut self, length: usize, trims: bool) -> bool {
         let start = self.at + length;
         let inside = &self.template[start..];
@@ -286,7 +286,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The length of `name` with its end of tag, and whether the white space behind it goes.
+/// The length of `name` with its end of tag, and whether the white space after it is trimmed.
 fn marked(tag: &str, name: &str) -> Option<(usize, bool)> {
     let space = |text: &'_ str| {
         text.trim_start_matches(|c: char| c.is_ascii_whitespace())

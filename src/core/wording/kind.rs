@@ -1,6 +1,6 @@
 //! The kinds of failure that have wordings.
 
-/// What kind of failure the model is told about.
+/// The kinds of failure that are reported to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The call names a tool that is not offered.
@@ -14,7 +14,7 @@ pub enum Kind {
     ToolError,
     /// The same call came again and again.
     RepeatedCall,
-    /// A call stands as text in a message.
+    /// A call as text in a message.
     LeakedCall,
     /// The reply was cut off at the token limit.
     CutOff,
@@ -88,7 +88,7 @@ impl Kind {
             .map(|(kind, ..)| *kind)
     }
 
-    /// Whether it is the failure of a call, whose output can tell it; else the turn is asked for again.
+    /// Whether a call failed, so that its output can report it; otherwise the turn is requested again.
     pub fn is_of_call(self) -> bool {
         matches!(
             self,

@@ -19,7 +19,7 @@ pub struct Wording {
     pub title: &'static str,
     /// The kinds of failure that it is for.
     pub kinds: &'static [Kind],
-    /// Where it stands on the axes.
+    /// Its position on the axes.
     pub axes: Axes,
     pub template: &'static str,
 }

@@ -3,7 +3,7 @@
 /// What opens a tag of the template language.
 const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];
 
-/// A template that renders as `text`, whatever stands in it: what opens a tag is written as a literal.
+/// A template that renders as `text` whatever it holds: what would open a tag is written as a literal.
 pub fn recorded(text: &str) -> String {
     let mut template = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,13 +1,13 @@
 //! What a policy can do about a finding without asking: the one table of its words. The engine reads policies
 //! by it, recipes write them by it, and help and README tell it.
 
-/// A word that stands behind `do` and `otherwise` of a policy.
+/// A value of `do` and `otherwise` in a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verb {
     pub word: &'static str,
     /// What it comes to.
     pub deed: Deed,
-    /// Whether the model is told something: `wording` says what.
+    /// Whether it sends the model a text, given by `wording`.
     pub has_wording: bool,
     /// Whether it needs a `value`, and takes `include_in_history`.
     pub has_value: bool,
@@ -18,7 +18,7 @@ pub struct Verb {
     pub what: &'static str,
 }
 
-/// What a word of a policy comes to.
+/// What a verb of a policy does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     /// One of these actions is carried out, by their ids: the one that the rule offers.

@@ -49,7 +49,7 @@ pub(super) fn with_arguments_as_text(item: &Item, old: &[u8], words: &str) -> Op
     Some(format!("{}{text}{}", &words[..at.start], &words[at.end..]))
 }
 
-/// Where the text of the arguments stands, quotes included, and what it says. A text that is no sound Unicode
+/// The span of the arguments' text, quotes included, and the text itself. A text that is no sound Unicode
 /// is not taken apart: it could not be written back as it was.
 fn arguments_as_text(item: &Item, json: &str) -> Option<(Range<usize>, String)> {
     if !matches!(item.shape, Shape::Chat | Shape::Responses) {

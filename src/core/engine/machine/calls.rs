@@ -74,7 +74,7 @@ impl Step<'_> {
         self.with_asked(holds)
     }
 
-    /// Reasons to wait, with the outputs that the operator is asked for.
+    /// Reasons to wait, with the outputs that the operator has to give.
     pub(super) fn with_asked(&self, mut reasons: Vec<Reason>) -> Vec<Reason> {
         for (key, note) in &self.state.asked {
             let call = self.state.open_call(key);

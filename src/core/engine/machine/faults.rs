@@ -27,13 +27,13 @@ const OF_THE_END: &[&str] = &[
     TURN_LIMIT,
 ];
 
-/// The rule of which the engine itself tells the policy, when the turns are used up.
+/// The rule that the engine itself reports to the policy when the turns are used up.
 pub const TURN_LIMIT: &str = "turn-limit";
 
 /// What faults make of a run.
 pub(super) enum Course {
     Clear,
-    /// The policy took it in hand: an action, or the end.
+    /// The policy handled it: an action, or the end of the run.
     Taken,
     Holds(Vec<Reason>),
 }
@@ -54,7 +54,7 @@ pub(super) enum Judged {
 }
 
 impl Step<'_> {
-    /// Asks the policy about every fault that holds.
+    /// Consults the policy about every fault that holds.
     pub(super) fn faults(&mut self, standing: &Standing) -> Course {
         let mut reasons = Vec::new();
         for (place, fault) in standing.faults.iter().enumerate() {
@@ -81,8 +81,8 @@ impl Step<'_> {
         }
     }
 
-    /// Has an error injected into every call for which the policy says the same, in one take: a reply may hold
-    /// thousands of them. What is to be done about a fault otherwise is asked once that is done.
+    /// Injects an error into every call for which the policy says the same, in one take: a reply may hold
+    /// thousands of them. Other decisions about these faults come after that.
     fn join(&mut self, faults: &[Fault], place: usize) {
         let first = &faults[place];
         let (Some(Effect::Act(decision)), Some(acting)) =
@@ -137,7 +137,7 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a fault is one that holds a run. Where nobody can be asked, a warning without an entry passes;
+    /// Whether a fault is one that holds a run. Without an operator, a warning without an entry passes;
     /// what is wrong with a call that was cut off holds all the same, since the call cannot be carried out.
     fn holds(&self, fault: &Fault) -> bool {
         holds(&self.config.policy, self.config.has_operator, fault)
@@ -192,8 +192,8 @@ impl Step<'_> {
         }
     }
 
-    /// Has an action of the policy carried out. Another turn at the limit needs no action, unless the
-    /// model is told something.
+    /// Starts an action of the policy. Another turn at the limit needs no action, unless it sends the model a
+    /// text.
     fn act(&mut self, fault: &Fault, id: FaultId, decision: Decision) -> Judged {
         let grants_turn = fault.rule == TURN_LIMIT && decision.action == "retry";
         if grants_turn && decision.wording.is_none() {

@@ -1,4 +1,4 @@
-//! An agent's exchange with its model: what is sound is handed over, and the run ends.
+//! An agent's exchange with its model: a sound history is handed over, and the run ends.
 
 use super::Step;
 use super::state::{Asking, Mode, StepOf};
@@ -12,7 +12,7 @@ impl Step<'_> {
         matches!(self.config.tools_are, Whose::Agents { .. })
     }
 
-    /// The agent's own question, which is under way.
+    /// The agent's own request, which is under way.
     pub(super) fn agent_asked(&mut self, take: TakeId) {
         self.state.last_ask = self.state.last_ask.saturating_add(1);
         self.state.newest = self.state.newest.max(take);
@@ -27,8 +27,8 @@ impl Step<'_> {
         self.record(LedgerEvent::Asked { ask, take, attempt });
     }
 
-    /// Nothing is wrong, or it may pass: the history is the agent's and its provider's again, unless the model
-    /// is to be asked first.
+    /// Nothing is wrong, or it may pass: hands the history back to the agent and its provider, unless a
+    /// request to the model is due first.
     pub(super) fn hand_over(&mut self, standing: &Standing) -> Vec<Reason> {
         if standing.tail == Tail::AsksModel && self.state.replies > 0 {
             return self.question(standing);
@@ -50,7 +50,7 @@ impl Step<'_> {
         Vec::new()
     }
 
-    /// The operator does not wait any longer: everything passes as it stands, whatever holds or is under way.
+    /// The operator stops waiting: everything passes unchanged, whatever holds or is under way.
     pub(super) fn hand_over_as_it_is(&mut self) {
         if self.state.mode != Mode::Going {
             return self.note("the run has ended");

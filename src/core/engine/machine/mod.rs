@@ -1,47 +1,47 @@
-//! The machine of a live run: it is told what happened and says what is to be done.
+//! The machine of a live run: events in, effects out.
 //!
-//! What is left to do is not remembered but read off the standing each time: so it makes no difference whether
-//! a history came from the run itself, from an action of the operator in another take, or from before a
-//! restart. The first line that applies decides:
+//! What is left to do is not stored but derived from the status of the history each time, so it makes no
+//! difference whether a history came from the run itself, from an action of the operator in another take, or
+//! from before a restart. The first line that applies decides:
 //!
-//! | how it stands | what is done |
+//! | status | what is done |
 //! |---|---|
 //! | a reply or a policy's action is on its way into the history | wait for [`Event::Stands`] |
 //! | a fault holds | the policy acts, releases or raises; else pause, all faults at once |
 //! | a breakpoint hits that did not hit at this turn | pause |
-//! | nothing was said | pause |
+//! | the history is empty | pause |
 //! | calls are open | recorded outputs are given; pause for approvals and calls that may have run, all at once; else all others run |
 //! | a reply without calls | finish |
-//! | the model's turn | ask, unless the turns are used up or the model failed |
+//! | the model's turn | send a request, unless the turns are used up or the model failed |
 //!
 //! Where the tools are an agent's ([`super::Whose::Agents`]), its exchange with the model is what the run is
 //! about, and the last three lines are these:
 //!
-//! | how it stands | what is done |
+//! | status | what is done |
 //! |---|---|
-//! | the model's turn, and it replied before | ask again, unless that was done often enough or the model failed |
-//! | a refusal of the model that nothing was done about | pause |
+//! | the model's turn, and it replied before | send another request, unless that was done often enough or the model failed |
+//! | an unresolved refusal of the model | pause |
 //! | anything else | hand over: open calls to the agent, a request to its provider |
 //!
-//! Without an operator a pause is an end: an error that no policy settles ends the run, since its call cannot
-//! be carried out; a warning without an entry passes; of an agent's exchange everything passes that no policy
-//! settles. Stepping pauses before the tools of a reply and before each question.
+//! Without an operator a pause is an end: an error that no policy resolves ends the run, since its call cannot
+//! be carried out; a warning without an entry passes; in an agent's exchange everything passes that no policy
+//! resolves. Stepping pauses before the tools of a reply and before each request.
 //!
 //! | event | while it is awaited | otherwise |
 //! |---|---|---|
 //! | `Stands` | the table above | the same; a question of another take is called off; an older take is not driven until told to |
 //! | `AgentAsked` | | recorded; the question is under way |
 //! | `Replied` | recorded; wait for `Stands` | recorded where the question was called off, and told |
-//! | `NotReplied` | recorded; asked again later, or the model's fault holds | told |
-//! | `Finished` | recorded; tried again later, or the output is given if the call stands open | told; recorded if the call may have run |
-//! | `NeedsOperator` | the operator is asked for the output | told |
+//! | `NotReplied` | recorded; retried later, or the model's fault holds | noted |
+//! | `Finished` | recorded; tried again later, or the output is given if the call is open | noted; recorded if the call may have run |
+//! | `NeedsOperator` | the operator has to give the output | noted |
 //! | `Rang` | tried again | told |
-//! | `Refused` | the fault is left to the operator | told |
+//! | `Refused` | the fault is left to the operator | noted |
 //!
 //! The runtime keeps three promises: effects are carried out in their order before the next event is handed in;
 //! `Stands` follows each growth and each move to another take, with what the ledger knows by then; each `Run`
 //! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
-//! what has started is started again only by a retry of a recoverable failure or by the operator's word.
+//! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
 mod calls;
 mod faults;
@@ -75,8 +75,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A run that is to begin, or that goes on from what its journal holds: its ledger
-    /// is told with [`Machine::recall`].
+    /// A new run, or one that continues from its journal, whose ledger goes through [`Machine::recall`].
     pub fn new(config: Config) -> Self {
         let mut state = State {
             breakpoints: config.breakpoints.clone(),
@@ -102,7 +101,7 @@ impl Machine {
         state.told.clear();
         state.standing = None;
         if let Mode::Ending(ending) = state.mode {
-            // What was to end goes on only when it is told to.
+            // A run that was about to end continues only on command.
             state.mode = Mode::Ended(ending);
         }
         state.breakers.restarted(now);
@@ -113,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// What is to be done about an event.
+    /// The effects of an event, in order.
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
         let mut step = Step {
             config: &self.config,
@@ -144,7 +143,7 @@ impl Machine {
         self.state.phase(now)
     }
 
-    /// How the tools stand that were used.
+    /// The state of each tool that was used.
     pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState<'_>> {
         self.state.breakers.states(now)
     }
@@ -160,7 +159,7 @@ struct Step<'m> {
     state: &'m mut State,
     ready: &'m mut Ready,
     now: Millis,
-    /// Whether the operator, who said something, is told again what the run waits for.
+    /// Whether to report the reasons to wait again, after a command of the operator.
     tells_again: bool,
     effects: Vec<Effect>,
 }
@@ -240,7 +239,7 @@ impl Step<'_> {
         }
     }
 
-    /// Does what is to be done now, or says what holds it.
+    /// Takes the next steps, or reports what holds the run.
     fn go_on(&mut self) {
         let mut reasons = Vec::new();
         let is_awaited = self.state.is_growing || self.state.acting.is_some();
@@ -345,7 +344,7 @@ impl Step<'_> {
         self.effects.push(Effect::Finish(ending));
     }
 
-    /// Tells the operator what the run waits for, if that is new.
+    /// Reports to the operator what the run waits for, if that is new.
     fn tell(&mut self, reasons: Vec<Reason>) {
         let is_new = reasons != self.state.told;
         if !reasons.is_empty() && is_new {

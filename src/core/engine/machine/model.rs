@@ -1,4 +1,4 @@
-//! Questions to the model: asked, asked again, called off.
+//! Requests to the model: sent, retried, cancelled.
 
 use super::Step;
 use super::faults::{Judged, TURN_LIMIT};
@@ -10,10 +10,10 @@ use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;
 
-/// The most replies to the questions of a run that has no limit of its own: nothing asks a model for ever.
+/// The most replies of a run that has no limit of its own, so that no run is endless.
 pub(super) const MOST_TURNS: u32 = 100;
 
-/// What a policy is asked about when the turns are used up.
+/// The fault to consult the policy about when the turns are used up.
 pub(super) fn limit_fault(turns: u32) -> Fault {
     Fault {
         rule: TURN_LIMIT,
@@ -63,7 +63,7 @@ impl Step<'_> {
         Vec::new()
     }
 
-    /// What holds because the model cannot be asked; nothing where that ends the run.
+    /// What holds because the model failed; nothing where that ends the run.
     pub(super) fn model_fault(&mut self) -> Option<Vec<Reason>> {
         let why = self.state.model_fault.clone()?;
         if self.config.has_operator {
@@ -73,16 +73,15 @@ impl Step<'_> {
         Some(Vec::new())
     }
 
-    /// How many turns the run has taken, where it has used up those that it may take. Each reply counts,
-    /// whatever became of it: one that a policy dropped or asked for again, too. Of an agent's exchange these
-    /// are the times that the model was asked again.
+    /// How many turns the run has taken, where it has used up those that it may take. Every reply
+    /// counts, also one that a policy dropped or requested again. In an agent's exchange these are the retries.
     pub(super) fn used_up(&self, standing: &Standing) -> Option<u32> {
         let (used, limit) = match self.config.tools_are {
             Whose::Own => match self.config.max_turns {
                 Some(limit) => (standing.turns.max(self.state.spent), Some(limit)),
                 None => (self.state.replies, Some(MOST_TURNS)),
             },
-            // The first question was the agent's.
+            // The first request was the agent's.
             Whose::Agents { .. } if self.state.replies == 0 => return None,
             Whose::Agents { asks } => (self.state.last_ask.saturating_sub(1), Some(asks)),
         };
@@ -98,7 +97,7 @@ impl Step<'_> {
         self.effects.push(Effect::Ask { ask, attempt });
     }
 
-    /// A reply is whole. `entry` is its entry in the ledger, given the take that asked.
+    /// A reply is complete. `entry` makes its ledger entry from the take that sent the request.
     pub(super) fn replied(&mut self, ask: Ask, entry: impl FnOnce(TakeId) -> LedgerEvent) {
         if let Some(asking) = self.state.asking.take_if(|asking| asking.ask == ask) {
             self.record(entry(asking.take));
@@ -167,7 +166,7 @@ impl Step<'_> {
 
     pub(super) fn rang_for_model(&mut self, ask: Ask) {
         let waits = |asking: &mut Asking| asking.ask == ask && asking.until.is_some();
-        // Nobody stops a timer: it rings also where the question was asked before its time.
+        // Timers are not cancelled: one may fire after the request was retried early.
         if let Some(asking) = self.state.asking.take_if(waits) {
             self.ask_again(asking);
         }
@@ -182,7 +181,7 @@ impl Step<'_> {
         });
     }
 
-    /// Calls the question at hand off.
+    /// Cancels the current request.
     pub(super) fn call_off(&mut self, why: &str) {
         let Some(asking) = self.state.asking.take() else {
             return;

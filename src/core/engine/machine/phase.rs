@@ -10,7 +10,7 @@ pub enum Phase {
     /// Nothing: it was not begun.
     #[default]
     Idle,
-    /// The model is asked.
+    /// A request to the model is under way.
     Asking {
         ask: Ask,
         attempt: u32,

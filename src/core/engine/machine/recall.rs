@@ -1,4 +1,4 @@
-//! What a run that goes on in another process knows from its ledger.
+//! Restores a run in another process from its ledger.
 
 use super::Machine;
 use super::state::FaultId;
@@ -6,9 +6,9 @@ use crate::session::ledger::{Ask, LedgerEvent};
 use crate::session::takes::Author;
 
 impl Machine {
-    /// Takes over an entry of the journal that the run goes on from, in the order of the journal. Decisions
-    /// about calls and tools stay decided. What is about a turn as a whole is asked again, breakers begin
-    /// closed, and what ran is the ledger's to tell with the standing.
+    /// Applies an entry of the journal that the run continues from, in the order of the journal. Decisions
+    /// about calls and tools are kept. Decisions about a turn as a whole are made again, breakers start
+    /// closed, and the run's status says which calls ran.
     pub fn recall(&mut self, event: &LedgerEvent) {
         let state = &mut self.state;
         match event {

@@ -1,4 +1,4 @@
-//! What a machine remembers, as data.
+//! The state of a machine, as data.
 
 use super::super::{Breakers, Breakpoint, Counts, Fault, Millis, Reason, Standing, StandingCall};
 use crate::session::ledger::{Ask, CallKey, Ending};
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a machine remembers. What holds and what is to be done next is not in it: both follow from the
-/// standing, the ledger and this.
+/// The state of a machine. What holds the run and what to do next is not in it: both follow from the status of
+/// the history, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
     pub(super) mode: Mode,
-    /// How the history stands, as far as the machine was told.
+    /// The last status of the history that was reported.
     pub(super) standing: Option<Arc<Standing>>,
-    /// The history has grown by a reply, and how it stands now is still to come.
+    /// The history has grown by a reply; its new status is not reported yet.
     pub(super) is_growing: bool,
-    /// What a policy decided and is being carried out.
+    /// The action of the policy that is being carried out.
     pub(super) acting: Option<Acting>,
-    /// The largest number of a take that was driven: a smaller one is gone back to.
+    /// The largest number of a take that this run was in: a smaller one is a take from before.
     pub(super) newest: TakeId,
-    /// The number of the last question.
+    /// The number of the last request.
     pub(super) last_ask: u32,
-    /// How many replies have come to its questions.
+    /// How many replies its requests got.
     #[serde(default)]
     pub(super) replies: u32,
     /// How many turns count as used: the replies of the history, and those that a policy has taken out of it
@@ -30,16 +30,16 @@ pub struct State {
     #[serde(default)]
     pub(super) spent: u32,
     pub(super) asking: Option<Asking>,
-    /// Questions that were called off, with the takes that asked them: their replies may come yet.
+    /// Cancelled requests with the takes that sent them: their replies may still arrive.
     pub(super) called_off: Vec<(Ask, TakeId)>,
-    /// Why the model cannot be asked.
+    /// Why no request can go to the model.
     pub(super) model_fault: Option<String>,
     /// Calls that run or are to be tried again, of whatever take.
     pub(super) executions: Vec<Execution>,
     /// Calls whose output was given and is not seen in the history yet, with how many open calls had that id: a
     /// model may use an id twice in one reply.
     pub(super) answered: Vec<(CallKey, usize)>,
-    /// Calls whose output the operator is asked for, with the word about why.
+    /// Calls whose output the operator has to give, with the reason.
     pub(super) asked: Vec<(CallKey, String)>,
     pub(super) decided: Decided,
     pub(super) pace: Pace,
@@ -49,7 +49,7 @@ pub struct State {
     /// The breakpoints that hold.
     pub(super) stopped_at: Vec<Reason>,
     pub(super) breakers: Breakers,
-    /// What the operator was told that the run waits for.
+    /// The reasons to wait that were last reported to the operator.
     pub(super) told: Vec<Reason>,
 }
 
@@ -65,16 +65,16 @@ pub(super) enum Mode {
     Ended(Ending),
 }
 
-/// A question to the model.
+/// A request to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Asking {
     pub(super) ask: Ask,
     /// The take whose history was sent.
     pub(super) take: TakeId,
     pub(super) attempt: u32,
-    /// Attempts since somebody last said that it is to be asked.
+    /// Attempts since the operator or the run last started it.
     pub(super) tries: u32,
-    /// When it is asked again; `None` while an attempt is under way.
+    /// When it is sent again; `None` while an attempt is under way.
     pub(super) until: Option<Millis>,
 }
 
@@ -96,7 +96,7 @@ impl Execution {
         self.until.is_none()
     }
 
-    /// Whether it carries out this call as it stands; the operator may have changed the arguments meanwhile.
+    /// Whether it carries out this call unchanged; the operator may have changed the arguments meanwhile.
     pub(super) fn is_of(&self, call: &StandingCall) -> bool {
         self.call == call.key && self.tool == call.tool && self.arguments == call.arguments
     }
@@ -110,7 +110,7 @@ pub(super) struct FaultId {
     /// The number of replies, for a fault about no call.
     pub(super) turn: u32,
     /// How many other items have the same fault and the same call id, as calls of an id that is used again do:
-    /// with each that an action settles, those that are left are another fault.
+    /// each time an action resolves one, those that are left are another fault.
     #[serde(default)]
     pub(super) others: usize,
 }
@@ -160,7 +160,7 @@ pub(super) struct Acting {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Decided {
-    /// How often the policy was asked about each rule.
+    /// How often the policy was consulted about each rule.
     pub(super) counts: Counts,
     /// Faults that may pass.
     pub(super) released: Vec<FaultId>,
@@ -168,8 +168,7 @@ pub(super) struct Decided {
     pub(super) left: Vec<FaultId>,
     /// Faults that the policy acted about, once each.
     pub(super) acted: Vec<FaultId>,
-    /// Faults about which the first thing that the policy says was refused or settled nothing: what it says
-    /// with `otherwise` is due.
+    /// Faults whose first policy action was refused or resolved nothing: `otherwise` is due.
     #[serde(default)]
     pub(super) otherwise: Vec<FaultId>,
     /// Calls that may run, with the arguments that they may run with.
@@ -185,7 +184,7 @@ pub(super) struct Decided {
 }
 
 impl Decided {
-    /// A new reply of this number takes the place of what was decided about the one before it.
+    /// Forgets decisions about the reply that a new reply of this number replaces.
     pub(super) fn forget_turn(&mut self, turn: u32) {
         for faults in [
             &mut self.released,
@@ -198,7 +197,7 @@ impl Decided {
     }
 }
 
-/// How fast the run goes.
+/// What lets the run continue by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Pace {
     /// Whether it stops before each step.
@@ -206,7 +205,7 @@ pub(super) struct Pace {
     /// Whether the operator went to a take that was there before: nothing goes on by itself.
     #[serde(default)]
     pub(super) is_looking: bool,
-    /// Whether it goes on by itself in the take that the operator leads it to next, where he said so.
+    /// Whether it continues by itself in the take that the operator opens next, if that was decided.
     #[serde(default)]
     pub(super) leads: Option<bool>,
     /// The step that may be taken.
@@ -219,7 +218,7 @@ pub(super) struct Pace {
 pub(super) enum StepOf {
     /// The tools of the reply of this number.
     Tools(u32),
-    /// The question to the model behind so many replies.
+    /// The request to the model after so many replies.
     Question(u32),
 }
 
@@ -244,7 +243,7 @@ impl State {
         self.answered.iter().any(|(answered, _)| answered == key)
     }
 
-    /// What is being carried out is about its own fault alone: nothing was decided about the others yet.
+    /// Limits the current action to its own fault: nothing is decided about the others yet.
     pub(super) fn act_alone(&mut self) {
         let Some(acting) = self
             .acting
@@ -269,7 +268,7 @@ impl State {
     }
 
     /// Whether a call is being carried out, in whatever take and with whatever arguments, or its
-    /// output is asked for.
+    /// output is awaited from the operator.
     pub(super) fn is_under_way(&self, key: &CallKey) -> bool {
         let runs = self.executions.iter().any(|run| run.call == *key);
         runs || self.asked.iter().any(|(call, _)| call == key)

@@ -1,5 +1,5 @@
-//! Reads how a session stands: its last turn, the open calls with what the ledger knows, the faults
-//! that nobody has answered.
+//! Derives the status of a session: its last turn, the open calls with their ledger entries, and the faults
+//! that are not resolved.
 
 use super::{Fault, Standing, StandingCall, Tail};
 use crate::dialects::body_of;
@@ -9,7 +9,7 @@ use crate::session::takes::TakeId;
 use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
 use std::collections::HashMap;
 
-/// Rules about what a call says: once it has an output, the model was told.
+/// Rules about the contents of a call: once it has an output, the model got the report.
 const TOLD_BY_AN_OUTPUT: &[&str] = &[
     "unknown-tool",
     "malformed-arguments",
@@ -46,11 +46,11 @@ pub const ABOUT_RESULTS: &[&str] = &["tool-error", "failing-tool"];
 /// What the engine itself decides: how many turns there are, and how the run ends.
 const OF_THE_ENGINE: &[&str] = &["turn-limit", "run-failed"];
 
-/// Rules about a reply that holds no final output: where one of a certain shape is asked for, a run
+/// Rules about a reply that holds no final output: where one of a certain shape is required, a run
 /// cannot end on it.
 const WITHOUT_AN_OUTPUT: &[&str] = &["truncated-response", "refused", "missing-final-output"];
 
-/// How a take stands. `findings` are those of the session, `line` is the takes that lead to it
+/// The status of a take. `findings` are those of the session, `line` is the takes that lead to it
 /// ([`crate::session::takes::Takes::line`]). Fails where the source cannot be read.
 pub fn standing_of(
     session: &Session,
@@ -86,11 +86,11 @@ pub fn standing_of(
     Ok(standing)
 }
 
-/// How a request stands that is about to be sent: like a take, but its faults are what the provider would
-/// refuse it for, or did, in all of it, and what is wrong with the outputs that it brings.
+/// The status of a request that is about to be sent: as of a take, but its faults are everything in it that the
+/// provider would refuse, or did, and what is wrong with its new outputs.
 ///
-/// What is about no item, as the name of a tool that is defined, cannot be mended in a
-/// history and holds nothing.
+/// A finding about no item, such as one about a tool definition, cannot be fixed in a history and holds
+/// nothing.
 pub fn standing_of_request(
     session: &Session,
     findings: &[Finding],
@@ -229,8 +229,8 @@ fn faults_of(
     faults
 }
 
-/// The fault that a finding is; `None` where an open call is all that it is about, or an output
-/// has told the model.
+/// The fault of a finding; `None` where it is only about an open call, or an output
+/// has reported it to the model.
 fn fault_of(
     session: &Session,
     finding: &Finding,

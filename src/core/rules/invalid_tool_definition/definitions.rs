@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 /// Schemas nest no deeper in any request that can be sent; serde_json reads no deeper either.
 const DEPTH: usize = 128;
 
-/// What a provider has against the schema of a tool's arguments, in words that go behind the tool; `None`
-/// where it takes it.
+/// Why a provider refuses the schema of a tool's arguments, as words to put after the tool's name; `None` if it
+/// accepts it.
 pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
     let Some(members) = schema.as_object() else {
         return Some(format!("has {} as its schema", type_word(schema)));

@@ -1,10 +1,10 @@
-//! Takes over what an earlier reading found where the same bytes only stand elsewhere now.
+//! Reuses what an earlier reading found where the same bytes have only moved.
 
 use super::{Fact, Fragment, Mark};
 use crate::session::item::index_number;
 use crate::session::{Item, Link, Problem, Record, Span};
 
-/// Where a stretch of text stood, and where it stands now.
+/// Where a stretch of text was, and where it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Its first byte in the text that was read.

@@ -4,7 +4,7 @@ use crate::session::takes::{Author, Digest, TakeId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A question to the model by its number, from 1; 0 stands for what was recorded before.
+/// A request to the model by its number, from 1; 0 means anything recorded before.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -53,7 +53,7 @@ pub enum Failure {
     Connection,
     /// It is not allowed.
     Permission,
-    /// It said itself that it failed: an exit code, an error result.
+    /// It reported that it failed: an exit code, an error result.
     Reported,
     /// It was stopped by the operator.
     Stopped,
@@ -96,9 +96,9 @@ pub enum Ending {
     TurnLimit { turns: u32 },
     /// The operator ended it.
     Aborted,
-    /// A policy said that the run fails.
+    /// A policy failed the run.
     Raised { rule: String },
-    /// The model could not be asked.
+    /// A request to the model failed.
     ModelFailed { why: String },
     /// Somebody has to decide, and nobody is there.
     Unattended {
@@ -123,7 +123,7 @@ pub enum LedgerEvent {
         /// Whether the model is a script.
         scripted: bool,
     },
-    /// The model is asked.
+    /// A request goes to the model.
     Asked {
         ask: Ask,
         /// The take whose history is sent.

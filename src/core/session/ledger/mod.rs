@@ -1,10 +1,9 @@
-//! The ledger: what happened in the world because of a run. Which questions went to the model, which calls were
-//! started, what came of them, who decided what.
+//! The ledger: the side effects of a run. Which requests went to the model, which calls were started, their
+//! results, and who decided what.
 //!
-//! The takes say what the history is; the ledger says what was done. A call is known by the question whose
-//! reply made it and by its id, whatever take it is seen from: so a call that ran in one take is never run
-//! again from another one by itself. Everything is one [`LedgerEvent`]; the events of a journal, applied in
-//! their order, give the ledger.
+//! Takes hold the history; the ledger holds what was done. A call is identified by its id and the request whose
+//! reply made it, whatever take it is seen from: a call that ran in one take never runs again by itself from
+//! another one. Everything is one [`LedgerEvent`]; the events of a journal, applied in order, give the ledger.
 
 mod event;
 
@@ -41,7 +40,7 @@ pub enum Ran {
     },
 }
 
-/// What was done in the world, by question and by call.
+/// The side effects of a run, by request and by call.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     asks: BTreeMap<Ask, Asked>,
@@ -56,7 +55,7 @@ pub struct Ledger {
     supplied: HashSet<CallKey>,
 }
 
-/// How a run stood when its journal was read.
+/// The state of a run when its journal was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunState {
     /// How it ended; `None` where it has not, or went on.
@@ -70,7 +69,7 @@ pub struct RunState {
 /// What came of a call of a run, whatever the history says since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallResult {
-    /// The tool was never asked: an answer in the history is a policy's or an action's.
+    /// The tool was never called: an answer in the history is a policy's or an action's.
     NotRun,
     /// The tool ran, and reported no error.
     Ran,
@@ -102,10 +101,10 @@ pub enum GrownBy {
     },
 }
 
-/// One question to the model.
+/// One request to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// The take that asked.
+    /// The take that sent it.
     pub take: TakeId,
     /// How often it was tried.
     pub attempts: u32,
@@ -115,7 +114,7 @@ pub struct Asked {
     pub usage: Usage,
     /// Milliseconds until the reply was whole.
     pub total_ms: u64,
-    /// What the provider said, where it refused the request for what it holds.
+    /// The provider's message, where it refused the request for its contents.
     pub refusal: Option<String>,
     /// The ids of the calls, to look one up.
     ids: HashSet<String>,
@@ -129,7 +128,6 @@ struct Execution {
 }
 
 impl Ledger {
-    /// Takes an event over.
     pub fn apply(&mut self, event: &LedgerEvent) {
         match event {
             LedgerEvent::Asked {
@@ -221,8 +219,7 @@ impl Ledger {
         }
     }
 
-    /// Takes an event over that happened when the takes stood like this: what it brings is the next thing that
-    /// its take grows by.
+    /// Applies an event that happened with these takes: what it brings is the next growth of its take.
     pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes) {
         self.apply(event);
         let (take, by) = match event {
@@ -281,7 +278,7 @@ impl Ledger {
         }
     }
 
-    /// The number for the next question.
+    /// The number for the next request.
     pub fn next_ask(&self) -> Ask {
         let last = self.asks.keys().next_back();
         last.map_or(Ask(1), |Ask(number)| Ask(number.saturating_add(1)))
@@ -291,18 +288,18 @@ impl Ledger {
         self.asks.get(&ask)
     }
 
-    /// Every question with its number, in order.
+    /// Every request with its number, in order.
     pub fn asks(&self) -> impl Iterator<Item = (Ask, &Asked)> {
         self.asks.iter().map(|(ask, asked)| (*ask, asked))
     }
 
-    /// What the provider said to the last question of a take, where it refused the request for what it holds.
+    /// The provider's message to the last request of a take, where it refused that for its contents.
     pub fn refusal(&self, take: TakeId) -> Option<&str> {
         let mut asks = self.asks.values().rev();
         asks.find(|asked| asked.take == take)?.refusal.as_deref()
     }
 
-    /// How a call of this id, seen from a take, is known: by the last question of the takes that lead there
+    /// How a call of this id, seen from a take, is known: by the last request of the takes that lead there
     /// whose reply has such a call. `line` is those takes ([`super::takes::Takes::line`]).
     pub fn key(&self, call_id: &str, line: &[TakeId]) -> CallKey {
         let made = |asked: &Asked| asked.ids.contains(call_id) && line.contains(&asked.take);
@@ -335,7 +332,7 @@ impl Ledger {
         self.endings.get(&take)
     }
 
-    /// How the run of a take stands. `line` is the takes that lead to it ([`super::takes::Takes::line`]).
+    /// The state of a take's run. `line` is the takes that lead to it ([`super::takes::Takes::line`]).
     pub fn state(&self, line: &[TakeId]) -> RunState {
         let take = line.last().copied().unwrap_or(TakeId::MAIN);
         let asks = self

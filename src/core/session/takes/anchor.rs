@@ -1,34 +1,32 @@
-//! Splices that find their place again: a recording may have grown, or changed, when it is
-//! opened the next time.
+//! Splices that can be located again: the recording may have grown or changed by the next time it is
+//! opened.
 //!
-//! Recordings grow at their end, so places stay where they are; what can go wrong is that the file is another
-//! one. Each splice therefore keeps digests of the bytes it removes and of those before it. A cut to the end of
-//! the records goes on to the new end, up to the brackets that close the file.
+//! Recordings grow at their end, so places stay valid unless the file was replaced. Each splice therefore keeps
+//! digests of the bytes it removes and of those before it. A cut to the end of the records extends to the new
+//! end, up to the brackets that close the file.
 
 use crate::session::{Source, SourceError, Span, Splice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
-/// How many bytes before a splice are looked at.
+/// How many bytes before a splice are digested.
 const BEFORE: u64 = 64;
-/// Of a longer stretch only this many bytes at its start and at its end are digested: a cut may remove a
-/// gigabyte, and what else changed within it is removed all the same.
+/// Of a longer span only this many bytes at its start and end are digested: a cut may remove a gigabyte, and
+/// changes inside it are removed with it.
 const ENDS: u64 = 512 * 1024;
 /// How many bytes are read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// A digest of bytes that is the same in every process and on every machine: FNV-1a in 64 bits. It guards
+/// FNV-1a in 64 bits: the same in every process and on every machine. It guards
 /// against files that were changed or mixed up, not against forgery: who can write the recording needs no
 /// collision to change what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of nothing.
     const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
 
-    /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self::EMPTY.with(bytes)
     }
@@ -84,13 +82,13 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A splice, and how its place is known again.
+/// A splice with digests that identify its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anchored {
     /// The place when it was made.
     #[serde(with = "super::spelling::span")]
     at: Span,
-    /// What stands there instead.
+    /// The replacement.
     #[serde(with = "super::spelling::shared")]
     with: Arc<Vec<u8>>,
     /// The digest of the bytes that it removes.
@@ -102,7 +100,7 @@ pub struct Anchored {
     rest: Option<Suffix>,
 }
 
-/// The bytes behind the last record: closing brackets, a line feed, often nothing.
+/// The bytes after the last record: closing brackets, a line feed, often nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Suffix {
     length: u64,
@@ -118,7 +116,7 @@ impl Anchored {
         }
     }
 
-    /// Where the splice was made, and what stands there instead.
+    /// Where the splice was made, and the replacement.
     pub fn shared(&self) -> (Span, Arc<Vec<u8>>) {
         (self.at, self.with.clone())
     }
@@ -129,7 +127,7 @@ impl Anchored {
     }
 }
 
-/// A splice whose place is not found again.
+/// A splice whose place cannot be located.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("change {} of the take does not fit the file any more: at byte {}, {why}", index + 1, at.start)]
 pub struct Lost {
@@ -145,13 +143,13 @@ pub enum LostWhy {
     /// The file ends before the place.
     #[error("the file is shorter than it was")]
     Shorter,
-    /// Other bytes stand where some were removed.
+    /// Where bytes were removed, the file now holds others.
     #[error("the bytes that it replaces are others now")]
     Removed,
-    /// Other bytes stand before the place.
+    /// The bytes before the place have changed.
     #[error("the bytes before it are others now")]
     Before,
-    /// The file ends in another way.
+    /// The bytes after the last record have changed.
     #[error("the file ends in another way now")]
     Suffix,
     /// The bytes cannot be read.
@@ -159,8 +157,8 @@ pub enum LostWhy {
     Unreadable(#[from] SourceError),
 }
 
-/// Makes splices of `source` findable. With `cuts_the_rest` the one that removes up to the last place stands
-/// for "everything from here on" (`Edit::Cut`).
+/// Anchors splices of `source`. With `cuts_the_rest` the one that removes up to the last place means
+/// "everything from here on" (`Edit::Cut`).
 pub fn anchor(
     source: &dyn Source,
     splices: Vec<Splice>,
@@ -192,7 +190,7 @@ pub fn anchor(
     splices.into_iter().enumerate().map(anchored).collect()
 }
 
-/// The splices for `source` as it is now, or the first one whose place no longer holds what it held.
+/// The splices for `source` as it is now; an error names the first one whose place has changed.
 pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, Lost> {
     let grown = splices.iter().enumerate().find_map(|(index, anchored)| {
         let lost = |why| lost(index, anchored, why);
@@ -213,7 +211,7 @@ pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, 
     splices.iter().enumerate().map(settled).collect()
 }
 
-/// How far the end of the records went on.
+/// How far the records have grown since.
 #[derive(Debug, Clone, Copy)]
 struct Grown {
     from: u64,
@@ -222,7 +220,7 @@ struct Grown {
 }
 
 impl Grown {
-    /// Where a place is now: what stood behind the records is behind them still.
+    /// Where a place is now: what followed the records still follows them.
     fn moved(self, at: Span) -> Span {
         let by = if at.start >= self.from { self.by } else { 0 };
         Span {
@@ -270,7 +268,7 @@ fn check(source: &dyn Source, anchored: &Anchored, grown: Option<Grown>) -> Resu
     if Digest::of_span(source, at)? != anchored.removed {
         return Err(LostWhy::Removed);
     }
-    // What moved has the end of other records before it; the digest of the suffix stands for it.
+    // A place that moved follows other records now; the digest of the suffix identifies it.
     if at == anchored.at && Digest::of_span(source, before(at))? != anchored.before {
         return Err(LostWhy::Before);
     }

@@ -1,4 +1,4 @@
-//! What a take is, and what can happen to the tree of takes: the entries of its journal.
+//! The take and the events of the tree of takes: the entries of its journal.
 
 use super::anchor::{Anchored, Digest};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ impl fmt::Display for TakeId {
 pub struct Take {
     /// The take that it branches off.
     pub parent: TakeId,
-    /// What the tree calls it.
+    /// Its label in the tree.
     pub title: String,
     /// The session of the file that it is about, from 0.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -37,7 +37,7 @@ pub struct Take {
     /// The item at which it branches off, as a number in its parent from 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub forked_at: Option<u32>,
-    /// What was to be mended, by what, and who decided it.
+    /// Which finding it fixes, by which action, and who decided it.
     pub cause: Cause,
     /// Name of the wording.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -45,7 +45,7 @@ pub struct Take {
     /// The words as the model reads them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub words: Option<String>,
-    /// What the operator was told before accepting.
+    /// The notes that the operator read before accepting.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notes: Vec<String>,
     /// Which sample of its parent's words it holds, from 0, in a journal of the lab.
@@ -54,7 +54,6 @@ pub struct Take {
     /// A value that was accepted as fallback and enters no history.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fallback: Option<String>,
-    /// What it came to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outcome: Outcome,
     /// A text of its own in the place of its parent's: the history written as one request.
@@ -64,7 +63,7 @@ pub struct Take {
     pub splices: Vec<Anchored>,
 }
 
-/// A text that a take is laid over, and not over its parent's.
+/// A text that a take replaces its parent's with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnText {
     /// Id of the format that reads it.
@@ -99,7 +98,7 @@ pub enum Author {
     Policy,
 }
 
-/// What a take came to.
+/// The result of a take.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// The findings of its parent.
@@ -107,10 +106,10 @@ pub struct Outcome {
     pub before: Tally,
     #[serde(default)]
     pub after: Tally,
-    /// Whether it ends on a question to the model.
+    /// Whether it ends where it is the model's turn.
     #[serde(default, skip_serializing_if = "is_default")]
     pub asks_model: bool,
-    /// What the model did when it was asked, in the words of the live run.
+    /// What the model did next, in the words of the live run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub live: Option<String>,
 }
@@ -119,7 +118,7 @@ pub struct Outcome {
 pub struct Tally {
     pub errors: u32,
     pub warnings: u32,
-    /// What is only worth knowing.
+    /// Findings of severity info.
     pub infos: u32,
 }
 
@@ -171,15 +170,11 @@ pub enum TakeEvent {
         /// Whether it is set.
         set: bool,
     },
-    /// It is known what a take came to.
-    Judged {
-        take: TakeId,
-        /// What it came to.
-        outcome: Outcome,
-    },
+    /// The result of a take is known.
+    Judged { take: TakeId, outcome: Outcome },
 }
 
-/// Why an event does not fit the tree.
+/// Why an event cannot be applied to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// It is about a take that is not there.
@@ -198,10 +193,10 @@ pub enum Misfit {
     /// The recording does not grow by a take's event.
     #[error("nothing is appended to the recording itself")]
     Recording,
-    /// Others are laid over its text.
+    /// Other takes build on its text.
     #[error("others branch off take {0}, so nothing is appended to it")]
     HasBranches(TakeId),
-    /// The steps before it are not all there, or one of them stands twice.
+    /// Steps before it are missing, or one of them occurs twice.
     #[error("step {step} of take {take} does not follow on what there is of it")]
     NoStep { take: TakeId, step: u32 },
 }

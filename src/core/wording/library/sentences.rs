@@ -52,7 +52,7 @@ macro_rules! near {
 }
 pub(super) use near;
 
-/// What was said, cut at 2000 characters.
+/// The error text, cut at 2000 characters.
 macro_rules! reason {
     () => {
         "{% if error %}: {{ error[:2000] }}{% if error|length > 2000 %} ... (cut){% endif %}{% else %}.{% endif %}"
@@ -79,7 +79,7 @@ macro_rules! violations {
 }
 pub(super) use violations;
 
-/// The schema on a line of its own, behind a title.
+/// The schema on a line of its own, after a title.
 macro_rules! schema {
     ($title:literal) => {
         concat!("{% if schema %}\n", $title, ": {{ schema }}{% endif %}")

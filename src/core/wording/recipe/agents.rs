@@ -77,7 +77,7 @@ fn without_counterpart(action: &str, kind: Option<Kind>) -> &'static str {
 /// Where a variable's value comes from, in Python; `None` where the framework does not hand it over.
 type Origin = fn(&str) -> Option<&'static str>;
 
-/// What stands ready in `tool_error_formatter`, inside a function that knows the agent.
+/// The variables of `tool_error_formatter`, inside a function that knows the agent.
 fn in_formatter(name: &str) -> Option<&'static str> {
     match name {
         "tool" => Some("args.tool_name"),
@@ -90,7 +90,7 @@ fn in_formatter(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What stands ready in `failure_error_function`.
+/// The variables of `failure_error_function`.
 fn in_failure(name: &str) -> Option<&'static str> {
     match name {
         "tool" => Some("ctx.tool_name"),
@@ -130,7 +130,8 @@ fn needs_words(recovery: &Recovery<'_>) -> Result<(), NoRecipe> {
     Ok(check(recovery.template)?)
 }
 
-/// The function that gives the text; how it is called with what stands ready; what does not.
+/// The function that returns the text, the call with the available variables, and the variables that are
+/// missing.
 struct Words {
     function: String,
     call: String,
@@ -221,7 +222,7 @@ fn head(what: &str, recovery: &Recovery<'_>, words: Option<&Words>, imports: &[&
     head
 }
 
-/// Where an import stands: Python's own, packages, the SDK.
+/// The group of an import: Python's own, packages, the SDK.
 fn group(import: &str) -> u8 {
     match import.split(' ').nth(1) {
         Some("jinja2" | "jsonschema") => 1,

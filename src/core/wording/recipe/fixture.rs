@@ -1,4 +1,4 @@
-//! A recovery as a regression fixture: the request as it stood behind the recovery, with what must hold for it.
+//! A recovery as a regression fixture: the request after the recovery, with what must hold for it.
 //!
 //! The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be
 //! sent to the provider. `expect` names the rule, the call that it found something in, and how many findings of
@@ -10,12 +10,12 @@ use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
 use crate::wire::ToolSpelling;
 use serde_json::{Map, Value, json};
 
-/// The history behind the recovery.
+/// The history after the recovery.
 #[derive(Debug, Clone, Copy)]
 pub struct History<'a> {
     /// How it is spelled.
     pub dialect: Dialect,
-    /// The model that was asked; empty where that is not known.
+    /// The model of the request; empty if unknown.
     pub model: &'a str,
     /// `instructions` of Responses or `system` of Anthropic, where they do not stand in the history.
     pub instructions: Option<&'a Value>,
@@ -26,7 +26,7 @@ pub struct History<'a> {
     pub tools: Option<&'a [&'a Tool]>,
     /// What the final message must satisfy, if anything.
     pub output_schema: Option<&'a OutputSchema>,
-    /// The call that was mended; empty where there was none.
+    /// The call that was fixed; empty if there was none.
     pub call_id: &'a str,
     /// How many findings of the rule the history has about that call, or at all where there was none.
     pub findings: usize,
@@ -110,7 +110,7 @@ fn spelled(tool: &Tool, spelling: ToolSpelling) -> Value {
     }
 }
 
-/// A function of Responses; a name `namespace.name` stands inside its namespace
+/// A function of Responses; a name `namespace.name` is nested in its namespace
 /// (`{"type":"namespace","name","tools"}`, OpenAI API reference).
 fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
     let (namespace, name) = name

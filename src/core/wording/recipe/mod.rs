@@ -15,7 +15,7 @@ use super::Fault;
 /// A recovery that helped.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Recovery<'a> {
-    /// Id of the rule whose finding it settled.
+    /// Id of the rule whose finding it resolved.
     pub rule: &'a str,
     /// Id of the action.
     pub action: &'a str,
@@ -33,10 +33,10 @@ pub struct Recovery<'a> {
     pub include_in_history: bool,
 }
 
-/// Why there is no recipe.
+/// Why a recovery cannot be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoRecipe {
-    /// What it goes to has no counterpart.
+    /// The target has no counterpart.
     #[error("{0}")]
     NoCounterpart(&'static str),
     /// Something is missing or does not fit.

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// How often a policy asks the model again before it gives up.
 const TIMES: i64 = 2;
 
-/// The entry: TOML that stands beside the other entries of a policy.
+/// The entry: TOML to add to the other entries of a policy.
 pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     let Some(verb) = verb_of(recovery.action) else {
         return Err(NoRecipe::NoCounterpart(
