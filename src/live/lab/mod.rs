@@ -76,7 +76,6 @@ pub enum LabError {
         path: String,
         /// The requested item, from 1.
         item: Option<u32>,
-        /// The requested rule.
         rule: Option<String>,
     },
     /// The spec names no finding, or no model.

@@ -210,7 +210,6 @@ pub const AGENTS: &[Agent] = &[
 pub struct Reach {
     /// The address without a slash at its end, as `http://127.0.0.1:8484`; a token is part of it.
     pub base: String,
-    /// Its provider.
     pub upstream: Upstream,
 }
 

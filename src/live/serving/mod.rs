@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 /// The address to listen on where any free port of the loopback will do.
 pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-/// Answers requests.
 pub(super) trait Answers: Send + Sync + 'static {
     /// What it is called, for the name of its thread and for refusals.
     const WHAT: &'static str;

@@ -56,7 +56,6 @@ pub(super) enum Job {
 pub(super) struct Closing {
     /// How the run ends.
     pub(super) ending: Ending,
-    /// Messages about it.
     pub(super) words: String,
 }
 

@@ -31,7 +31,6 @@ const LINES: u32 = 200;
 /// Hears what a server says besides its answers: `(server, line)`. It holds text from outside.
 pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// An initialized server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Hearing>,
 }
