@@ -52,8 +52,8 @@ fn says_anything_without(items: &[Item], going: &BTreeSet<u32>) -> bool {
 
 /// The item of the same reply that reasoning led to.
 pub(super) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32> {
-    let mut behind = reasoning + 1..turn.end;
-    behind.find(|index| speaks(items, *index))
+    let mut later = reasoning + 1..turn.end;
+    later.find(|index| speaks(items, *index))
 }
 
 /// Whether an item is text or a call of the model rather than its reasoning.
@@ -126,8 +126,8 @@ fn take_thinking(
     thinking: &[u32],
     going: &mut BTreeSet<u32>,
 ) -> Result<(), Refusal> {
-    let mut said = (turn.first..turn.end).filter(|index| speaks(items, *index));
-    let stays = said.any(|index| !going.contains(&index));
+    let mut spoken = (turn.first..turn.end).filter(|index| speaks(items, *index));
+    let stays = spoken.any(|index| !going.contains(&index));
     let is_call = |index: &u32| {
         let kind = items[*index as usize].kind;
         turn.items().contains(&(*index as usize))

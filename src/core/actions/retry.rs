@@ -56,7 +56,7 @@ fn asks_before(scene: &Scene<'_>, turn: Turn) -> Result<u32, Refusal> {
     let asks = |kind| matches!(kind, Kind::User | Kind::Output | Kind::System);
     let found = items.iter().any(|item| asks(item.kind));
     turn.first.checked_sub(1).filter(|_| found).ok_or_else(|| {
-        let reason = "nothing stands before this reply that the model could answer";
+        let reason = "nothing before this reply could be answered by the model";
         Refusal::WouldBreak(reason.to_owned())
     })
 }
@@ -89,7 +89,7 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
         }
         _ => false,
     });
-    ran.map(|call| told(scene, call)).collect()
+    ran.map(|call| call_summary(scene, call)).collect()
 }
 
 /// Sound calls without an output: their tools may have run before the output could be written.
@@ -110,7 +110,7 @@ fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn, choice: &Choice<'_
     let lost = calls_of(scene, turn)
         .filter(|call| scene.is_unanswered(*call))
         .filter(may_have_run);
-    lost.map(|call| told(scene, call)).collect()
+    lost.map(|call| call_summary(scene, call)).collect()
 }
 
 /// An output that was written before its call leaves with it; a call that was made earlier cannot go
@@ -141,7 +141,7 @@ fn calls_of<'s>(scene: &'s Scene<'_>, turn: Turn) -> impl Iterator<Item = u32> +
     (turn.first..turn.end).filter(is_call)
 }
 
-fn told(scene: &Scene<'_>, call: u32) -> String {
+fn call_summary(scene: &Scene<'_>, call: u32) -> String {
     format!("{} (item {})", scene.tool(call), ordinal(call))
 }
 

@@ -88,9 +88,9 @@ fn places(block: &[u8; BLOCK], byte: u8) -> u64 {
 /// Which bytes of a block are escaped, by its backslashes.
 #[inline]
 fn escaped_by(slashes: u64, carried: u64) -> u64 {
-    let behind = slashes << 1 | carried;
-    if slashes & behind == 0 {
-        return behind;
+    let escaped = slashes << 1 | carried;
+    if slashes & escaped == 0 {
+        return escaped;
     }
     // Of a run of backslashes each second one is escaped itself.
     let (mut escaped, mut left) = (carried, slashes & !carried);

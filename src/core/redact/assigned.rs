@@ -52,10 +52,10 @@ pub(super) fn assigned(text: &str) -> impl Iterator<Item = Assigned> {
         .iter()
         .flat_map(move |finder| finder.find_overlapping_iter(text));
     words.filter_map(move |word| {
-        let behind = separator(text, word.range())?;
+        let span = separator(text, word.range())?;
         let assigned = Assigned {
             name: name(text, word.range()),
-            value: behind,
+            value: span,
         };
         value(text, assigned)
     })
@@ -128,13 +128,13 @@ fn value(text: &str, assigned: Assigned) -> Option<Assigned> {
     }
     let found = text.get(inside.start..end)?;
     let is_type = quote.is_none() && found.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let behind = skip_blanks(bytes, end);
-    if is_type && behind > end && bytes.get(behind) == Some(&b'=') && !is_tight {
+    let next = skip_blanks(bytes, end);
+    if is_type && next > end && bytes.get(next) == Some(&b'=') && !is_tight {
         // `password: str = "X"`
         return value(
             text,
             Assigned {
-                value: behind + 1..inside.end,
+                value: next + 1..inside.end,
                 ..assigned
             },
         );

@@ -108,14 +108,14 @@ impl Known {
 impl Spelling {
     /// All letters that hold bits of the secret, with the signs that fill base64 up.
     fn whole(&self, text: &str, at: Range<usize>) -> Range<usize> {
-        let [before, behind] = self.reaches;
+        let [before, after] = self.reaches;
         let bytes = text.as_bytes();
         let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
         let Range { mut start, mut end } = at;
         if before && start > 0 && is_base64(bytes[start - 1]) {
             start -= 1;
         }
-        if behind && bytes.get(end).copied().is_some_and(is_base64) {
+        if after && bytes.get(end).copied().is_some_and(is_base64) {
             end += 1;
             let filled = bytes[end..].iter().take(2);
             end += filled.take_while(|byte| **byte == b'=').count();

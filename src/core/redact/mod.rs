@@ -72,9 +72,9 @@ impl Redactor {
         words: impl IntoIterator<Item = &'w str>,
     ) -> Self {
         let words: Vec<&str> = words.into_iter().collect();
-        let stands = |secret: &str| words.iter().any(|word| word.contains(secret));
+        let occurs = |secret: &str| words.iter().any(|word| word.contains(secret));
         let secrets = secrets.into_iter();
-        Self::new(secrets.filter(|(_, secret)| !stands(secret)))
+        Self::new(secrets.filter(|(_, secret)| !occurs(secret)))
     }
 
     /// Knows one more secret until others like it have come: a cookie.
@@ -303,7 +303,7 @@ fn replaced(bytes: &[u8], hits: &[Hit], vault: &mut Vault) -> Option<Vec<u8>> {
     let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
     for hit in hits {
         // A placeholder is not a secret.
-        if vault.stands_at(&bytes[hit.at.start..], hit.at.len()) {
+        if vault.has_placeholder_at(&bytes[hit.at.start..], hit.at.len()) {
             continue;
         }
         out.extend_from_slice(&bytes[done..hit.at.start]);

@@ -253,8 +253,8 @@ pub(super) fn is_stand_in(text: &str) -> bool {
         letters.all(|letter| matches!(letter, '*' | 'x' | 'X' | '.' | '\u{2022}'))
     };
     let is_variable = || {
-        let mut behind = text.strip_prefix('$').unwrap_or_default().chars();
-        let next = behind.next();
+        let mut rest = text.strip_prefix('$').unwrap_or_default().chars();
+        let next = rest.next();
         next.is_some_and(|next| next.is_ascii_uppercase() || matches!(next, '{' | '(' | '_'))
     };
     super::is_placeholder(text)

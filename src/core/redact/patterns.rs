@@ -213,7 +213,7 @@ const PATTERNS: &[Pattern] = &[
 const BEGINNINGS: &str = r#"\b(?:sk-[A-Za-z0-9_-]*|AIza[A-Za-z0-9_-]*|gsk_[A-Za-z0-9]*|xai-[A-Za-z0-9]*|hf_[A-Za-z0-9]*|gh[pousr]_[A-Za-z0-9]*|github_pat_[A-Za-z0-9_]*|gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]*|npm_[A-Za-z0-9]*|SG\.[A-Za-z0-9_.-]*|pplx-[A-Za-z0-9]*|vc[paikr]_[A-Za-z0-9]*|nvapi-[A-Za-z0-9_-]*|dckr_pat_[A-Za-z0-9_-]*|xox[abeoprs]-[A-Za-z0-9-]*|[rs]k_(?:live|test)_[A-Za-z0-9]*|(?:AKIA|ASIA)[A-Z0-9]*|eyJ[A-Za-z0-9_.-]*)\z|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*\z"#;
 
 impl Pattern {
-    fn minds_case(&self) -> bool {
+    fn is_case_sensitive(&self) -> bool {
         !self.regex.starts_with("(?i)")
     }
 }
@@ -260,7 +260,11 @@ impl Words {
     fn of(patterns: &'static [Pattern]) -> Option<Self> {
         let mut words: Vec<(&'static str, u64, u64)> = Vec::new();
         for (place, pattern) in patterns.iter().enumerate() {
-            let folded = if pattern.minds_case() { &[] } else { FOLDED };
+            let folded = if pattern.is_case_sensitive() {
+                &[]
+            } else {
+                FOLDED
+            };
             for word in pattern.holds.iter().chain(folded) {
                 let known = words.iter().position(|(known, ..)| known == word);
                 let known = known.unwrap_or_else(|| {
@@ -268,7 +272,11 @@ impl Words {
                     words.len() - 1
                 });
                 let (_, exact, any) = &mut words[known];
-                *(if pattern.minds_case() { exact } else { any }) |= 1 << place;
+                *(if pattern.is_case_sensitive() {
+                    exact
+                } else {
+                    any
+                }) |= 1 << place;
             }
         }
         let names = words.len();

@@ -73,11 +73,11 @@ pub(super) fn texts(bytes: &[u8]) -> Texts {
             break;
         };
         let inside = open + 1..end - 1;
-        let behind = skip_whitespace(bytes, end);
-        if bytes.get(behind) == Some(&b':') {
+        let next = skip_whitespace(bytes, end);
+        if bytes.get(next) == Some(&b':') {
             name = Some(inside.clone());
             texts.push(bytes, inside, None);
-            at = behind + 1;
+            at = next + 1;
         } else {
             texts.push(bytes, inside, held);
             at = end;
@@ -179,8 +179,8 @@ impl<'a> Quoted<'a> {
     /// The part of a secret inside the string where it starts; `whole` is the span that the pattern matched.
     /// `None` where a search of that string finds the same.
     pub(super) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
-        let behind = self.strings.partition_point(|one| one.end <= secret.start);
-        let string = self.strings.get(behind);
+        let index = self.strings.partition_point(|one| one.end <= secret.start);
+        let string = self.strings.get(index);
         let Some(string) = string.filter(|one| one.start <= secret.start) else {
             return Some(secret);
         };
@@ -264,7 +264,7 @@ impl<'a> Meaning<'a> {
         while at < inside.end {
             let rest = &bytes[at..inside.end];
             let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            let behind = match std::str::from_utf8(&rest[..length]) {
+            let end = match std::str::from_utf8(&rest[..length]) {
                 Ok(run) => {
                     text.push_str(run);
                     places.extend((at..at + length).map(|at| outer.at(at)));
@@ -275,7 +275,7 @@ impl<'a> Meaning<'a> {
                 // Letter by letter, to mark what is none.
                 Err(_) => at + length,
             };
-            while at < behind {
+            while at < end {
                 let (length, letter) = letter(&bytes[at..inside.end]);
                 text.push(letter);
                 places.extend((0..letter.len_utf8()).map(|_| outer.at(at)));

@@ -43,14 +43,14 @@ pub struct Vault {
     /// Keys the tags of placeholders, so that a tag reveals nothing about its secret, and tags of an earlier
     /// run match none of this one.
     seed: RandomState,
-    behind: HashMap<String, Vec<u8>>,
+    secrets: HashMap<String, Vec<u8>>,
 }
 
 /// Shows how many there are, and nothing else.
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vault")
-            .field("secrets", &self.behind.len())
+            .field("secrets", &self.secrets.len())
             .finish_non_exhaustive()
     }
 }
@@ -61,29 +61,29 @@ impl Vault {
     pub(super) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
         let tag = self.seed.hash_one(secret);
         let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
-        self.behind
+        self.secrets
             .entry(placeholder.clone())
             .or_insert_with(|| secret.to_vec());
         placeholder
     }
 
     /// Whether the bytes begin with a placeholder of a secret in here that is at least so long.
-    pub(super) fn stands_at(&self, bytes: &[u8], length: usize) -> bool {
+    pub(super) fn has_placeholder_at(&self, bytes: &[u8], length: usize) -> bool {
         let end = memchr::memchr(b']', bytes).map(|end| end + 1);
         let end = end.filter(|end| *end >= length && bytes.starts_with(OPENS.as_bytes()));
         let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
-        placeholder.is_some_and(|placeholder| self.behind.contains_key(placeholder))
+        placeholder.is_some_and(|placeholder| self.secrets.contains_key(placeholder))
     }
 
     /// Forgets every secret. One that comes again has the same placeholder as before, so that texts that
     /// repeat it stay alike.
     pub fn forget(&mut self) {
-        self.behind.clear();
+        self.secrets.clear();
     }
 
     /// Whether no secret was replaced.
     pub fn is_empty(&self) -> bool {
-        self.behind.is_empty()
+        self.secrets.is_empty()
     }
 
     /// The bytes with every secret back in its place: what goes over the wire, and to tools.
@@ -96,7 +96,7 @@ impl Vault {
         for at in opens.find_iter(bytes) {
             let end = memchr::memchr(b']', &bytes[at..]).map(|end| at + end + 1);
             let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[at..end]).ok());
-            let secret = placeholder.and_then(|placeholder| self.behind.get(placeholder));
+            let secret = placeholder.and_then(|placeholder| self.secrets.get(placeholder));
             if let (Some(secret), Some(end)) = (secret, end) {
                 out.extend_from_slice(&bytes[done..at]);
                 out.extend_from_slice(secret);

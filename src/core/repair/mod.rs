@@ -103,7 +103,7 @@ pub fn repair(text: &str) -> Repair {
             }
             _ => Repair::Disagree { a, b },
         },
-        told => told,
+        other => other,
     }
 }
 

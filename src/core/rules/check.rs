@@ -98,7 +98,7 @@ fn examine(
         Kind::Output | Kind::HostedOutput => {
             let known = run.session.failures.get(&number);
             let known = known.and_then(|failure| ErrorClass::of_failure(*failure));
-            error = classify(run.session, item, &body.text).map(|told| known.unwrap_or(told));
+            error = classify(run.session, item, &body.text).map(|found| known.unwrap_or(found));
             digests.push(digest::of_output(number, item, body, error));
         }
         _ => {}

@@ -106,22 +106,24 @@ impl Fixture {
     }
 
     /// Every finding, each with its place: the call id of its item, `#3` for the third item, or `session`.
-    fn told(&self) -> Vec<(String, Finding)> {
-        let mut told = Vec::new();
+    fn reported(&self) -> Vec<(String, Finding)> {
+        let mut reported = Vec::new();
         for session in self.sessions() {
             let findings = check(&Run::new(&session, self.target)).unwrap();
-            told.extend(
+            reported.extend(
                 findings
                     .into_iter()
                     .map(|finding| (place(&session, &finding), finding)),
             );
         }
-        told
+        reported
     }
 
     pub(super) fn findings(&self, rule: &Rule) -> Vec<Finding> {
-        let told = self.told().into_iter().map(|(_, finding)| finding);
-        told.filter(|finding| finding.rule.id == rule.id).collect()
+        let reported = self.reported().into_iter().map(|(_, finding)| finding);
+        reported
+            .filter(|finding| finding.rule.id == rule.id)
+            .collect()
     }
 
     /// The only finding of a rule.
@@ -134,22 +136,24 @@ impl Fixture {
     /// Compares the places of the findings of one rule: call ids, or `#3` for the third item, or `session`.
     #[track_caller]
     pub(super) fn expect(&self, rule: &Rule, expected: &[&str]) {
-        let told = self.told();
-        let told = told
+        let reported = self.reported();
+        let reported = reported
             .iter()
             .filter(|(_, finding)| finding.rule.id == rule.id);
-        let places = told.map(|(place, _)| place.as_str()).collect::<Vec<_>>();
+        let places = reported
+            .map(|(place, _)| place.as_str())
+            .collect::<Vec<_>>();
         assert_eq!(places, expected, "{}", rule.id);
     }
 
     /// Compares all findings of all rules: `unknown-tool call_1`.
     #[track_caller]
     pub(super) fn expect_all(&self, expected: &[&str]) {
-        let told = self.told();
-        let told = told
+        let reported = self.reported();
+        let reported = reported
             .iter()
             .map(|(place, finding)| format!("{} {place}", finding.rule.id));
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(reported.collect::<Vec<_>>(), expected);
     }
 }
 

@@ -30,12 +30,12 @@ fn fill_part(part: &str, fact: &impl Fn(&str) -> Option<String>) -> (String, boo
     let mut rest = part;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
-        let (name, behind) = after.split_once('}').unwrap_or((after, ""));
+        let (name, remainder) = after.split_once('}').unwrap_or((after, ""));
         match fact(name) {
             Some(value) => text.push_str(&value),
             None => complete = false,
         }
-        rest = behind;
+        rest = remainder;
     }
     text.push_str(rest);
     (text, complete)

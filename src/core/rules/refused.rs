@@ -60,8 +60,8 @@ impl Who {
 /// as by a fallback.
 fn is_made_up_for(session: &Session, index: usize) -> bool {
     let refusal = &session.items[index];
-    let mut behind = session.items[index + 1..].iter();
-    let next = behind.find(|item| !matches!(item.kind, Kind::Reasoning | Kind::Notice));
+    let mut later = session.items[index + 1..].iter();
+    let next = later.find(|item| !matches!(item.kind, Kind::Reasoning | Kind::Notice));
     next.is_some_and(|next| {
         // The blocks of one Anthropic message are items of one turn.
         let is_apart = next.turn != refusal.turn || next.shape == Shape::Responses;

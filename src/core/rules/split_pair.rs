@@ -88,8 +88,8 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 /// The item after the next compaction that this reasoning, directly before it, led to.
 fn cut_from(items: &[Item], reasoning: usize) -> Option<usize> {
     let mark = items.get(reasoning + 1)?;
-    let behind = items.get(reasoning + 2)?;
-    let goes_on = behind.kind.is_from_model() && !behind.flags.has(Flags::STARTS_REPLY);
+    let next = items.get(reasoning + 2)?;
+    let goes_on = next.kind.is_from_model() && !next.flags.has(Flags::STARTS_REPLY);
     (mark.kind == Kind::Compaction && goes_on).then_some(reasoning + 2)
 }
 

@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             .fact("class", class.words())
             .fact("recoverable", can_recover)
             .fact("advice", class.advice())
-            .fact("text", quote(told(&subject.body.text)))
+            .fact("text", quote(message(&subject.body.text)))
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
             .offering(|offer| {
@@ -64,7 +64,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// The text without the tag that Claude Code puts around it.
-fn told(text: &str) -> &str {
+fn message(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     inner.strip_suffix("</tool_use_error>").unwrap_or(inner)

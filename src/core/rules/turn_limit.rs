@@ -54,14 +54,14 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let Some(call) = call.or(end) else {
         return;
     };
-    let behind = findings
+    let earlier = findings
         .iter()
         .filter(|finding| {
             [repeated_call::RULE.id, failing_tool::RULE.id].contains(&finding.rule.id)
         })
         .max_by_key(|finding| finding.item);
-    let cause = behind.map(Finding::message).unwrap_or_default();
-    let place = behind
+    let cause = earlier.map(Finding::message).unwrap_or_default();
+    let place = earlier
         .and_then(|finding| finding.item)
         .map(|item| item as usize);
     findings.push(

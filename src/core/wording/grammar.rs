@@ -144,14 +144,14 @@ fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a s
         }
         Token::Sign("{") => Some((
             "{",
-            "inside `{{ }}` stands a name, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` behind keep \
+            "put a name inside `{{ }}`, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` after keep \
             braces as they are",
         )),
         Token::Sign(sign @ ("+" | "~" | "*" | "**")) => {
-            Some((sign, "write the parts one behind the other"))
+            Some((sign, "write the parts one after the other"))
         }
         Token::Sign(sign @ "[") if !is_operand(before) => {
-            Some((sign, "use a list that stands ready"))
+            Some((sign, "use one of the available lists"))
         }
         _ => None,
     }
@@ -189,13 +189,13 @@ impl<'a> Scanner<'a> {
             self.text(rest, false);
             return false;
         };
-        let behind = self.at + at + 2;
-        let trims_before = self.template[behind..].starts_with('-');
+        let inside = self.at + at + 2;
+        let trims_before = self.template[inside..].starts_with('-');
         self.text(&rest[..at], trims_before);
-        self.at = behind;
+        self.at = inside;
         match rest.as_bytes()[at + 1] {
             b'#' => self.comment(),
-            b'%' => match marked(&self.template[behind..], "raw") {
+            b'%' => match marked(&self.template[inside..], "raw") {
                 Some((length, trims)) => self.raw(length, trims),
                 None => self.tag("%}", Piece::Statement),
             },
@@ -231,16 +231,16 @@ impl<'a> Scanner<'a> {
             let trims_before = tag.starts_with('-');
             let name = tag.strip_prefix(['-', '+']).unwrap_or(tag);
             let (length, trims_after) = marked(name, "endraw")?;
-            let behind = inside.len() - name.len() + length;
-            Some((at, behind, trims_before, trims_after))
+            let after = inside.len() - name.len() + length;
+            Some((at, after, trims_before, trims_after))
         });
-        let Some((end, behind, trims_before, trims_after)) = end else {
+        let Some((end, after, trims_before, trims_after)) = end else {
             return false;
         };
         self.trims = trims;
         self.text(&inside[..end], trims_before);
         self.trims = trims_after;
-        self.at = start + behind;
+        self.at = start + after;
         true
     }
 
