@@ -196,7 +196,7 @@ async fn a6_a_stream_that_falls_silent_is_shown_as_silent_and_then_given_up() {
     assert!(shown.silences >= 1 && shown.text == "so far", "{shown:?}");
     assert!(fault.was_streaming && fault.is_recoverable);
     assert!(
-        fault.why.contains(&format!("behind {} bytes", begun.len())),
+        fault.why.contains(&format!("after {} bytes", begun.len())),
         "{fault:?}"
     );
     server.until_gone().await;
