@@ -3,7 +3,7 @@
 
 use super::{Choice, Planned, Refusal, Scene};
 use crate::dialects::Fields;
-use crate::dialects::tools::name_fault;
+use crate::dialects::tools::call_name_fault;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
 use crate::session::{Edit, Family, Flags, Kind, NameId, Shape, Standing, ToolKind};
@@ -47,12 +47,9 @@ pub(super) fn spell_answered(
     if !matches!(item.family, Family::Function | Family::Custom) {
         return Ok(());
     }
-    let old = scene.session().name(item);
-    let bytes = scene.bytes(call)?;
-    let namespace = Fields::read(&mut Cursor::new(&bytes))?.namespace;
-    let has_space = namespace.is_some_and(|space| !space.is_empty());
-    let is_split = has_space && scene.target.facts().namespaces;
-    if name_fault(scene.target, old, is_split).is_none() || is_offered(scene, call, old) {
+    let session = scene.session();
+    let is_refused = call_name_fault(scene.target, session, item).is_some();
+    if !is_refused || is_offered(scene, call, session.name(item)) {
         return Ok(());
     }
     let output = match scene.standing(call) {

@@ -129,7 +129,9 @@ impl<'t> Checker<'t> {
 
     /// Something is wrong in a template that begins at a byte of the file.
     pub fn check_template(&mut self, at: usize, template: &str) {
-        if let Err(fault) = wording::check(template) {
+        if let Err(fault) = wording::check(template)
+            && self.has_room()
+        {
             let line = fault.line_in_toml(self.text, at);
             let text = format!("the template, {fault}");
             self.errors.push(ConfigError { line, text });

@@ -1,7 +1,9 @@
 //! Tool definitions in every spelling: OpenAI flat and nested, namespaces, Anthropic, Gemini,
 //! MCP `tools/list`, bare lists.
 
-use crate::session::{Dialect, Tool, ToolKind};
+use super::Fields;
+use crate::json::Cursor;
+use crate::session::{Dialect, Item, Session, Tool, ToolKind};
 use serde_json::{Map, Value};
 
 /// Reads a list of tool definitions, or a document that holds one, and says what in it is no definition.
@@ -174,6 +176,24 @@ pub fn name_fault(target: Dialect, name: &str, namespaced: bool) -> Option<Strin
             None => None,
         }
     })
+}
+
+/// What a provider has against the name of a recorded call. A namespace that is a member of its own is no part
+/// of the name.
+pub fn call_name_fault(target: Dialect, session: &Session, call: &Item) -> Option<String> {
+    let name = session.name(call);
+    let is_dotted = target.facts().namespaces && name.contains('.');
+    name_fault(target, name, is_dotted && has_namespace(session, call))
+}
+
+fn has_namespace(session: &Session, call: &Item) -> bool {
+    // Bytes that cannot be read are reported as such, and not for their name.
+    let Ok(bytes) = session.bytes(call) else {
+        return true;
+    };
+    let fields = Fields::read(&mut Cursor::new(&bytes));
+    let namespace = fields.ok().and_then(|fields| fields.namespace);
+    namespace.is_some_and(|namespace| !namespace.is_empty())
 }
 
 /// The JSON type of a value in a word.

@@ -2,10 +2,8 @@
 
 use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::Fields;
-use crate::dialects::tools::name_fault;
-use crate::json::Cursor;
-use crate::session::{Family, Item, Kind, NameId, Shape};
+use crate::dialects::tools::call_name_fault;
+use crate::session::{Family, Kind, NameId, Shape};
 use std::collections::HashMap;
 
 pub(super) static RULE: Rule = Rule {
@@ -45,7 +43,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         }
         let fault = known
             .entry((item.name, item.shape))
-            .or_insert_with(|| fault_of_call(run, item));
+            .or_insert_with(|| call_name_fault(run.target, run.session, item));
         if let Some(reason) = fault {
             let name = run.session.name(item);
             findings.push(
@@ -56,26 +54,6 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             );
         }
     }
-}
-
-fn fault_of_call(run: &Run<'_>, item: &Item) -> Option<String> {
-    let name = run.session.name(item);
-    let dotted = run.target.facts().namespaces && name.contains('.');
-    name_fault(run.target, name, dotted && has_namespace(run, item))
-}
-
-/// Whether the part before the dot is a member of its own: namespaces are sent apart from names.
-fn has_namespace(run: &Run<'_>, item: &Item) -> bool {
-    // Bytes that cannot be read have been reported by the item pass.
-    let Ok(bytes) = run.session.bytes(item) else {
-        return true;
-    };
-    let fields = Fields::read(&mut Cursor::new(&bytes));
-    fields.is_ok_and(|fields| {
-        fields
-            .namespace
-            .is_some_and(|namespace| !namespace.is_empty())
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The latest exchanges, kept in memory so that they can be opened and repeated by hand while a proxy runs.
 //! The journal has all.
 
+use super::origin::Origin;
 use super::recorder::{Recorded, as_journal};
+use super::watch::Question;
 use crate::Input;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -22,6 +24,19 @@ pub struct StoredRequest {
     /// The lines that go on, the key among them.
     pub lines: HeaderMap,
     pub body: Bytes,
+}
+
+impl StoredRequest {
+    /// A request with its plain body; `None` where its path leads nowhere at the upstream.
+    pub(super) fn of(question: &Question, upstream: &Origin, body: Bytes) -> Option<Self> {
+        let url = upstream.base().join(&question.path_and_query).ok()?;
+        Some(Self {
+            method: question.method.to_string(),
+            url: url.to_string(),
+            lines: question.lines.clone(),
+            body,
+        })
+    }
 }
 
 struct Kept {

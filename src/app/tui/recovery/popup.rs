@@ -25,19 +25,8 @@ impl Popup<'_> {
     pub(in crate::tui) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
         let area = area.intersection(frame.area());
         let room = usize::from(area.width).saturating_sub(4);
-        let mut title = vec![Span::raw(" ")];
-        title.extend(theme.spans(&self.title.truncated(room), theme.title));
-        title.push(Span::raw(" "));
-        let keys = Line::from(self.keys(room, theme)).right_aligned();
-        let pane = theme.pane(Line::from(title), true).title_bottom(keys);
-        let inside = pane.inner(area);
-        frame.render_widget(Clear, area);
-        frame.render_widget(pane, area);
-        Rect {
-            x: inside.x + 1.min(inside.width),
-            width: inside.width.saturating_sub(2),
-            ..inside
-        }
+        let keys = Line::from(self.keys(room, theme));
+        draw_frame(frame, area, &self.title.truncated(room), keys, theme)
     }
 
     /// The keys that fit, what matters most first.
@@ -62,11 +51,22 @@ pub(in crate::tui) fn framed(
     keys: &'static str,
     theme: &Theme,
 ) -> Rect {
+    draw_frame(frame, area, title, Line::styled(keys, theme.key), theme)
+}
+
+fn draw_frame(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &SafeText,
+    keys: Line<'static>,
+    theme: &Theme,
+) -> Rect {
     let mut line = vec![Span::raw(" ")];
     line.extend(theme.spans(title, theme.title));
     line.push(Span::raw(" "));
-    let keys = Line::styled(keys, theme.key).right_aligned();
-    let pane = theme.pane(Line::from(line), true).title_bottom(keys);
+    let pane = theme
+        .pane(Line::from(line), true)
+        .title_bottom(keys.right_aligned());
     let inside = pane.inner(area);
     frame.render_widget(Clear, area);
     frame.render_widget(pane, area);

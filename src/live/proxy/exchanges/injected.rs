@@ -261,17 +261,7 @@ impl Injected {
     fn finish(self, bodies: Bodies) {
         let reply_head = bodies.head.as_ref();
         let reply_head = reply_head.map(|head| recorder::Head::of(&head.headers));
-        let url = self
-            .watcher
-            .upstream
-            .base()
-            .join(&self.question.path_and_query);
-        let stored = url.ok().map(|url| StoredRequest {
-            method: self.question.method.to_string(),
-            url: url.to_string(),
-            lines: self.question.lines.clone(),
-            body: self.plain,
-        });
+        let stored = StoredRequest::of(&self.question, &self.watcher.upstream, self.plain);
         let recorded = Recorded {
             seen: self.seen,
             request: recorder::Body::whole(self.question.body),

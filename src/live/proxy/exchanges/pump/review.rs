@@ -101,17 +101,8 @@ impl Pump {
             );
         let mut recorded = self.recorded();
         recorded.told = differs_for_client.then(|| self.given.whole(&self.received));
-        let url = self
-            .watcher
-            .upstream
-            .base()
-            .join(&self.question.path_and_query);
-        let stored = url.ok().map(|url| StoredRequest {
-            method: self.question.method.to_string(),
-            url: url.to_string(),
-            lines: self.question.lines.clone(),
-            body: std::mem::take(&mut self.plain),
-        });
+        let plain = std::mem::take(&mut self.plain);
+        let stored = StoredRequest::of(&self.question, &self.watcher.upstream, plain);
         self.given = Given::default();
         (recorded, stored)
     }
