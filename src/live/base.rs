@@ -7,7 +7,7 @@ use super::sqlite::rows_of;
 use super::{DatabaseError, FileSource, Input, InputError};
 use retake_core::formats::agents_sqlite::{Row, sessions_of};
 use retake_core::formats::{Contents, Reading};
-use retake_core::session::{Origin, Rope, Session, Source, SourceError, Span, Splice};
+use retake_core::session::{Rope, Session, Source, SourceError, Span, Splice, TextOrigin};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -223,8 +223,8 @@ impl Rows {
                 piece += 1;
             }
             let place = pieces.get(piece).and_then(|piece| match piece.from {
-                Origin::Recorded(span) => Some(span.start + (at - piece.start)),
-                Origin::Written(_) | Origin::Grown(_) => None,
+                TextOrigin::Recorded(span) => Some(span.start + (at - piece.start)),
+                TextOrigin::Written(_) | TextOrigin::Grown(_) => None,
             });
             let recorded = place.and_then(|place| self.starts.binary_search(&place).ok());
             if let (Some(place), None) = (place, recorded) {

@@ -19,7 +19,7 @@ pub fn check_session(
     if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
         settle(session, rope, &mut findings);
     }
-    if session.was_mended {
+    if session.was_repaired {
         settle_mended(&mut findings);
     }
     Ok(findings)

@@ -7,9 +7,9 @@ mod text;
 
 use super::{Base, InputError, Progress, Recording, check_run, settle};
 use offers::Offers;
-use retake_core::actions::{Offer, Refusal, Safety};
+use retake_core::actions::{ActionError, Offer, Safety};
 use retake_core::formats::CannotWrite;
-use retake_core::rules::{Faultless, Finding, RULES, Run, Severity, mending_rules, of_turn};
+use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
 use retake_core::session::{Dialect, Edit, Rope, Session, Splice, recorded};
 use splicing::{carry_out, touched_by};
 use std::collections::{BTreeMap, HashSet};
@@ -87,7 +87,7 @@ pub struct Refused {
 pub enum Reason {
     /// The action says so.
     #[error(transparent)]
-    Action(Refusal),
+    Action(ActionError),
     /// The file has no place for it.
     #[error(transparent)]
     Writing(CannotWrite),
@@ -250,7 +250,7 @@ impl FixRun<'_> {
         &self,
         before: &State,
         splices: &[Splice],
-        faultless: &mut Vec<Faultless>,
+        faultless: &mut Vec<CleanCache>,
     ) -> Result<State, InputError> {
         let rope = Arc::new(before.rope.spliced(splices));
         (self.before_check)(&rope);
@@ -273,21 +273,21 @@ impl FixRun<'_> {
         &self,
         recording: &Recording,
         rope: &Rope,
-        faultless: &mut Vec<Faultless>,
+        faultless: &mut Vec<CleanCache>,
     ) -> Result<Checked, InputError> {
         let (mut tally, mut answered) = (Tally::new(), 0);
         let rules = match self.up_to {
             Safety::Safe => mending_rules(),
             Safety::Unsafe | Safety::Manual => RULES.to_vec(),
         };
-        faultless.resize_with(recording.sessions.len(), Faultless::default);
+        faultless.resize_with(recording.sessions.len(), CleanCache::default);
         let sessions = recording.sessions.iter().zip(faultless);
         let found = sessions.map(|(session, faultless)| {
             let run = Run::new(session, self.target);
             let known = faultless.among(&run, |span| recorded(rope, span));
             let run = run.knowing(known);
             let (mut findings, digests) = check_run(&run, &rules)?;
-            *faultless = Faultless::of(&run, |span| recorded(rope, span), &findings, &digests);
+            *faultless = CleanCache::of(&run, |span| recorded(rope, span), &findings, &digests);
             count(&findings, &mut tally);
             let before = errors(&findings);
             let offers = findings.iter().map(|finding| finding.offers.clone());

@@ -8,9 +8,9 @@ use retake_core::redact::shareable_json;
 use retake_core::repair::likely;
 use retake_core::session::boundary::Boundaries;
 use retake_core::session::{
-    Change, Dialect, Edit, Rope, Session, SourceError, compare, index_number,
+    Dialect, Edit, HistoryChange, Rope, Session, SourceError, compare, index_number,
 };
-use retake_core::wording::recipe::{History, NoRecipe, Recovery, fixture};
+use retake_core::wording::recipe::{History, RecipeError, RecoveryCase, fixture};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// What a fixture is made of.
 pub struct Fixture<'a> {
     /// What the recovery did.
-    pub recovery: Recovery<'a>,
+    pub recovery: RecoveryCase<'a>,
     /// What the take is laid over.
     pub base: &'a Base,
     /// Index of the session.
@@ -43,7 +43,7 @@ pub struct Fixture<'a> {
 pub enum FixtureError {
     /// It cannot be written.
     #[error(transparent)]
-    Recipe(#[from] NoRecipe),
+    Recipe(#[from] RecipeError),
     /// The history cannot end after the recovery.
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
@@ -94,12 +94,12 @@ impl Fixture<'_> {
         let mut at = 0;
         for change in compare(self.before, (after, self.rope))? {
             match change {
-                Change::Same { after, .. } => at = after.end,
-                Change::Changed { after, .. } | Change::Added { after } => {
+                HistoryChange::Same { after, .. } => at = after.end,
+                HistoryChange::Changed { after, .. } | HistoryChange::Added { after } => {
                     at = after + 1;
                     last = Some(after);
                 }
-                Change::Removed { .. } => last = Some(at),
+                HistoryChange::Removed { .. } => last = Some(at),
             }
         }
         let Some(last) = last else {
@@ -114,7 +114,7 @@ impl Fixture<'_> {
         if boundaries.is_clean(end) {
             return Ok(end);
         }
-        Ok(boundaries.behind(end).unwrap_or(after.items.len()))
+        Ok(boundaries.after(end).unwrap_or(after.items.len()))
     }
 
     /// The request, which says how many findings it has itself.
@@ -212,7 +212,7 @@ impl Spelled {
             },
         )?;
         let unfit = |error: serde_json::Error| {
-            NoRecipe::Unfit(format!("an item of the history cannot be read: {error}"))
+            RecipeError::Unfit(format!("an item of the history cannot be read: {error}"))
         };
         if session.dialect.facts().has_blocks {
             let Members { system, messages } = serde_json::from_slice(&text).map_err(unfit)?;

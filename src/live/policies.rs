@@ -38,7 +38,7 @@ pub fn read_policy(path: &Path, wordings: &Wordings) -> Result<Policy, PolicyErr
 mod tests {
     use super::*;
     use crate::wordings::{Origin, WordingFile};
-    use retake_core::engine::{Counts, Fault, Verdict};
+    use retake_core::engine::{Counts, RunFault, Verdict};
     use retake_core::rules::Severity;
 
     #[test]
@@ -53,7 +53,7 @@ mod tests {
             path: words,
             origin: Origin::Project,
         }]);
-        let fault = Fault {
+        let fault = RunFault {
             rule: "unknown-tool",
             severity: Severity::Error,
             item: Some(3),

@@ -1,8 +1,10 @@
 //! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that
 //! an output is an error, how the run ended.
 
-use retake_core::session::ledger::{Failure, GrownBy};
-use retake_core::session::{Flags, Growth, Item, Kind, Origin, Rope, Session, Stop, index_number};
+use retake_core::session::ledger::{Failure, GrowthSource};
+use retake_core::session::{
+    Flags, Growth, Item, Kind, Rope, Session, Stop, TextOrigin, index_number,
+};
 use std::any::Any;
 
 /// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has
@@ -15,12 +17,12 @@ pub(super) fn mark_replies(session: &mut Session) {
     session.run = rope.run().cloned();
     for growth in rope.growths() {
         let (ended, stop) = match &growth.by {
-            Some(GrownBy::Reply { ended, stop }) => (ended, stop),
-            Some(GrownBy::Error { call_id, failure }) => {
+            Some(GrowthSource::Reply { ended, stop }) => (ended, stop),
+            Some(GrowthSource::Error { call_id, failure }) => {
                 mark_error(session, rope, growth, call_id, *failure);
                 continue;
             }
-            Some(GrownBy::Operator) | None => continue,
+            Some(GrowthSource::Operator) | None => continue,
         };
         let Some(last) = last_of(session, rope, growth) else {
             continue;
@@ -94,9 +96,9 @@ fn last_of(session: &Session, rope: &Rope, growth: &Growth) -> Option<usize> {
 
 /// Whether an item is unchanged since it was added.
 fn is_of(rope: &Rope, growth: &Growth, item: &Item) -> bool {
-    let is_of_growth = |from: Origin| match from {
-        Origin::Grown(span) => growth.span.start <= span.start && span.end <= growth.span.end,
-        Origin::Recorded(_) | Origin::Written(_) => false,
+    let is_of_growth = |from: TextOrigin| match from {
+        TextOrigin::Grown(span) => growth.span.start <= span.start && span.end <= growth.span.end,
+        TextOrigin::Recorded(_) | TextOrigin::Written(_) => false,
     };
     let mut pieces = rope.pieces_of(item.span).peekable();
     pieces.peek().is_some() && pieces.all(|piece| is_of_growth(piece.from))

@@ -3,7 +3,7 @@
 
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::Ending;
-use retake_core::session::{Item, Kind, Origin, Rope, Session, Source, Span};
+use retake_core::session::{Item, Kind, Rope, Session, Source, Span, TextOrigin};
 use serde_json::value::RawValue;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -94,7 +94,7 @@ fn ended_at_its_limit(session: &Session) -> bool {
 /// Whether a run grew by an output.
 fn is_grown(rope: &Rope, output: &Item) -> bool {
     let mut pieces = rope.pieces_of(output.span);
-    pieces.any(|piece| matches!(piece.from, Origin::Grown(_)))
+    pieces.any(|piece| matches!(piece.from, TextOrigin::Grown(_)))
 }
 
 /// Whether a take wrote what an output says. Another call id is no other answer, nor is another place.
@@ -109,7 +109,7 @@ fn is_by_take(session: &Session, rope: &Rope, output: &Item, left_out: &OnceCell
         start: output.span.start + value.start as u64,
         end: output.span.start + value.end as u64,
     });
-    let is_written = own.any(|piece| matches!(piece.from, Origin::Written(_)));
+    let is_written = own.any(|piece| matches!(piece.from, TextOrigin::Written(_)));
     let left_out = left_out.get_or_init(|| LeftOut::of(rope));
     is_written && !left_out.holds(rope, &bytes[value])
 }
@@ -140,9 +140,9 @@ impl LeftOut {
         let (mut of_recording, mut of_growth) = (Vec::new(), Vec::new());
         for piece in rope.pieces() {
             match piece.from {
-                Origin::Recorded(span) => of_recording.push(span),
-                Origin::Grown(span) => of_growth.push(span),
-                Origin::Written(_) => {}
+                TextOrigin::Recorded(span) => of_recording.push(span),
+                TextOrigin::Grown(span) => of_growth.push(span),
+                TextOrigin::Written(_) => {}
             }
         }
         let whole = Span {

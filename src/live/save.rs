@@ -5,7 +5,7 @@ use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
 use retake_core::formats::is_written;
-use retake_core::session::{Origin, Rope, Source, SourceError, Span};
+use retake_core::session::{Rope, Source, SourceError, Span, TextOrigin};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -132,11 +132,11 @@ pub(super) fn write_text<W: Write + ?Sized>(
 ) -> io::Result<()> {
     for piece in rope.pieces() {
         match piece.from {
-            Origin::Written(span) | Origin::Grown(span) => {
+            TextOrigin::Written(span) | TextOrigin::Grown(span) => {
                 let gone = SourceError::Gone { span };
                 out.write_all(rope.written(span).ok_or(gone).map_err(unreadable)?)?;
             }
-            Origin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
+            TextOrigin::Recorded(span) => copy(out, &**rope.recorded(), span)?,
         }
     }
     Ok(())

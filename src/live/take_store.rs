@@ -16,7 +16,8 @@ use retake_core::formats::{self, CannotWrite, lower};
 use retake_core::repair::likely;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::{
-    Cause, ItemMark, Lost, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Takes, anchor,
+    AnchorError, ItemMark, OwnText, Take, TakeCause, TakeEvent, TakeEventError, TakeId,
+    TakeOutcome, Takes, anchor,
 };
 use retake_core::session::{Dialect, Edit, Rope, Session, SourceError, Tool};
 use std::collections::HashMap;
@@ -38,10 +39,10 @@ pub enum TakeError {
     CannotWrite(#[from] CannotWrite),
     /// The file has changed under the take.
     #[error("{0}")]
-    Lost(#[from] Lost),
+    Lost(#[from] AnchorError),
     /// The take is not in the tree.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] TakeEventError),
     /// The text cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -179,7 +180,7 @@ impl TakeStore {
             self.requests.insert(request, base);
         }
         let base = self.requests.get(&request);
-        base.ok_or(TakeError::Misfit(Misfit::NoTake(request)))
+        base.ok_or(TakeError::Misfit(TakeEventError::NoTake(request)))
     }
 
     fn ground(&mut self) -> Result<&Base, TakeError> {
@@ -193,7 +194,7 @@ impl TakeStore {
 
     /// The text of a take that has one of its own; what an older retake made is written again.
     fn request(&self, id: TakeId) -> Result<Base, TakeError> {
-        let take = self.takes.get(id).ok_or(Misfit::NoTake(id))?;
+        let take = self.takes.get(id).ok_or(TakeEventError::NoTake(id))?;
         if let Some(own) = &take.own {
             return base_of(&self.recording.name, own);
         }
@@ -282,9 +283,9 @@ impl TakeStore {
             parent,
             session: number,
             title: "the history as one request".to_owned(),
-            cause: Cause {
+            cause: TakeCause {
                 action: Some(AS_REQUEST.to_owned()),
-                ..Cause::default()
+                ..TakeCause::default()
             },
             own: Some(own),
             ..Take::default()
@@ -350,7 +351,7 @@ impl TakeStore {
     }
 
     /// Says what a take came to.
-    pub fn judge(&mut self, id: TakeId, outcome: Outcome) -> Result<(), TakeError> {
+    pub fn judge(&mut self, id: TakeId, outcome: TakeOutcome) -> Result<(), TakeError> {
         let event = self.takes.judge(id, outcome)?;
         self.keep(&event);
         Ok(())

@@ -14,7 +14,7 @@
 use super::files::{InputError, read_text};
 use etcetera::BaseStrategy;
 use retake_core::config::{OwnWording, read_wordings};
-use retake_core::wording::{self, Kind};
+use retake_core::wording::{self, FailureKind};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ struct Own {
 }
 
 impl Own {
-    fn is_for(&self, kind: Kind) -> bool {
+    fn is_for(&self, kind: FailureKind) -> bool {
         let kinds = &self.wording.kinds;
         kinds.is_empty() || kinds.contains(&kind)
     }
@@ -151,7 +151,7 @@ impl Wordings {
 
     /// The wordings for a kind of failure: the operator's own, then those of the library whose names they leave
     /// free. The default of the library keeps its place before the others of the library.
-    pub fn of(&self, kind: Kind) -> Vec<Choice<'_>> {
+    pub fn of(&self, kind: FailureKind) -> Vec<Choice<'_>> {
         let own = self.own.iter().filter(|own| own.is_for(kind));
         let own = own.map(|own| Choice {
             name: &own.wording.name,
@@ -175,7 +175,7 @@ impl Wordings {
     }
 
     /// The wording of this name for a kind of failure.
-    pub fn find(&self, kind: Kind, name: &str) -> Option<Choice<'_>> {
+    pub fn find(&self, kind: FailureKind, name: &str) -> Option<Choice<'_>> {
         let mut choices = self.of(kind).into_iter();
         choices.find(|choice| choice.name == name)
     }

@@ -2,7 +2,7 @@
 //! a million items take.
 
 use proptest::prelude::*;
-use retake_core::session::boundary::{Boundaries, Cut};
+use retake_core::session::boundary::{Boundaries, BoundaryChoice};
 use retake_core::session::{
     CallId, Dialect, Family, Flags, Item, Kind, NameId, Session, Shape, Span,
 };
@@ -244,13 +244,13 @@ fn judge(steps: &[Step], waits: bool) -> Result<(), TestCaseError> {
         for wished in 0..=count {
             let nearest = (1..=wished).rev().find(|boundary| clean[*boundary]);
             let expected = match (wished, nearest) {
-                (0, _) => Cut::Nothing,
-                (_, Some(nearest)) => Cut::Before(nearest),
-                (_, None) => Cut::Nowhere,
+                (0, _) => BoundaryChoice::Nothing,
+                (_, Some(nearest)) => BoundaryChoice::Before(nearest),
+                (_, None) => BoundaryChoice::Nowhere,
             };
             prop_assert_eq!(boundaries.at_or_before(wished), expected, "{}", text);
             let behind = (wished + 1..count).find(|boundary| clean[*boundary]);
-            prop_assert_eq!(boundaries.behind(wished), behind, "{}", text);
+            prop_assert_eq!(boundaries.after(wished), behind, "{}", text);
         }
     }
     Ok(())
@@ -311,8 +311,8 @@ fn ten_times_the_items_take_about_ten_times_as_long() {
             let started = Instant::now();
             let boundaries = Boundaries::of(session);
             let wished = session.items.len() - 10;
-            assert_eq!(boundaries.at_or_before(wished), Cut::Nowhere);
-            assert_eq!(boundaries.behind(wished), None);
+            assert_eq!(boundaries.at_or_before(wished), BoundaryChoice::Nowhere);
+            assert_eq!(boundaries.after(wished), None);
             started.elapsed()
         };
         (0..5).map(|_| once()).min().unwrap_or(Duration::ZERO)

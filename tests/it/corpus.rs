@@ -1,7 +1,7 @@
 //! Every real recording is read or named, and what is read of it agrees with the counts of an independent reader.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use retake_core::session::{Kind, Session, Standing};
+use retake_core::session::{Kind, PairStatus, Session};
 use retake_live::{InputError, ReadOptions, Recording, read_database, read_path};
 use std::collections::HashMap;
 use std::fs;
@@ -173,7 +173,8 @@ fn outputs_of(session: &Session) -> usize {
 }
 
 fn unanswered_of(session: &Session) -> usize {
-    let answered = |index: &usize| matches!(session.pairing.standing(*index), Standing::Paired(_));
+    let answered =
+        |index: &usize| matches!(session.pairing.standing(*index), PairStatus::Paired(_));
     let calls = (0..session.items.len()).filter(|index| session.items[*index].kind == Kind::Call);
     calls.filter(|index| !answered(index)).count()
 }

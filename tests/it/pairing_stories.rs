@@ -3,7 +3,7 @@
 
 use retake_core::actions::Safety;
 use retake_core::formats::{Contents, Sample, read_buffer, recognise};
-use retake_core::rules::{Cause, Finding, Run, Severity, check};
+use retake_core::rules::{Finding, OrphanCause, Run, Severity, check};
 use retake_core::session::{Dialect, Source};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ fn story_6_an_approval_that_waits_is_no_orphan() {
         {"type":"function_call","call_id":"call_1","name":"note","arguments":"{}"},{"type":"function_call_output","call_id":"call_1","output":"ok"}]"#;
     let found = examine(text, None).concat();
     assert_eq!(ids(&found), ["pending-call"]);
-    assert_eq!(found[0].cause, Some(Cause::Approval));
+    assert_eq!(found[0].cause, Some(OrphanCause::Approval));
     assert_eq!(found[0].message(), "refund waits for your decision");
 }
 
@@ -164,7 +164,7 @@ fn story_13_the_inner_of_two_compactions_made_the_orphan() {
     log.say(Some(late), "assistant");
     let found = examine(&log.text, None).concat();
     assert_eq!(ids(&found), ["split-pair"]);
-    assert_eq!(found[0].cause, Some(Cause::Compaction));
+    assert_eq!(found[0].cause, Some(OrphanCause::Compaction));
     assert_eq!(found[0].get("mark"), Some(format!("u{inner}").as_str()));
 }
 
@@ -176,7 +176,7 @@ fn a_log_that_was_resumed_begins_with_the_output_of_an_earlier_file() {
     log.say(Some(said), "user");
     let found = examine(&log.text, None).concat();
     assert_eq!(ids(&found), ["orphan-output"]);
-    assert_eq!(found[0].cause, Some(Cause::StartsLate));
+    assert_eq!(found[0].cause, Some(OrphanCause::StartsLate));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn an_interrupt_leaves_its_call_alone() {
     log.say(Some(mark), "assistant");
     let found = examine(&log.text, None).concat();
     assert_eq!(ids(&found), ["orphan-call"]);
-    assert_eq!(found[0].cause, Some(Cause::Interrupt));
+    assert_eq!(found[0].cause, Some(OrphanCause::Interrupt));
 }
 
 #[test]

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use retake_core::formats::lower;
-use retake_core::rules::{Faultless, Finding, Run, check_by, mending_rules};
+use retake_core::rules::{CleanCache, Finding, Run, check_by, mending_rules};
 use retake_core::session::{
-    Edit, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind, Voice, recorded,
+    Edit, MessageRole, Patch, Rope, Session, Source, SourceError, Span, Splice, Tool, ToolKind,
+    recorded,
 };
 use retake_live::{Base, ReadOptions, Recording, read_input};
 use serde_json::{Value, json};
@@ -92,12 +93,12 @@ fn edit(session: &Session, kind: u8, at: Index) -> Option<Edit> {
         2 => Edit::Degrade { item, text },
         3 => Edit::Say {
             after: item,
-            voice: Voice::User,
+            voice: MessageRole::User,
             text,
         },
         4 => Edit::Say {
             after: item,
-            voice: Voice::Assistant,
+            voice: MessageRole::Assistant,
             text,
         },
         5 => Edit::Cut { from: item },
@@ -117,7 +118,7 @@ fn edit(session: &Session, kind: u8, at: Index) -> Option<Edit> {
 }
 
 /// Judges a text by what is known of the one before, and in full.
-fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>) {
+fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<CleanCache>) {
     let tools = [Tool {
         name: "look".to_owned(),
         kind: ToolKind::Function,
@@ -126,7 +127,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
         output_schema: None,
     }];
     let rules = mending_rules();
-    faultless.resize_with(recording.sessions.len(), Faultless::default);
+    faultless.resize_with(recording.sessions.len(), CleanCache::default);
     for (session, faultless) in recording.sessions.iter_mut().zip(faultless) {
         session.contract.supplement(Some(&tools), None, None);
         let run = Run::new(session, None);
@@ -140,7 +141,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<Faultless>)
             told.collect::<Vec<_>>()
         };
         assert_eq!(told(&part), told(&full));
-        *faultless = Faultless::of(&run, |span| recorded(rope, span), &full, &digests);
+        *faultless = CleanCache::of(&run, |span| recorded(rope, span), &full, &digests);
     }
 }
 

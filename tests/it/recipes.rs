@@ -3,36 +3,40 @@
 
 use retake_core::rules::RULES;
 use retake_core::session::{Dialect, OutputSchema, Tool, ToolKind};
-use retake_core::wording::recipe::{History, NoRecipe, Recovery, fixture, openai_agents, policy};
-use retake_core::wording::{Context, Kind, Violation, default_of, library, recorded, render};
+use retake_core::wording::recipe::{
+    History, RecipeError, RecoveryCase, fixture, openai_agents, policy,
+};
+use retake_core::wording::{
+    Context, FailureKind, ViolationText, default_of, library, recorded, render,
+};
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 use std::process::Command;
 
 /// A rule whose findings are of this kind.
-fn rule_of(kind: Kind) -> &'static str {
+fn rule_of(kind: FailureKind) -> &'static str {
     let rule = RULES
         .iter()
-        .find(|rule| Kind::of_rule(rule.id) == Some(kind));
+        .find(|rule| FailureKind::of_rule(rule.id) == Some(kind));
     rule.unwrap().id
 }
 
-fn inject(kind: Kind, template: &str) -> Recovery<'_> {
-    Recovery {
+fn inject(kind: FailureKind, template: &str) -> RecoveryCase<'_> {
+    RecoveryCase {
         rule: rule_of(kind),
         action: "inject-error",
         template,
         tool: "serch_flights",
-        ..Recovery::default()
+        ..RecoveryCase::default()
     }
 }
 
-fn fallback<'a>(rule: &'a str, value: &'a Value) -> Recovery<'a> {
-    Recovery {
+fn fallback<'a>(rule: &'a str, value: &'a Value) -> RecoveryCase<'a> {
+    RecoveryCase {
         rule,
         action: "fallback",
         value: Some(value),
-        ..Recovery::default()
+        ..RecoveryCase::default()
     }
 }
 
@@ -44,11 +48,11 @@ fn contexts() -> Vec<Context> {
         arguments: "{\"é\": 1, ".to_owned() + &"x".repeat(1_500),
         error: "no \\ such {{ day }}".to_owned(),
         violations: vec![
-            Violation {
+            ViolationText {
                 pointer: "/a".to_owned(),
                 message: "is ☂".to_owned(),
             },
-            Violation::default(),
+            ViolationText::default(),
         ],
         call_id: "call_1".to_owned(),
         schema: Some(json!({"type": "object", "é": [null, true, 1.5]})),
@@ -118,7 +122,7 @@ print(json.dumps(said))
 "#;
 
 /// What the recipe says in each context, beside what the wording says.
-fn assert_same_words(templates: &[(Kind, String)]) {
+fn assert_same_words(templates: &[(FailureKind, String)]) {
     let contexts = contexts();
     let recipes = templates
         .iter()
@@ -143,11 +147,11 @@ fn assert_same_words(templates: &[(Kind, String)]) {
     }
 }
 
-const CARRIED: [Kind; 4] = [
-    Kind::UnknownTool,
-    Kind::MalformedArguments,
-    Kind::InvalidArguments,
-    Kind::ToolError,
+const CARRIED: [FailureKind; 4] = [
+    FailureKind::UnknownTool,
+    FailureKind::MalformedArguments,
+    FailureKind::InvalidArguments,
+    FailureKind::ToolError,
 ];
 
 #[test]
@@ -159,8 +163,9 @@ fn the_library_says_the_same_in_python() {
         }
     }
     // Words for other kinds are words, too.
-    for kind in Kind::all() {
-        let words = library(kind).map(|wording| (Kind::ToolError, wording.template.to_owned()));
+    for kind in FailureKind::all() {
+        let words =
+            library(kind).map(|wording| (FailureKind::ToolError, wording.template.to_owned()));
         templates.extend(words);
     }
     assert_same_words(&templates);
@@ -178,9 +183,11 @@ fn templates_of_ones_own_say_the_same_in_python() {
         "{% for name in tools %}{{ loop.index }}{% if not loop.last %}, {% endif %}{% endfor %}",
         "{{ tool|default('none') }}{{ schema }}{{ nearest }}{{ violations|length }}{{ 'a\\'b' }}",
     ];
-    let mut templates = own.map(|own| (Kind::ToolError, own.to_owned())).to_vec();
+    let mut templates = own
+        .map(|own| (FailureKind::ToolError, own.to_owned()))
+        .to_vec();
     let found = "Tool '{{ x }}' {% endraw %} \"\"\" \\n {#\n\u{2028}\u{0}";
-    templates.push((Kind::UnknownTool, recorded(found)));
+    templates.push((FailureKind::UnknownTool, recorded(found)));
     assert_same_words(&templates);
 }
 
@@ -188,10 +195,10 @@ fn templates_of_ones_own_say_the_same_in_python() {
 fn what_stands_in_a_recipe_cannot_leave_its_literal() {
     let hostile = "x\"\nimport os\n#'''\\";
     let value = json!({hostile: [hostile, null, true, 1e300, -3]});
-    let recovery = Recovery {
+    let recovery = RecoveryCase {
         wording: hostile,
         tool: hostile,
-        ..inject(Kind::ToolError, hostile)
+        ..inject(FailureKind::ToolError, hostile)
     };
     let recipes = [
         openai_agents(&recovery).unwrap(),
@@ -210,14 +217,15 @@ fn what_stands_in_a_recipe_cannot_leave_its_literal() {
 
 #[test]
 fn recipes_for_people_to_read() {
-    let unknown = default_of(Kind::UnknownTool);
-    let recovery = Recovery {
+    let unknown = default_of(FailureKind::UnknownTool);
+    let recovery = RecoveryCase {
         wording: unknown.name,
-        ..inject(Kind::UnknownTool, unknown.template)
+        ..inject(FailureKind::UnknownTool, unknown.template)
     };
     insta::assert_snapshot!("unknown-tool.py", openai_agents(&recovery).unwrap());
-    let invalid = library(Kind::InvalidArguments).find(|wording| wording.name == "with-schema");
-    let recovery = inject(Kind::InvalidArguments, invalid.unwrap().template);
+    let invalid =
+        library(FailureKind::InvalidArguments).find(|wording| wording.name == "with-schema");
+    let recovery = inject(FailureKind::InvalidArguments, invalid.unwrap().template);
     insta::assert_snapshot!("invalid-arguments.py", openai_agents(&recovery).unwrap());
     let value = json!({"answer": "unknown", "sure": false});
     let recovery = fallback("invalid-final-output", &value);
@@ -228,13 +236,13 @@ fn recipes_for_people_to_read() {
 fn what_the_framework_cannot_do_is_refused_with_the_reason() {
     let refused = |rule, action, is_custom| {
         let value = json!(1);
-        let recovery = Recovery {
+        let recovery = RecoveryCase {
             rule,
             action,
             is_custom,
             template: "x",
             value: Some(&value),
-            ..Recovery::default()
+            ..RecoveryCase::default()
         };
         openai_agents(&recovery).unwrap_err().to_string()
     };
@@ -251,30 +259,30 @@ fn what_the_framework_cannot_do_is_refused_with_the_reason() {
         refused("orphan-output", "drop-item", false),
     ];
     insta::assert_snapshot!("refusals", told.join("\n"));
-    let recovery = inject(Kind::UnknownTool, "{{ tol }}");
+    let recovery = inject(FailureKind::UnknownTool, "{{ tol }}");
     assert!(matches!(
         openai_agents(&recovery),
-        Err(NoRecipe::Template(_))
+        Err(RecipeError::Template(_))
     ));
     assert!(matches!(
-        openai_agents(&inject(Kind::UnknownTool, "")),
-        Err(NoRecipe::Unfit(_))
+        openai_agents(&inject(FailureKind::UnknownTool, "")),
+        Err(RecipeError::Unfit(_))
     ));
 }
 
 #[test]
 fn a_policy_entry_reads_back() {
-    let entry = |recovery: &Recovery<'_>| {
+    let entry = |recovery: &RecoveryCase<'_>| {
         let text = policy(recovery).unwrap();
         let read: toml::Table = toml::from_str(&text).unwrap();
         read["on"][recovery.rule].clone()
     };
-    let nearest = library(Kind::UnknownTool)
+    let nearest = library(FailureKind::UnknownTool)
         .find(|wording| wording.name == "nearest")
         .unwrap();
-    let recovery = Recovery {
+    let recovery = RecoveryCase {
         wording: nearest.name,
-        ..inject(Kind::UnknownTool, nearest.template)
+        ..inject(FailureKind::UnknownTool, nearest.template)
     };
     insta::assert_snapshot!(policy(&recovery).unwrap(), @r#"
     [on.unknown-tool]
@@ -284,18 +292,18 @@ fn a_policy_entry_reads_back() {
     otherwise = "raise"
     "#);
     let own = "There is no \"{{ tool }}\".\nTry '''another'''. \\ \u{7f}";
-    let changed = Recovery {
+    let changed = RecoveryCase {
         template: own,
         ..recovery
     };
     assert_eq!(entry(&changed)["wording"].as_str(), Some(own));
-    let named = Recovery {
+    let named = RecoveryCase {
         template: "bare",
         ..recovery
     };
     assert_eq!(entry(&named)["wording"].as_str(), Some("{{ 'bare' }}"));
     let value = json!({"answer": "unknown", "parts": [1, 2.5, true, {"a": "b"}]});
-    let given = Recovery {
+    let given = RecoveryCase {
         include_in_history: true,
         ..fallback("invalid-final-output", &value)
     };
@@ -306,14 +314,14 @@ fn a_policy_entry_reads_back() {
     for (refused, reason) in [
         (fallback("refused", &nothing), "no null"),
         (
-            Recovery {
+            RecoveryCase {
                 value: None,
                 ..given
             },
             "choose the value",
         ),
         (
-            Recovery {
+            RecoveryCase {
                 action: "edit",
                 ..recovery
             },
@@ -360,11 +368,11 @@ fn elements(dialect: Dialect, arguments: &str) -> Vec<String> {
 
 /// The rules that fire for the call of a fixture, read from a file as any recording.
 fn fired(dialect: Dialect, arguments: &str) -> Vec<&'static str> {
-    let recovery = Recovery {
+    let recovery = RecoveryCase {
         rule: "invalid-arguments",
         action: "edit",
         tool: "find",
-        ..Recovery::default()
+        ..RecoveryCase::default()
     };
     let elements = elements(dialect, arguments);
     let elements = elements.iter().map(String::as_bytes).collect::<Vec<_>>();

@@ -14,7 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
-use retake_core::safe_text::{Flags, Mark, SafeText, confusable};
+use retake_core::safe_text::{Flags, SafeText, TextMark, confusable};
 use serde::Deserialize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -113,8 +113,8 @@ fn corpus() -> Vec<Item> {
 /// A line as a view draws it: a span for each run, escapes dim.
 fn line(text: &SafeText) -> Line<'static> {
     let spans = text.runs().map(|(mark, run)| match mark {
-        Mark::Plain => Span::raw(run.to_owned()),
-        Mark::Escaped => Span::styled(run.to_owned(), Style::new().dim()),
+        TextMark::Plain => Span::raw(run.to_owned()),
+        TextMark::Escaped => Span::styled(run.to_owned(), Style::new().dim()),
     });
     Line::from_iter(spans)
 }
@@ -342,7 +342,7 @@ fn whatever_must_be_marked_is_marked() {
             // The text of X204 shows its escape sequence as letters until its own JSON is decoded.
             let row = SafeText::single_line_bytes(&bytes, 1000);
             let marked =
-                !row.flags().is_empty() || row.runs().any(|(mark, _)| mark == Mark::Escaped);
+                !row.flags().is_empty() || row.runs().any(|(mark, _)| mark == TextMark::Escaped);
             assert!(marked || item.id == "X204", "{} {}", item.id, item.name);
         }
     }
@@ -353,7 +353,7 @@ fn literal_escape_text_stays_literal() {
     for item in corpus().iter().filter(|item| item.has("no_double_decode")) {
         let text = SafeText::from_bytes(&item.bytes());
         assert_eq!(text.as_plain(), r"x\u001b[31my");
-        assert!(text.runs().all(|(mark, _)| mark == Mark::Plain));
+        assert!(text.runs().all(|(mark, _)| mark == TextMark::Plain));
     }
 }
 

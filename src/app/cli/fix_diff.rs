@@ -3,7 +3,7 @@
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
-use retake_core::session::{Change, Session, compare, operations_of};
+use retake_core::session::{HistoryChange, Session, compare, operations_of};
 use retake_live::{Base, FixReport};
 use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ pub(super) fn print(
             compare((before, base.rope()), (after, &report.rope)).map_err(io::Error::other)?;
         if changes
             .iter()
-            .all(|change| matches!(change, Change::Same { .. }))
+            .all(|change| matches!(change, HistoryChange::Same { .. }))
         {
             continue;
         }
@@ -49,8 +49,8 @@ pub(super) fn print(
         }
         for change in changes {
             match change {
-                Change::Same { .. } => {}
-                Change::Changed {
+                HistoryChange::Same { .. } => {}
+                HistoryChange::Changed {
                     before: old,
                     after: new,
                 } => {
@@ -62,10 +62,10 @@ pub(super) fn print(
                         Some((after, new)),
                     )?;
                 }
-                Change::Removed { before: old } => {
+                HistoryChange::Removed { before: old } => {
                     hunk(output, palette, '-', Some((before, old)), None)?
                 }
-                Change::Added { after: new } => {
+                HistoryChange::Added { after: new } => {
                     hunk(output, palette, '+', None, Some((after, new)))?
                 }
             }

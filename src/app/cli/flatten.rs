@@ -5,7 +5,7 @@ use super::arguments::FailOn;
 use super::inputs::Inputs;
 use retake_core::actions::Offer;
 use retake_core::formats::Reading;
-use retake_core::rules::{Cause, ErrorClass, Finding, Rule, Severity};
+use retake_core::rules::{ErrorClass, Finding, OrphanCause, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
 use retake_live::{InputError, Recording, check_with_hints, line_numbers};
 use serde::{Serialize, Serializer};
@@ -324,7 +324,7 @@ impl FindingReport {
             call_id: call_id.filter(|id| !id.is_empty()),
             message: finding.message(),
             pointer: finding.pointer.clone(),
-            cause: finding.cause.map(Cause::words),
+            cause: finding.cause.map(OrphanCause::words),
             class: finding.get("class").and_then(ErrorClass::of_words),
             offers: finding.offers.clone(),
         })

@@ -8,7 +8,7 @@ use retake_core::dialects::{Body, body_of};
 use retake_core::json::complete;
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Item, Kind, Session, SourceError, Standing, Turn};
+use retake_core::session::{Item, Kind, PairStatus, Session, SourceError, Turn};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -124,12 +124,12 @@ impl<'a> Transcript<'a> {
     /// What the pairing says of an item.
     fn standing(&self, index: usize) -> String {
         match self.session.pairing.standing(index) {
-            Standing::Paired(partner) => format!("⇄ item {}", partner + 1),
-            Standing::Duplicate(call) => format!("again for item {}", call + 1),
-            Standing::Severed(partner) => format!("cut off from item {}", partner + 1),
-            Standing::Pending => "waits".to_owned(),
-            Standing::Orphan => "alone".to_owned(),
-            Standing::Alone => String::new(),
+            PairStatus::Paired(partner) => format!("⇄ item {}", partner + 1),
+            PairStatus::Duplicate(call) => format!("again for item {}", call + 1),
+            PairStatus::Severed(partner) => format!("cut off from item {}", partner + 1),
+            PairStatus::Pending => "waits".to_owned(),
+            PairStatus::Orphan => "alone".to_owned(),
+            PairStatus::Alone => String::new(),
         }
     }
 

@@ -15,7 +15,7 @@ pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
 use super::state::document::{Checked, Document, Extent};
 use super::update::{LiveCommand, Order, Report, TakesCommand};
 use retake_core::formats::Reading;
-use retake_core::session::takes::Tally;
+use retake_core::session::takes::FindingCounts;
 use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_live::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
@@ -335,7 +335,7 @@ impl Work {
     }
 
     fn check(&self, document: &Arc<Document>) -> Result<(), InputError> {
-        let mut tally = Tally::default();
+        let mut tally = FindingCounts::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
             let findings = check_session(session, self.knowledge.target)?;
             takes::add(&mut tally, &findings);

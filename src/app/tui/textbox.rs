@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::Widget;
-use retake_core::safe_text::{Mark, SafeText};
+use retake_core::safe_text::{SafeText, TextMark};
 use tui_textarea::{CursorMove, TextArea, WrapMode};
 
 /// How many changes can be taken back; a letter is one.
@@ -188,13 +188,13 @@ fn make_safe(buffer: &mut Buffer, area: Rect, theme: &Theme) {
             continue;
         }
         let safe = SafeText::from_str(symbol);
-        let is_changed = safe.runs().any(|(mark, _)| mark == Mark::Escaped);
+        let is_changed = safe.runs().any(|(mark, _)| mark == TextMark::Escaped);
         if !is_changed && !theme.glyphs.ascii {
             continue;
         }
         let kept: String = safe
             .runs()
-            .filter(|(mark, _)| *mark == Mark::Plain)
+            .filter(|(mark, _)| *mark == TextMark::Plain)
             .map(|(_, run)| run)
             .collect();
         if is_changed {

@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
-use retake_core::safe_text::{Mark, SafeText};
+use retake_core::safe_text::{SafeText, TextMark};
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -302,8 +302,8 @@ impl Theme {
     pub fn spans(&self, text: &SafeText, style: Style) -> Vec<Span<'static>> {
         let runs = text.runs().map(|(mark, run)| {
             let style = match mark {
-                Mark::Plain => style,
-                Mark::Escaped => style.patch(self.escaped),
+                TextMark::Plain => style,
+                TextMark::Escaped => style.patch(self.escaped),
             };
             Span::styled(self.letters(mark, run).into_owned(), style)
         });
@@ -331,7 +331,7 @@ impl Theme {
     /// The letters as this terminal can draw them, of unchanged width. A terminal without UTF-8 may take
     /// a byte of a UTF-8 character as a control (0x9b begins an escape sequence in Latin-1), so nothing
     /// but ASCII reaches it.
-    fn letters<'a>(&self, mark: Mark, run: &'a str) -> Cow<'a, str> {
+    fn letters<'a>(&self, mark: TextMark, run: &'a str) -> Cow<'a, str> {
         if !self.glyphs.ascii || run.is_ascii() {
             return Cow::Borrowed(run);
         }
@@ -340,7 +340,7 @@ impl Theme {
             let mut characters = cluster.chars();
             match (mark, characters.next(), characters.next()) {
                 (_, Some(only), None) if only.is_ascii() => out.push(only),
-                (Mark::Escaped, Some(only), None) => match control_letter(only) {
+                (TextMark::Escaped, Some(only), None) => match control_letter(only) {
                     Some(letter) => out.push(letter),
                     None => out.push_str(&"?".repeat(cluster.width())),
                 },

@@ -4,19 +4,19 @@
 use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
 use super::sanitise_name::spell_answered;
-use super::{Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, Plan};
 use crate::dialects::write::{draft_output, replace_output};
-use crate::session::{Edit, Family, Flags, Kind, Patch, Standing};
+use crate::session::{Edit, Family, Flags, Kind, PairStatus, Patch};
 
 /// Lets the model read `text` as the output of a call: as a new output, or in the place of what
 /// the recorded one says. A name that the provider refuses is spelled anew with it.
 pub(super) fn answer(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
     text: String,
     is_error: bool,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     scene.may_touch(call)?;
     if scene.is_unanswered(call) {
         spare_lost_output(scene, call)?;
@@ -26,22 +26,22 @@ pub(super) fn answer(
 
 /// The same, of a call that is known to have no output that lost its id.
 pub(super) fn put(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
     text: String,
     is_error: bool,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     scene.may_touch(call)?;
     match scene.standing(call) {
-        Standing::Paired(output) => replace(scene, output, &text, is_error, planned)?,
-        Standing::Severed(output) => {
-            return Err(Refusal::WouldBreak(format!(
-                "its output stands behind a compaction, at item {}",
+        PairStatus::Paired(output) => replace(scene, output, &text, is_error, planned)?,
+        PairStatus::Severed(output) => {
+            return Err(ActionError::WouldBreak(format!(
+                "its output comes after a compaction, at item {}",
                 ordinal(output)
             )));
         }
-        Standing::Orphan | Standing::Pending | Standing::Alone | Standing::Duplicate(_) => {
+        PairStatus::Orphan | PairStatus::Pending | PairStatus::Alone | PairStatus::Duplicate(_) => {
             can_be_answered(scene, call)?;
             planned.edits.push(Edit::Answer {
                 call,
@@ -54,14 +54,14 @@ pub(super) fn put(
 }
 
 /// Whether a text can answer a call unchanged.
-pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
+pub(super) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
-        return Err(Refusal::WrongKind("call of the client"));
+        return Err(ActionError::WrongKind("call of the client"));
     }
     if item.call_id.is_none() && item.family != Family::Legacy {
         let reason = "the call has no id that an output could name: give it one first";
-        return Err(Refusal::WouldBreak(reason.to_owned()));
+        return Err(ActionError::WouldBreak(reason.to_owned()));
     }
     if draft_output(item, "", "", "", true).is_none() {
         return Err(no_text(scene, call));
@@ -70,12 +70,12 @@ pub(super) fn can_be_answered(scene: &Scene<'_>, call: u32) -> Result<(), Refusa
 }
 
 /// Refuses to pass over an output that has lost its id and is probably that of a call.
-pub(super) fn spare_lost_output(scene: &Scene<'_>, call: u32) -> Result<(), Refusal> {
+pub(super) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
     if scene.at(call)?.call_id.is_none() {
         return Ok(());
     }
     match open_partner(scene, call)? {
-        Some(output) => Err(Refusal::WouldBreak(format!(
+        Some(output) => Err(ActionError::WouldBreak(format!(
             "item {}, an output without an id, is probably its own: give that the id first",
             ordinal(output)
         ))),
@@ -85,16 +85,16 @@ pub(super) fn spare_lost_output(scene: &Scene<'_>, call: u32) -> Result<(), Refu
 
 /// Another text for an output that is there.
 pub(super) fn replace(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     output: u32,
     text: &str,
     is_error: bool,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     scene.may_touch(output)?;
     let item = scene.at(output)?;
     if item.kind != Kind::Output {
-        return Err(Refusal::WrongKind("output of the client"));
+        return Err(ActionError::WrongKind("output of the client"));
     }
     let before = scene.body(output)?.text;
     let bytes = scene.bytes(output)?;
@@ -104,7 +104,7 @@ pub(super) fn replace(
     let changes = |patch: &Patch| bytes.get(patch.at.clone()) != Some(&patch.with[..]);
     let says_so = before == text && item.flags.has(Flags::ERROR) == is_error;
     if says_so || !patches.iter().any(changes) {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
     planned.note(format!(
         "the output at item {} said: {}",
@@ -118,15 +118,15 @@ pub(super) fn replace(
     Ok(())
 }
 
-fn no_text(scene: &Scene<'_>, index: u32) -> Refusal {
-    Refusal::NotInDialect(format!(
+fn no_text(scene: &ActionContext<'_>, index: u32) -> ActionError {
+    ActionError::NotInDialect(format!(
         "the output of {} is no text that could be written here",
         scene.tool(index)
     ))
 }
 
 /// Whether the history ends on outputs once the edits are made, so that the model is next.
-pub(super) fn ends_on_outputs(scene: &Scene<'_>, planned: &Planned) -> bool {
+pub(super) fn ends_on_outputs(scene: &ActionContext<'_>, planned: &Plan) -> bool {
     let session = scene.session();
     let is_last = |turn: u32| turn as usize + 1 == session.turns.len();
     let Some(turn) = scene.turn(scene.item).ok().filter(|_| {

@@ -6,12 +6,12 @@
 //! call leaves such a reply only when all of it does.
 
 use super::evidence::ordinal;
-use super::{Planned, Refusal, Scene};
-use crate::session::{Edit, Item, Kind, Shape, Standing, Turn, index_number};
+use super::{ActionContext, ActionError, Plan};
+use crate::session::{Edit, Item, Kind, PairStatus, Shape, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
-pub(super) fn drop_all(scene: &Scene<'_>, items: &[u32]) -> Result<Planned, Refusal> {
+pub(super) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan, ActionError> {
     let mut going = BTreeSet::new();
     for index in items {
         scene.may_touch(*index)?;
@@ -26,9 +26,9 @@ pub(super) fn drop_all(scene: &Scene<'_>, items: &[u32]) -> Result<Planned, Refu
     }
     if !says_anything_without(&scene.session().items, &going) {
         let reason = "nothing would be left of the history";
-        return Err(Refusal::WouldBreak(reason.to_owned()));
+        return Err(ActionError::WouldBreak(reason.to_owned()));
     }
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     let more = going.iter().filter(|index| !items.contains(index));
     let reasoning = more.map(|index| ordinal(*index)).collect::<Vec<_>>();
     if !reasoning.is_empty() {
@@ -67,10 +67,17 @@ const LONGEST_TURN: usize = 4096;
 
 /// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of
 /// the halves of the turn the first with an id belongs to the first without, the second to the second.
-pub(super) fn open_partner(scene: &Scene<'_>, half: u32) -> Result<Option<u32>, Refusal> {
+pub(super) fn open_partner(
+    scene: &ActionContext<'_>,
+    half: u32,
+) -> Result<Option<u32>, ActionError> {
     let item = scene.at(half)?;
-    let is_open =
-        |index: &u32| matches!(scene.standing(*index), Standing::Orphan | Standing::Pending);
+    let is_open = |index: &u32| {
+        matches!(
+            scene.standing(*index),
+            PairStatus::Orphan | PairStatus::Pending
+        )
+    };
     let turn = scene.turn(half)?;
     if !is_open(&half) || turn.items().len() > LONGEST_TURN {
         return Ok(None);
@@ -96,7 +103,11 @@ pub(super) fn open_partner(scene: &Scene<'_>, half: u32) -> Result<Option<u32>, 
     Ok(partner.filter(|partner| !scene.awaits_approval(*partner)))
 }
 
-fn take_reasoning(scene: &Scene<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> Result<(), Refusal> {
+fn take_reasoning(
+    scene: &ActionContext<'_>,
+    turn: Turn,
+    going: &mut BTreeSet<u32>,
+) -> Result<(), ActionError> {
     let items = &scene.session().items;
     let is_reasoning = |index: &u32| items[*index as usize].kind == Kind::Reasoning;
     let reasoning = (turn.first..turn.end).filter(is_reasoning);
@@ -125,7 +136,7 @@ fn take_thinking(
     turn: Turn,
     thinking: &[u32],
     going: &mut BTreeSet<u32>,
-) -> Result<(), Refusal> {
+) -> Result<(), ActionError> {
     let mut spoken = (turn.first..turn.end).filter(|index| speaks(items, *index));
     let stays = spoken.any(|index| !going.contains(&index));
     let is_call = |index: &u32| {
@@ -138,7 +149,7 @@ fn take_thinking(
     } else if going.iter().any(is_call) {
         let reason = "the reply has thinking, which Anthropic wants together with all that followed it: answer \
             the call, or retry the turn";
-        return Err(Refusal::WouldBreak(reason.to_owned()));
+        return Err(ActionError::WouldBreak(reason.to_owned()));
     }
     Ok(())
 }

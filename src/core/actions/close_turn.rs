@@ -2,8 +2,8 @@
 
 use super::answer::{ends_on_outputs, put, spare_lost_output};
 use super::evidence::ordinal;
-use super::{Choice, Planned, Refusal, Scene, evidence};
-use crate::session::{Edit, Speaker, Turn, Voice};
+use super::{ActionContext, ActionError, ActionInput, Plan, evidence};
+use crate::session::{Edit, MessageRole, Speaker, Turn};
 
 /// What the model reads of a call whose tool may have run.
 const MAY_HAVE_RUN: &str = "The run ended before this tool returned a result. It may have run: check before you \
@@ -31,17 +31,20 @@ const CLOSED_BY_A_REPLY: &[&str] = &[
     "pixtral",
 ];
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let turn = scene.reply()?;
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     answer_what_is_open(scene, turn, choice.words, &mut planned)?;
     if planned.edits.is_empty() {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
     if wants_a_reply(scene, turn) {
         planned.edits.push(Edit::Say {
             after: turn.end.saturating_sub(1),
-            voice: Voice::Assistant,
+            voice: MessageRole::Assistant,
             text: CLOSING.to_owned(),
         });
         planned.note("this server wants a message of the model before the user's next one");
@@ -52,13 +55,13 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 
 /// Answers every call of the turn that has no output.
 pub(super) fn answer_what_is_open(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     turn: Turn,
     words: Option<&str>,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     if (turn.first..turn.end).any(|index| scene.awaits_approval(index)) {
-        return Err(Refusal::AwaitsApproval);
+        return Err(ActionError::AwaitsApproval);
     }
     let mut families = Vec::new();
     for call in (turn.first..turn.end).filter(|index| scene.is_unanswered(*index)) {
@@ -89,7 +92,7 @@ pub(super) fn answer_what_is_open(
     Ok(())
 }
 
-fn is_not_offered(scene: &Scene<'_>, call: u32) -> bool {
+fn is_not_offered(scene: &ActionContext<'_>, call: u32) -> bool {
     let Ok(item) = scene.at(call) else {
         return false;
     };
@@ -98,7 +101,7 @@ fn is_not_offered(scene: &Scene<'_>, call: u32) -> bool {
     is_named && offered.is_some_and(|offered| offered.tool(item.name).is_none())
 }
 
-fn wants_a_reply(scene: &Scene<'_>, turn: Turn) -> bool {
+fn wants_a_reply(scene: &ActionContext<'_>, turn: Turn) -> bool {
     let session = scene.session();
     let next = session.items.get(turn.end as usize).map(|item| item.turn);
     let next = next.and_then(|turn| session.turns.get(turn as usize));
@@ -112,13 +115,13 @@ fn wants_a_reply(scene: &Scene<'_>, turn: Turn) -> bool {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, stage};
+    use crate::actions::fixture::{USER, fixture, history};
     use serde_json::json;
 
     const CALL: &str = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"pay","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"pray","arguments":"{}"}}]}"#;
     const OUT: &str = r#"{"role":"tool","tool_call_id":"b","content":"done"}"#;
 
-    fn answers(planned: &Planned) -> Vec<(u32, &str)> {
+    fn answers(planned: &Plan) -> Vec<(u32, &str)> {
         let answers = planned.edits.iter().filter_map(|edit| match edit {
             Edit::Answer { call, text, .. } => Some((*call, text.as_str())),
             _ => None,
@@ -128,36 +131,44 @@ mod tests {
 
     #[test]
     fn what_is_open_is_answered_honestly_and_what_has_its_output_is_left_alone() {
-        let stage = stage(&history(&[USER, CALL, OUT, USER]));
-        let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        let fixture = fixture(&history(&[USER, CALL, OUT, USER]));
+        let planned = fixture
+            .act(1, "close-turn", &ActionInput::default())
+            .unwrap();
         assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN)]);
         assert_eq!(
             planned.notes,
             ["pay (item 2) may have run; its result is not known"]
         );
         assert_eq!(
-            stage.act(0, "close-turn", &Choice::default()),
-            Err(Refusal::WrongKind("reply of the model"))
+            fixture.act(0, "close-turn", &ActionInput::default()),
+            Err(ActionError::WrongKind("reply of the model"))
         );
     }
 
     #[test]
     fn what_may_be_the_output_of_a_call_is_not_passed_over() {
         let out = OUT.replace(r#""tool_call_id":"b","#, "");
-        let stage = stage(&history(&[USER, CALL, &out, USER]));
-        let refusal = stage.act(1, "close-turn", &Choice::default()).unwrap_err();
+        let fixture = fixture(&history(&[USER, CALL, &out, USER]));
+        let refusal = fixture
+            .act(1, "close-turn", &ActionInput::default())
+            .unwrap_err();
         assert_eq!(
             refusal.to_string(),
             "item 4, an output without an id, is probably its own: give that the id first"
         );
-        assert!(stage.act(2, "inject-error", &Choice::default()).is_ok());
+        assert!(
+            fixture
+                .act(2, "inject-error", &ActionInput::default())
+                .is_ok()
+        );
     }
 
     #[test]
     fn a_call_of_no_tool_did_not_run() {
-        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "pay"}]));
-        let planned = stage
-            .mend("pending-call", "close-turn", &Choice::default())
+        let fixture = fixture(&history(&[USER, CALL])).tools(json!([{"name": "pay"}]));
+        let planned = fixture
+            .apply("pending-call", "close-turn", &ActionInput::default())
             .unwrap();
         assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN), (2, DID_NOT_RUN)]);
         assert!(planned.asks_model);
@@ -166,10 +177,14 @@ mod tests {
     #[test]
     fn a_call_whose_arguments_were_cut_off_did_not_run() {
         let cut = CALL.replacen(r#""arguments":"{}""#, r#""arguments":"{\"to\":\"an""#, 1);
-        let stage = stage(&history(&[USER, &cut]));
-        let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        let fixture = fixture(&history(&[USER, &cut]));
+        let planned = fixture
+            .act(1, "close-turn", &ActionInput::default())
+            .unwrap();
         assert_eq!(answers(&planned), [(1, UNREADABLE), (2, MAY_HAVE_RUN)]);
-        let planned = stage.act(1, "inject-error", &Choice::default()).unwrap();
+        let planned = fixture
+            .act(1, "inject-error", &ActionInput::default())
+            .unwrap();
         let [(1, told)] = answers(&planned)[..] else {
             panic!("{planned:?}");
         };
@@ -181,13 +196,15 @@ mod tests {
 
     #[test]
     fn mistral_wants_a_reply_before_the_next_message_of_the_user() {
-        let mut stage = stage(&history(&[USER, CALL, USER]));
-        let count = |stage: &crate::actions::stage::Stage| {
-            let planned = stage.act(1, "close-turn", &Choice::default()).unwrap();
+        let mut fixture = fixture(&history(&[USER, CALL, USER]));
+        let count = |fixture: &crate::actions::fixture::ActionFixture| {
+            let planned = fixture
+                .act(1, "close-turn", &ActionInput::default())
+                .unwrap();
             planned.edits.len()
         };
-        assert_eq!(count(&stage), 2);
-        stage.session.model = Some("mistral-large-2512".to_owned());
-        assert_eq!(count(&stage), 3);
+        assert_eq!(count(&fixture), 2);
+        fixture.session.model = Some("mistral-large-2512".to_owned());
+        assert_eq!(count(&fixture), 3);
     }
 }

@@ -2,22 +2,22 @@
 
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
-use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Kind, Shape, Standing};
+use super::{ActionContext, ActionError, ActionInput, Plan};
+use crate::session::{Kind, PairStatus, Shape};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     if let Some(reason) = needed_by(scene)? {
-        return Err(Refusal::WouldBreak(reason));
+        return Err(ActionError::WouldBreak(reason));
     }
     drop_all(scene, &[scene.item])
 }
 
 /// Why the item has to stay, if it has to.
-fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
+fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
     let item = scene.item()?;
     let standing = scene.standing(scene.item);
     Ok(match (item.kind, standing) {
-        (Kind::Call | Kind::HostedCall | Kind::ApprovalRequest, Standing::Paired(output)) => {
+        (Kind::Call | Kind::HostedCall | Kind::ApprovalRequest, PairStatus::Paired(output)) => {
             Some(format!(
                 "its answer at item {} would answer nothing: drop the pair",
                 ordinal(output)
@@ -25,12 +25,12 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
         }
         (
             Kind::Call | Kind::ApprovalRequest | Kind::Output | Kind::ApprovalResponse,
-            Standing::Severed(partner),
+            PairStatus::Severed(partner),
         ) => Some(format!(
-            "its partner at item {} stands on the other side of a compaction: drop the pair",
+            "its partner at item {} is on the other side of a compaction: drop the pair",
             ordinal(partner)
         )),
-        (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, Standing::Paired(call)) => {
+        (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, PairStatus::Paired(call)) => {
             Some(format!(
                 "item {}, which it answers, would be left without an answer: drop the pair",
                 ordinal(call)
@@ -48,10 +48,10 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
         }
         (Kind::ToolDefinitions, _) => Some("the tools that it brings would be missing".to_owned()),
         (Kind::System, _) if is_setting(scene)? => {
-            Some("it is a setting of the request, and stands in no list".to_owned())
+            Some("it is a setting of the request, not an item of a list".to_owned())
         }
         (Kind::User, _) if is_bare_input(scene)? => {
-            Some("it is all of the run's input, and stands in no list".to_owned())
+            Some("it is the run's whole input, not an item of a list".to_owned())
         }
         (Kind::User, _) if opens_history(scene) => Some(
             "the history would begin with a reply of the model, which the provider refuses"
@@ -62,17 +62,17 @@ fn needed_by(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
 }
 
 /// `input` of a request, or `original_input` of a run, as a text instead of a list.
-fn is_bare_input(scene: &Scene<'_>) -> Result<bool, Refusal> {
+fn is_bare_input(scene: &ActionContext<'_>) -> Result<bool, ActionError> {
     let item = scene.item()?;
     Ok(item.shape == Shape::Responses && scene.bytes(scene.item)?.starts_with(b"\""))
 }
 
 /// Instructions of a request that are a text or a list of blocks instead of a message.
-fn is_setting(scene: &Scene<'_>) -> Result<bool, Refusal> {
+fn is_setting(scene: &ActionContext<'_>) -> Result<bool, ActionError> {
     Ok(!scene.bytes(scene.item)?.starts_with(b"{"))
 }
 
-fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
+fn led_to(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
     let turn = scene.turn(scene.item)?;
     let next = follower(&scene.session().items, turn, scene.item);
     Ok(next.map(|next| {
@@ -84,7 +84,7 @@ fn led_to(scene: &Scene<'_>) -> Result<Option<String>, Refusal> {
 }
 
 /// Whether this is the only user message before the first reply; some providers require one.
-fn opens_history(scene: &Scene<'_>) -> bool {
+fn opens_history(scene: &ActionContext<'_>) -> bool {
     let items = &scene.session().items;
     let reply = items.iter().position(|item| item.kind.is_from_model());
     let Some(before) = reply.and_then(|reply| items.get(..reply)) else {
@@ -102,7 +102,7 @@ fn opens_history(scene: &Scene<'_>) -> bool {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+    use crate::actions::fixture::{USER, anthropic, dropped, fixture, history};
     use crate::session::Dialect;
 
     const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_half_of_a_pair_and_reasoning_with_its_follower_stay() {
-        let stage = stage(&history(&[USER, REASONING, CALL, OUT, OUT, USER]));
+        let fixture = fixture(&history(&[USER, REASONING, CALL, OUT, OUT, USER]));
         let refusals = [
             (1, "item 3 follows from it, and providers want both or none"),
             (
@@ -124,13 +124,13 @@ mod tests {
             ),
         ];
         for (item, reason) in refusals {
-            let refusal = stage
-                .act(item, "drop-item", &Choice::default())
+            let refusal = fixture
+                .act(item, "drop-item", &ActionInput::default())
                 .unwrap_err();
             assert_eq!(refusal.to_string(), reason);
         }
-        let planned = stage
-            .mend("duplicate-output", "drop-item", &Choice::default())
+        let planned = fixture
+            .apply("duplicate-output", "drop-item", &ActionInput::default())
             .unwrap();
         assert_eq!(dropped(&planned), [4]);
     }
@@ -138,16 +138,16 @@ mod tests {
     #[test]
     fn reasoning_goes_with_the_message_that_it_led_to_and_alone_when_it_led_nowhere() {
         let say = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#;
-        let both = stage(&history(&[USER, REASONING, say, USER]));
-        let planned = both.act(2, "drop-item", &Choice::default()).unwrap();
+        let both = fixture(&history(&[USER, REASONING, say, USER]));
+        let planned = both.act(2, "drop-item", &ActionInput::default()).unwrap();
         assert_eq!(dropped(&planned), [1, 2]);
         assert_eq!(
             planned.notes,
             ["the reasoning that led to it goes as well: item 2"]
         );
-        let lost = stage(&history(&[USER, REASONING, USER]));
+        let lost = fixture(&history(&[USER, REASONING, USER]));
         let planned = lost
-            .mend("orphan-reasoning", "drop-item", &Choice::default())
+            .apply("orphan-reasoning", "drop-item", &ActionInput::default())
             .unwrap();
         assert_eq!(dropped(&planned), [1]);
     }
@@ -155,8 +155,12 @@ mod tests {
     #[test]
     fn anthropic_begins_with_the_user() {
         let say = r#"{"role":"assistant","content":"hello"}"#;
-        let stage = stage(&anthropic(&[USER, say, USER])).target(Dialect::Anthropic);
-        assert!(stage.act(0, "drop-item", &Choice::default()).is_err());
-        assert!(stage.act(2, "drop-item", &Choice::default()).is_ok());
+        let fixture = fixture(&anthropic(&[USER, say, USER])).target(Dialect::Anthropic);
+        assert!(
+            fixture
+                .act(0, "drop-item", &ActionInput::default())
+                .is_err()
+        );
+        assert!(fixture.act(2, "drop-item", &ActionInput::default()).is_ok());
     }
 }

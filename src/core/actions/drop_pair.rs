@@ -1,22 +1,22 @@
 //! drop-pair: call, outputs and the reasoning that led to the call leave the history.
 
 use super::belonging::drop_all;
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Family, Flags, Kind, index_number};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     let partner = scene.session().pairing.partner(scene.item as usize);
     let partner = partner.map(index_number);
     let (call, output) = match item.kind {
         Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => (Some(scene.item), partner),
         Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => (partner, Some(scene.item)),
-        _ => return Err(Refusal::WrongKind("call, and no output of one")),
+        _ => return Err(ActionError::WrongKind("call, and no output of one")),
     };
     let mut going = call.into_iter().chain(output).collect::<Vec<_>>();
     if let Some(call) = call {
         if scene.at(call)?.family == Family::Program {
-            return Err(Refusal::NotInDialect(
+            return Err(ActionError::NotInDialect(
                 "the calls that the program made belong to it: retry the turn instead".to_owned(),
             ));
         }
@@ -37,7 +37,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     Ok(planned)
 }
 
-fn is_clean(scene: &Scene<'_>, index: u32) -> bool {
+fn is_clean(scene: &ActionContext<'_>, index: u32) -> bool {
     let failed = Flags::ERROR;
     scene
         .at(index)
@@ -48,7 +48,7 @@ fn is_clean(scene: &Scene<'_>, index: u32) -> bool {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, dropped, history, stage};
+    use crate::actions::fixture::{USER, anthropic, dropped, fixture, history};
 
     const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
 
@@ -56,13 +56,15 @@ mod tests {
     fn call_outputs_and_reasoning_leave_together_from_either_side() {
         let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
         let out = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
-        let stage = stage(&history(&[USER, REASONING, call, out, out, USER]));
+        let fixture = fixture(&history(&[USER, REASONING, call, out, out, USER]));
         for item in [2, 3, 4] {
-            let planned = stage.act(item, "drop-pair", &Choice::default()).unwrap();
+            let planned = fixture
+                .act(item, "drop-pair", &ActionInput::default())
+                .unwrap();
             assert_eq!(dropped(&planned), [1, 2, 3, 4]);
         }
-        let refusal = stage.act(5, "drop-pair", &Choice::default());
-        assert!(matches!(refusal, Err(Refusal::WrongKind(_))));
+        let refusal = fixture.act(5, "drop-pair", &ActionInput::default());
+        assert!(matches!(refusal, Err(ActionError::WrongKind(_))));
     }
 
     #[test]
@@ -70,7 +72,7 @@ mod tests {
         let calls = [1, 2].map(|id| {
             format!(r#"{{"type":"function_call","call_id":"{id}","name":"f","arguments":"{{}}"}}"#)
         });
-        let stage = stage(&history(&[
+        let fixture = fixture(&history(&[
             USER,
             REASONING,
             &calls[0],
@@ -78,8 +80,8 @@ mod tests {
             &calls[1],
             USER,
         ]));
-        let planned = stage
-            .mend("orphan-call", "drop-pair", &Choice::default())
+        let planned = fixture
+            .apply("orphan-call", "drop-pair", &ActionInput::default())
             .unwrap();
         assert_eq!(dropped(&planned), [1, 2]);
     }
@@ -92,13 +94,16 @@ mod tests {
         let reply = |blocks: &[&str]| {
             let reply = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
             let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}"#;
-            stage(&anthropic(&[USER, &reply, result]))
+            fixture(&anthropic(&[USER, &reply, result]))
         };
-        let alone = reply(&[thinking, call]).act(2, "drop-pair", &Choice::default());
+        let alone = reply(&[thinking, call]).act(2, "drop-pair", &ActionInput::default());
         assert_eq!(dropped(&alone.unwrap()), [1, 2, 3]);
-        let beside = reply(&[thinking, text, call]).act(3, "drop-pair", &Choice::default());
-        assert!(matches!(beside, Err(Refusal::WouldBreak(_))), "{beside:?}");
-        let without = reply(&[text, call]).act(2, "drop-pair", &Choice::default());
+        let beside = reply(&[thinking, text, call]).act(3, "drop-pair", &ActionInput::default());
+        assert!(
+            matches!(beside, Err(ActionError::WouldBreak(_))),
+            "{beside:?}"
+        );
+        let without = reply(&[text, call]).act(2, "drop-pair", &ActionInput::default());
         assert_eq!(dropped(&without.unwrap()), [2, 3]);
     }
 }

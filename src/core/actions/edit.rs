@@ -5,10 +5,10 @@ mod arguments;
 pub use arguments::with_open_arguments;
 
 use super::evidence::ordinal;
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::call_id_key;
 use crate::json::{skip_whitespace, string_end};
-use crate::session::{Edit, Family, Item, Kind, Patch, Shape, Standing, operations};
+use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, Shape, operations};
 use serde_json::Value;
 use similar::DiffOp;
 use std::collections::HashMap;
@@ -24,7 +24,10 @@ const SEALED: &[&str] = &[
     "encrypted_index",
 ];
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     scene.may_touch(scene.item)?;
     let item = scene.item()?;
     let words = choice.needed("the new item")?.trim();
@@ -32,10 +35,10 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     let closed = arguments::with_arguments_as_text(item, &old_bytes, words);
     let words = closed.as_deref().unwrap_or(words);
     let new = serde_json::from_str::<Value>(words)
-        .map_err(|error| Refusal::BadWords(format!("this is no JSON: {error}")))?;
+        .map_err(|error| ActionError::BadWords(format!("this is no JSON: {error}")))?;
     let patches = patches(&old_bytes, &one_line(words, &old_bytes));
     if patches.is_empty() {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
     // What is no JSON has no kind that could be kept.
     if let Ok(old) = serde_json::from_slice::<Value>(&old_bytes) {
@@ -44,7 +47,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
         same_calls(item, &old, &new)?;
         same_call_id(scene, item, &old_bytes, &new)?;
     }
-    Ok(Planned::of(vec![Edit::Rewrite {
+    Ok(Plan::of(vec![Edit::Rewrite {
         item: scene.item,
         patches,
     }]))
@@ -130,10 +133,10 @@ fn one_line(words: &str, old: &[u8]) -> String {
     }
 }
 
-fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
     if std::mem::discriminant(old) != std::mem::discriminant(new) {
         let reason = "the item is of another type: an object stays an object, a text a text";
-        return Err(Refusal::BadWords(reason.to_owned()));
+        return Err(ActionError::BadWords(reason.to_owned()));
     }
     // What has no role or type that is known is edited to get one.
     if item.kind == Kind::Other {
@@ -141,20 +144,20 @@ fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
     }
     for key in ["type", "role"] {
         if old.get(key) != new.get(key) {
-            return Err(Refusal::BadWords(format!("its {key} stays as it is")));
+            return Err(ActionError::BadWords(format!("its {key} stays as it is")));
         }
     }
     Ok(())
 }
 
 /// Signed and encrypted parts go back to the provider byte for byte, and what is signed with them.
-fn same_seals(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+fn same_seals(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
     let sealed = seals(old);
     let is_redacted = old.get("type").and_then(Value::as_str) == Some("redacted_thinking");
     let is_signed = item.kind == Kind::Reasoning && (!sealed.is_empty() || is_redacted);
     if is_signed || sealed != seals(new) {
         let reason = "the provider checks its own signature on this: it stays as it is, or leaves with its reply";
-        return Err(Refusal::WouldBreak(reason.to_owned()));
+        return Err(ActionError::WouldBreak(reason.to_owned()));
     }
     Ok(())
 }
@@ -187,7 +190,7 @@ fn collect_seals<'a>(value: &'a Value, found: &mut Vec<(&'a str, &'a Value)>) {
 }
 
 /// The calls of a Chat message are items of their own.
-fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
+fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
     let holds_calls = item.shape == Shape::Chat && item.kind == Kind::Assistant;
     let is_list_of_calls = |value: Option<&Value>| {
         value.is_some_and(|value| value.as_array().is_none_or(|calls| !calls.is_empty()))
@@ -196,7 +199,7 @@ fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
         let matters = is_list_of_calls(old.get(key)) || is_list_of_calls(new.get(key));
         if holds_calls && matters && old.get(key) != new.get(key) {
             let reason = "the calls of this message are items of their own: edit them there";
-            return Err(Refusal::WouldBreak(reason.to_owned()));
+            return Err(ActionError::WouldBreak(reason.to_owned()));
         }
     }
     Ok(())
@@ -204,20 +207,21 @@ fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), Refusal> {
 
 /// An id that joins two items is changed in both: that is another action.
 fn same_call_id(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     item: &Item,
     old_bytes: &[u8],
     new: &Value,
-) -> Result<(), Refusal> {
-    let (Standing::Paired(partner) | Standing::Duplicate(partner) | Standing::Severed(partner)) =
-        scene.standing(scene.item)
+) -> Result<(), ActionError> {
+    let (PairStatus::Paired(partner)
+    | PairStatus::Duplicate(partner)
+    | PairStatus::Severed(partner)) = scene.standing(scene.item)
     else {
         return Ok(());
     };
     let is_kept = |key: &str, old: &str| new.get(key).and_then(Value::as_str) == Some(old);
     let partner = ordinal(partner);
     if item.family == Family::Legacy && !is_kept("name", scene.session().name(item)) {
-        return Err(Refusal::WouldBreak(format!(
+        return Err(ActionError::WouldBreak(format!(
             "its name joins it with item {partner}: old Chat has no ids"
         )));
     }
@@ -228,7 +232,7 @@ fn same_call_id(
     if is_kept(call_id_key(item, old_bytes)?, &old) {
         return Ok(());
     }
-    Err(Refusal::WouldBreak(format!(
+    Err(ActionError::WouldBreak(format!(
         "its id joins it with item {partner}: take a new id for both"
     )))
 }
@@ -237,21 +241,21 @@ fn same_call_id(
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, stage};
+    use crate::actions::fixture::{USER, fixture, history};
 
     const CALL: &str = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
     const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
 
     #[test]
     fn an_item_is_written_anew_on_one_line() {
-        let stage = stage(&history(&[USER, CALL, OUT]));
+        let fixture = fixture(&history(&[USER, CALL, OUT]));
         let words =
             "{\"type\":\"function_call\",\n\"call_id\":\"c\",\"name\":\"g\",\"arguments\":\"{}\"}";
-        let planned = stage.act(1, "edit", &Choice::words(words)).unwrap();
-        assert_eq!(stage.after(&planned, 1), CALL.replace("\"f\"", "\"g\""));
+        let planned = fixture.act(1, "edit", &ActionInput::words(words)).unwrap();
+        assert_eq!(fixture.after(&planned, 1), CALL.replace("\"f\"", "\"g\""));
         assert_eq!(
-            stage.act(1, "edit", &Choice::words(CALL)),
-            Err(Refusal::NothingToDo)
+            fixture.act(1, "edit", &ActionInput::words(CALL)),
+            Err(ActionError::NothingToDo)
         );
     }
 
@@ -285,10 +289,10 @@ mod tests {
 
     #[test]
     fn kind_and_joints_stay() {
-        let stage = stage(&history(&[USER, CALL, OUT]));
+        let fixture = fixture(&history(&[USER, CALL, OUT]));
         let refusal = |words: &str| {
-            stage
-                .act(1, "edit", &Choice::words(words))
+            fixture
+                .act(1, "edit", &ActionInput::words(words))
                 .unwrap_err()
                 .to_string()
         };
@@ -304,14 +308,14 @@ mod tests {
     #[test]
     fn what_is_signed_or_encrypted_is_never_touched() {
         let sealed = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
-        let stage = stage(&history(&[USER, sealed, CALL, OUT]));
+        let fixture = fixture(&history(&[USER, sealed, CALL, OUT]));
         for words in [
             sealed.replace("gAAA", "gBBB"),
             sealed.replace("rs_1", "rs_2"),
         ] {
-            let refusal = stage.act(1, "edit", &Choice::words(&words));
+            let refusal = fixture.act(1, "edit", &ActionInput::words(&words));
             assert!(
-                matches!(refusal, Err(Refusal::WouldBreak(_))),
+                matches!(refusal, Err(ActionError::WouldBreak(_))),
                 "{refusal:?}"
             );
         }
@@ -320,18 +324,18 @@ mod tests {
     #[test]
     fn the_calls_of_a_chat_message_are_edited_apart_from_its_text() {
         let reply = r#"{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
-        let stage = stage(&history(&[USER, reply]));
+        let fixture = fixture(&history(&[USER, reply]));
         assert!(
-            stage
-                .act(1, "edit", &Choice::words(&reply.replace("so", "well")))
+            fixture
+                .act(1, "edit", &ActionInput::words(&reply.replace("so", "well")))
                 .is_ok()
         );
-        let refusal = stage.act(
+        let refusal = fixture.act(
             1,
             "edit",
-            &Choice::words(r#"{"role":"assistant","content":"so"}"#),
+            &ActionInput::words(r#"{"role":"assistant","content":"so"}"#),
         );
-        assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+        assert!(matches!(refusal, Err(ActionError::WouldBreak(_))));
     }
 
     #[test]
@@ -339,15 +343,19 @@ mod tests {
         let call =
             r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
         let out = r#"{"role":"function","name":"f","content":"1"}"#;
-        let stage = stage(&history(&[USER, call, out]));
-        let refusal = stage.act(2, "edit", &Choice::words(&out.replace("\"f\"", "\"g\"")));
+        let fixture = fixture(&history(&[USER, call, out]));
+        let refusal = fixture.act(
+            2,
+            "edit",
+            &ActionInput::words(&out.replace("\"f\"", "\"g\"")),
+        );
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
         assert!(
-            stage
-                .act(2, "edit", &Choice::words(&out.replace('1', "2")))
+            fixture
+                .act(2, "edit", &ActionInput::words(&out.replace('1', "2")))
                 .is_ok()
         );
     }

@@ -1,25 +1,25 @@
 //! The facts of a failure, as wordings use them, and what schemas say about a value.
 
-use super::{Defect, Refusal, Scene};
+use super::{ActionContext, ActionError, Defect};
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
 use crate::session::{Family, Item, Kind};
-use crate::wording::{self, Context, Kind as Failure};
+use crate::wording::{self, Context, FailureKind as Failure};
 use serde_json::Value;
 
 /// The variables of a wording about the current item.
-pub fn context(scene: &Scene<'_>) -> Result<Context, Refusal> {
+pub fn context(scene: &ActionContext<'_>) -> Result<Context, ActionError> {
     context_of(scene, &scene.defect, scene.item)
 }
 
 /// The kind of failure at hand, which decides what wordings there are for it.
-pub fn wording_kind(scene: &Scene<'_>) -> Failure {
+pub fn wording_kind(scene: &ActionContext<'_>) -> Failure {
     failure(scene, &scene.defect, scene.item)
 }
 
 /// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or
 /// that the tool failed.
-pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Failure {
+pub(super) fn failure(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32) -> Failure {
     let known = Failure::of_rule(defect.rule);
     let failure = known.unwrap_or(if scene.is_unanswered(index) {
         Failure::MissingOutput
@@ -35,7 +35,7 @@ pub(super) fn failure(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Fai
 
 /// Whether no tool could have run on the arguments of a call: they are no JSON, for one because
 /// they were cut off.
-pub(super) fn is_unreadable(scene: &Scene<'_>, call: u32) -> bool {
+pub(super) fn is_unreadable(scene: &ActionContext<'_>, call: u32) -> bool {
     let is_of_function = |item: &Item| {
         item.kind == Kind::Call && matches!(item.family, Family::Function | Family::Legacy)
     };
@@ -51,24 +51,28 @@ pub(super) fn is_unreadable(scene: &Scene<'_>, call: u32) -> bool {
 
 /// The text that reports a defect to the model, from the operator's template or the library's.
 pub(super) fn render(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     index: u32,
     words: Option<&str>,
-) -> Result<String, Refusal> {
+) -> Result<String, ActionError> {
     let own = words.filter(|words| !words.trim().is_empty());
     let template =
         own.unwrap_or_else(|| wording::default_of(failure(scene, defect, index)).template);
     let text = wording::render(template, &context_of(scene, defect, index)?)?;
     if text.trim().is_empty() {
-        return Err(Refusal::BadWords(
+        return Err(ActionError::BadWords(
             "the wording says nothing here".to_owned(),
         ));
     }
     Ok(text)
 }
 
-fn context_of(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Result<Context, Refusal> {
+fn context_of(
+    scene: &ActionContext<'_>,
+    defect: &Defect<'_>,
+    index: u32,
+) -> Result<Context, ActionError> {
     let mut context = Context {
         error: defect.fact("error").unwrap_or_default().to_owned(),
         error_class: defect.fact("class").unwrap_or_default().to_owned(),
@@ -91,7 +95,7 @@ fn context_of(scene: &Scene<'_>, defect: &Defect<'_>, index: u32) -> Result<Cont
     Ok(context)
 }
 
-fn call_of(scene: &Scene<'_>, index: u32, kind: Kind) -> Option<u32> {
+fn call_of(scene: &ActionContext<'_>, index: u32, kind: Kind) -> Option<u32> {
     let partner = || scene.session().pairing.partner(index as usize);
     match kind {
         Kind::Call | Kind::HostedCall => Some(index),
@@ -100,7 +104,7 @@ fn call_of(scene: &Scene<'_>, index: u32, kind: Kind) -> Option<u32> {
     }
 }
 
-fn output_of(scene: &Scene<'_>, index: u32, item: &Item) -> Option<u32> {
+fn output_of(scene: &ActionContext<'_>, index: u32, item: &Item) -> Option<u32> {
     match item.kind {
         Kind::Output => Some(index),
         Kind::Call => {
@@ -112,11 +116,11 @@ fn output_of(scene: &Scene<'_>, index: u32, item: &Item) -> Option<u32> {
 }
 
 fn add_call(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     call: u32,
     context: &mut Context,
-) -> Result<(), Refusal> {
+) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     let arguments = scene.body(call)?.arguments;
     context.tool = scene.session().name(item).to_owned();
@@ -138,7 +142,7 @@ fn add_call(
             let of_output = output.map(|output| Validator::compile_either(&output.schema));
             let validator = validator.or(of_output.as_ref().map(Result::as_ref));
             if let Some(Ok(validator)) = validator.filter(|_| value.is_object()) {
-                context.violations = told(&violations(validator, &value));
+                context.violations = violation_texts(&violations(validator, &value));
             }
             if let Some(fault) = defect.fact("fault").filter(|_| context.error.is_empty()) {
                 fault.clone_into(&mut context.error);
@@ -156,7 +160,7 @@ fn add_call(
 }
 
 /// A message that was to satisfy the output schema.
-fn add_message(scene: &Scene<'_>, index: u32, context: &mut Context) {
+fn add_message(scene: &ActionContext<'_>, index: u32, context: &mut Context) {
     let Some(schema) = &scene.session().contract.output_schema else {
         return;
     };
@@ -169,7 +173,7 @@ fn add_message(scene: &Scene<'_>, index: u32, context: &mut Context) {
         Ok(value) => {
             let validator = Validator::compile_either(&schema.schema);
             let found = validator.map(|validator| violations(&validator, &value));
-            context.violations = told(&found.unwrap_or_default());
+            context.violations = violation_texts(&found.unwrap_or_default());
         }
         Err(_) if context.error.is_empty() => {
             let error = first_error(&body.text);
@@ -179,7 +183,7 @@ fn add_message(scene: &Scene<'_>, index: u32, context: &mut Context) {
     }
 }
 
-fn add_tools(scene: &Scene<'_>, defect: &Defect<'_>, index: u32, context: &mut Context) {
+fn add_tools(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32, context: &mut Context) {
     let offered = scene.around.offered(index as usize);
     let names = offered
         .map(|offered| offered.callable())
@@ -194,7 +198,7 @@ fn add_tools(scene: &Scene<'_>, defect: &Defect<'_>, index: u32, context: &mut C
 
 /// The offered names that the name of a call was probably meant for, the best first; none for a
 /// name that is offered.
-pub(super) fn nearest(scene: &Scene<'_>, defect: &Defect<'_>, call: u32) -> Vec<String> {
+pub(super) fn nearest(scene: &ActionContext<'_>, defect: &Defect<'_>, call: u32) -> Vec<String> {
     if let Some(known) = defect.fact("nearest") {
         return known.split(", ").map(str::to_owned).collect();
     }
@@ -217,17 +221,21 @@ pub(super) fn violations(validator: &Validator, value: &Value) -> Vec<Violation>
 
 /// Checks the operator's value against a schema, if there is one that can be used: the value is JSON
 /// and has no violation.
-pub(super) fn check_value(text: &str, schema: Option<&Value>, what: &str) -> Result<(), Refusal> {
+pub(super) fn check_value(
+    text: &str,
+    schema: Option<&Value>,
+    what: &str,
+) -> Result<(), ActionError> {
     let Some(schema) = schema else {
         return Ok(());
     };
     let value = serde_json::from_str(text).map_err(|error| {
-        Refusal::BadWords(format!("the schema of {what} asks for JSON: {error}"))
+        ActionError::BadWords(format!("the schema of {what} asks for JSON: {error}"))
     })?;
     let validator = Validator::compile_either(schema);
     let found = validator.map(|validator| violations(&validator, &value));
     match found {
-        Ok(found) if !found.is_empty() => Err(Refusal::BadWords(format!(
+        Ok(found) if !found.is_empty() => Err(ActionError::BadWords(format!(
             "this breaks the schema of {what}: {}",
             one_line(&found)
         ))),
@@ -242,22 +250,22 @@ pub(super) fn one_line(violations: &[Violation]) -> String {
 
 /// The violations, each with its place.
 pub fn lines(violations: &[Violation]) -> Vec<String> {
-    let told = violations.iter().map(|violation| {
+    let texts = violations.iter().map(|violation| {
         if violation.pointer.is_empty() {
             violation.message.clone()
         } else {
             format!("{}: {}", violation.pointer, violation.message)
         }
     });
-    told.collect()
+    texts.collect()
 }
 
-fn told(violations: &[Violation]) -> Vec<wording::Violation> {
-    let told = violations.iter().map(|violation| wording::Violation {
+fn violation_texts(violations: &[Violation]) -> Vec<wording::ViolationText> {
+    let texts = violations.iter().map(|violation| wording::ViolationText {
         pointer: violation.pointer.clone(),
         message: violation.message.clone(),
     });
-    told.collect()
+    texts.collect()
 }
 
 /// Longest excerpt of a text that a finding or a note quotes, in characters.

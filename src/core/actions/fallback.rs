@@ -8,8 +8,8 @@
 use super::close_turn;
 use super::evidence::check_value;
 use super::supply_output;
-use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Edit, Kind, Voice};
+use super::{ActionContext, ActionError, ActionInput, Plan};
+use crate::session::{Edit, Kind, MessageRole};
 
 /// Rules about how a run ends, whatever item their findings point at.
 const OF_THE_END: &[&str] = &[
@@ -20,7 +20,10 @@ const OF_THE_END: &[&str] = &[
     "turn-limit",
 ];
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let is_half = matches!(scene.item()?.kind, Kind::Call | Kind::Output);
     if is_half && !OF_THE_END.contains(&scene.defect.rule) {
         return supply_output::plan(scene, choice);
@@ -28,7 +31,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     final_message(scene, choice)
 }
 
-fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+fn final_message(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan, ActionError> {
     // At the turn limit a run ends on whatever came last.
     let turn = match scene.defect.rule {
         "turn-limit" => scene.turn(scene.item)?,
@@ -41,9 +44,9 @@ fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refu
         schema.map(|schema| &schema.schema),
         "the final output",
     )?;
-    let mut planned = Planned {
+    let mut planned = Plan {
         result: Some(value.to_owned()),
-        ..Planned::default()
+        ..Plan::default()
     };
     if !choice.include_in_history {
         planned.note("the value is the result of the take and enters no history");
@@ -52,7 +55,7 @@ fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refu
     close_turn::answer_what_is_open(scene, turn, None, &mut planned)?;
     planned.edits.push(Edit::Say {
         after: turn.end.saturating_sub(1),
-        voice: Voice::Assistant,
+        voice: MessageRole::Assistant,
         text: value.to_owned(),
     });
     Ok(planned)
@@ -62,7 +65,7 @@ fn final_message(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refu
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, only, stage};
+    use crate::actions::fixture::{USER, fixture, history, only};
     use serde_json::json;
 
     const ANSWER: &str =
@@ -74,29 +77,30 @@ mod tests {
 
     #[test]
     fn a_final_message_is_checked_and_enters_the_history_only_if_asked_to() {
-        let stage = stage(&history(&[USER, ANSWER])).output_schema(euros());
-        let mend = |choice: &Choice<'_>| stage.mend("invalid-final-output", "fallback", choice);
+        let fixture = fixture(&history(&[USER, ANSWER])).output_schema(euros());
+        let apply =
+            |choice: &ActionInput<'_>| fixture.apply("invalid-final-output", "fallback", choice);
         assert_eq!(
-            mend(&Choice::default()),
-            Err(Refusal::NeedsWords("the final message"))
+            apply(&ActionInput::default()),
+            Err(ActionError::NeedsWords("the final message"))
         );
-        let refusal = mend(&Choice::words(r#"{"eur":"ten"}"#)).unwrap_err();
+        let refusal = apply(&ActionInput::words(r#"{"eur":"ten"}"#)).unwrap_err();
         assert!(refusal.to_string().contains("/eur"), "{refusal}");
-        let apart = mend(&Choice::words(r#"{"eur":10}"#)).unwrap();
+        let apart = apply(&ActionInput::words(r#"{"eur":10}"#)).unwrap();
         assert_eq!(
             (apart.edits.len(), apart.result.as_deref()),
             (0, Some(r#"{"eur":10}"#))
         );
-        let choice = Choice {
+        let choice = ActionInput {
             include_in_history: true,
-            ..Choice::words(r#"{"eur":10}"#)
+            ..ActionInput::words(r#"{"eur":10}"#)
         };
-        let within = mend(&choice).unwrap();
+        let within = apply(&choice).unwrap();
         assert_eq!(
             only(&within),
             &Edit::Say {
                 after: 1,
-                voice: Voice::Assistant,
+                voice: MessageRole::Assistant,
                 text: r#"{"eur":10}"#.to_owned()
             }
         );
@@ -105,13 +109,13 @@ mod tests {
     #[test]
     fn calls_that_are_open_are_closed_before_a_final_message() {
         let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
-        let mut stage = stage(&history(&[USER, call]));
-        stage.session.contract.turn_limit = Some(1);
-        let choice = Choice {
+        let mut fixture = fixture(&history(&[USER, call]));
+        fixture.session.contract.turn_limit = Some(1);
+        let choice = ActionInput {
             include_in_history: true,
-            ..Choice::words("enough")
+            ..ActionInput::words("enough")
         };
-        let planned = stage.mend("turn-limit", "fallback", &choice).unwrap();
+        let planned = fixture.apply("turn-limit", "fallback", &choice).unwrap();
         assert!(matches!(
             planned.edits[..],
             [Edit::Answer { call: 1, .. }, Edit::Say { .. }]
@@ -123,9 +127,9 @@ mod tests {
         let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
         let out =
             r#"{"type":"function_call_output","call_id":"c","output":"Error: printer offline"}"#;
-        let stage = stage(&history(&[USER, call, out]))
+        let fixture = fixture(&history(&[USER, call, out]))
             .tools(json!([{"name": "f", "parameters": {}, "outputSchema": {"type": "array"}}]));
-        let planned = stage.mend("tool-error", "fallback", &Choice::words("[]"));
+        let planned = fixture.apply("tool-error", "fallback", &ActionInput::words("[]"));
         assert!(planned.is_ok_and(|planned| planned.result.is_none() && planned.asks_model));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{answer, ends_on_outputs};
 use super::evidence::{ordinal, render};
-use super::{Choice, Defect, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Defect, Plan};
 use crate::dialects::write::replace_arguments;
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind, Shape};
@@ -18,8 +18,11 @@ const FAULTS: &[&str] = &[
     "orphan-call",
 ];
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
-    let mut planned = Planned::default();
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
+    let mut planned = Plan::default();
     let call = scene.call()?;
     tell(scene, call, choice, &mut planned)?;
     if choice.whole_turn {
@@ -39,7 +42,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 }
 
 /// The other faulty calls of the turn, each once, in their order.
-fn faulty_calls(scene: &Scene<'_>, call: u32) -> Result<Vec<u32>, Refusal> {
+fn faulty_calls(scene: &ActionContext<'_>, call: u32) -> Result<Vec<u32>, ActionError> {
     let turn = scene.turn(call)?;
     let faulty = scene.beside.iter();
     let faulty = faulty.filter(|defect| FAULTS.contains(&defect.rule));
@@ -54,11 +57,11 @@ fn faulty_calls(scene: &Scene<'_>, call: u32) -> Result<Vec<u32>, Refusal> {
 }
 
 fn tell(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
-    choice: &Choice<'_>,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    choice: &ActionInput<'_>,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let defect = telling(scene, call);
     let text = render(scene, &defect, call, choice.words)?;
     answer(scene, call, text, true, planned)?;
@@ -66,7 +69,7 @@ fn tell(
 }
 
 /// The defect to report to the model. A missing answer is only the consequence of the call's own defect.
-fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
+fn telling<'a>(scene: &ActionContext<'a>, call: u32) -> Defect<'a> {
     let rank = |defect: &&Defect<'_>| {
         let place = FAULTS.iter().position(|rule| *rule == defect.rule);
         place.unwrap_or(FAULTS.len())
@@ -85,7 +88,11 @@ fn telling<'a>(scene: &Scene<'a>, call: u32) -> Defect<'a> {
 
 /// Anthropic and Gemini take arguments as an object only: broken ones would make every later request fail,
 /// whatever answers the call.
-fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Result<(), Refusal> {
+fn keep_replayable(
+    scene: &ActionContext<'_>,
+    call: u32,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     let takes_objects = item.shape == Shape::Anthropic || scene.target.facts().object_arguments;
     if !takes_objects || !matches!(item.family, Family::Function | Family::Legacy) {
@@ -126,7 +133,7 @@ fn keep_replayable(scene: &Scene<'_>, call: u32, planned: &mut Planned) -> Resul
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use crate::actions::fixture::{USER, anthropic, fixture, history, only};
     use crate::session::Dialect;
     use serde_json::json;
 
@@ -143,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_call_without_output_is_answered_and_the_model_is_next() {
-        let stage = stage(&history(&[USER, CALL])).tools(tools());
-        let planned = stage
-            .mend("unknown-tool", "inject-error", &Choice::default())
+        let fixture = fixture(&history(&[USER, CALL])).tools(tools());
+        let planned = fixture
+            .apply("unknown-tool", "inject-error", &ActionInput::default())
             .unwrap();
         let Edit::Answer {
             call: 1,
@@ -161,11 +168,13 @@ mod tests {
 
     #[test]
     fn the_poor_text_of_a_runtime_is_replaced_and_quoted() {
-        let stage = stage(&history(&[USER, CALL, OUT, USER])).tools(tools());
-        let choice = Choice::words("No {{ tool }}; try {{ nearest|first }}.");
-        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        let fixture = fixture(&history(&[USER, CALL, OUT, USER])).tools(tools());
+        let choice = ActionInput::words("No {{ tool }}; try {{ nearest|first }}.");
+        let planned = fixture
+            .apply("unknown-tool", "inject-error", &choice)
+            .unwrap();
         assert_eq!(
-            stage.after(&planned, 2),
+            fixture.after(&planned, 2),
             OUT.replace("Tool serch not found.", "No serch; try search.")
         );
         assert_eq!(
@@ -176,13 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn every_faulty_call_of_the_turn_is_told_its_own_fault_once() {
-        let stage = stage(&history(&[USER, CALL, OTHER])).tools(tools());
-        let choice = Choice {
+    fn every_faulty_call_of_the_turn_gets_its_own_error_once() {
+        let fixture = fixture(&history(&[USER, CALL, OTHER])).tools(tools());
+        let choice = ActionInput {
             whole_turn: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
-        let planned = stage.mend("unknown-tool", "inject-error", &choice).unwrap();
+        let planned = fixture
+            .apply("unknown-tool", "inject-error", &choice)
+            .unwrap();
         let told = planned.edits.iter().map(|edit| match edit {
             Edit::Answer { call, text, .. } => (*call, text.contains("/q")),
             other => panic!("{other:?}"),
@@ -195,16 +206,24 @@ mod tests {
     fn broken_arguments_stay_for_openai_and_become_an_object_for_anthropic() {
         let broken = |arguments: &str| {
             let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments});
-            stage(&history(&[USER, &call.to_string()]))
+            fixture(&history(&[USER, &call.to_string()]))
         };
         let cut = broken("{\"path\": \"src/ma");
         let kept = cut
-            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .apply(
+                "malformed-arguments",
+                "inject-error",
+                &ActionInput::default(),
+            )
             .unwrap();
         assert!(matches!(only(&kept), Edit::Answer { .. }));
         let anthropic = broken("not json at all").target(Dialect::Anthropic);
         let planned = anthropic
-            .mend("malformed-arguments", "inject-error", &Choice::default())
+            .apply(
+                "malformed-arguments",
+                "inject-error",
+                &ActionInput::default(),
+            )
             .unwrap();
         assert!(
             anthropic
@@ -222,29 +241,33 @@ mod tests {
     fn anthropic_has_a_mark_for_errors_and_a_quoted_object_is_unquoted() {
         let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":"{\"a\":1}"}]}"#;
         let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"bad"}]}"#;
-        let stage = stage(&anthropic(&[USER, call, result]));
-        let planned = stage
-            .mend("malformed-arguments", "inject-error", &Choice::words("No."))
+        let fixture = fixture(&anthropic(&[USER, call, result]));
+        let planned = fixture
+            .apply(
+                "malformed-arguments",
+                "inject-error",
+                &ActionInput::words("No."),
+            )
             .unwrap();
         assert_eq!(
-            stage.after(&planned, 2),
+            fixture.after(&planned, 2),
             r#"{"is_error":true,"type":"tool_result","tool_use_id":"toolu_1","content":"No."}"#
         );
-        assert!(stage.after(&planned, 1).contains(r#""input":{"a":1}"#));
+        assert!(fixture.after(&planned, 1).contains(r#""input":{"a":1}"#));
     }
 
     #[test]
     fn what_awaits_an_approval_and_what_has_no_text_are_refused() {
         let computer = r#"{"type":"computer_call","call_id":"c","action":{"type":"screenshot"}}"#;
-        let stage = stage(&history(&[USER, computer, USER]));
-        let refusal = stage.mend("orphan-call", "inject-error", &Choice::default());
+        let fixture = fixture(&history(&[USER, computer, USER]));
+        let refusal = fixture.apply("orphan-call", "inject-error", &ActionInput::default());
         assert!(
-            matches!(refusal, Err(Refusal::NotInDialect(_))),
+            matches!(refusal, Err(ActionError::NotInDialect(_))),
             "{refusal:?}"
         );
-        let refusal = stage.act(0, "inject-error", &Choice::default());
-        assert!(matches!(refusal, Err(Refusal::WrongKind(_))));
-        let refusal = stage.act(1, "inject-error", &Choice::words("{{ tol }}"));
-        assert!(matches!(refusal, Err(Refusal::BadWords(_))));
+        let refusal = fixture.act(0, "inject-error", &ActionInput::default());
+        assert!(matches!(refusal, Err(ActionError::WrongKind(_))));
+        let refusal = fixture.act(1, "inject-error", &ActionInput::words("{{ tol }}"));
+        assert!(matches!(refusal, Err(ActionError::BadWords(_))));
     }
 }

@@ -1,8 +1,8 @@
 //! What can be done about a finding, by name: the vocabulary in which rules make offers and menus and reports
 //! tell them, and one file per recovery that says which edits it takes.
 //!
-//! An action is given a [`Scene`] and a [`Choice`] and gives back what it would do, or the reason why it does
-//! not apply. It changes nothing: `formats` turns its edits into bytes.
+//! An action is given a [`ActionContext`] and a [`ActionInput`] and gives back what it would do, or the reason
+//! why it does not apply. It changes nothing: `formats` turns its edits into bytes.
 
 mod answer;
 mod belonging;
@@ -12,6 +12,9 @@ mod drop_pair;
 mod edit;
 mod evidence;
 mod fallback;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+pub mod fixture;
 mod inject_error;
 mod move_output;
 mod offers;
@@ -24,20 +27,17 @@ mod repair_arguments;
 mod retry;
 mod salvage_call;
 mod sanitise_name;
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-pub mod stage;
+mod session_index;
 mod supply_output;
-mod surroundings;
 mod take_suggestion;
 mod wait;
 
 pub use edit::with_open_arguments;
 pub use evidence::{context, wording_kind};
 pub use evidence::{lines, ordinal, quote};
-pub use offers::{Tried, offers_of};
-pub use plan::{Choice, Defect, Planned, Refusal, Scene};
-pub use surroundings::{Offered, Surroundings};
+pub use offers::{OfferPreview, offers_of};
+pub use plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
+pub use session_index::{OfferedTools, SessionIndex};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Action {
@@ -48,7 +48,7 @@ pub struct Action {
     /// What it does, in one line.
     pub what: &'static str,
     /// What it would do here, or why it does not apply.
-    pub plan: fn(&Scene<'_>, &Choice<'_>) -> Result<Planned, Refusal>,
+    pub plan: fn(&ActionContext<'_>, &ActionInput<'_>) -> Result<Plan, ActionError>,
 }
 
 /// Whether an action keeps what the model meant.

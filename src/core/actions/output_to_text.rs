@@ -2,39 +2,39 @@
 
 use super::answer::can_be_answered;
 use super::evidence::ordinal;
-use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Edit, Flags, Kind, Standing, Voice, index_number};
+use super::{ActionContext, ActionError, ActionInput, Plan};
+use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
 use crate::wire::Placement;
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if item.kind != Kind::Output {
-        return Err(Refusal::WrongKind("output"));
+        return Err(ActionError::WrongKind("output"));
     }
     scene.may_touch(scene.item)?;
-    let said = scene.body(scene.item)?.text;
-    let text = told(scene, &said)?;
-    let mut planned = Planned::default();
+    let output = scene.body(scene.item)?.text;
+    let text = message(scene, &output)?;
+    let mut planned = Plan::default();
     match scene.standing(scene.item) {
-        Standing::Paired(call) => {
-            return Err(Refusal::WouldBreak(format!(
+        PairStatus::Paired(call) => {
+            return Err(ActionError::WouldBreak(format!(
                 "its call at item {} would be left without output",
                 ordinal(call)
             )));
         }
-        Standing::Duplicate(_) => {
+        PairStatus::Duplicate(_) => {
             let reason = "its call has another output: drop this one";
-            return Err(Refusal::WouldBreak(reason.to_owned()));
+            return Err(ActionError::WouldBreak(reason.to_owned()));
         }
-        Standing::Severed(call) => keep_call_whole(scene, call, &said, &mut planned)?,
-        Standing::Alone | Standing::Pending | Standing::Orphan => {}
+        PairStatus::Severed(call) => keep_call_whole(scene, call, &output, &mut planned)?,
+        PairStatus::Alone | PairStatus::Pending | PairStatus::Orphan => {}
     }
     match outputs_behind(scene) {
         Some(last) => {
             planned.edits.push(Edit::Drop { item: scene.item });
             planned.edits.push(Edit::Say {
                 after: last,
-                voice: Voice::User,
+                voice: MessageRole::User,
                 text,
             });
         }
@@ -47,7 +47,7 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
 }
 
 /// The output as a message that names its tool and id.
-fn told(scene: &Scene<'_>, said: &str) -> Result<String, Refusal> {
+fn message(scene: &ActionContext<'_>, output: &str) -> Result<String, ActionError> {
     let id = scene.session().call_id(scene.item()?)?;
     let tool = scene.tool(scene.item);
     let tool = if tool == Kind::Output.word() {
@@ -61,19 +61,19 @@ fn told(scene: &Scene<'_>, said: &str) -> Result<String, Refusal> {
         format!(" (call {id})")
     };
     Ok(format!(
-        "The output of {tool}{id}, whose call is no longer in the history:\n{said}"
+        "The output of {tool}{id}, whose call is no longer in the history:\n{output}"
     ))
 }
 
 /// A call whose output comes after a compaction would become an orphan once that output is text: it gets the
 /// same output.
 fn keep_call_whole(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
-    said: &str,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
-    if scene.standing(call) != Standing::Severed(scene.item) {
+    output: &str,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
+    if scene.standing(call) != PairStatus::Severed(scene.item) {
         return Ok(());
     }
     scene.may_touch(call)?;
@@ -85,38 +85,38 @@ fn keep_call_whole(
     ));
     planned.edits.push(Edit::Answer {
         call,
-        text: said.to_owned(),
+        text: output.to_owned(),
         is_error: item.flags.has(Flags::ERROR),
     });
     Ok(())
 }
 
 /// The last output that directly follows: text must not stand before outputs that answer the same reply.
-fn outputs_behind(scene: &Scene<'_>) -> Option<u32> {
+fn outputs_behind(scene: &ActionContext<'_>) -> Option<u32> {
     if scene.target.facts().placement == Placement::Behind {
         return None;
     }
-    let behind = scene.item as usize + 1;
-    let items = scene.session().items.get(behind..)?;
+    let next = scene.item as usize + 1;
+    let items = scene.session().items.get(next..)?;
     let count = items
         .iter()
         .take_while(|item| item.kind == Kind::Output)
         .count();
-    (count > 0).then(|| index_number(behind + count - 1))
+    (count > 0).then(|| index_number(next + count - 1))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use crate::actions::fixture::{USER, anthropic, fixture, history, only};
 
     #[test]
     fn an_orphan_says_what_it_was() {
         let out = r#"{"type":"function_call_output","call_id":"call_9","output":"20 C"}"#;
-        let stage = stage(&history(&[USER, out, USER]));
-        let planned = stage
-            .mend("orphan-output", "output-to-text", &Choice::default())
+        let fixture = fixture(&history(&[USER, out, USER]));
+        let planned = fixture
+            .apply("orphan-output", "output-to-text", &ActionInput::default())
             .unwrap();
         assert_eq!(
             only(&planned),
@@ -128,19 +128,19 @@ mod tests {
     }
 
     #[test]
-    fn text_never_stands_before_the_outputs_that_follow() {
+    fn text_never_precedes_the_outputs() {
         let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
         let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"1"},{"type":"tool_result","tool_use_id":"a","content":"2"}]}"#;
-        let stage = stage(&anthropic(&[USER, call, results]));
-        let planned = stage
-            .mend("orphan-output", "output-to-text", &Choice::default())
+        let fixture = fixture(&anthropic(&[USER, call, results]));
+        let planned = fixture
+            .apply("orphan-output", "output-to-text", &ActionInput::default())
             .unwrap();
         assert!(matches!(
             planned.edits[..],
             [Edit::Drop { item: 2 }, Edit::Say { after: 3, .. }]
         ));
-        let refusal = stage.act(3, "output-to-text", &Choice::default());
-        assert!(matches!(refusal, Err(Refusal::WouldBreak(_))));
+        let refusal = fixture.act(3, "output-to-text", &ActionInput::default());
+        assert!(matches!(refusal, Err(ActionError::WouldBreak(_))));
     }
 
     #[test]
@@ -148,9 +148,9 @@ mod tests {
         let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
         let mark = r#"{"type":"compaction","id":"cmp_1","encrypted_content":"x"}"#;
         let out = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
-        let stage = stage(&history(&[USER, call, mark, out, USER]));
-        let planned = stage
-            .mend("split-pair", "output-to-text", &Choice::default())
+        let fixture = fixture(&history(&[USER, call, mark, out, USER]));
+        let planned = fixture
+            .apply("split-pair", "output-to-text", &ActionInput::default())
             .unwrap();
         assert!(matches!(
             planned.edits[..],

@@ -1,10 +1,10 @@
 //! What an action takes, and what it returns: a context and the operator's input in, edits or an error out.
 
-use super::Surroundings;
+use super::SessionIndex;
 use crate::dialects::{Body, body_of};
 use crate::json;
 use crate::session::{
-    Dialect, Edit, Flags, Item, Kind, Session, SourceError, Speaker, Standing, Turn,
+    Dialect, Edit, Flags, Item, Kind, PairStatus, Session, SourceError, Speaker, Turn,
 };
 use crate::wording;
 
@@ -35,9 +35,9 @@ impl<'a> Defect<'a> {
 
 /// What an action works on.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct ActionContext<'a> {
     /// The session with its shared lookups.
-    pub around: &'a Surroundings<'a>,
+    pub around: &'a SessionIndex<'a>,
     /// The dialect that the result must satisfy.
     pub target: Dialect,
     /// The item at hand.
@@ -47,9 +47,9 @@ pub struct Scene<'a> {
     pub beside: &'a [Defect<'a>],
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ActionContext<'a> {
     /// An item that the operator acts on without a finding.
-    pub fn without_finding(around: &'a Surroundings<'a>, target: Dialect, item: u32) -> Self {
+    pub fn without_finding(around: &'a SessionIndex<'a>, target: Dialect, item: u32) -> Self {
         Self {
             around,
             target,
@@ -64,26 +64,26 @@ impl<'a> Scene<'a> {
     }
 
     /// The item at hand.
-    pub fn item(&self) -> Result<&'a Item, Refusal> {
+    pub fn item(&self) -> Result<&'a Item, ActionError> {
         self.at(self.item)
     }
 
-    pub(super) fn at(&self, index: u32) -> Result<&'a Item, Refusal> {
+    pub(super) fn at(&self, index: u32) -> Result<&'a Item, ActionError> {
         let item = self.session().items.get(index as usize);
-        item.ok_or(Refusal::NoItem)
+        item.ok_or(ActionError::NoItem)
     }
 
-    pub(super) fn standing(&self, index: u32) -> Standing {
+    pub(super) fn standing(&self, index: u32) -> PairStatus {
         self.session().pairing.standing(index as usize)
     }
 
     /// The bytes of an item.
-    pub(super) fn bytes(&self, index: u32) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn bytes(&self, index: u32) -> Result<Vec<u8>, ActionError> {
         Ok(self.session().bytes(self.at(index)?)?)
     }
 
     /// What an item says.
-    pub(super) fn body(&self, index: u32) -> Result<Body, Refusal> {
+    pub(super) fn body(&self, index: u32) -> Result<Body, ActionError> {
         Ok(body_of(self.at(index)?, &self.bytes(index)?)?)
     }
 
@@ -100,40 +100,40 @@ impl<'a> Scene<'a> {
     }
 
     /// The turn of an item.
-    pub(super) fn turn(&self, index: u32) -> Result<Turn, Refusal> {
+    pub(super) fn turn(&self, index: u32) -> Result<Turn, ActionError> {
         let turn = self.at(index)?.turn as usize;
         let turn = self.session().turns.get(turn).copied();
-        turn.ok_or(Refusal::NoItem)
+        turn.ok_or(ActionError::NoItem)
     }
 
     /// The reply of the model that holds the item at hand, with what was done about it.
-    pub(super) fn reply(&self) -> Result<Turn, Refusal> {
+    pub(super) fn reply(&self) -> Result<Turn, ActionError> {
         let turn = self.turn(self.item)?;
         let speaks = turn.speaker == Speaker::Model;
         speaks
             .then_some(turn)
-            .ok_or(Refusal::WrongKind("reply of the model"))
+            .ok_or(ActionError::WrongKind("reply of the model"))
     }
 
     /// The call at hand, or the one that the output at hand answers.
-    pub(super) fn call(&self) -> Result<u32, Refusal> {
+    pub(super) fn call(&self) -> Result<u32, ActionError> {
         match (self.item()?.kind, self.standing(self.item)) {
             (Kind::Call, _) => Ok(self.item),
-            (Kind::Output, Standing::Paired(call)) => Ok(call),
-            _ => Err(Refusal::WrongKind("call, and no output of one")),
+            (Kind::Output, PairStatus::Paired(call)) => Ok(call),
+            _ => Err(ActionError::WrongKind("call, and no output of one")),
         }
     }
 
     /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees
     /// only to mend a finding.
-    pub(super) fn may_touch(&self, index: u32) -> Result<(), Refusal> {
+    pub(super) fn may_touch(&self, index: u32) -> Result<(), ActionError> {
         let item = self.at(index)?;
         if self.awaits_approval(index) {
-            return Err(Refusal::AwaitsApproval);
+            return Err(ActionError::AwaitsApproval);
         }
         if item.flags.has(Flags::COMPACTED) && self.defect.rule.is_empty() {
-            let reason = "the provider no longer sees this: it stands before a compaction";
-            return Err(Refusal::WouldBreak(reason.to_owned()));
+            let reason = "the provider no longer sees this: it comes before a compaction";
+            return Err(ActionError::WouldBreak(reason.to_owned()));
         }
         Ok(())
     }
@@ -146,7 +146,11 @@ impl<'a> Scene<'a> {
     /// Whether the item is a call that has no output.
     pub(super) fn is_unanswered(&self, index: u32) -> bool {
         let is_call = self.at(index).is_ok_and(|item| item.kind == Kind::Call);
-        is_call && matches!(self.standing(index), Standing::Orphan | Standing::Pending)
+        is_call
+            && matches!(
+                self.standing(index),
+                PairStatus::Orphan | PairStatus::Pending
+            )
     }
 
     /// The defects at hand that are about an item, that of the scene first.
@@ -158,7 +162,7 @@ impl<'a> Scene<'a> {
 
 /// What the operator (or a policy) chose.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Choice<'a> {
+pub struct ActionInput<'a> {
     /// The words: an error text, feedback, an output, a final message, new arguments, a name, the bytes
     /// of an item. Texts that report a failure to the model (an error text, feedback, why a turn was
     /// closed) are templates.
@@ -176,7 +180,7 @@ pub struct Choice<'a> {
     pub never_ran: &'a [String],
 }
 
-impl<'a> Choice<'a> {
+impl<'a> ActionInput<'a> {
     /// These words and nothing else.
     pub fn words(words: &'a str) -> Self {
         Self {
@@ -186,15 +190,15 @@ impl<'a> Choice<'a> {
     }
 
     /// The words, which `what` needs; blank ones are none.
-    pub(super) fn needed(&self, what: &'static str) -> Result<&'a str, Refusal> {
+    pub(super) fn needed(&self, what: &'static str) -> Result<&'a str, ActionError> {
         let words = self.words.filter(|words| !words.trim().is_empty());
-        words.ok_or(Refusal::NeedsWords(what))
+        words.ok_or(ActionError::NeedsWords(what))
     }
 }
 
 /// What an action would do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Planned {
+pub struct Plan {
     pub edits: Vec<Edit>,
     /// What the operator should know before accepting: one sentence each, without a full stop. They hold text
     /// from the recording: draw them through [`crate::safe_text::SafeText`].
@@ -206,7 +210,7 @@ pub struct Planned {
     pub asks_model: bool,
 }
 
-impl Planned {
+impl Plan {
     /// Changes that need no word.
     pub fn of(edits: Vec<Edit>) -> Self {
         Self {
@@ -222,7 +226,7 @@ impl Planned {
 
 /// Why an action does not apply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ActionError {
     /// There is no such item.
     #[error("there is no item here")]
     NoItem,
@@ -230,7 +234,7 @@ pub enum Refusal {
     #[error("this is no {0}")]
     WrongKind(&'static str),
     /// A call that awaits an approval is left to whoever decides.
-    #[error("the call awaits an approval: decide it in the program that asked")]
+    #[error("the call awaits an approval: decide it in the program that requested it")]
     AwaitsApproval,
     /// There is nothing to do.
     #[error("there is nothing to change")]
@@ -261,21 +265,21 @@ pub enum Refusal {
     NotJson(usize),
 }
 
-impl Refusal {
+impl ActionError {
     /// Whether the action applies once the operator adds words or a confirmation.
     pub fn is_question(&self) -> bool {
         matches!(self, Self::NeedsWords(_) | Self::NeedsConfirmation(_))
     }
 }
 
-impl From<json::Fault> for Refusal {
-    fn from(fault: json::Fault) -> Self {
+impl From<json::JsonError> for ActionError {
+    fn from(fault: json::JsonError) -> Self {
         Self::NotJson(fault.at)
     }
 }
 
-impl From<wording::Fault> for Refusal {
-    fn from(fault: wording::Fault) -> Self {
+impl From<wording::TemplateError> for ActionError {
+    fn from(fault: wording::TemplateError) -> Self {
         Self::BadWords(fault.to_string())
     }
 }

@@ -1,10 +1,10 @@
 //! raise-limit: only a run that goes on can ask with another limit.
 
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     scene.item()?;
-    Err(Refusal::Elsewhere(
+    Err(ActionError::Elsewhere(
         "a recording has no limit to raise: retry the turn in a live run, with a higher one",
     ))
 }

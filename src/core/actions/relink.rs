@@ -1,11 +1,11 @@
 //! relink: an entry whose parent is not there hangs on the entry before it in the file.
 
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Edit, Flags};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     if !scene.item()?.flags.has(Flags::BROKEN_CHAIN) {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
-    Ok(Planned::of(vec![Edit::Relink { item: scene.item }]))
+    Ok(Plan::of(vec![Edit::Relink { item: scene.item }]))
 }

@@ -4,21 +4,21 @@
 
 use super::belonging::open_partner;
 use super::evidence::ordinal;
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::set_call_id;
-use crate::session::{CallId, Edit, Family, Item, Kind, Shape, Standing};
+use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus, Shape};
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if !matches!(item.kind, Kind::Call | Kind::Output) {
-        return Err(Refusal::WrongKind("call, and no output of one"));
+        return Err(ActionError::WrongKind("call, and no output of one"));
     }
     if matches!(item.family, Family::Legacy | Family::Program) {
-        return Err(Refusal::NotInDialect(
-            "calls of this type are not told apart by an id of their own".to_owned(),
+        return Err(ActionError::NotInDialect(
+            "calls of this type have no id of their own".to_owned(),
         ));
     }
     scene.may_touch(scene.item)?;
@@ -29,24 +29,24 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     }
     let call = match (item.kind, scene.standing(scene.item)) {
         (Kind::Call, _) => scene.item,
-        (_, Standing::Paired(call) | Standing::Duplicate(call)) => call,
+        (_, PairStatus::Paired(call) | PairStatus::Duplicate(call)) => call,
         _ => {
             let reason = "it answers no call whose id it could take: turn it into text, or drop it";
-            return Err(Refusal::WouldBreak(reason.to_owned()));
+            return Err(ActionError::WouldBreak(reason.to_owned()));
         }
     };
     renew(scene, call)
 }
 
 /// One new id for a call and all its outputs.
-fn renew(scene: &Scene<'_>, call: u32) -> Result<Planned, Refusal> {
+fn renew(scene: &ActionContext<'_>, call: u32) -> Result<Plan, ActionError> {
     scene.may_touch(call)?;
     let item = scene.at(call)?;
     let old = scene.session().call_id(item)?;
     let id = fresh(scene, item, &old, call);
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     give(scene, call, &id, &mut planned)?;
-    if let Standing::Paired(output) | Standing::Severed(output) = scene.standing(call) {
+    if let PairStatus::Paired(output) | PairStatus::Severed(output) = scene.standing(call) {
         give(scene, output, &id, &mut planned)?;
     }
     for output in scene.around.further_outputs(call) {
@@ -61,18 +61,23 @@ fn renew(scene: &Scene<'_>, call: u32) -> Result<Planned, Refusal> {
 }
 
 /// Lets a half without id take that of its partner.
-fn join(scene: &Scene<'_>, partner: u32) -> Result<Planned, Refusal> {
+fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan, ActionError> {
     let id = scene.session().call_id(scene.at(partner)?)?;
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     give(scene, scene.item, &id, &mut planned)?;
     planned.note(format!(
-        "it takes the id of item {}, which is open and stands in its place",
+        "it takes the id of item {}, which is open and takes its place",
         ordinal(partner)
     ));
     Ok(planned)
 }
 
-fn give(scene: &Scene<'_>, index: u32, id: &str, planned: &mut Planned) -> Result<(), Refusal> {
+fn give(
+    scene: &ActionContext<'_>,
+    index: u32,
+    id: &str,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let patches = set_call_id(scene.at(index)?, &scene.bytes(index)?, id)?;
     planned.edits.push(Edit::Rewrite {
         item: index,
@@ -83,7 +88,7 @@ fn give(scene: &Scene<'_>, index: u32, id: &str, planned: &mut Planned) -> Resul
 
 /// An id that the providers take and the session does not have: prefix, what can be kept of the old one, the
 /// number of the item.
-fn fresh(scene: &Scene<'_>, item: &Item, old: &str, index: u32) -> String {
+fn fresh(scene: &ActionContext<'_>, item: &Item, old: &str, index: u32) -> String {
     let prefix = if item.shape == Shape::Anthropic {
         "toolu_"
     } else {
@@ -110,7 +115,7 @@ fn fresh(scene: &Scene<'_>, item: &Item, old: &str, index: u32) -> String {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, history, stage};
+    use crate::actions::fixture::{USER, anthropic, fixture, history};
     use crate::session::Dialect;
 
     fn chat(id: &str) -> [String; 2] {
@@ -125,16 +130,19 @@ mod tests {
     #[test]
     fn a_reused_id_is_renewed_in_the_call_and_its_output_always_to_the_same() {
         let [call, out] = chat("call_0");
-        let stage =
-            stage(&history(&[USER, &call, &out, &call, &out, USER])).target(Dialect::Anthropic);
-        let planned = stage
-            .mend("duplicate-call-id", "renew-id", &Choice::default())
+        let fixture =
+            fixture(&history(&[USER, &call, &out, &call, &out, USER])).target(Dialect::Anthropic);
+        let planned = fixture
+            .apply("duplicate-call-id", "renew-id", &ActionInput::default())
             .unwrap();
-        assert!(stage.after(&planned, 3).contains(r#""id":"call_0_4""#));
-        assert_eq!(stage.after(&planned, 4), out.replace("call_0", "call_0_4"));
+        assert!(fixture.after(&planned, 3).contains(r#""id":"call_0_4""#));
         assert_eq!(
-            stage.after(&planned, 1),
-            stage.after(&Planned::default(), 1)
+            fixture.after(&planned, 4),
+            out.replace("call_0", "call_0_4")
+        );
+        assert_eq!(
+            fixture.after(&planned, 1),
+            fixture.after(&Plan::default(), 1)
         );
         assert_eq!(
             planned.notes,
@@ -145,17 +153,17 @@ mod tests {
     #[test]
     fn ids_that_are_too_long_or_have_odd_characters_fit_afterwards() {
         let [call, out] = chat(&"c".repeat(60));
-        let long = stage(&history(&[USER, &call, &out]));
-        let planned = long.act(1, "renew-id", &Choice::default()).unwrap();
+        let long = fixture(&history(&[USER, &call, &out]));
+        let planned = long.act(1, "renew-id", &ActionInput::default()).unwrap();
         assert!(
             long.after(&planned, 2)
                 .contains(&format!("\"call_{}_2\"", "c".repeat(33)))
         );
         let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"functions.f:0","name":"f","input":{}}]}"#;
         let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions.f:0","content":"1"}]}"#;
-        let odd = stage(&anthropic(&[USER, call, result]));
+        let odd = fixture(&anthropic(&[USER, call, result]));
         let planned = odd
-            .mend("malformed-message", "renew-id", &Choice::default())
+            .apply("malformed-message", "renew-id", &ActionInput::default())
             .unwrap();
         for item in [1, 2] {
             assert!(
@@ -169,22 +177,22 @@ mod tests {
     fn a_new_id_is_nobody_else_s() {
         let [call, out] = chat("call_0");
         let [taken, taken_out] = chat("call_0_4");
-        let stage = stage(&history(&[
+        let fixture = fixture(&history(&[
             USER, &call, &out, &call, &out, &taken, &taken_out,
         ]));
-        let planned = stage
-            .mend("duplicate-call-id", "renew-id", &Choice::default())
+        let planned = fixture
+            .apply("duplicate-call-id", "renew-id", &ActionInput::default())
             .unwrap();
-        assert!(stage.after(&planned, 3).contains(r#""call_0_4b""#));
+        assert!(fixture.after(&planned, 3).contains(r#""call_0_4b""#));
     }
 
     #[test]
-    fn a_half_without_id_takes_that_of_the_open_one() {
+    fn a_half_without_an_id_gets_the_id_of_the_open_one() {
         let [call, out] = chat("call_7");
         let out = out.replace(r#""tool_call_id":"call_7","#, "");
-        let alone = stage(&history(&[USER, &call, &out, USER]));
+        let alone = fixture(&history(&[USER, &call, &out, USER]));
         let planned = alone
-            .mend("missing-call-id", "renew-id", &Choice::default())
+            .apply("missing-call-id", "renew-id", &ActionInput::default())
             .unwrap();
         assert!(
             alone
@@ -192,9 +200,9 @@ mod tests {
                 .contains(r#""tool_call_id":"call_7""#)
         );
         let call = call.replace(r#""id":"call_7","#, "");
-        let both = stage(&history(&[USER, &call, &out, USER]));
+        let both = fixture(&history(&[USER, &call, &out, USER]));
         let planned = both
-            .mend("missing-call-id", "renew-id", &Choice::default())
+            .apply("missing-call-id", "renew-id", &ActionInput::default())
             .unwrap();
         assert!(both.after(&planned, 1).contains(r#""id":"call_2""#));
         assert!(

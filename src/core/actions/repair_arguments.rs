@@ -2,22 +2,25 @@
 //! screen shows the change.
 
 use super::evidence::{one_line, violations};
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::Arguments;
 use crate::dialects::write::replace_arguments;
 use crate::repair::{Repair, decoded_twice, repair};
 use crate::session::{Edit, Family, Shape};
 use serde_json::Value;
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let item = scene.at(call)?;
     if !matches!(item.family, Family::Function | Family::Legacy) {
-        return Err(Refusal::WrongKind("call with JSON arguments"));
+        return Err(ActionError::WrongKind("call with JSON arguments"));
     }
     let arguments = scene.body(call)?.arguments;
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     let json = match choice.words.filter(|words| !words.trim().is_empty()) {
         Some(own) => own.to_owned(),
         None => {
@@ -49,9 +52,9 @@ fn meant(
     arguments: &Arguments,
     is_odd: bool,
     confirmed: bool,
-    planned: &mut Planned,
-) -> Result<String, Refusal> {
-    let text = arguments.json().ok_or(Refusal::NothingToDo)?;
+    planned: &mut Plan,
+) -> Result<String, ActionError> {
+    let text = arguments.json().ok_or(ActionError::NothingToDo)?;
     match repair(text) {
         Repair::Likely { text } => Ok(text),
         Repair::OneOpinion { text } => {
@@ -62,15 +65,15 @@ fn meant(
             planned.note("two readers disagree; this is the more careful reading");
             Ok(a)
         }
-        Repair::Disagree { a, b } => Err(Refusal::NeedsConfirmation(format!(
+        Repair::Disagree { a, b } => Err(ActionError::NeedsConfirmation(format!(
             "two readers disagree: {a} or {b}"
         ))),
         Repair::Valid => match decoded_twice(text) {
             Some(inner) => Ok(inner),
             None if is_odd => Ok(text.to_owned()),
-            None => Err(Refusal::NothingToDo),
+            None => Err(ActionError::NothingToDo),
         },
-        Repair::None => Err(Refusal::WouldBreak(
+        Repair::None => Err(ActionError::WouldBreak(
             "nothing can be read from these arguments".to_owned(),
         )),
     }
@@ -78,20 +81,20 @@ fn meant(
 
 /// Arguments must be an object; a note says whether the tool would accept it.
 fn check(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
     json: &str,
-    choice: &Choice<'_>,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    choice: &ActionInput<'_>,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let value = serde_json::from_str::<Value>(json)
         .ok()
         .filter(Value::is_object);
     let Some(value) = value else {
         return Err(if choice.words.is_some() {
-            Refusal::BadWords("arguments are a JSON object".to_owned())
+            ActionError::BadWords("arguments are a JSON object".to_owned())
         } else {
-            Refusal::WouldBreak(format!("they would be {json}, which is no object"))
+            ActionError::WouldBreak(format!("they would be {json}, which is no object"))
         });
     };
     let name = scene.at(call)?.name;
@@ -100,11 +103,11 @@ fn check(
         let found = violations(validator, &value);
         if !found.is_empty() {
             let (tool, broken) = (scene.tool(call), one_line(&found));
-            let told = format!("repaired, they break the schema of {tool}: {broken}");
+            let note = format!("repaired, they break the schema of {tool}: {broken}");
             if choice.keeps_schema {
-                return Err(Refusal::WouldBreak(told));
+                return Err(ActionError::WouldBreak(note));
             }
-            planned.note(told);
+            planned.note(note);
         }
     }
     Ok(())
@@ -114,52 +117,52 @@ fn check(
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{Stage, USER, anthropic, history, stage};
+    use crate::actions::fixture::{ActionFixture, USER, anthropic, fixture, history};
     use serde_json::json;
 
-    fn called(arguments: &Value) -> Stage {
+    fn called(arguments: &Value) -> ActionFixture {
         let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}]});
-        stage(&history(&[USER, &call.to_string()]))
+        fixture(&history(&[USER, &call.to_string()]))
     }
 
-    fn repaired(stage: &Stage, choice: &Choice<'_>) -> Result<String, Refusal> {
-        let planned = stage.act(1, "repair-arguments", choice)?;
-        let call = serde_json::from_str::<Value>(&stage.after(&planned, 1)).unwrap();
+    fn repaired(fixture: &ActionFixture, choice: &ActionInput<'_>) -> Result<String, ActionError> {
+        let planned = fixture.act(1, "repair-arguments", choice)?;
+        let call = serde_json::from_str::<Value>(&fixture.after(&planned, 1)).unwrap();
         Ok(call["function"]["arguments"].as_str().unwrap().to_owned())
     }
 
     #[test]
     fn what_two_readers_agree_on_is_taken() {
-        let stage = called(&json!("{\"a\": 1, \"b\": 'x',}"));
+        let fixture = called(&json!("{\"a\": 1, \"b\": 'x',}"));
         assert_eq!(
-            repaired(&stage, &Choice::default()).unwrap(),
+            repaired(&fixture, &ActionInput::default()).unwrap(),
             "{\"a\": 1, \"b\": \"x\"}"
         );
     }
 
     #[test]
     fn valid_json_is_not_repaired_and_nonsense_cannot_be() {
-        let none = Choice::default();
+        let none = ActionInput::default();
         assert_eq!(
             repaired(&called(&json!("{}")), &none),
-            Err(Refusal::NothingToDo)
+            Err(ActionError::NothingToDo)
         );
         let refusal = repaired(&called(&json!("please do it")), &none);
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
         assert_eq!(
-            repaired(&called(&json!("please")), &Choice::words("{\"a\":1}")).unwrap(),
+            repaired(&called(&json!("please")), &ActionInput::words("{\"a\":1}")).unwrap(),
             "{\"a\":1}"
         );
-        let list = repaired(&called(&json!("please")), &Choice::words("[1]"));
-        assert!(matches!(list, Err(Refusal::BadWords(_))));
+        let list = repaired(&called(&json!("please")), &ActionInput::words("[1]"));
+        assert!(matches!(list, Err(ActionError::BadWords(_))));
     }
 
     #[test]
     fn json_in_another_spelling_is_spelled_as_the_dialect_does() {
-        let none = Choice::default();
+        let none = ActionInput::default();
         assert_eq!(
             repaired(&called(&json!("\"{\\\"a\\\":1}\"")), &none).unwrap(),
             "{\"a\":1}"
@@ -169,8 +172,8 @@ mod tests {
             "{\"a\":1}"
         );
         let quoted = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":"{\"a\":1}"}]}"#;
-        let stage = stage(&anthropic(&[USER, quoted]));
-        let planned = stage.act(1, "repair-arguments", &none).unwrap();
-        assert!(stage.after(&planned, 1).ends_with(r#""input":{"a":1}}"#));
+        let fixture = fixture(&anthropic(&[USER, quoted]));
+        let planned = fixture.act(1, "repair-arguments", &none).unwrap();
+        assert!(fixture.after(&planned, 1).ends_with(r#""input":{"a":1}}"#));
     }
 }

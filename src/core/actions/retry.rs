@@ -1,32 +1,35 @@
 //! retry: request this reply again, plain or with feedback.
 
 use super::evidence::{is_unreadable, ordinal, render};
-use super::{Choice, Planned, Refusal, Scene};
-use crate::session::{Edit, Flags, Kind, Standing, Turn, Voice};
+use super::{ActionContext, ActionError, ActionInput, Plan};
+use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, Turn};
 use std::collections::HashSet;
 
 /// Faults for which a runtime refuses a call before its tool starts.
 const NEVER_RAN: &[&str] = &["unknown-tool", "malformed-arguments", "invalid-arguments"];
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let turn = scene.reply()?;
     let before = asks_before(scene, turn)?;
     spare_approvals(scene, turn)?;
     let ran = tools_that_ran(scene, turn);
     if !ran.is_empty() && !choice.confirmed {
-        return Err(Refusal::NeedsConfirmation(format!(
+        return Err(ActionError::NeedsConfirmation(format!(
             "tools of this turn ran already, and may run again: {}",
             ran.join(", ")
         )));
     }
     let lost = calls_whose_output_was_lost(scene, turn, choice);
     if !lost.is_empty() && !choice.confirmed {
-        return Err(Refusal::NeedsConfirmation(format!(
+        return Err(ActionError::NeedsConfirmation(format!(
             "no output was recorded of {}: it may have run, and may run again; `supply output` records what came of it",
             lost.join(", ")
         )));
     }
-    let mut planned = Planned::of(vec![Edit::Cut { from: turn.first }]);
+    let mut planned = Plan::of(vec![Edit::Cut { from: turn.first }]);
     planned.asks_model = true;
     drop_early_outputs(scene, turn, &mut planned)?;
     if !ran.is_empty() {
@@ -37,13 +40,13 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
         let leaves = |item: &u32| planned.edits.contains(&Edit::Drop { item: *item });
         let after = (0..=before).rev().find(|item| !leaves(item));
         let Some(after) = after else {
-            return Err(Refusal::WouldBreak(
+            return Err(ActionError::WouldBreak(
                 "nothing would stand before the feedback".to_owned(),
             ));
         };
         planned.edits.push(Edit::Say {
             after,
-            voice: Voice::User,
+            voice: MessageRole::User,
             text: render(scene, &scene.defect, scene.item, choice.words)?,
         });
     }
@@ -51,22 +54,22 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 }
 
 /// The item after which the model replies again.
-fn asks_before(scene: &Scene<'_>, turn: Turn) -> Result<u32, Refusal> {
+fn asks_before(scene: &ActionContext<'_>, turn: Turn) -> Result<u32, ActionError> {
     let items = &scene.session().items[..turn.first as usize];
     let asks = |kind| matches!(kind, Kind::User | Kind::Output | Kind::System);
     let found = items.iter().any(|item| asks(item.kind));
     turn.first.checked_sub(1).filter(|_| found).ok_or_else(|| {
         let reason = "nothing before this reply could be answered by the model";
-        Refusal::WouldBreak(reason.to_owned())
+        ActionError::WouldBreak(reason.to_owned())
     })
 }
 
 /// What waits for a decision must not be forgotten.
-fn spare_approvals(scene: &Scene<'_>, turn: Turn) -> Result<(), Refusal> {
+fn spare_approvals(scene: &ActionContext<'_>, turn: Turn) -> Result<(), ActionError> {
     let last = scene.around.last_waiting();
     match last.filter(|waiting| *waiting >= turn.first) {
         None => Ok(()),
-        Some(waiting) => Err(Refusal::WouldBreak(format!(
+        Some(waiting) => Err(ActionError::WouldBreak(format!(
             "it would cut the call of {} at item {}, which awaits an approval",
             scene.tool(waiting),
             ordinal(waiting)
@@ -75,7 +78,7 @@ fn spare_approvals(scene: &Scene<'_>, turn: Turn) -> Result<(), Refusal> {
 }
 
 /// The calls of a turn that were answered by their tool: not rejected, and of a tool that there is.
-fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
+fn tools_that_ran(scene: &ActionContext<'_>, turn: Turn) -> Vec<String> {
     let known = std::iter::once(&scene.defect).chain(scene.beside);
     // A note says that the call was answered all the same.
     let unknown = known
@@ -83,7 +86,7 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
         .filter_map(|defect| defect.item)
         .collect::<HashSet<_>>();
     let ran = calls_of(scene, turn).filter(|call| match scene.standing(*call) {
-        Standing::Paired(output) => {
+        PairStatus::Paired(output) => {
             let output = scene.at(output);
             !unknown.contains(call) && output.is_ok_and(|item| !item.flags.has(Flags::REJECTED))
         }
@@ -93,7 +96,11 @@ fn tools_that_ran(scene: &Scene<'_>, turn: Turn) -> Vec<String> {
 }
 
 /// Sound calls without an output: their tools may have run before the output could be written.
-fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn, choice: &Choice<'_>) -> Vec<String> {
+fn calls_whose_output_was_lost(
+    scene: &ActionContext<'_>,
+    turn: Turn,
+    choice: &ActionInput<'_>,
+) -> Vec<String> {
     let known = std::iter::once(&scene.defect).chain(scene.beside);
     let never_ran = known
         .filter(|defect| NEVER_RAN.contains(&defect.rule))
@@ -115,16 +122,20 @@ fn calls_whose_output_was_lost(scene: &Scene<'_>, turn: Turn, choice: &Choice<'_
 
 /// An output that was written before its call leaves with it; a call that was made earlier cannot go
 /// on without its output.
-fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> Result<(), Refusal> {
+fn drop_early_outputs(
+    scene: &ActionContext<'_>,
+    turn: Turn,
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     for item in 0..turn.first {
-        let Standing::Paired(other) = scene.standing(item) else {
+        let PairStatus::Paired(other) = scene.standing(item) else {
             continue;
         };
         if other < turn.first {
             continue;
         }
         if scene.at(item)?.kind != Kind::Output {
-            return Err(Refusal::WouldBreak(format!(
+            return Err(ActionError::WouldBreak(format!(
                 "item {} would be left without item {}, which it needs: retry the turn of item {0}",
                 ordinal(item),
                 ordinal(other)
@@ -136,18 +147,18 @@ fn drop_early_outputs(scene: &Scene<'_>, turn: Turn, planned: &mut Planned) -> R
     Ok(())
 }
 
-fn calls_of<'s>(scene: &'s Scene<'_>, turn: Turn) -> impl Iterator<Item = u32> + 's {
+fn calls_of<'s>(scene: &'s ActionContext<'_>, turn: Turn) -> impl Iterator<Item = u32> + 's {
     let is_call = |index: &u32| scene.at(*index).is_ok_and(|item| item.kind == Kind::Call);
     (turn.first..turn.end).filter(is_call)
 }
 
-fn call_summary(scene: &Scene<'_>, call: u32) -> String {
+fn call_summary(scene: &ActionContext<'_>, call: u32) -> String {
     format!("{} (item {})", scene.tool(call), ordinal(call))
 }
 
 /// What the operator should know: calls whose tools may have run although no output was recorded, and what
 /// else leaves the take.
-fn warn(scene: &Scene<'_>, turn: Turn, lost: &[String], planned: &mut Planned) {
+fn warn(scene: &ActionContext<'_>, turn: Turn, lost: &[String], planned: &mut Plan) {
     if !lost.is_empty() {
         planned.note(format!(
             "no output was recorded of {}: it may have run",
@@ -167,7 +178,7 @@ fn warn(scene: &Scene<'_>, turn: Turn, lost: &[String], planned: &mut Planned) {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, only, stage};
+    use crate::actions::fixture::{USER, fixture, history, only};
 
     const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
     const CALL: &str =
@@ -175,24 +186,24 @@ mod tests {
     const OUT: &str = r#"{"type":"function_call_output","call_id":"call_1","output":"paid"}"#;
 
     #[test]
-    fn a_reply_is_cut_off_whole_and_feedback_is_said_before_it() {
-        let stage = stage(&history(&[USER, REASONING, CALL]));
-        let plain = stage
-            .mend("malformed-arguments", "retry", &Choice::default())
+    fn a_retry_removes_the_whole_reply_and_adds_the_feedback() {
+        let fixture = fixture(&history(&[USER, REASONING, CALL]));
+        let plain = fixture
+            .apply("malformed-arguments", "retry", &ActionInput::default())
             .unwrap();
         assert_eq!(only(&plain), &Edit::Cut { from: 1 });
         assert!(plain.asks_model);
         assert!(plain.notes.is_empty(), "broken JSON never reaches a tool");
-        let told = stage
-            .mend(
+        let told = fixture
+            .apply(
                 "malformed-arguments",
                 "retry",
-                &Choice::words("Write JSON."),
+                &ActionInput::words("Write JSON."),
             )
             .unwrap();
         let feedback = Edit::Say {
             after: 0,
-            voice: Voice::User,
+            voice: MessageRole::User,
             text: "Write JSON.".to_owned(),
         };
         assert_eq!(told.edits, [Edit::Cut { from: 1 }, feedback]);
@@ -203,8 +214,10 @@ mod tests {
         // Semantics, story 12: the tool ran, the crash came before its output was saved.
         let call = r#"{"type":"function_call","call_id":"call_1","name":"pay","arguments":"{}"}"#;
         let later = r#"{"type":"message","role":"assistant","content":"so?"}"#;
-        let stage = stage(&history(&[USER, call, USER, later]));
-        let refusal = stage.act(1, "retry", &Choice::default()).unwrap_err();
+        let fixture = fixture(&history(&[USER, call, USER, later]));
+        let refusal = fixture
+            .act(1, "retry", &ActionInput::default())
+            .unwrap_err();
         assert!(refusal.is_question());
         assert!(
             refusal
@@ -212,12 +225,12 @@ mod tests {
                 .starts_with("no output was recorded of pay (item 2)"),
             "{refusal}"
         );
-        let confirmed = Choice {
+        let confirmed = ActionInput {
             confirmed: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
-        assert!(stage.act(1, "retry", &confirmed).is_ok());
-        let supplied = stage.mend("orphan-call", "supply-output", &Choice::words("paid"));
+        assert!(fixture.act(1, "retry", &confirmed).is_ok());
+        let supplied = fixture.apply("orphan-call", "supply-output", &ActionInput::words("paid"));
         assert!(matches!(
             only(&supplied.unwrap()),
             Edit::Answer { call: 1, .. }
@@ -226,21 +239,21 @@ mod tests {
 
     #[test]
     fn tools_that_ran_are_named_and_run_again_only_if_the_operator_says_so() {
-        let stage = stage(&history(&[USER, CALL, OUT, USER]));
-        let refusal = stage
-            .mend("malformed-arguments", "retry", &Choice::default())
+        let fixture = fixture(&history(&[USER, CALL, OUT, USER]));
+        let refusal = fixture
+            .apply("malformed-arguments", "retry", &ActionInput::default())
             .unwrap_err();
         assert_eq!(
             refusal.to_string(),
             "tools of this turn ran already, and may run again: pay (item 2)"
         );
         assert!(refusal.is_question());
-        let confirmed = Choice {
+        let confirmed = ActionInput {
             confirmed: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
-        let planned = stage
-            .mend("malformed-arguments", "retry", &confirmed)
+        let planned = fixture
+            .apply("malformed-arguments", "retry", &confirmed)
             .unwrap();
         assert_eq!(
             planned.notes,
@@ -254,35 +267,35 @@ mod tests {
     #[test]
     fn a_pending_approval_is_never_cut_away_and_nothing_is_asked_of_nobody() {
         let request = r#"{"type":"mcp_approval_request","id":"mcpr_1","server_label":"s","name":"pay","arguments":"{}"}"#;
-        let waits = stage(&history(&[USER, CALL, OUT, request]));
-        let confirmed = Choice {
+        let waits = fixture(&history(&[USER, CALL, OUT, request]));
+        let confirmed = ActionInput {
             confirmed: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
         let refusal = waits.act(1, "retry", &confirmed).unwrap_err();
         assert!(
             refusal.to_string().contains("awaits an approval"),
             "{refusal}"
         );
-        let alone = stage(&history(&[CALL, USER]));
+        let alone = fixture(&history(&[CALL, USER]));
         assert!(matches!(
             alone.act(0, "retry", &confirmed),
-            Err(Refusal::WouldBreak(_))
+            Err(ActionError::WouldBreak(_))
         ));
         assert!(matches!(
             alone.act(1, "retry", &confirmed),
-            Err(Refusal::WrongKind(_))
+            Err(ActionError::WrongKind(_))
         ));
     }
 
     #[test]
-    fn no_half_of_a_pair_stays_behind() {
-        let confirmed = Choice {
+    fn no_half_of_a_pair_remains() {
+        let confirmed = ActionInput {
             confirmed: true,
             words: Some("Again."),
-            ..Choice::default()
+            ..ActionInput::default()
         };
-        let early = stage(&history(&[USER, OUT, CALL]));
+        let early = fixture(&history(&[USER, OUT, CALL]));
         let planned = early.act(2, "retry", &confirmed).unwrap();
         assert_eq!(
             planned.edits[..2],
@@ -290,10 +303,10 @@ mod tests {
         );
         assert!(matches!(planned.edits[2], Edit::Say { after: 0, .. }));
         let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}"#;
-        let late = stage(&history(&[USER, CALL, USER, said, OUT]));
+        let late = fixture(&history(&[USER, CALL, USER, said, OUT]));
         let refusal = late.act(3, "retry", &confirmed);
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
     }

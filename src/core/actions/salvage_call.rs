@@ -2,17 +2,17 @@
 //! taken by itself: the screen shows the change.
 
 use super::evidence::{one_line, ordinal, violations};
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::leaked::{Block, Written, find};
 use crate::dialects::write::{MadeCall, make_call, texts_of};
 use crate::repair::likely;
 use crate::session::{CallId, Edit, Kind, Shape, ToolKind};
 use serde_json::{Map, Value};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if item.kind != Kind::Assistant {
-        return Err(Refusal::WrongKind("message of the model"));
+        return Err(ActionError::WrongKind("message of the model"));
     }
     scene.may_touch(scene.item)?;
     let bytes = scene.bytes(scene.item)?;
@@ -28,23 +28,23 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
         blocks.retain(|block| block.at == place);
         Some((at, text, place, blocks))
     });
-    let (at, text, place, blocks) = found.ok_or(Refusal::NothingToDo)?;
+    let (at, text, place, blocks) = found.ok_or(ActionError::NothingToDo)?;
     if item.shape == Shape::Chat && has_call_beside(scene) {
-        return Err(Refusal::WouldBreak(
+        return Err(ActionError::WouldBreak(
             "the message makes a call already: edit that".to_owned(),
         ));
     }
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     let arguments = blocks
         .iter()
         .map(|block| arguments(scene, block, &mut planned))
         .collect::<Result<Vec<_>, _>>()?;
     let ids = fresh_ids(scene, blocks.len());
     let before = without_mark(text[..place.start].trim_end());
-    let behind = text[place.end..].trim();
-    let left = match (before, behind) {
+    let after = text[place.end..].trim();
+    let left = match (before, after) {
         ("", text) | (text, "") => text.to_owned(),
-        (before, behind) => format!("{before}\n\n{behind}"),
+        (before, after) => format!("{before}\n\n{after}"),
     };
     let calls = blocks.iter().zip(&ids).zip(&arguments);
     let calls = calls.map(|((block, id), arguments)| MadeCall {
@@ -54,7 +54,8 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
     });
     let calls = calls.collect::<Vec<_>>();
     let made = make_call(item, &bytes, at.clone(), &calls, left.trim())?;
-    let made = made.ok_or_else(|| Refusal::NotInDialect("no call can stand here".to_owned()))?;
+    let made =
+        made.ok_or_else(|| ActionError::NotInDialect("no call can stand here".to_owned()))?;
     let form = blocks.first().map_or("", |block| block.form);
     planned.note(format!("the text was written as {form}"));
     planned.edits.push(Edit::Rewrite {
@@ -80,7 +81,7 @@ fn without_mark(text: &str) -> &str {
 }
 
 /// Whether the same message of Chat holds calls: they are items of the same reply.
-fn has_call_beside(scene: &Scene<'_>) -> bool {
+fn has_call_beside(scene: &ActionContext<'_>) -> bool {
     let Ok(turn) = scene.turn(scene.item) else {
         return false;
     };
@@ -90,14 +91,14 @@ fn has_call_beside(scene: &Scene<'_>) -> bool {
 
 /// The arguments as a JSON object; what the text says of them is a reading.
 fn arguments(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     block: &Block<'_>,
-    planned: &mut Planned,
-) -> Result<String, Refusal> {
+    planned: &mut Plan,
+) -> Result<String, ActionError> {
     let offered = scene.around.offered(scene.item as usize);
     let tool = offered.and_then(|offered| offered.tools().find(|tool| tool.name == block.tool));
     if tool.is_some_and(|tool| tool.kind == ToolKind::Custom) {
-        return Err(Refusal::NotInDialect(
+        return Err(ActionError::NotInDialect(
             "a custom tool takes free text: make the call by hand".to_owned(),
         ));
     }
@@ -109,7 +110,7 @@ fn arguments(
     };
     let value = value.filter(Value::is_object).ok_or_else(|| {
         let reason = "its arguments cannot be read as JSON: make the call by hand";
-        Refusal::WouldBreak(reason.to_owned())
+        ActionError::WouldBreak(reason.to_owned())
     })?;
     if let Some(Ok(validator)) = offered.and_then(|offered| offered.validator_of(block.tool)) {
         let found = violations(validator, &value);
@@ -155,7 +156,7 @@ fn typed(named: &[(&str, &str)], schema: Option<&Value>) -> Map<String, Value> {
 }
 
 /// So many ids that no call of the session has.
-fn fresh_ids(scene: &Scene<'_>, count: usize) -> Vec<String> {
+fn fresh_ids(scene: &ActionContext<'_>, count: usize) -> Vec<String> {
     let prefix = match scene.item().map(|item| item.shape) {
         Ok(Shape::Anthropic) => "toolu",
         _ => "call",
@@ -173,32 +174,32 @@ fn fresh_ids(scene: &Scene<'_>, count: usize) -> Vec<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{Stage, USER, anthropic, history, stage};
+    use crate::actions::fixture::{ActionFixture, USER, anthropic, fixture, history};
     use crate::formats::lower;
     use crate::session::{Rope, Source, Span};
     use serde_json::json;
 
     const LEAK: &str = "I look.\\n<tool_call>\\n{\\\"name\\\": \\\"read\\\", \\\"arguments\\\": {\\\"path\\\": \\\"a\\\"}}\\n</tool_call>";
 
-    fn offered(text: &str) -> Stage {
-        stage(text).tools(
+    fn offered(text: &str) -> ActionFixture {
+        fixture(text).tools(
             json!([{"name": "read", "parameters": {"type": "object", "required": ["path"],
             "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}}}]),
         )
     }
 
-    fn salvaged(stage: &Stage) -> Planned {
-        stage
-            .mend("leaked-tool-call", "salvage-call", &Choice::default())
+    fn salvaged(fixture: &ActionFixture) -> Plan {
+        fixture
+            .apply("leaked-tool-call", "salvage-call", &ActionInput::default())
             .unwrap()
     }
 
     #[test]
     fn chat_gets_the_call_in_its_message() {
         let text = format!(r#"{{"role":"assistant","content":"{LEAK}"}}"#);
-        let stage = offered(&history(&[USER, &text]));
-        let planned = salvaged(&stage);
-        let after: Value = serde_json::from_str(&stage.after(&planned, 1)).unwrap();
+        let fixture = offered(&history(&[USER, &text]));
+        let planned = salvaged(&fixture);
+        let after: Value = serde_json::from_str(&fixture.after(&planned, 1)).unwrap();
         assert_eq!(after["content"], "I look.");
         let call = &after["tool_calls"][0];
         assert_eq!(call["function"]["name"], "read");
@@ -219,10 +220,10 @@ mod tests {
             format!("{system}{USER},{chat}]}}"),
             history(&[r#"{"type":"message","role":"user","content":"hi"}"#, &item]),
         ] {
-            let stage = offered(&text);
-            let planned = salvaged(&stage);
-            let splices = lower(&stage.session, &planned.edits).unwrap();
-            let rope = Rope::new(stage.session.source.clone()).spliced(&splices);
+            let fixture = offered(&text);
+            let planned = salvaged(&fixture);
+            let splices = lower(&fixture.session, &planned.edits).unwrap();
+            let rope = Rope::new(fixture.session.source.clone()).spliced(&splices);
             let end = rope.len();
             let after = rope.read(Span { start: 0, end }).unwrap();
             let after = String::from_utf8(after).unwrap();
@@ -245,15 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn anthropic_gets_a_block_behind_the_text() {
+    fn anthropic_gets_a_block_after_the_text() {
         let bare = format!(r#"{{"role":"assistant","content":"{LEAK}"}}"#);
         let block =
             format!(r#"{{"role":"assistant","content":[{{"type":"text","text":"{LEAK}"}}]}}"#);
         let system = r#"{"model":"m","max_tokens":9,"system":"s","messages":["#;
         for message in [bare, block] {
-            let stage = offered(&format!("{system}{USER},{message}]}}"));
-            let planned = salvaged(&stage);
-            let after = stage.after(&planned, 2);
+            let fixture = offered(&format!("{system}{USER},{message}]}}"));
+            let planned = salvaged(&fixture);
+            let after = fixture.after(&planned, 2);
             let list = if after.starts_with('[') {
                 after
             } else {
@@ -275,8 +276,8 @@ mod tests {
             )
         };
         let user = r#"{"type":"message","role":"user","content":"hi"}"#;
-        let stage = offered(&history(&[user, &message(LEAK)]));
-        let planned = salvaged(&stage);
+        let fixture = offered(&history(&[user, &message(LEAK)]));
+        let planned = salvaged(&fixture);
         let [Edit::Rewrite { .. }, Edit::Insert { after: 1, element }] = &planned.edits[..] else {
             panic!("{:?}", planned.edits);
         };
@@ -286,11 +287,11 @@ mod tests {
             (&json!("function_call"), &json!("read"))
         );
         let alone = LEAK.trim_start_matches("I look.\\n");
-        let stage = offered(&history(&[user, &message(alone)]));
-        let planned = salvaged(&stage);
+        let fixture = offered(&history(&[user, &message(alone)]));
+        let planned = salvaged(&fixture);
         assert_eq!(planned.edits.len(), 1);
         assert!(
-            stage
+            fixture
                 .after(&planned, 1)
                 .starts_with(r#"{"type":"function_call","#)
         );
@@ -299,12 +300,12 @@ mod tests {
     #[test]
     fn named_values_take_the_type_that_the_schema_wants() {
         let text = r#"<invoke name=\"read\">\n<parameter name=\"path\">7</parameter>\n<parameter name=\"lines\">7</parameter>\n</invoke>"#;
-        let stage = offered(&history(&[
+        let fixture = offered(&history(&[
             USER,
             &format!(r#"{{"role":"assistant","content":"{text}"}}"#),
         ]));
-        let planned = salvaged(&stage);
-        let after: Value = serde_json::from_str(&stage.after(&planned, 1)).unwrap();
+        let planned = salvaged(&fixture);
+        let after: Value = serde_json::from_str(&fixture.after(&planned, 1)).unwrap();
         assert_eq!(after["content"], Value::Null);
         let arguments = after["tool_calls"][0]["function"]["arguments"]
             .as_str()
@@ -318,13 +319,13 @@ mod tests {
     #[test]
     fn code_is_left_to_the_operator() {
         let text = r#"```tool_code\nprint(default_api.read(path=1))\n```"#;
-        let stage = offered(&history(&[
+        let fixture = offered(&history(&[
             USER,
             &format!(r#"{{"role":"assistant","content":"{text}"}}"#),
         ]));
-        let refusal = stage.mend("leaked-tool-call", "salvage-call", &Choice::default());
+        let refusal = fixture.apply("leaked-tool-call", "salvage-call", &ActionInput::default());
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
     }

@@ -1,12 +1,12 @@
 //! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every
 //! item that carries it.
 
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::Fields;
 use crate::dialects::tools::call_name_fault;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
-use crate::session::{Edit, Family, Flags, Kind, NameId, Shape, Standing, ToolKind};
+use crate::session::{Edit, Family, Flags, Kind, NameId, PairStatus, Shape, ToolKind};
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 /// What a call without a name is called.
 const NAMELESS: &str = "unnamed_tool";
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let name = scene.at(call)?.name;
@@ -23,14 +23,14 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
         if scene.at(call)?.shape == Shape::Responses && old.contains('.') {
             return with_namespace_apart(scene, call, old);
         }
-        return Err(Refusal::WouldBreak(format!(
+        return Err(ActionError::WouldBreak(format!(
             "the tool is offered as {old}: rename it where the tools are defined"
         )));
     }
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     spell(scene, name, scene.around.named(name), &mut planned)?;
     if planned.edits.is_empty() {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
     Ok(planned)
 }
@@ -38,10 +38,10 @@ pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal
 /// Spells the name of a call that gets an answer so that the provider takes it: once answered, the call
 /// stays in the history, and a refused name would make every later request fail.
 pub(super) fn spell_answered(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     // The output of a legacy call names the tool itself.
     if !matches!(item.family, Family::Function | Family::Custom) {
@@ -53,7 +53,7 @@ pub(super) fn spell_answered(
         return Ok(());
     }
     let output = match scene.standing(call) {
-        Standing::Paired(output) => Some(output),
+        PairStatus::Paired(output) => Some(output),
         _ => None,
     };
     let output =
@@ -64,11 +64,11 @@ pub(super) fn spell_answered(
 
 /// Gives the items of a name another that every provider takes.
 fn spell(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     name: NameId,
     items: &[u32],
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let old = scene.session().names.text(name);
     let mut known = [None, None];
     for index in items {
@@ -89,7 +89,7 @@ fn spell(
         let is_first = place.is_none();
         let new = place.get_or_insert_with(|| replacement(scene, name, old, &fields));
         if *new == old {
-            return Err(Refusal::NothingToDo);
+            return Err(ActionError::NothingToDo);
         }
         if is_first {
             planned.note(format!("the name was \"{old}\", and becomes {new}"));
@@ -105,11 +105,13 @@ fn spell(
 
 /// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a
 /// member of its own.
-fn with_namespace_apart(scene: &Scene<'_>, call: u32, name: &str) -> Result<Planned, Refusal> {
-    let mut planned = Planned::default();
-    planned.note(format!(
-        "the namespace of {name} stands in a member of its own"
-    ));
+fn with_namespace_apart(
+    scene: &ActionContext<'_>,
+    call: u32,
+    name: &str,
+) -> Result<Plan, ActionError> {
+    let mut planned = Plan::default();
+    planned.note(format!("the namespace of {name} is a member of its own"));
     planned.edits.push(Edit::Rewrite {
         item: call,
         patches: rename(scene.at(call)?, &scene.bytes(call)?, name)?,
@@ -117,7 +119,7 @@ fn with_namespace_apart(scene: &Scene<'_>, call: u32, name: &str) -> Result<Plan
     Ok(planned)
 }
 
-fn is_offered(scene: &Scene<'_>, call: u32, name: &str) -> bool {
+fn is_offered(scene: &ActionContext<'_>, call: u32, name: &str) -> bool {
     let offered = scene.around.offered(call as usize);
     offered.is_some_and(|offered| {
         let mut tools = offered.tools();
@@ -126,7 +128,7 @@ fn is_offered(scene: &Scene<'_>, call: u32, name: &str) -> bool {
 }
 
 /// The new name; where the namespace is a member of its own, both parts are checked.
-fn replacement(scene: &Scene<'_>, name: NameId, old: &str, fields: &Fields<'_>) -> String {
+fn replacement(scene: &ActionContext<'_>, name: NameId, old: &str, fields: &Fields<'_>) -> String {
     let space = fields.namespace.filter(|space| !space.is_empty());
     let new = match (space, fields.name) {
         (Some(space), Some(own)) => {
@@ -161,7 +163,7 @@ fn spelled(name: &str) -> String {
 
 /// Two names never become one: where another name is, or becomes, the same, this one gets its number in the
 /// session's table as a suffix.
-fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> String {
+fn unlike_any_other(scene: &ActionContext<'_>, name: NameId, old: &str, new: String) -> String {
     let session = scene.session();
     let mut position = 0;
     let mut is_taken = false;
@@ -186,7 +188,7 @@ fn unlike_any_other(scene: &Scene<'_>, name: NameId, old: &str, new: String) -> 
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, stage};
+    use crate::actions::fixture::{USER, fixture, history};
     use serde_json::json;
 
     fn call(id: &str, name: &str) -> String {
@@ -202,20 +204,24 @@ mod tests {
     #[test]
     fn every_call_and_output_of_the_name_is_spelled_alike() {
         let name = "browser.tabs.open";
-        let stage = stage(&history(&[
+        let fixture = fixture(&history(&[
             USER,
             &call("a", name),
             &out("a", name),
             &call("b", name),
             &out("b", ""),
         ]));
-        let planned = stage
-            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+        let planned = fixture
+            .apply(
+                "invalid-tool-name",
+                "sanitise-name",
+                &ActionInput::default(),
+            )
             .unwrap();
         assert_eq!(planned.edits.len(), 3);
         for item in [1, 2, 3] {
             assert!(
-                stage
+                fixture
                     .after(&planned, item)
                     .contains(r#""name":"browser_tabs_open""#)
             );
@@ -228,35 +234,47 @@ mod tests {
 
     #[test]
     fn two_names_never_become_one() {
-        let stage = stage(&history(&[
+        let fixture = fixture(&history(&[
             USER,
             &call("a", "$x"),
             &out("a", ""),
             &call("b", "_x"),
             &out("b", ""),
         ]));
-        let planned = stage
-            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+        let planned = fixture
+            .apply(
+                "invalid-tool-name",
+                "sanitise-name",
+                &ActionInput::default(),
+            )
             .unwrap();
         assert!(
-            !stage.after(&planned, 1).contains(r#""_x""#),
+            !fixture.after(&planned, 1).contains(r#""_x""#),
             "{}",
-            stage.after(&planned, 1)
+            fixture.after(&planned, 1)
         );
     }
 
     #[test]
     fn a_call_without_a_name_gets_one_and_a_tool_that_is_defined_so_keeps_it() {
-        let nameless = stage(&history(&[USER, &call("a", ""), &out("a", "")]));
+        let nameless = fixture(&history(&[USER, &call("a", ""), &out("a", "")]));
         let planned = nameless
-            .mend("invalid-tool-name", "sanitise-name", &Choice::default())
+            .apply(
+                "invalid-tool-name",
+                "sanitise-name",
+                &ActionInput::default(),
+            )
             .unwrap();
         assert!(nameless.after(&planned, 1).contains("unnamed_tool"));
-        let defined = stage(&history(&[USER, &call("a", "a.b"), &out("a", "")]))
+        let defined = fixture(&history(&[USER, &call("a", "a.b"), &out("a", "")]))
             .tools(json!([{"name": "a.b"}]));
-        let refusal = defined.mend("invalid-tool-name", "sanitise-name", &Choice::default());
+        let refusal = defined.apply(
+            "invalid-tool-name",
+            "sanitise-name",
+            &ActionInput::default(),
+        );
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
     }

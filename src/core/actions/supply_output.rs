@@ -2,11 +2,14 @@
 
 use super::answer::{answer, ends_on_outputs, replace};
 use super::evidence::check_value;
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::Kind;
 
 /// Lets a call have an output; it is checked against the output schema of the tool.
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let call = scene.call();
     // Refuse what may not be answered before prompting for the words.
     scene.may_touch(*call.as_ref().unwrap_or(&scene.item))?;
@@ -14,7 +17,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     if let Ok(call) = call {
         check(scene, call, text)?;
     }
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     match scene.item()?.kind {
         Kind::Output => replace(scene, scene.item, text, false, &mut planned)?,
         _ => answer(scene, call?, text.to_owned(), false, &mut planned)?,
@@ -23,7 +26,7 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
     Ok(planned)
 }
 
-fn check(scene: &Scene<'_>, call: u32, text: &str) -> Result<(), Refusal> {
+fn check(scene: &ActionContext<'_>, call: u32, text: &str) -> Result<(), ActionError> {
     let name = scene.at(call)?.name;
     let offered = scene.around.offered(call as usize);
     let tool = offered.and_then(|offered| offered.tool(name));
@@ -35,19 +38,19 @@ fn check(scene: &Scene<'_>, call: u32, text: &str) -> Result<(), Refusal> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, anthropic, history, only, stage};
+    use crate::actions::fixture::{USER, anthropic, fixture, history, only};
     use crate::session::Edit;
 
     #[test]
     fn a_missing_output_is_written_by_hand() {
         let call = r#"{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}"#;
-        let stage = stage(&history(&[USER, call, USER]));
+        let fixture = fixture(&history(&[USER, call, USER]));
         assert_eq!(
-            stage.mend("orphan-call", "supply-output", &Choice::words(" ")),
-            Err(Refusal::NeedsWords("the output"))
+            fixture.apply("orphan-call", "supply-output", &ActionInput::words(" ")),
+            Err(ActionError::NeedsWords("the output"))
         );
-        let planned = stage
-            .mend("orphan-call", "supply-output", &Choice::words("20"))
+        let planned = fixture
+            .apply("orphan-call", "supply-output", &ActionInput::words("20"))
             .unwrap();
         assert!(matches!(
             only(&planned),
@@ -64,12 +67,12 @@ mod tests {
     fn an_output_that_failed_is_written_anew_and_is_no_error_any_more() {
         let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]}"#;
         let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"offline"}],"is_error":true}]}"#;
-        let stage = stage(&anthropic(&[USER, call, result]));
-        let planned = stage
-            .mend("tool-error", "supply-output", &Choice::words("20"))
+        let fixture = fixture(&anthropic(&[USER, call, result]));
+        let planned = fixture
+            .apply("tool-error", "supply-output", &ActionInput::words("20"))
             .unwrap();
         assert_eq!(
-            stage.after(&planned, 2),
+            fixture.after(&planned, 2),
             r#"{"type":"tool_result","tool_use_id":"toolu_1","content":"20","is_error":false}"#
         );
     }
@@ -78,12 +81,12 @@ mod tests {
     fn a_shell_has_its_own_spelling() {
         let call = r#"{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}}"#;
         let out = r#"{"type":"shell_call_output","call_id":"c","output":[{"stdout":"","stderr":"no","outcome":{"type":"exit","exit_code":1}}]}"#;
-        let stage = stage(&history(&[USER, call, out]));
-        let planned = stage
-            .act(2, "supply-output", &Choice::words("a.txt"))
+        let fixture = fixture(&history(&[USER, call, out]));
+        let planned = fixture
+            .act(2, "supply-output", &ActionInput::words("a.txt"))
             .unwrap();
         assert!(
-            stage
+            fixture
                 .after(&planned, 2)
                 .contains(r#"[{"stdout":"a.txt","stderr":"""#)
         );

@@ -2,26 +2,29 @@
 
 use super::evidence::{nearest, one_line, quote, violations};
 use super::sanitise_name::is_plain;
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::rename;
-use crate::session::{Edit, Family, Standing};
+use crate::session::{Edit, Family, PairStatus};
 use serde_json::Value;
 
-pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(
+    scene: &ActionContext<'_>,
+    choice: &ActionInput<'_>,
+) -> Result<Plan, ActionError> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let name = wanted(scene, call, choice)?;
     let item = scene.at(call)?;
     if scene.session().name(item) == name {
-        return Err(Refusal::NothingToDo);
+        return Err(ActionError::NothingToDo);
     }
-    let mut planned = Planned::default();
+    let mut planned = Plan::default();
     check_arguments(scene, call, &name, &mut planned)?;
     planned.note(format!(
         "the model wrote {}",
         quote(scene.session().name(item))
     ));
-    if let Standing::Paired(output) = scene.standing(call) {
+    if let PairStatus::Paired(output) = scene.standing(call) {
         let text = scene.body(output)?.text;
         planned.note(format!("its output stays as it is: {}", quote(&text)));
         // Calls of old Chat have no ids: their output names the tool.
@@ -42,14 +45,18 @@ pub(super) fn plan(scene: &Scene<'_>, choice: &Choice<'_>) -> Result<Planned, Re
 }
 
 /// The name to take: the operator's, or the nearest.
-fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, Refusal> {
+fn wanted(
+    scene: &ActionContext<'_>,
+    call: u32,
+    choice: &ActionInput<'_>,
+) -> Result<String, ActionError> {
     let own = choice.words.map(str::trim).filter(|name| !name.is_empty());
     if let Some(name) = own {
         return match scene.around.offered(call as usize) {
             Some(offered) if !offered.callable().contains(&name) => {
-                Err(Refusal::BadWords(format!("{name} is not offered here")))
+                Err(ActionError::BadWords(format!("{name} is not offered here")))
             }
-            None if !is_plain(name) => Err(Refusal::BadWords(
+            None if !is_plain(name) => Err(ActionError::BadWords(
                 "a name is made of up to 64 letters, digits, `_` and `-`".to_owned(),
             )),
             _ => Ok(name.to_owned()),
@@ -60,10 +67,10 @@ fn wanted(scene: &Scene<'_>, call: u32, choice: &Choice<'_>) -> Result<String, R
 }
 
 /// Why there is no name to take.
-fn nothing_to_suggest(scene: &Scene<'_>, call: u32) -> Refusal {
+fn nothing_to_suggest(scene: &ActionContext<'_>, call: u32) -> ActionError {
     let offered = scene.around.offered(call as usize);
     let name = scene.at(call).ok().map(|item| item.name);
-    Refusal::WouldBreak(match (offered, name) {
+    ActionError::WouldBreak(match (offered, name) {
         (Some(offered), Some(name)) if offered.tool(name).is_some() => {
             format!(
                 "{} is offered: its name is as it should be",
@@ -77,11 +84,11 @@ fn nothing_to_suggest(scene: &Scene<'_>, call: u32) -> Refusal {
 
 /// Refuses arguments that the other tool would reject; adds a note where that cannot be checked.
 fn check_arguments(
-    scene: &Scene<'_>,
+    scene: &ActionContext<'_>,
     call: u32,
     name: &str,
-    planned: &mut Planned,
-) -> Result<(), Refusal> {
+    planned: &mut Plan,
+) -> Result<(), ActionError> {
     let body = scene.body(call)?;
     let value = body
         .arguments
@@ -99,7 +106,7 @@ fn check_arguments(
     if found.is_empty() {
         return Ok(());
     }
-    Err(Refusal::WouldBreak(format!(
+    Err(ActionError::WouldBreak(format!(
         "its arguments break the schema of {name}: {}",
         one_line(&found)
     )))
@@ -109,7 +116,7 @@ fn check_arguments(
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::actions::stage::{USER, history, stage};
+    use crate::actions::fixture::{USER, fixture, history};
     use serde_json::json;
 
     const CALL: &str =
@@ -117,11 +124,11 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_taken_and_the_rest_stays() {
-        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "search_flights"}]));
-        let planned = stage
-            .mend("unknown-tool", "take-suggestion", &Choice::default())
+        let fixture = fixture(&history(&[USER, CALL])).tools(json!([{"name": "search_flights"}]));
+        let planned = fixture
+            .apply("unknown-tool", "take-suggestion", &ActionInput::default())
             .unwrap();
-        assert_eq!(stage.after(&planned, 1), CALL.replace("serch", "search"));
+        assert_eq!(fixture.after(&planned, 1), CALL.replace("serch", "search"));
         assert_eq!(
             planned.notes,
             [
@@ -129,54 +136,58 @@ mod tests {
                 "the model wrote serch_flights"
             ]
         );
-        let own = stage.mend("unknown-tool", "take-suggestion", &Choice::words("fly"));
+        let own = fixture.apply(
+            "unknown-tool",
+            "take-suggestion",
+            &ActionInput::words("fly"),
+        );
         assert_eq!(
             own,
-            Err(Refusal::BadWords("fly is not offered here".to_owned()))
+            Err(ActionError::BadWords("fly is not offered here".to_owned()))
         );
     }
 
     #[test]
     fn arguments_that_the_other_tool_refuses_are_no_help() {
         let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
-        let stage = stage(&history(&[USER, CALL]))
+        let fixture = fixture(&history(&[USER, CALL]))
             .tools(json!([{"name": "search_flights", "parameters": schema}]));
-        let refusal = stage.mend("unknown-tool", "take-suggestion", &Choice::default());
+        let refusal = fixture.apply("unknown-tool", "take-suggestion", &ActionInput::default());
         assert!(refusal.is_err_and(|refusal| refusal.to_string().contains("/to")));
     }
 
     #[test]
-    fn a_namespace_stands_in_its_own_member() {
+    fn a_namespace_is_a_member_of_its_own() {
         let call = r#"{"type":"function_call","call_id":"c","name":"opne","namespace":"tabs","arguments":"{}"}"#;
         let tools = r#"{"type":"additional_tools","tools":[{"type":"namespace","name":"browser","description":"d","tools":[{"type":"function","name":"open"}]}]}"#;
-        let stage = stage(&history(&[USER, tools, call]));
-        let planned = stage
-            .act(2, "take-suggestion", &Choice::words("browser.open"))
+        let fixture = fixture(&history(&[USER, tools, call]));
+        let planned = fixture
+            .act(2, "take-suggestion", &ActionInput::words("browser.open"))
             .unwrap();
         assert!(
-            stage
+            fixture
                 .after(&planned, 2)
                 .contains(r#""name":"open","namespace":"browser""#)
         );
     }
 
     #[test]
-    fn nothing_near_is_nothing_to_take() {
-        let stage = stage(&history(&[USER, CALL])).tools(json!([{"name": "zebra"}]));
-        let refusal = stage.act(1, "take-suggestion", &Choice::default());
+    fn no_near_name_means_no_suggestion() {
+        let fixture = fixture(&history(&[USER, CALL])).tools(json!([{"name": "zebra"}]));
+        let refusal = fixture.act(1, "take-suggestion", &ActionInput::default());
         assert!(
-            matches!(refusal, Err(Refusal::WouldBreak(_))),
+            matches!(refusal, Err(ActionError::WouldBreak(_))),
             "{refusal:?}"
         );
     }
 
     #[test]
-    fn it_is_said_truly_why_there_is_no_name_to_take() {
-        let refused = |stage: crate::actions::stage::Stage| {
-            let refusal = stage.act(1, "take-suggestion", &Choice::default());
+    fn a_refusal_gives_the_true_reason() {
+        let refused = |fixture: crate::actions::fixture::ActionFixture| {
+            let refusal = fixture.act(1, "take-suggestion", &ActionInput::default());
             refusal.unwrap_err().to_string()
         };
-        let offers = |name: &str| stage(&history(&[USER, CALL])).tools(json!([{"name": name}]));
+        let offers = |name: &str| fixture(&history(&[USER, CALL])).tools(json!([{"name": name}]));
         let own = refused(offers("serch_flights"));
         assert!(
             own.contains("serch_flights is offered: its name is as it should be"),
@@ -187,7 +198,7 @@ mod tests {
             far.contains("no offered tool has a name near this one"),
             "{far}"
         );
-        let unknown = refused(stage(&history(&[USER, CALL])));
+        let unknown = refused(fixture(&history(&[USER, CALL])));
         assert!(
             unknown.contains("it is not known which tools were offered"),
             "{unknown}"
@@ -199,13 +210,16 @@ mod tests {
         let call =
             r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
         let out = r#"{"role":"function","name":"f","content":"1"}"#;
-        let stage = stage(&history(&[USER, call, out]));
-        let planned = stage
-            .act(1, "take-suggestion", &Choice::words("g"))
+        let fixture = fixture(&history(&[USER, call, out]));
+        let planned = fixture
+            .act(1, "take-suggestion", &ActionInput::words("g"))
             .unwrap();
-        assert_eq!(stage.after(&planned, 2), out.replace("\"f\"", "\"g\""));
+        assert_eq!(fixture.after(&planned, 2), out.replace("\"f\"", "\"g\""));
         // Without a list of tools a name must at least be one.
-        let refusal = stage.act(1, "take-suggestion", &Choice::words("a b"));
-        assert!(matches!(refusal, Err(Refusal::BadWords(_))), "{refusal:?}");
+        let refusal = fixture.act(1, "take-suggestion", &ActionInput::words("a b"));
+        assert!(
+            matches!(refusal, Err(ActionError::BadWords(_))),
+            "{refusal:?}"
+        );
     }
 }

@@ -1,12 +1,14 @@
 //! wait: nothing is broken, somebody else decides.
 
-use super::{Choice, Planned, Refusal, Scene};
+use super::{ActionContext, ActionError, ActionInput, Plan};
 
-pub(super) fn plan(scene: &Scene<'_>, _: &Choice<'_>) -> Result<Planned, Refusal> {
+pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     scene.item()?;
-    Err(Refusal::Elsewhere(if scene.awaits_approval(scene.item) {
-        "it is decided in the program that asked; the run goes on from there"
-    } else {
-        "the output is still to come: the run that made this recording brings it"
-    }))
+    Err(ActionError::Elsewhere(
+        if scene.awaits_approval(scene.item) {
+            "decide it in the program that requested it; the run continues from there"
+        } else {
+            "the output is still to come: the run that made this recording brings it"
+        },
+    ))
 }

@@ -1,7 +1,7 @@
 //! The operator's own wordings: a file with a table for each, under its name.
 
 use super::{Checker, ConfigErrors, Section, keys};
-use crate::wording::{self, Kind};
+use crate::wording::{self, FailureKind};
 use toml::de::DeTable;
 
 /// Most wordings of one file.
@@ -16,7 +16,7 @@ pub struct OwnWording {
     /// What menus call it.
     pub title: String,
     /// The kinds of failures that it is for; empty for all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FailureKind>,
     pub template: String,
 }
 
@@ -68,7 +68,7 @@ fn wording(name: &str, members: Section<'_>) -> Option<OwnWording> {
     wording::check(template).ok()?;
     let kinds = match members.get::<Vec<String>>("kinds") {
         Some(kinds) => { kinds.iter() }
-            .map(|kind| Kind::named(kind))
+            .map(|kind| FailureKind::named(kind))
             .collect::<Option<_>>()?,
         None if members.has("kinds") => return None,
         None => Vec::new(),
@@ -91,5 +91,5 @@ fn check_title(title: &str) -> Result<(), String> {
 }
 
 fn kind_names() -> Vec<&'static str> {
-    Kind::all().map(Kind::name).collect()
+    FailureKind::all().map(FailureKind::name).collect()
 }

@@ -3,7 +3,7 @@
 use super::Fields;
 use super::fields::call_id_within;
 use super::shapes;
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Family, Flags, Fragment, Kind, NameId, Shape, Span};
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub fn read_message<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<Message<'a>, Fault> {
+) -> Result<Message<'a>, JsonError> {
     let first = out.items.len();
     let mut message = Message::default();
     cursor.peek();
@@ -48,7 +48,7 @@ pub fn read_message<'a>(
 }
 
 /// The content of a message: blocks, or a string, which stands for one text block.
-fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     if cursor.peek() != Some(b'[') {
         let range = cursor.skip()?;
         let is_blank = match &cursor.bytes()[range.clone()] {
@@ -66,7 +66,7 @@ fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
 }
 
 /// Reads one content block.
-pub fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+pub fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     let (kind, family) = classify(fields.kind.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! What an item says, read from its bytes when it is shown or checked: the same view of all dialects.
 
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Kind, Shape};
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl Arguments {
 }
 
 /// Reads the body of an item from its bytes. Fails where the bytes are not JSON; the item is then shown raw.
-pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
+pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
     let mut body = Body::default();
     let mut cursor = Cursor::new(bytes);
     if cursor.peek() != Some(b'{') {
@@ -64,7 +64,7 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
 
 /// What an item says, without the reasoning that a Chat message may have beside its text: a client need
 /// not send that again.
-pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, Fault> {
+pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
     let mut body = Body::default();
     let mut cursor = Cursor::new(bytes);
     if cursor.peek() != Some(b'{') {
@@ -82,7 +82,7 @@ fn read_member(
     cursor: &mut Cursor<'_>,
     key: &[u8],
     body: &mut Body,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     match (item.kind, key) {
         (
             Kind::Call | Kind::HostedCall | Kind::ApprovalRequest,
@@ -132,7 +132,7 @@ fn read_arguments(
     cursor: &mut Cursor<'_>,
     key: &[u8],
     body: &mut Body,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let is_string = cursor.peek() == Some(b'"');
     let range = cursor.skip()?;
     let raw = &cursor.bytes()[range.clone()];
@@ -149,7 +149,7 @@ fn read_arguments(
 }
 
 /// Adds the text of a value: strings as they are, parts by their text, other values as JSON.
-fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault> {
+fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
     collect_within(cursor, text, 0)
 }
 
@@ -157,7 +157,11 @@ fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), Fault>
 /// can exhaust the stack.
 const LISTS: usize = 8;
 
-fn collect_within(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), Fault> {
+fn collect_within(
+    cursor: &mut Cursor<'_>,
+    text: &mut String,
+    lists: usize,
+) -> Result<(), JsonError> {
     match cursor.peek() {
         Some(b'"') => {
             if let Some(inside) = cursor.string()? {
@@ -178,7 +182,7 @@ fn collect_within(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> R
 }
 
 /// One part of a content list.
-fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), Fault> {
+fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), JsonError> {
     if cursor.peek() != Some(b'{') {
         return collect_within(cursor, text, lists);
     }

@@ -5,12 +5,16 @@ use super::Fields;
 use super::fields::call_id_within;
 use super::responses::role_kind;
 use super::{known, shapes};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 use std::ops::Range;
 
 /// Reads the message at the cursor; `base` is where the walked text begins in the source.
-pub fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+pub fn read_message(
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), JsonError> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     push_message(bytes, base, &fields, out)
@@ -22,7 +26,7 @@ pub fn push_message(
     base: u64,
     fields: &Fields<'_>,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     match fields.role {
         Some(b"tool") => push_output(bytes, base, fields, Family::Function, out),
         Some(b"function") => push_output(bytes, base, fields, Family::Legacy, out),
@@ -37,7 +41,7 @@ fn push_reply(
     base: u64,
     fields: &Fields<'_>,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let first = out.items.len();
     let says_something = fields
         .content
@@ -84,12 +88,12 @@ fn push_reply(
 
 /// The members of one entry of `tool_calls`, with the name and the arguments inside
 /// its `function` (or `custom`).
-pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Fault> {
+pub(super) fn read_call<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, JsonError> {
     walk_call(cursor).map(|(call, _)| call)
 }
 
 /// The same, and whether it has a `function` (or `custom`).
-fn walk_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, bool), Fault> {
+fn walk_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, bool), JsonError> {
     let mut call = Fields::read(cursor)?;
     let mut is_known = false;
     Cursor::at(cursor.bytes(), call.range.start).object(|cursor, key| {

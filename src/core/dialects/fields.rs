@@ -1,7 +1,7 @@
 //! The members of one JSON object that tell what it is, in whatever dialect: read in one
 //! walk, decided on afterwards.
 
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Span};
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Walks the object at the cursor. A value that is no object gives no fields but its range.
-    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut fields = Self::default();
         cursor.peek();
         let start = cursor.position();
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn take(&mut self, cursor: &mut Cursor<'a>, key: &'a [u8]) -> Result<(), Fault> {
+    fn take(&mut self, cursor: &mut Cursor<'a>, key: &'a [u8]) -> Result<(), JsonError> {
         let (slot, name) = match key {
             b"type" => (&mut self.kind, "type"),
             b"role" => (&mut self.role, "role"),
@@ -140,7 +140,7 @@ pub(super) fn call_id_within(bytes: &[u8], item_start: usize, raw: Option<&[u8]>
 }
 
 #[inline]
-fn keep(slot: &mut Option<Range<usize>>, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+fn keep(slot: &mut Option<Range<usize>>, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
     *slot = Some(cursor.skip()?);
     Ok(())
 }

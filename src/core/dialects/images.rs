@@ -1,6 +1,6 @@
 //! Pictures in an item, and their size in pixels as their own headers tell it.
 
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Kind};
 
 /// How much of the text of a picture is decoded: headers stand at its beginning, in JPEG behind
@@ -29,7 +29,7 @@ pub fn images_of(item: &Item, bytes: &[u8]) -> Vec<Image> {
 }
 
 /// Takes the pictures of the object at the cursor: of itself, or of the parts of its content.
-fn collect(cursor: &mut Cursor<'_>, depth: usize, found: &mut Vec<Image>) -> Result<(), Fault> {
+fn collect(cursor: &mut Cursor<'_>, depth: usize, found: &mut Vec<Image>) -> Result<(), JsonError> {
     let (mut kind, mut data) = (None, None);
     cursor.object(|cursor, key| {
         match key {

@@ -6,7 +6,7 @@
 //! requests (OpenAI Chat "must be followed by tool messages", Anthropic "without `tool_result` blocks
 //! immediately after", Gemini "comes immediately after a user turn").
 
-use crate::session::{Dialect, Flags, Item, Kind, Session, Speaker, Standing};
+use crate::session::{Dialect, Flags, Item, Kind, PairStatus, Session, Speaker};
 use crate::wire::Placement;
 
 /// An item that stands where the provider does not take it.
@@ -38,7 +38,9 @@ pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
     let mut found = Vec::new();
     for (index, item) in session.items.iter().enumerate() {
         let early = match (item.kind, session.pairing.standing(index)) {
-            (Kind::Output, Standing::Paired(call)) if index < call as usize => Some(call as usize),
+            (Kind::Output, PairStatus::Paired(call)) if index < call as usize => {
+                Some(call as usize)
+            }
             _ => None,
         };
         found.extend(early.map(|call| Misplaced {
@@ -67,7 +69,7 @@ pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
 /// The outputs that stand behind their calls, each with its call.
 fn outputs(session: &Session) -> impl Iterator<Item = (usize, usize)> {
     (0..session.items.len()).filter_map(|index| match session.pairing.standing(index) {
-        Standing::Paired(call) if session.items[index].kind == Kind::Output => {
+        PairStatus::Paired(call) if session.items[index].kind == Kind::Output => {
             Some((index, call as usize)).filter(|(index, call)| call < index)
         }
         _ => None,

@@ -3,11 +3,11 @@
 use super::Fields;
 use super::fields::call_id_within;
 use super::{known, shapes};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 
 /// Reads the item at the cursor; `base` is where the walked text begins in the source.
-pub fn read_item(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+pub fn read_item(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     push_item(bytes, base, &fields, out);

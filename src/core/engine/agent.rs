@@ -23,7 +23,7 @@ use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
 };
 use crate::session::{Dialect, OutputSchema};
-use crate::wording::Kind;
+use crate::wording::FailureKind;
 use keys::AGENT_KEYS;
 use read::Reader;
 use serde::{Deserialize, Serialize, Serializer};
@@ -58,7 +58,7 @@ pub struct Beside<'a> {
     /// The text of a file that it names, or why there is none.
     pub file: &'a mut dyn FnMut(&str) -> Result<String, String>,
     /// The template of a wording of the operator's own, which a policy may name.
-    pub wording: &'a dyn Fn(Kind, &str) -> Option<String>,
+    pub wording: &'a dyn Fn(FailureKind, &str) -> Option<String>,
 }
 
 /// It is written as the `[model]` that it was read from.

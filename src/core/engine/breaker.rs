@@ -34,12 +34,12 @@ struct Breaker {
     /// The text of the last error, shortened.
     #[serde(default)]
     last_error: String,
-    state: Standing,
+    state: BreakerPhase,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
-enum Standing {
+enum BreakerPhase {
     #[default]
     Closed,
     Open {
@@ -75,7 +75,7 @@ impl BreakerState {
 
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
+pub enum BreakerAdmission {
     Run,
     /// It runs, and what comes of it decides about the tool.
     Trial,
@@ -88,7 +88,7 @@ pub enum Admission {
 
 /// The state of a breaker changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct BreakerChange {
     pub tool: String,
     pub state: BreakerState,
     /// Calls that ended so far.
@@ -107,7 +107,7 @@ pub struct Change {
 
 /// Where and when a breaker changed, for its webhook.
 #[derive(Debug, Clone, Copy)]
-pub struct Happening<'a> {
+pub struct BreakerEvent<'a> {
     pub agent: &'a str,
     /// The journal of the run.
     pub run: &'a str,
@@ -115,10 +115,10 @@ pub struct Happening<'a> {
     pub time: &'a str,
 }
 
-impl Change {
+impl BreakerChange {
     /// The change as the JSON object that goes to a webhook. The name of the tool and the error are
     /// text of the run.
-    pub fn webhook_body(&self, happening: Happening<'_>) -> String {
+    pub fn webhook_body(&self, happening: BreakerEvent<'_>) -> String {
         json!({
             "type": "breaker",
             "agent": happening.agent,
@@ -154,21 +154,21 @@ pub struct ToolState<'a> {
 
 impl Breakers {
     /// Whether a call of a tool may run now. The same call can be admitted again, for another attempt.
-    pub fn admit(&mut self, tool: &str, call: &CallKey, now: Millis) -> Admission {
+    pub fn admit(&mut self, tool: &str, call: &CallKey, now: Millis) -> BreakerAdmission {
         let Some(breaker) = self.0.get_mut(tool) else {
-            return Admission::Run;
+            return BreakerAdmission::Run;
         };
         match &breaker.state {
-            Standing::Closed => Admission::Run,
-            Standing::Trial { call: trial, .. } if trial == call => Admission::Trial,
-            Standing::Open { until, for_ms } if *until <= now => {
-                breaker.state = Standing::Trial {
+            BreakerPhase::Closed => BreakerAdmission::Run,
+            BreakerPhase::Trial { call: trial, .. } if trial == call => BreakerAdmission::Trial,
+            BreakerPhase::Open { until, for_ms } if *until <= now => {
+                breaker.state = BreakerPhase::Trial {
                     call: call.clone(),
                     for_ms: *for_ms,
                 };
-                Admission::Trial
+                BreakerAdmission::Trial
             }
-            Standing::Open { .. } | Standing::Trial { .. } => Admission::Refused {
+            BreakerPhase::Open { .. } | BreakerPhase::Trial { .. } => BreakerAdmission::Refused {
                 text: refusal(tool, breaker.consecutive, &breaker.last_error),
             },
         }
@@ -194,7 +194,7 @@ impl Breakers {
         call: &CallKey,
         is_error: bool,
         now: Millis,
-    ) -> Option<Change> {
+    ) -> Option<BreakerChange> {
         let breaker = self.0.entry(tool.to_owned()).or_default();
         let before = breaker.state.clone();
         breaker.calls += 1;
@@ -204,20 +204,20 @@ impl Breakers {
             false => 0,
         };
         let opens = match &before {
-            Standing::Closed => settings.threshold > 0 && in_a_row >= settings.threshold,
-            Standing::Trial { call: trial, .. } if trial == call => is_error,
-            Standing::Open { .. } | Standing::Trial { .. } => return None,
+            BreakerPhase::Closed => settings.threshold > 0 && in_a_row >= settings.threshold,
+            BreakerPhase::Trial { call: trial, .. } if trial == call => is_error,
+            BreakerPhase::Open { .. } | BreakerPhase::Trial { .. } => return None,
         };
         breaker.consecutive = in_a_row;
         let cooldown_ms = if opens { settings.cooldown_ms } else { 0 };
         breaker.state = match opens {
-            true => Standing::Open {
+            true => BreakerPhase::Open {
                 until: now.saturating_add(cooldown_ms),
                 for_ms: cooldown_ms,
             },
-            false => Standing::Closed,
+            false => BreakerPhase::Closed,
         };
-        (before != breaker.state).then(|| Change {
+        (before != breaker.state).then(|| BreakerChange {
             tool: tool.to_owned(),
             state: breaker.state(now),
             calls: breaker.calls,
@@ -243,14 +243,14 @@ impl Breakers {
             return false;
         };
         breaker.consecutive = 0;
-        std::mem::take(&mut breaker.state) != Standing::Closed
+        std::mem::take(&mut breaker.state) != BreakerPhase::Closed
     }
 
     /// retake was started again: no trial is under way any more, and moments count from another beginning. What
     /// is open stays so for its whole cool-down, since nobody knows how long ago it opened.
     pub fn restarted(&mut self, now: Millis) {
         for breaker in self.0.values_mut() {
-            if let Standing::Open { until, for_ms } = &mut breaker.state {
+            if let BreakerPhase::Open { until, for_ms } = &mut breaker.state {
                 *until = now.saturating_add(*for_ms);
             }
             breaker.free_trial(None, now);
@@ -266,8 +266,8 @@ impl Breakers {
             consecutive: breaker.consecutive,
             state: breaker.state(now),
             again_in_ms: match &breaker.state {
-                Standing::Open { until, .. } => Some(until.saturating_sub(now)),
-                Standing::Closed | Standing::Trial { .. } => None,
+                BreakerPhase::Open { until, .. } => Some(until.saturating_sub(now)),
+                BreakerPhase::Closed | BreakerPhase::Trial { .. } => None,
             },
         })
     }
@@ -276,21 +276,21 @@ impl Breakers {
 impl Breaker {
     fn state(&self, now: Millis) -> BreakerState {
         match &self.state {
-            Standing::Closed => BreakerState::Closed,
-            Standing::Open { until, .. } if now < *until => BreakerState::Open,
-            Standing::Open { .. } | Standing::Trial { .. } => BreakerState::HalfOpen,
+            BreakerPhase::Closed => BreakerState::Closed,
+            BreakerPhase::Open { until, .. } if now < *until => BreakerState::Open,
+            BreakerPhase::Open { .. } | BreakerPhase::Trial { .. } => BreakerState::HalfOpen,
         }
     }
 
     /// Makes room for another trial, if this call, or any, is the one under way.
     fn free_trial(&mut self, call: Option<&CallKey>, now: Millis) {
-        if let Standing::Trial {
+        if let BreakerPhase::Trial {
             call: trial,
             for_ms,
         } = &self.state
             && call.is_none_or(|call| call == trial)
         {
-            self.state = Standing::Open {
+            self.state = BreakerPhase::Open {
                 until: now,
                 for_ms: *for_ms,
             };

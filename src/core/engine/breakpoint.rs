@@ -9,7 +9,7 @@
 //! | `turn 5` | at the reply that is the turn of this number, as the list of turns and `check` count |
 //! | `once tool pay` | the same, and only once |
 
-use super::{Standing, StandingCall};
+use super::{RunCall, RunStatus};
 use crate::jq::{Expression, ExpressionError};
 use crate::pattern::Pattern;
 use crate::rules::RULES;
@@ -28,7 +28,7 @@ pub struct Breakpoint {
     /// Its number, from 1; it keeps it.
     pub number: u32,
     /// What it looks for.
-    pub on: Place,
+    pub on: BreakpointTarget,
     /// Whether it goes once it has stopped the run.
     pub is_one_shot: bool,
     /// Whether it stops anything at present.
@@ -38,7 +38,7 @@ pub struct Breakpoint {
 /// What a breakpoint looks for.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum BreakpointTarget {
     /// A call of this tool; `*` and `?` stand for any letters.
     Tool(String),
     /// An item of this kind, by its word.
@@ -79,7 +79,7 @@ pub enum BreakpointError {
     #[error("`{0}` is no place to stop at: {all}", all = all_places())]
     UnknownPlace(String),
     /// The argument is missing.
-    #[error("nothing stands behind `{0}`: write, for example, `{0} {1}`")]
+    #[error("the argument of `{0}` is missing: write, for example, `{0} {1}`")]
     Incomplete(&'static str, &'static str),
     /// No kind has this name.
     #[error("no kind is called `{name}`{meant}; there are {all}", all = kinds())]
@@ -130,7 +130,7 @@ impl Breakpoint {
         };
         Ok(Self {
             number,
-            on: Place::parse(place)?,
+            on: BreakpointTarget::parse(place)?,
             is_one_shot,
             is_enabled: true,
         })
@@ -147,7 +147,7 @@ impl fmt::Display for Breakpoint {
     }
 }
 
-impl Place {
+impl BreakpointTarget {
     /// Reads what a breakpoint looks for.
     pub fn parse(text: &str) -> Result<Self, BreakpointError> {
         let (word, rest) = word_of(text);
@@ -190,7 +190,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BreakpointTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, rest) = self.parts();
         write!(f, "{word} {rest}")
@@ -203,10 +203,10 @@ fn word_of(text: &str) -> (&str, &str) {
     (word, rest.trim_start())
 }
 
-fn kind(name: &str) -> Result<Place, BreakpointError> {
+fn kind(name: &str) -> Result<BreakpointTarget, BreakpointError> {
     let name = written(&name.to_lowercase());
     if Kind::ALL.iter().any(|(_, word)| written(word) == name) {
-        return Ok(Place::Kind(name));
+        return Ok(BreakpointTarget::Kind(name));
     }
     let known = Kind::ALL.map(|(_, word)| written(word));
     let known = known.iter().map(String::as_str).collect::<Vec<_>>();
@@ -214,9 +214,9 @@ fn kind(name: &str) -> Result<Place, BreakpointError> {
     Err(BreakpointError::UnknownKind { name, meant })
 }
 
-fn rule(name: &str) -> Result<Place, BreakpointError> {
+fn rule(name: &str) -> Result<BreakpointTarget, BreakpointError> {
     if RULES.iter().any(|rule| rule.id == name) {
-        return Ok(Place::Rule(name.to_owned()));
+        return Ok(BreakpointTarget::Rule(name.to_owned()));
     }
     let known = RULES.iter().map(|rule| rule.id).collect::<Vec<_>>();
     let meant = match meant(name, &known) {
@@ -238,13 +238,13 @@ fn meant(name: &str, known: &[&str]) -> String {
 
 /// Patterns and expressions of breakpoints, ready to run; they are made when they are needed first.
 #[derive(Debug, Clone, Default)]
-pub struct Ready {
+pub struct BreakpointCache {
     patterns: HashMap<String, Pattern>,
     /// Nothing for a text from a journal that is no expression: it stops nothing.
     expressions: HashMap<String, Option<Expression>>,
 }
 
-impl Ready {
+impl BreakpointCache {
     fn is_of(&mut self, tool: &str, pattern: &str) -> bool {
         let known = self.patterns.entry(pattern.to_owned());
         let pattern = known.or_insert_with(|| Pattern::new(pattern));
@@ -262,7 +262,7 @@ impl Ready {
 
 /// A breakpoint found what it looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Hit {
+pub struct BreakpointHit {
     /// The number of the breakpoint.
     pub number: u32,
     /// The item of the take; `None` for a reply as a whole.
@@ -271,7 +271,11 @@ pub struct Hit {
 
 /// What the breakpoints find in the last turn, each item once for each breakpoint. The item
 /// distinguishes a hit that the run has continued from and a new one.
-pub fn hits(breakpoints: &[Breakpoint], standing: &Standing, ready: &mut Ready) -> Vec<Hit> {
+pub fn hits(
+    breakpoints: &[Breakpoint],
+    standing: &RunStatus,
+    ready: &mut BreakpointCache,
+) -> Vec<BreakpointHit> {
     let mut found = Vec::new();
     for breakpoint in breakpoints
         .iter()
@@ -281,36 +285,40 @@ pub fn hits(breakpoints: &[Breakpoint], standing: &Standing, ready: &mut Ready) 
         items.sort_unstable();
         items.dedup();
         let number = breakpoint.number;
-        found.extend(items.into_iter().map(|item| Hit { number, item }));
+        found.extend(items.into_iter().map(|item| BreakpointHit { number, item }));
     }
     found
 }
 
-fn places(place: &Place, standing: &Standing, ready: &mut Ready) -> Vec<Option<u32>> {
+fn places(
+    place: &BreakpointTarget,
+    standing: &RunStatus,
+    ready: &mut BreakpointCache,
+) -> Vec<Option<u32>> {
     // A call that was answered cannot be stopped any more.
     let open = standing.calls.iter().filter(|call| call.is_open);
-    let item = |call: &StandingCall| Some(call.item);
+    let item = |call: &RunCall| Some(call.item);
     match place {
-        Place::Tool(pattern) => {
+        BreakpointTarget::Tool(pattern) => {
             let of_tool = open.filter(|call| ready.is_of(&call.tool, pattern));
             of_tool.map(item).collect()
         }
-        Place::Argument(expression) => {
+        BreakpointTarget::Argument(expression) => {
             let fitting = open.filter(|call| ready.is_true_of(expression, &call.arguments));
             fitting.map(item).collect()
         }
-        Place::Kind(name) => {
+        BreakpointTarget::Kind(name) => {
             let items = standing.items.iter();
             let of_kind = items.filter(|(_, kind)| written(kind.word()) == *name);
             of_kind.map(|(item, _)| Some(*item)).collect()
         }
-        Place::Rule(rule) => {
+        BreakpointTarget::Rule(rule) => {
             let faults = standing.faults.iter();
             let of_rule = faults.filter(|fault| fault.rule == rule);
             of_rule.map(|fault| fault.item).collect()
         }
-        Place::Turn(number) if standing.turn == *number => vec![None],
-        Place::Turn(_) => Vec::new(),
+        BreakpointTarget::Turn(number) if standing.turn == *number => vec![None],
+        BreakpointTarget::Turn(_) => Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Config {
     /// The most replies that the history may hold.
     pub max_turns: Option<u32>,
     /// Who carries out the calls.
-    pub tools_are: Whose,
+    pub tools_are: ToolOwner,
     /// The tools by their qualified names. One that is not among them is the operator's.
     pub tools: BTreeMap<String, ToolConfig>,
     /// What is done without asking.
@@ -29,7 +29,7 @@ pub struct Config {
 
 /// Who carries out the calls of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Whose {
+pub enum ToolOwner {
     #[default]
     Own,
     /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it,

@@ -33,13 +33,13 @@ pub enum Effect {
         is_error: bool,
     },
     /// A policy decided about a fault: the action is to be carried out as a take,
-    /// [`super::Event::Stands`] or [`super::Event::Refused`] follows.
+    /// [`super::Event::StatusChanged`] or [`super::Event::Refused`] follows.
     Act(super::Decision),
     /// Open calls are to be closed, so that the history is one that a provider takes.
     Close,
     /// The run waits for the operator.
     Pause(Vec<Reason>),
-    /// [`super::Event::Rang`] is to come then.
+    /// [`super::Event::TimerFired`] is to come then.
     Wait {
         timer: Timer,
         /// In so many milliseconds.
@@ -48,7 +48,7 @@ pub enum Effect {
     /// Somebody wants to hear that a breaker opened.
     Webhook {
         url: String,
-        change: super::Change,
+        change: super::BreakerChange,
     },
     /// Something that the operator should know: an event that belongs to nothing at hand, a decision that
     /// cannot be carried out.

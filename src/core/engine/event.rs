@@ -1,6 +1,6 @@
 //! What the engine is told.
 
-use super::Standing;
+use super::RunStatus;
 use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
 use crate::session::takes::TakeId;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 pub enum Event {
     /// The history stands like this now: at the beginning, after the run has grown, after the operator went to
     /// another take or made one.
-    Stands(Arc<Standing>),
+    StatusChanged(Arc<RunStatus>),
     /// An agent asked the model by itself: that question is under way, and what comes of it is told
     /// as of any other.
-    AgentAsked {
+    AgentRequested {
         /// The take whose history was sent.
         take: TakeId,
     },
-    /// A reply is whole and stands in the history; [`Event::Stands`] follows.
+    /// A reply is complete and in the history; [`Event::StatusChanged`] follows.
     Replied {
         ask: Ask,
         /// The ids of its calls.
@@ -46,7 +46,7 @@ pub enum Event {
         note: String,
     },
     /// A time is up.
-    Rang(super::Timer),
+    TimerFired(super::Timer),
     /// The operator wants something.
     Operator(Command),
     /// What a policy had decided could not be done.
@@ -101,7 +101,7 @@ pub enum Command {
     Breakpoints(Vec<super::Breakpoint>),
     /// A tool that was switched off is to be used again.
     Enable { tool: String },
-    /// The operator accepted a fallback as the result: the run ends with it. [`Event::Stands`] of
+    /// The operator accepted a fallback as the result: the run ends with it. [`Event::StatusChanged`] of
     /// its take comes before.
     AcceptFallback,
     /// The run may take this many more turns.

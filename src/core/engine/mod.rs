@@ -1,9 +1,9 @@
 //! What happens next in a live run.
 //!
 //! A live run is a take that grows. The engine never sees bytes: it is told how the history stands
-//! ([`Standing`]), what came of what it asked for, and what the operator wants ([`Event`]), and answers what is
-//! to be done next ([`Effect`]). It has no clock and waits for nothing; its state is data, so that a run can be
-//! closed at a pause and taken up after a restart.
+//! ([`RunStatus`]), what came of what it asked for, and what the operator wants ([`Event`]), and answers what
+//! is to be done next ([`Effect`]). It has no clock and waits for nothing; its state is data, so that a run
+//! can be closed at a pause and taken up after a restart.
 //!
 //! Recoveries are not the engine's: they are actions on the take, the same as on recordings, and the engine
 //! goes on from whatever take it is given then. So what is left to do follows from the history and the ledger
@@ -22,19 +22,23 @@ mod policy;
 mod standing;
 
 pub use backoff::{ATTEMPTS, ModelDelay, delay, is_recoverable_status, model_delay};
-pub use breaker::{Admission, BreakerState, Breakers, Change, Happening, ToolState};
-pub use breakpoint::{Breakpoint, BreakpointError, Hit, PLACES, Place, Ready, hits};
-pub use config::{Config, Nature, ToolConfig, Whose};
+pub use breaker::{
+    BreakerAdmission, BreakerChange, BreakerEvent, BreakerState, Breakers, ToolState,
+};
+pub use breakpoint::{
+    Breakpoint, BreakpointCache, BreakpointError, BreakpointHit, BreakpointTarget, PLACES, hits,
+};
+pub use config::{Config, Nature, ToolConfig, ToolOwner};
 pub use effect::{Effect, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
-pub use machine::{Machine, Phase, State, TURN_LIMIT, holds};
+pub use machine::{Machine, MachineState, Phase, TURN_LIMIT, holds};
 pub use policy::{
     Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, POLICY_TABLES, Policy,
     RetrySettings, Verdict,
 };
 pub use standing::{
-    ABOUT_RESULTS, Fault, REFUSED_BY_PROVIDERS, Standing, StandingCall, Tail, standing_of,
-    standing_of_request,
+    ABOUT_RESULTS, REFUSED_BY_PROVIDERS, RunCall, RunFault, RunStatus, Tail, request_status,
+    run_status,
 };
 
 /// Moments and durations in milliseconds; moments count from any beginning that never goes back.

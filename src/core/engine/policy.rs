@@ -12,12 +12,12 @@ pub(super) use read::POLICY_KEYS;
 pub use read::{LONGEST as LONGEST_POLICY, POLICY_TABLES};
 pub use settings::{Approval, BreakerSettings, RetrySettings};
 
-use super::Fault;
+use super::RunFault;
 use crate::config::{self, Checker, ConfigErrors, Section};
 use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::ledger::CallKey;
-use crate::wording::{Deed, Kind, Verb};
+use crate::wording::{FailureKind, PolicyAction, Verb};
 use settings::{PartialBreaker, PartialRetry};
 
 /// The rule about arguments that their tool's schema does not allow.
@@ -125,7 +125,7 @@ struct ToolPolicy {
 
 impl Entry {
     /// The word that is due for a fault, and whether it is one of those that are counted.
-    fn verb(&self, counts: &Counts, fault: &Fault) -> (&Verb, bool) {
+    fn verb(&self, counts: &Counts, fault: &RunFault) -> (&Verb, bool) {
         let done = counts.of(fault.rule, fault.tool.as_deref());
         match self.times {
             Some(times) if done >= times => (self.then, false),
@@ -134,12 +134,12 @@ impl Entry {
     }
 
     /// What a word of the entry comes to for a fault, in its policy.
-    fn verdict(&self, policy: &Policy, verb: &Verb, fault: &Fault) -> Verdict {
+    fn verdict(&self, policy: &Policy, verb: &Verb, fault: &RunFault) -> Verdict {
         match verb.deed {
-            Deed::Release => Verdict::Release,
-            Deed::Raise => Verdict::Raise,
-            Deed::Ask => Verdict::Ask,
-            Deed::Act(actions) => Verdict::Act(Decision {
+            PolicyAction::Release => Verdict::Release,
+            PolicyAction::Raise => Verdict::Raise,
+            PolicyAction::Ask => Verdict::Ask,
+            PolicyAction::Act(actions) => Verdict::Act(Decision {
                 rule: fault.rule.to_owned(),
                 item: fault.item,
                 call: fault.call.clone(),
@@ -166,7 +166,7 @@ impl Policy {
     /// by kind and name.
     pub fn parse_with(
         text: &str,
-        own: &dyn Fn(Kind, &str) -> Option<String>,
+        own: &dyn Fn(FailureKind, &str) -> Option<String>,
     ) -> Result<Self, ConfigErrors> {
         config::read(text, LONGEST_POLICY, &POLICY_KEYS, |file, checker| {
             Some(Self::of_section(file, checker, own))
@@ -177,7 +177,7 @@ impl Policy {
     pub(super) fn of_section(
         section: Section<'_>,
         checker: &mut Checker<'_>,
-        own: &dyn Fn(Kind, &str) -> Option<String>,
+        own: &dyn Fn(FailureKind, &str) -> Option<String>,
     ) -> Self {
         read::policy(section, checker, own)
     }
@@ -196,7 +196,7 @@ impl Policy {
     }
 
     /// What is to be done about a fault; it is to be asked once for each, since it counts.
-    pub fn decide(&self, counts: &mut Counts, fault: &Fault) -> Verdict {
+    pub fn decide(&self, counts: &mut Counts, fault: &RunFault) -> Verdict {
         let Some(entry) = self.entry(fault) else {
             return Verdict::Ask;
         };
@@ -208,7 +208,7 @@ impl Policy {
     }
 
     /// What [`Self::decide`] would say.
-    pub fn would_decide(&self, counts: &Counts, fault: &Fault) -> Verdict {
+    pub fn would_decide(&self, counts: &Counts, fault: &RunFault) -> Verdict {
         let entry = self.entry(fault);
         entry.map_or(Verdict::Ask, |entry| {
             entry.verdict(self, entry.verb(counts, fault).0, fault)
@@ -217,14 +217,14 @@ impl Policy {
 
     /// What is to be done about a fault where the first thing that the policy says could not be
     /// done, or settled nothing.
-    pub fn otherwise(&self, fault: &Fault) -> Verdict {
+    pub fn otherwise(&self, fault: &RunFault) -> Verdict {
         let entry = self.entry(fault);
         entry.map_or(Verdict::Ask, |entry| entry.verdict(self, entry.then, fault))
     }
 
     /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes,
     /// while an error, and what an entry says `ask` about, ends the run.
-    pub fn has_entry(&self, fault: &Fault) -> bool {
+    pub fn has_entry(&self, fault: &RunFault) -> bool {
         self.entry(fault).is_some()
     }
 
@@ -269,7 +269,7 @@ impl Policy {
         tools.filter(move |said| said.pattern.matches(tool))
     }
 
-    fn entry<'p>(&'p self, fault: &'p Fault) -> Option<&'p Entry> {
+    fn entry<'p>(&'p self, fault: &'p RunFault) -> Option<&'p Entry> {
         self.entry_for(fault.rule, fault.tool.as_deref())
     }
 
@@ -285,7 +285,7 @@ fn about<'p>(entries: &'p [Entry], rule: &str) -> Option<&'p Entry> {
 
 /// The action that the rule offers, of those that a word stands for: a call leaves with its output,
 /// any other item alone.
-fn action_for(fault: &Fault, actions: &'static [&'static str]) -> &'static str {
+fn action_for(fault: &RunFault, actions: &'static [&'static str]) -> &'static str {
     let first = actions.first().copied().unwrap_or_default();
     let offered = actions_for(fault.rule, actions);
     match offered.as_slice() {

@@ -2,17 +2,17 @@
 
 mod reading;
 
-pub use reading::{ABOUT_RESULTS, REFUSED_BY_PROVIDERS, standing_of, standing_of_request};
+pub use reading::{ABOUT_RESULTS, REFUSED_BY_PROVIDERS, request_status, run_status};
 
 use crate::rules::{RULES, Severity};
 use crate::session::Kind;
-use crate::session::ledger::{CallKey, Ran};
+use crate::session::ledger::{CallKey, ExecutionStatus};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The status of a take's history, as far as the next step depends on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct RunStatus {
     pub take: TakeId,
     /// The number of its last spoken turn, from 1, among all turns; 0 for an empty history.
     #[serde(default)]
@@ -24,10 +24,10 @@ pub struct Standing {
     /// The items of the last turn with their kinds.
     pub items: Vec<(u32, Kind)>,
     /// The calls of the last reply, in its order, answered or not.
-    pub calls: Vec<StandingCall>,
+    pub calls: Vec<RunCall>,
     /// Unresolved faults of the last turn, the worst first, including warnings and infos. For a request that is
     /// about to be sent: everything in it that its provider would refuse.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<RunFault>,
 }
 
 /// What a history ends on.
@@ -49,7 +49,7 @@ pub enum Tail {
 
 /// A call of the last reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StandingCall {
+pub struct RunCall {
     /// Its place in the take.
     pub item: u32,
     /// Its key in the ledger.
@@ -61,7 +61,7 @@ pub struct StandingCall {
     /// Whether it has no output.
     pub is_open: bool,
     /// Whether it was carried out with these arguments.
-    pub ran: Ran,
+    pub ran: ExecutionStatus,
 }
 
 /// Id of a rule, as its table has it.
@@ -69,7 +69,7 @@ type RuleId = &'static str;
 
 /// Something wrong with the last turn, or with a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct RunFault {
     #[serde(deserialize_with = "known_rule")]
     pub rule: RuleId,
     pub severity: Severity,

@@ -8,7 +8,7 @@
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
 use crate::dialects::{Fields, responses};
-use crate::json::{Cursor, Fault, FaultKind};
+use crate::json::{Cursor, JsonError, JsonErrorKind};
 use crate::session::{
     CallId, Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
@@ -79,9 +79,9 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
     Ok(contents.behind(problems))
 }
 
-fn report(fault: Fault, out: &mut Fragment) {
+fn report(fault: JsonError, out: &mut Fragment) {
     let kind = match fault.kind {
-        FaultKind::End => ProblemKind::Unclosed,
+        JsonErrorKind::End => ProblemKind::Unclosed,
         kind => ProblemKind::NotJson(kind),
     };
     out.report(fault.at as u64, kind);
@@ -92,7 +92,7 @@ fn read_member(
     cursor: &mut Cursor<'_>,
     outline: &mut Outline,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let opens = cursor.peek();
     let at = Some(cursor.position());
     match key {
@@ -120,7 +120,10 @@ fn is_empty(bytes: &[u8], at: usize) -> bool {
 }
 
 /// `{type: next_step_interruption, data: {interruptions: [approval items]}}`: the ids of the calls that wait.
-fn read_interruptions(cursor: &mut Cursor<'_>, waiting: &mut HashSet<u64>) -> Result<(), Fault> {
+fn read_interruptions(
+    cursor: &mut Cursor<'_>,
+    waiting: &mut HashSet<u64>,
+) -> Result<(), JsonError> {
     let mut approval = |cursor: &mut Cursor<'_>| {
         cursor.object(|cursor, key| {
             if key == b"raw_item" {
@@ -146,7 +149,7 @@ fn read_interruptions(cursor: &mut Cursor<'_>, waiting: &mut HashSet<u64>) -> Re
 }
 
 /// The first input: one text of the user, or a list of items.
-fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> {
+fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(0, cursor.skip()?);
         out.begin_record(span);
@@ -167,7 +170,7 @@ fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> 
     Ok(())
 }
 
-fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> {
+fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
     let mut known = HashSet::new();
     cursor.array(|cursor| {
         cursor.peek();
@@ -187,7 +190,7 @@ fn read_run_item(
     cursor: &mut Cursor<'_>,
     known: &mut HashSet<u64>,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let first = out.items.len();
     let mut kind = None;
     cursor.object(|cursor, key| match key {
@@ -216,7 +219,7 @@ fn read_run_item(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::session::{Session, Standing};
+    use crate::session::{PairStatus, Session};
 
     const STATE: &str = r#"{"$schemaVersion":"1.21","current_turn":1,"original_input":"hi","max_turns":4,
         "generated_items":[{"type":"tool_call_item","raw_item":{"type":"function_call","name":"refund","arguments":"{}","call_id":"c1"}},
@@ -236,7 +239,7 @@ mod tests {
         let session = read_text(STATE).1.unwrap();
         assert_eq!(session.items.len(), 2);
         assert!(session.items[1].flags.has(Flags::AWAITS_APPROVAL));
-        assert_eq!(session.pairing.standing(1), Standing::Pending);
+        assert_eq!(session.pairing.standing(1), PairStatus::Pending);
         assert_eq!(session.contract.turn_limit, Some(4));
         assert!(!session.contract.tools_known());
     }

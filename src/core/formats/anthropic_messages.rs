@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, chat, responses};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let mark = out.mark();
     let message = anthropic::read_message(cursor, base, out)?;
@@ -88,7 +88,7 @@ fn read_other(
     base: u64,
     is_chat: bool,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let mut cursor = Cursor::at(bytes, start);
     let place = base + start as u64;
     if is_chat {

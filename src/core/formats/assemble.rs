@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
             Fact::Sequence { .. }
             | Fact::Exchange(_)
             | Fact::ReplyBegins
-            | Fact::ToldBegins
+            | Fact::ReplacementBegins
             | Fact::SentBegins => {}
             Fact::HistoryReplaced => {
                 for item in &mut self.current.items {

@@ -2,7 +2,7 @@
 //! or one large document.
 
 use crate::dialects::{Fields, anthropic, chat};
-use crate::json::{Cursor, Fault, skip_whitespace};
+use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) fn read_member(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     match key {
         b"model" => {
             if let Some(model) = cursor.string()? {
@@ -103,7 +103,7 @@ pub(super) fn read_body(
     at: usize,
     base: u64,
     out: &mut Fragment,
-) -> Result<bool, Fault> {
+) -> Result<bool, JsonError> {
     read_wrapped(dialect, bytes, at, base, 0, out)
 }
 
@@ -118,7 +118,7 @@ fn read_wrapped(
     base: u64,
     depth: usize,
     out: &mut Fragment,
-) -> Result<bool, Fault> {
+) -> Result<bool, JsonError> {
     if depth > WRAPPINGS {
         return Ok(false);
     }
@@ -185,7 +185,7 @@ pub(super) fn read_reply(
     at: usize,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     if !dialect.facts().has_blocks {
         return read_body(dialect, bytes, at, base, out).map(|_| ());
     }
@@ -227,7 +227,7 @@ fn read_inner(
     base: u64,
     depth: usize,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     if bytes.get(at) != Some(&b'{') || read_wrapped(dialect, bytes, at, base, depth + 1, out)? {
         return Ok(());
     }
@@ -239,7 +239,7 @@ fn read_inner(
     Ok(())
 }
 
-fn outline(bytes: &[u8], at: usize) -> Result<Outline, Fault> {
+fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
     let mut outline = Outline::default();
     Cursor::at(bytes, at).object(|cursor, key| {
         let opens = cursor.peek();
@@ -266,7 +266,7 @@ fn read_list(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
         push_member(Kind::User, span, out);
@@ -280,7 +280,7 @@ fn read_list(
 }
 
 /// Responses: `status: incomplete` with `incomplete_details.reason`.
-fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fault> {
+fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), JsonError> {
     Cursor::at(bytes, at).object(|cursor, key| {
         if key == b"incomplete_details" {
             cursor.object(|cursor, key| {
@@ -296,7 +296,7 @@ fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Fa
 }
 
 /// Chat: the first choice is the reply; further choices are alternatives that no history holds.
-fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let mut seen = false;
     cursor.array(|cursor| {
         if std::mem::replace(&mut seen, true) {

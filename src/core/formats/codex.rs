@@ -7,7 +7,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::dialects::responses;
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fact, Flags, Fragment, Kind, Shape, Source, SourceError, Span};
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let (mut kind, mut payload, mut has_role) = (None, None, false);
     cursor.object(|cursor, key| {
@@ -116,7 +116,7 @@ fn read_payload(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     if cursor.peek() != Some(b'{') {
         return Ok(());
     }
@@ -130,7 +130,7 @@ fn read_payload(
     }
 }
 
-fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault> {
+fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
     cursor.object(|cursor, key| {
         if let (b"model", Some(b'"')) = (key, cursor.peek())
             && let Some(model) = cursor.string()?
@@ -142,7 +142,7 @@ fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), Fault
     Ok(())
 }
 
-fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     cursor.object(|cursor, key| {
         if let (b"dynamic_tools", Some(b'[')) = (key, cursor.peek()) {
             out.note(Fact::MoreTools(Span::within(base, cursor.skip()?)));
@@ -153,7 +153,7 @@ fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 /// `{message, replacement_history?}`: the mark first, then the items that stand in for what was before.
-fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     out.note(Fact::HistoryReplaced);
     let start = cursor.position();
     let mark = out.items.len();
@@ -176,7 +176,7 @@ fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
 }
 
 /// Of the events only those that the history does not say itself.
-fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (start, mut kind) = (cursor.position(), None);
     cursor.object(|cursor, key| {
         if key == b"type" {
@@ -206,7 +206,7 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
 mod tests {
     use super::*;
     use crate::formats::read_buffer;
-    use crate::session::{Session, Standing};
+    use crate::session::{PairStatus, Session};
 
     fn read(text: &str) -> Session {
         let sample = Sample::new(text.as_bytes(), true);
@@ -252,7 +252,7 @@ mod tests {
             .iter()
             .map(|item| item.flags.has(Flags::COMPACTED));
         assert_eq!(compacted.collect::<Vec<_>>(), [true, false, false, false]);
-        assert_eq!(session.pairing.standing(3), Standing::Severed(0));
+        assert_eq!(session.pairing.standing(3), PairStatus::Severed(0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::Records;
 use super::split::Part;
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
+use crate::json::{Cursor, JsonError, JsonErrorKind, skip_value, skip_whitespace, string_end};
 use crate::session::{Fragment, ProblemKind};
 
 /// What the walk over the members of a document came to.
@@ -31,7 +31,7 @@ pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fr
             Some(b'"') => match read_member(records, part, at, out) {
                 Ok(Members::Closed(end)) => at = end,
                 Ok(step) => return step,
-                Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
+                Err(fault) if fault.kind == JsonErrorKind::End && !part.is_last => {
                     return Members::Starved(at);
                 }
                 Err(fault) => {
@@ -47,7 +47,7 @@ pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fr
             Some(byte) => {
                 out.report(
                     part.base + at as u64,
-                    ProblemKind::NotJson(FaultKind::Byte(*byte)),
+                    ProblemKind::NotJson(JsonErrorKind::Byte(*byte)),
                 );
                 return Members::Broken(at);
             }
@@ -55,8 +55,8 @@ pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fr
     }
 }
 
-fn broken(fault: Fault) -> ProblemKind {
-    if fault.kind == FaultKind::End {
+fn broken(fault: JsonError) -> ProblemKind {
+    if fault.kind == JsonErrorKind::End {
         ProblemKind::Unclosed
     } else {
         ProblemKind::NotJson(fault.kind)
@@ -69,7 +69,7 @@ fn read_member(
     part: Part<'_>,
     at: usize,
     out: &mut Fragment,
-) -> Result<Members, Fault> {
+) -> Result<Members, JsonError> {
     let key_end = string_end(part.bytes, at)?;
     let key = &part.bytes[at + 1..key_end - 1];
     let colon = skip_whitespace(part.bytes, key_end);
@@ -80,15 +80,15 @@ fn read_member(
         }
         (Some(b':'), Some(_)) => {}
         (Some(byte), _) if *byte != b':' => {
-            return Err(Fault {
+            return Err(JsonError {
                 at: colon,
-                kind: FaultKind::Byte(*byte),
+                kind: JsonErrorKind::Byte(*byte),
             });
         }
         _ => {
-            return Err(Fault {
+            return Err(JsonError {
                 at: part.bytes.len(),
-                kind: FaultKind::End,
+                kind: JsonErrorKind::End,
             });
         }
     }

@@ -32,15 +32,15 @@ pub use request::{RequestError, read_request};
 pub use sample::{Document, Layout, Sample};
 pub use unknown::{another_format, unknown_types};
 
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};
 use std::sync::Arc;
 
 /// Reads the value at the cursor as one record; `base` is where the walked text begins in the source.
-pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), Fault>;
+pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
 
 /// Reads the member `key` of a document whose records stand in one of its arrays.
-pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), Fault>;
+pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
 
 /// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the
 /// text as they are.

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::dialects::{Fields, anthropic, responses};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn is_exchange(document: &Document<'_>) -> bool {
     is_body(&request) || is_body(&request.object("body")) || is_body(&document.object("response"))
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let fields = Fields::read(cursor)?;
     let place = base + start as u64;

@@ -8,7 +8,7 @@
 pub use super::members::{Members, read_members};
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
-use crate::json::{Cursor, Fault, FaultKind, skip_value, skip_whitespace, string_end};
+use crate::json::{Cursor, JsonError, JsonErrorKind, skip_value, skip_whitespace, string_end};
 use crate::session::{Fragment, Kind, ProblemKind, Shape, Span};
 
 /// A part of a text.
@@ -187,7 +187,7 @@ fn read_stream(
             Err(fault) => {
                 out.rewind(mark);
                 let line_end = line_end();
-                let goes_on = fault.kind == FaultKind::End
+                let goes_on = fault.kind == JsonErrorKind::End
                     && may_leave_line
                     && bytes.len() - at < MULTILINE_LIMIT;
                 if !part.is_last && (goes_on || line_end.is_none()) {
@@ -272,7 +272,7 @@ fn read_record(
     bytes: &[u8],
     at: usize,
     out: &mut Fragment,
-) -> Result<usize, Fault> {
+) -> Result<usize, JsonError> {
     out.pass_lines(part.bytes, part.base, at);
     let mut cursor = Cursor::at(bytes, at);
     if cursor.peek() != Some(b'{') {
@@ -292,7 +292,7 @@ fn read_record(
 
 /// Keeps elements that are no objects as one item, as far as they follow each other: an array may
 /// hold millions of numbers.
-fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, Fault> {
+fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, JsonError> {
     let bytes = part.bytes;
     out.pass_lines(bytes, part.base, start);
     let mut end = skip_one_line_value(bytes, start)?;
@@ -301,15 +301,15 @@ fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, F
         let next = skip_whitespace(bytes, comma + 1);
         match (bytes.get(comma), bytes.get(next)) {
             (Some(b','), None) | (None, _) if !part.is_last => {
-                return Err(Fault {
+                return Err(JsonError {
                     at: bytes.len(),
-                    kind: FaultKind::End,
+                    kind: JsonErrorKind::End,
                 });
             }
             (Some(b','), Some(first)) if !b"{]}".contains(first) => {
                 match skip_one_line_value(bytes, next) {
                     Ok(after) => end = after,
-                    Err(fault) if fault.kind == FaultKind::End && !part.is_last => {
+                    Err(fault) if fault.kind == JsonErrorKind::End && !part.is_last => {
                         return Err(fault);
                     }
                     Err(_) => break,
@@ -324,12 +324,12 @@ fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, F
 }
 
 /// The end of a value none of whose strings holds a line feed.
-fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, Fault> {
+fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     let end = skip_value(bytes, start)?;
     match line_feed_in_string(bytes, start, end) {
-        Some(at) => Err(Fault {
+        Some(at) => Err(JsonError {
             at,
-            kind: FaultKind::Byte(b'\n'),
+            kind: JsonErrorKind::Byte(b'\n'),
         }),
         None => Ok(end),
     }
@@ -355,17 +355,17 @@ fn give_up(
     part: Part<'_>,
     at: usize,
     end: usize,
-    fault: Fault,
+    fault: JsonError,
     reaches_end: bool,
     out: &mut Fragment,
 ) {
     let end = at + part.bytes[at..end].trim_ascii_end().len();
     let text = &part.bytes[at..end];
     let kind = match fault.kind {
-        FaultKind::End if reaches_end => ProblemKind::Torn,
+        JsonErrorKind::End if reaches_end => ProblemKind::Torn,
         _ if text.starts_with(b"{'") => ProblemKind::PythonLiteral,
         // A string that is open at the end of its line, wherever the next quote stands.
-        FaultKind::Byte(b'\n') if fault.at >= end => ProblemKind::NotJson(FaultKind::End),
+        JsonErrorKind::Byte(b'\n') if fault.at >= end => ProblemKind::NotJson(JsonErrorKind::End),
         kind => ProblemKind::NotJson(kind),
     };
     let place = if kind == ProblemKind::Torn {

@@ -7,7 +7,7 @@
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
 use crate::dialects::stream::{Decoder, Reply, Splitter, dialect_of};
-use crate::json::{Fault, FaultKind, skip_value};
+use crate::json::{JsonError, JsonErrorKind, skip_value};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
 };
@@ -112,7 +112,7 @@ fn read_values(bytes: &[u8], from: usize, capture: &mut Capture) {
             Err(fault) => {
                 let line_end = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
                 let kind = match (fault.kind, line_end) {
-                    (FaultKind::End, None) => ProblemKind::Torn,
+                    (JsonErrorKind::End, None) => ProblemKind::Torn,
                     (kind, _) => ProblemKind::NotJson(kind),
                 };
                 let line_end = line_end.unwrap_or(bytes.len());
@@ -202,7 +202,7 @@ impl Capture {
         let start = self.begin_line(&json);
         // What was just written is JSON.
         let read = body::read_reply(dialect, &self.buffer, start, 0, &mut self.fragment);
-        if let Err(Fault { kind, .. }) = read {
+        if let Err(JsonError { kind, .. }) = read {
             self.fragment.report(self.at, ProblemKind::NotJson(kind));
         }
         let items = &mut self.fragment.items[first..];

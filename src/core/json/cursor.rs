@@ -1,7 +1,7 @@
 //! Walks objects and arrays in place: the caller names the members it wants, the rest is jumped over.
 
 use super::skip::{byte_at, expect};
-use super::{Fault, FaultKind, skip_value, skip_whitespace, string_end};
+use super::{JsonError, JsonErrorKind, skip_value, skip_whitespace, string_end};
 use std::ops::Range;
 
 /// A position in JSON text. Every method that reads a value leaves the cursor after it.
@@ -40,21 +40,21 @@ impl<'a> Cursor<'a> {
 
     /// Jumps over the next value and gives its range.
     #[inline]
-    pub fn skip(&mut self) -> Result<Range<usize>, Fault> {
+    pub fn skip(&mut self) -> Result<Range<usize>, JsonError> {
         let start = skip_whitespace(self.bytes, self.at);
         self.at = skip_value(self.bytes, start)?;
         Ok(start..self.at)
     }
 
     /// The next value as raw text.
-    pub fn raw(&mut self) -> Result<&'a [u8], Fault> {
+    pub fn raw(&mut self) -> Result<&'a [u8], JsonError> {
         let range = self.skip()?;
         Ok(&self.bytes[range])
     }
 
     /// The inside of the next value if it is a string (escapes as they stand); any other value is jumped over.
     #[inline]
-    pub fn string(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+    pub fn string(&mut self) -> Result<Option<&'a [u8]>, JsonError> {
         if self.peek() != Some(b'"') {
             self.skip()?;
             return Ok(None);
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether the next value is `true`; it is jumped over.
-    pub fn is_true(&mut self) -> Result<bool, Fault> {
+    pub fn is_true(&mut self) -> Result<bool, JsonError> {
         Ok(self.raw()? == b"true")
     }
 
@@ -74,8 +74,8 @@ impl<'a> Cursor<'a> {
     /// A value that is no object is jumped over and gives `false`.
     pub fn object(
         &mut self,
-        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Fault>,
-    ) -> Result<bool, Fault> {
+        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Result<(), JsonError>,
+    ) -> Result<bool, JsonError> {
         if self.peek() != Some(b'{') {
             self.skip()?;
             return Ok(false);
@@ -104,8 +104,8 @@ impl<'a> Cursor<'a> {
     /// A value that is no array is jumped over and gives `false`.
     pub fn array(
         &mut self,
-        mut visit: impl FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<bool, Fault> {
+        mut visit: impl FnMut(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<bool, JsonError> {
         if self.peek() != Some(b'[') {
             self.skip()?;
             return Ok(false);
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads on after a comma (`false`), or past the closing bracket (`true`).
     #[inline]
-    fn close_or_next(&mut self, close: u8) -> Result<bool, Fault> {
+    fn close_or_next(&mut self, close: u8) -> Result<bool, JsonError> {
         self.at = skip_whitespace(self.bytes, self.at);
         match byte_at(self.bytes, self.at)? {
             b',' => {
@@ -136,9 +136,9 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(true)
             }
-            byte => Err(Fault {
+            byte => Err(JsonError {
                 at: self.at,
-                kind: FaultKind::Byte(byte),
+                kind: JsonErrorKind::Byte(byte),
             }),
         }
     }
@@ -146,8 +146,8 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn visit_one(
         &mut self,
-        visit: impl FnOnce(&mut Self) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        visit: impl FnOnce(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
         let start = self.at;
         visit(self)?;
         if self.at == start {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_of_another_kind_than_expected_costs_nothing_but_itself() {
+    fn a_member_of_an_unexpected_type_is_skipped_alone() {
         let mut cursor = Cursor::new(b"{\"type\":5,\"id\":\"x\"}");
         let (mut kind, mut id) = (None, None);
         cursor
@@ -212,6 +212,6 @@ mod tests {
         let fault = Cursor::new(b"{\"a\":1,}")
             .object(|_, _| Ok(()))
             .unwrap_err();
-        assert_eq!((fault.at, fault.kind), (7, FaultKind::Byte(b'}')));
+        assert_eq!((fault.at, fault.kind), (7, JsonErrorKind::Byte(b'}')));
     }
 }

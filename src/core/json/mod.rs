@@ -14,23 +14,23 @@ mod text;
 pub use complete::complete;
 pub use cursor::Cursor;
 pub use skip::{skip_value, skip_whitespace, string_end};
-pub use spelling::{BadSpelling, bad_strings, respelled};
+pub use spelling::{SpellingError, bad_strings, respelled};
 pub use text::{display_text, unescape};
 
 use std::fmt;
 
 /// Why a text is not JSON, and where: `at` counts bytes from the start of the slice that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct JsonError {
     /// Byte position in the slice.
     pub at: usize,
     /// What was found there.
-    pub kind: FaultKind,
+    pub kind: JsonErrorKind,
 }
 
 /// What was found where JSON does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum JsonErrorKind {
     /// The text stops inside a value.
     End,
     /// A byte that cannot start or continue here.
@@ -41,7 +41,7 @@ pub enum FaultKind {
     Word,
 }
 
-impl Fault {
+impl JsonError {
     /// Moves the place by the offset of the slice in a larger text.
     pub fn shifted(self, by: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for FaultKind {
+impl fmt::Display for JsonErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::End => write!(f, "the text stops inside a value"),

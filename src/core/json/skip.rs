@@ -1,6 +1,6 @@
 //! Jumps over one JSON value and says where it ends.
 
-use super::{Fault, FaultKind};
+use super::{JsonError, JsonErrorKind};
 use memchr::memchr;
 
 /// The position of the first byte at or after `at` that is not JSON white space.
@@ -16,13 +16,13 @@ pub fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// A quote closes the string unless an odd run of backslashes precedes it.
 #[inline]
-pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, Fault> {
+pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, JsonError> {
     let from = open + 1;
     let rest = bytes.get(from..).unwrap_or_default();
     let Some(found) = memchr(b'"', rest) else {
-        return Err(Fault {
+        return Err(JsonError {
             at: bytes.len(),
-            kind: FaultKind::End,
+            kind: JsonErrorKind::End,
         });
     };
     let quote = from + found;
@@ -45,7 +45,7 @@ const BLOCK: usize = 64;
 
 /// The same for the rest of a string that holds escaped quotes; `at` is after a whole letter. JSON nested
 /// in JSON has one every few bytes, and looking at every byte costs less than jumping from one to the next.
-fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
+fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
     // 1 where the next byte is escaped.
     let mut carried = 0;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -67,9 +67,9 @@ fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, Fault> {
             _ => {}
         }
     }
-    Err(Fault {
+    Err(JsonError {
         at: bytes.len(),
-        kind: FaultKind::End,
+        kind: JsonErrorKind::End,
     })
 }
 
@@ -103,7 +103,7 @@ fn escaped_by(slashes: u64, carried: u64) -> u64 {
 }
 
 /// The position after the value that starts at `at` (white space before it is allowed).
-pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let mut open = Containers::default();
     let mut at = skip_whitespace(bytes, at);
     loop {
@@ -149,9 +149,9 @@ pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Fault> {
                     open.pop();
                 }
                 (_, byte) => {
-                    return Err(Fault {
+                    return Err(JsonError {
                         at,
-                        kind: FaultKind::Byte(byte),
+                        kind: JsonErrorKind::Byte(byte),
                     });
                 }
             }
@@ -161,7 +161,7 @@ pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Fault> {
 
 /// From the opening quote of a key to the first byte of its value.
 #[inline]
-fn skip_key(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+fn skip_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     expect(bytes, at, b'"')?;
     let colon = skip_whitespace(bytes, string_end(bytes, at)?);
     expect(bytes, colon, b':')?;
@@ -169,25 +169,25 @@ fn skip_key(bytes: &[u8], at: usize) -> Result<usize, Fault> {
 }
 
 #[inline]
-pub(super) fn byte_at(bytes: &[u8], at: usize) -> Result<u8, Fault> {
-    bytes.get(at).copied().ok_or(Fault {
+pub(super) fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
+    bytes.get(at).copied().ok_or(JsonError {
         at,
-        kind: FaultKind::End,
+        kind: JsonErrorKind::End,
     })
 }
 
 #[inline]
-pub(super) fn expect(bytes: &[u8], at: usize, wanted: u8) -> Result<(), Fault> {
+pub(super) fn expect(bytes: &[u8], at: usize, wanted: u8) -> Result<(), JsonError> {
     match byte_at(bytes, at)? {
         byte if byte == wanted => Ok(()),
-        byte => Err(Fault {
+        byte => Err(JsonError {
             at,
-            kind: FaultKind::Byte(byte),
+            kind: JsonErrorKind::Byte(byte),
         }),
     }
 }
 
-fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let length = bytes[at..]
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
@@ -195,9 +195,9 @@ fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, Fault> {
     let word = &bytes[at..at + length];
     let cut = at + length == bytes.len();
     match word.first() {
-        None => Err(Fault {
+        None => Err(JsonError {
             at,
-            kind: FaultKind::Byte(bytes[at]),
+            kind: JsonErrorKind::Byte(bytes[at]),
         }),
         Some(b'-' | b'0'..=b'9') if is_number(word) => Ok(at + length),
         _ if [&b"true"[..], b"false", b"null"].contains(&word) => Ok(at + length),
@@ -206,22 +206,22 @@ fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, Fault> {
                 .iter()
                 .any(|whole| whole.starts_with(word)) =>
         {
-            Err(Fault {
+            Err(JsonError {
                 at: bytes.len(),
-                kind: FaultKind::End,
+                kind: JsonErrorKind::End,
             })
         }
-        Some(b'-' | b'0'..=b'9') if cut => Err(Fault {
+        Some(b'-' | b'0'..=b'9') if cut => Err(JsonError {
             at: bytes.len(),
-            kind: FaultKind::End,
+            kind: JsonErrorKind::End,
         }),
-        Some(b'-' | b'0'..=b'9') => Err(Fault {
+        Some(b'-' | b'0'..=b'9') => Err(JsonError {
             at,
-            kind: FaultKind::Number,
+            kind: JsonErrorKind::Number,
         }),
-        Some(_) => Err(Fault {
+        Some(_) => Err(JsonError {
             at,
-            kind: FaultKind::Word,
+            kind: JsonErrorKind::Word,
         }),
     }
 }
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn end(text: &str) -> Result<usize, FaultKind> {
+    fn end(text: &str) -> Result<usize, JsonErrorKind> {
         skip_value(text.as_bytes(), 0).map_err(|fault| fault.kind)
     }
 
@@ -373,19 +373,19 @@ mod tests {
             "-",
             "\"\\\"",
         ] {
-            assert_eq!(end(text), Err(FaultKind::End), "{text}");
+            assert_eq!(end(text), Err(JsonErrorKind::End), "{text}");
         }
     }
 
     #[test]
     fn what_json_refuses_is_refused_with_its_reason() {
-        assert_eq!(end("{oops}"), Err(FaultKind::Byte(b'o')));
-        assert_eq!(end("[1,]"), Err(FaultKind::Byte(b']')));
-        assert_eq!(end("{'a':1}"), Err(FaultKind::Byte(b'\'')));
-        assert_eq!(end("[NaN]"), Err(FaultKind::Word));
-        assert_eq!(end("[01]"), Err(FaultKind::Number));
-        assert_eq!(end("[1.]"), Err(FaultKind::Number));
-        assert_eq!(end("[}"), Err(FaultKind::Byte(b'}')));
+        assert_eq!(end("{oops}"), Err(JsonErrorKind::Byte(b'o')));
+        assert_eq!(end("[1,]"), Err(JsonErrorKind::Byte(b']')));
+        assert_eq!(end("{'a':1}"), Err(JsonErrorKind::Byte(b'\'')));
+        assert_eq!(end("[NaN]"), Err(JsonErrorKind::Word));
+        assert_eq!(end("[01]"), Err(JsonErrorKind::Number));
+        assert_eq!(end("[1.]"), Err(JsonErrorKind::Number));
+        assert_eq!(end("[}"), Err(JsonErrorKind::Byte(b'}')));
     }
 
     #[test]
@@ -395,7 +395,7 @@ mod tests {
         text.push('1');
         text.push_str(&"}]".repeat(levels / 2));
         assert_eq!(end(&text), Ok(text.len()));
-        assert_eq!(end(&"[".repeat(levels)), Err(FaultKind::End));
+        assert_eq!(end(&"[".repeat(levels)), Err(JsonErrorKind::End));
     }
 
     #[test]

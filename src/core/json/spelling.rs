@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// What a string holds that JSON does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadSpelling {
+pub enum SpellingError {
     /// A control character that is not escaped.
     Control,
     /// An escape that JSON does not know, as `\x41` or `\u12`.
@@ -17,7 +17,7 @@ pub enum BadSpelling {
 }
 
 /// The strings of a JSON text that are spelled as JSON does not allow, each with its quotes.
-pub fn bad_strings(text: &[u8]) -> Vec<(Range<usize>, BadSpelling)> {
+pub fn bad_strings(text: &[u8]) -> Vec<(Range<usize>, SpellingError)> {
     let mut found = Vec::new();
     if !may_hold_any(text) {
         return found;
@@ -61,16 +61,16 @@ fn may_hold_any(text: &[u8]) -> bool {
 }
 
 /// What is wrong with the inside of a string.
-fn bad_spelling(inside: &[u8]) -> Option<BadSpelling> {
+fn bad_spelling(inside: &[u8]) -> Option<SpellingError> {
     if inside.iter().fold(false, |any, byte| any | (*byte < 0x20)) {
-        return Some(BadSpelling::Control);
+        return Some(SpellingError::Control);
     }
     if has_bad_escape(inside) {
-        return Some(BadSpelling::Escape);
+        return Some(SpellingError::Escape);
     }
     std::str::from_utf8(inside)
         .is_err()
-        .then_some(BadSpelling::Encoding)
+        .then_some(SpellingError::Encoding)
 }
 
 fn has_bad_escape(text: &[u8]) -> bool {

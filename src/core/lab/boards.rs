@@ -6,7 +6,7 @@ use super::{
 use crate::session::index_number;
 use crate::session::ledger::Usage;
 use crate::session::takes::TakeId;
-use crate::wording::{Channel, Kind};
+use crate::wording::{Channel, FailureKind};
 use std::sync::Arc;
 
 /// A board on which nothing has happened: each trial with wordings of these names; `recorded` is
@@ -36,7 +36,7 @@ fn trial(names: &[&str]) -> Trial {
             session: 0,
             item: 3,
             rule: "unknown-tool".to_owned(),
-            kind: Kind::UnknownTool,
+            kind: FailureKind::UnknownTool,
             tool: "serch_flights".to_owned(),
             meant: Meant::Tool("search_flights".to_owned()),
         },

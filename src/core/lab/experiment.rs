@@ -1,7 +1,7 @@
 //! What is to be measured: findings, models, and the wordings that are compared on them.
 
 use crate::session::takes::TakeId;
-use crate::wording::{Axes, Channel, Kind};
+use crate::wording::{Axes, Channel, FailureKind};
 use serde::Serialize;
 
 /// How often each wording is tried where nothing else is said.
@@ -37,7 +37,7 @@ pub const PLAIN: Reserved = Reserved {
 pub const RESERVED: [Reserved; 2] = [RECORDED, PLAIN];
 
 /// What the wordings for a kind of failure are compared with.
-pub fn baseline_of(kind: Kind) -> Reserved {
+pub fn baseline_of(kind: FailureKind) -> Reserved {
     match kind.is_of_call() {
         true => RECORDED,
         false => PLAIN,
@@ -133,7 +133,7 @@ pub struct Subject {
     /// Id of the rule.
     pub rule: String,
     /// What kind of failure the model is told about.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The tool of the failing call, as the model spelled it; empty where there is none.
     pub tool: String,
     /// What a corrected turn does.

@@ -29,7 +29,7 @@ use super::{Class, Meant, Subject};
 use crate::dialects::body_of;
 use crate::rules::{Finding, Severity};
 use crate::session::{Item, Kind, Session, SourceError};
-use crate::suggest::{self, Why};
+use crate::suggest::{self, SuggestionReason};
 use call::{Called, called, same_call};
 
 /// A call that is open has not been answered yet, and what a hosted tool answers is not the model's doing.
@@ -297,7 +297,8 @@ impl<'a> Reply<'a> {
 fn is_same_tool(one: &str, other: &str) -> bool {
     let is_same = || {
         let near = suggest::nearest(one, &[other]);
-        near.iter().any(|near| near.why == Why::SameTool)
+        near.iter()
+            .any(|near| near.why == SuggestionReason::SameTool)
     };
     one == other || is_same()
 }

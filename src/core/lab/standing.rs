@@ -3,7 +3,7 @@
 use super::{
     Board, CLASSES, Class, Difference, Interval, Origin, Proportion, Sample, Trial, Variant,
 };
-use crate::wording::Kind;
+use crate::wording::FailureKind;
 
 /// What was measured of a wording.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,7 +152,7 @@ fn samples(board: &Board, trial: usize, variant: usize) -> impl Iterator<Item = 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overall {
     /// The kind: other kinds have other wordings, even where a name is the same.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The trials, at least two.
     pub trials: Vec<usize>,
     /// Each wording by its name, in the order in which the trials name them.
@@ -184,7 +184,7 @@ pub struct Merged {
 /// The trials of a model, or of all models, by the kinds of failure that have at least two of them: a single
 /// one says it all itself.
 pub fn overall(board: &Board, model: Option<&str>) -> Vec<Overall> {
-    let of_kind = |kind: Kind| {
+    let of_kind = |kind: FailureKind| {
         let trials = board.experiment.trials.iter().enumerate();
         let fits = |trial: &Trial| {
             trial.subject.kind == kind && model.is_none_or(|model| trial.model == model)
@@ -192,7 +192,7 @@ pub fn overall(board: &Board, model: Option<&str>) -> Vec<Overall> {
         let trials = trials.filter(|(_, trial)| fits(trial)).map(|(at, _)| at);
         trials.collect::<Vec<usize>>()
     };
-    let kinds = Kind::all().map(|kind| (kind, of_kind(kind)));
+    let kinds = FailureKind::all().map(|kind| (kind, of_kind(kind)));
     kinds
         .filter(|(_, trials)| trials.len() > 1)
         .map(|(kind, trials)| together(board, kind, trials))
@@ -205,7 +205,7 @@ struct Places<'a> {
     places: Vec<(usize, usize)>,
 }
 
-fn together(board: &Board, kind: Kind, trials: Vec<usize>) -> Overall {
+fn together(board: &Board, kind: FailureKind, trials: Vec<usize>) -> Overall {
     let by_name = by_name(board, &trials);
     let mut names = by_name.iter();
     let recorded = names.position(|places| places.wording.origin == Origin::Recorded);

@@ -7,15 +7,15 @@ use super::{
 };
 use crate::rules;
 use crate::wording::Channel;
-use crate::wording::recipe::{self, NoRecipe, Recovery};
+use crate::wording::recipe::{self, RecipeError, RecoveryCase};
 
 /// What a wording becomes, or why it cannot become that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Winner {
     /// An entry of a policy, in TOML.
-    pub policy: Result<String, NoRecipe>,
+    pub policy: Result<String, RecipeError>,
     /// A Python module for openai-agents.
-    pub recipe: Result<String, NoRecipe>,
+    pub recipe: Result<String, RecipeError>,
     /// A spec for `retake lab --assert`.
     pub test: Result<Spec, NoTest>,
 }
@@ -60,12 +60,12 @@ pub fn winner(
 
 /// The recovery that tells the model these words: the answer to the call, or feedback with which
 /// it is asked again.
-fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> Recovery<'a> {
+fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> RecoveryCase<'a> {
     let subject = &trial.subject;
     let offers = rules::find(&subject.rule).map_or(&[][..], |rule| rule.offers);
     let answers = words.channel != Channel::UserMessage
         && offers.iter().any(|offer| offer.action == "inject-error");
-    Recovery {
+    RecoveryCase {
         rule: &subject.rule,
         action: if answers { "inject-error" } else { "retry" },
         wording: match words.origin {

@@ -27,7 +27,7 @@ pub fn header_holds_a_secret(name: &str) -> bool {
 
 /// A secret of a header.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct HeaderSecret {
     /// The name of the header.
     pub header: String,
     /// The secret by itself: of `Bearer KEY` the key.
@@ -37,9 +37,9 @@ pub struct Shown {
 }
 
 /// Never shows the secret.
-impl std::fmt::Debug for Shown {
+impl std::fmt::Debug for HeaderSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shown")
+        f.debug_struct("HeaderSecret")
             .field("header", &self.header)
             .finish_non_exhaustive()
     }
@@ -47,13 +47,13 @@ impl std::fmt::Debug for Shown {
 
 /// The secrets of a header: in `Authorization` what follows the scheme, and the password in `Basic`; in
 /// `Cookie` each value; in `Set-Cookie` the first one, before the attributes (RFC 6265, 4.1).
-pub fn secrets_of_header(name: &str, value: &str) -> Vec<Shown> {
+pub fn secrets_of_header(name: &str, value: &str) -> Vec<HeaderSecret> {
     if !header_holds_a_secret(name) {
         return Vec::new();
     }
     let name = name.to_ascii_lowercase();
     let is_cookie = name.ends_with("cookie");
-    let shown = |secret: &str| Shown {
+    let shown = |secret: &str| HeaderSecret {
         header: name.clone(),
         secret: secret.to_owned(),
         is_cookie,

@@ -13,7 +13,7 @@ const SHORTEST: usize = 6;
 const FLEETING: usize = 16;
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownSecrets {
     count: usize,
     spellings: Vec<Spelling>,
     /// Finds all spellings in one walk.
@@ -30,7 +30,7 @@ struct Spelling {
     reaches: [bool; 2],
 }
 
-impl Known {
+impl KnownSecrets {
     /// Knows these, each with what its placeholder calls it. What is no key is left out: see [`is_key`].
     pub(super) fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut known = Self::default();

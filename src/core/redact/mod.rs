@@ -16,16 +16,16 @@ mod places;
 mod sharing;
 mod vault;
 
-pub use headers::{Shown, header_holds_a_secret, secrets_of_header};
+pub use headers::{HeaderSecret, header_holds_a_secret, secrets_of_header};
 pub use names::{is_key, names_a_secret};
 pub use sharing::{kinds_in_json, shareable, shareable_json};
 pub use vault::{Vault, holds_placeholder, without_tags};
 
 use assigned::assigned;
-use known::Known;
+use known::KnownSecrets;
 use names::is_secret_under;
 use patterns::{Suspected, beginning, named_at_end, suspected};
-use places::{Meaning, Places, Quoted, texts};
+use places::{ByteOrigins, DecodedText, Quoted, texts};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +38,7 @@ const SHORTEST: usize = 6;
 
 #[derive(Default)]
 pub struct Redactor {
-    known: Known,
+    known: KnownSecrets,
 }
 
 /// Says how many secrets are known, and nothing else.
@@ -61,7 +61,7 @@ impl Redactor {
     /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it.
     /// What is no key ([`is_key`]) is not looked for: it would be found everywhere.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
-        let known = Known::new(secrets);
+        let known = KnownSecrets::new(secrets);
         Self { known }
     }
 
@@ -142,7 +142,13 @@ impl Redactor {
 
     fn hits_of_json(&self, bytes: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
-        self.look_into(bytes, &Places::From(0), Suspects::ALL, DEPTH, &mut hits);
+        self.look_into(
+            bytes,
+            &ByteOrigins::From(0),
+            Suspects::ALL,
+            DEPTH,
+            &mut hits,
+        );
         merged(hits)
     }
 
@@ -153,7 +159,7 @@ impl Redactor {
 
     fn hits_of_text(&self, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
-        self.look_at(&Meaning::plain(text), Suspects::ALL, DEPTH, &mut hits);
+        self.look_at(&DecodedText::plain(text), Suspects::ALL, DEPTH, &mut hits);
         merged(hits)
     }
 
@@ -167,7 +173,13 @@ impl Redactor {
 
     /// Looks at what a text means, and into it where it is JSON itself. `within` is what may be in the text
     /// that it is a part of.
-    fn look_at(&self, meaning: &Meaning<'_>, within: Suspects, depth: u32, hits: &mut Vec<Hit>) {
+    fn look_at(
+        &self,
+        meaning: &DecodedText<'_>,
+        within: Suspects,
+        depth: u32,
+        hits: &mut Vec<Hit>,
+    ) {
         let text = &*meaning.text;
         let suspects = match within.is_nothing() && meaning.is_as_it_stands() {
             true => within,
@@ -222,7 +234,7 @@ impl Redactor {
     fn look_into(
         &self,
         bytes: &[u8],
-        places: &Places<'_>,
+        places: &ByteOrigins<'_>,
         within: Suspects,
         depth: u32,
         hits: &mut Vec<Hit>,
@@ -230,11 +242,11 @@ impl Redactor {
         let texts = texts(bytes);
         for text in &texts.all {
             let name = text.name.clone();
-            let name = name.map(|name| Meaning::inside(bytes, name, places));
+            let name = name.map(|name| DecodedText::inside(bytes, name, places));
             let name = name.as_ref().map_or("", |name| &*name.text);
             // A call's arguments may hold any text under any name.
             let is_own = depth == DEPTH && texts.is_own(bytes, name, text);
-            let meaning = Meaning::inside(bytes, text.inside.clone(), places);
+            let meaning = DecodedText::inside(bytes, text.inside.clone(), places);
             let whole = 0..meaning.text.len();
             if is_own {
                 let known = self.known.found(&meaning.text);

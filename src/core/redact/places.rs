@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A string: a value, or the name of a member.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct JsonString {
     /// What lies between its quotes.
     pub(super) inside: Range<usize>,
     /// What lies between the quotes of its member's name, where it is a member's value.
@@ -18,8 +18,8 @@ pub(super) struct Text {
 
 /// The strings of a JSON text, and what its objects are.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    pub(super) all: Vec<Text>,
+pub(super) struct JsonStrings {
+    pub(super) all: Vec<JsonString>,
     objects: Vec<Object>,
     /// The objects and lists that are open, the innermost last; a list is `None`.
     open: Vec<Option<usize>>,
@@ -58,8 +58,8 @@ const MEDIA: &[&str] = &["image/", "audio/", "video/", "application/pdf"];
 
 /// The strings of a JSON text, in order. Invalid JSON is skipped byte by byte, so that no mistake hides a
 /// string.
-pub(super) fn texts(bytes: &[u8]) -> Texts {
-    let mut texts = Texts::default();
+pub(super) fn texts(bytes: &[u8]) -> JsonStrings {
+    let mut texts = JsonStrings::default();
     let (mut at, mut name) = (0, None);
     while let Some(open) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
         let open = at + open;
@@ -86,7 +86,7 @@ pub(super) fn texts(bytes: &[u8]) -> Texts {
     texts
 }
 
-impl Texts {
+impl JsonStrings {
     /// Reads the bytes between two strings, after this name.
     fn pass(&mut self, bytes: &[u8], between: &[u8], name: Option<&Range<usize>>) {
         let mut name = name.and_then(|name| bytes.get(name.clone()));
@@ -123,7 +123,7 @@ impl Texts {
                 _ => {}
             }
         }
-        self.all.push(Text {
+        self.all.push(JsonString {
             inside,
             name,
             object,
@@ -132,7 +132,7 @@ impl Texts {
 
     /// Whether a member of this name is the provider's own: it is checked to the byte when it comes back, or
     /// holds an image or the like.
-    pub(super) fn is_own(&self, bytes: &[u8], name: &str, text: &Text) -> bool {
+    pub(super) fn is_own(&self, bytes: &[u8], name: &str, text: &JsonString) -> bool {
         let object = self.objects.get(text.object);
         let Some(object) = object.filter(|object| !object.is_of_call) else {
             return false;
@@ -198,14 +198,14 @@ impl<'a> Quoted<'a> {
 
 /// Where the bytes of a text came from.
 #[derive(Debug)]
-pub(super) enum Places<'a> {
+pub(super) enum ByteOrigins<'a> {
     /// They stand together, from this place on.
     From(usize),
     /// For each byte its place; one more for the end.
     Each(Cow<'a, [usize]>),
 }
 
-impl Places<'_> {
+impl ByteOrigins<'_> {
     /// Where a byte of the text came from.
     fn at(&self, at: usize) -> usize {
         match self {
@@ -218,12 +218,12 @@ impl Places<'_> {
     }
 
     /// The same for a part of the text.
-    fn of(&self, part: Range<usize>) -> Places<'_> {
+    fn of(&self, part: Range<usize>) -> ByteOrigins<'_> {
         match self {
-            Self::From(start) => Places::From(start + part.start),
+            Self::From(start) => ByteOrigins::From(start + part.start),
             Self::Each(places) => {
                 let part = places.get(part.start..=part.end);
-                Places::Each(Cow::Borrowed(part.unwrap_or_default()))
+                ByteOrigins::Each(Cow::Borrowed(part.unwrap_or_default()))
             }
         }
     }
@@ -231,24 +231,28 @@ impl Places<'_> {
 
 /// What the inside of a JSON string means, with the place of each of its bytes.
 #[derive(Debug)]
-pub(super) struct Meaning<'a> {
+pub(super) struct DecodedText<'a> {
     /// The text; what is no text is marked.
     pub(super) text: Cow<'a, str>,
     /// Where its bytes came from.
-    pub(super) places: Places<'a>,
+    pub(super) places: ByteOrigins<'a>,
 }
 
-impl<'a> Meaning<'a> {
+impl<'a> DecodedText<'a> {
     /// A text without escapes, starting at 0.
     pub(super) fn plain(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
-            places: Places::From(0),
+            places: ByteOrigins::From(0),
         }
     }
 
     /// Reads the inside of a string of a text that itself came from `outer`.
-    pub(super) fn inside(bytes: &'a [u8], inside: Range<usize>, outer: &'a Places<'_>) -> Self {
+    pub(super) fn inside(
+        bytes: &'a [u8],
+        inside: Range<usize>,
+        outer: &'a ByteOrigins<'_>,
+    ) -> Self {
         let own = bytes.get(inside.clone()).unwrap_or_default();
         if memchr::memchr(b'\\', own).is_none()
             && let Ok(text) = std::str::from_utf8(own)
@@ -285,7 +289,7 @@ impl<'a> Meaning<'a> {
         places.push(outer.at(inside.end));
         Self {
             text: Cow::Owned(text),
-            places: Places::Each(Cow::Owned(places)),
+            places: ByteOrigins::Each(Cow::Owned(places)),
         }
     }
 

@@ -15,7 +15,7 @@ const MAX_TRIED: usize = 1 << 20;
 /// One thing that is wrong with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Defect {
+pub enum SyntaxDefect {
     /// Nothing but white space.
     Empty,
     /// No JSON at all.
@@ -57,7 +57,7 @@ pub enum Defect {
     Other,
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for SyntaxDefect {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Empty => "empty",
@@ -85,40 +85,40 @@ impl fmt::Display for Defect {
 }
 
 /// Each repair of the tolerant parser with the defect that needs it.
-const SWITCHES: [(Repairs, Defect); 12] = [
-    (Repairs::FENCES, Defect::CodeFence),
-    (Repairs::COMMENTS, Defect::Comments),
-    (Repairs::UNQUOTED, Defect::Unquoted),
-    (Repairs::KEYWORDS, Defect::ForeignLiterals),
-    (Repairs::NUMBERS, Defect::BadNumber),
-    (Repairs::CONCATENATION, Defect::JoinedStrings),
-    (Repairs::CALLS, Defect::Call),
-    (Repairs::ENTITIES, Defect::Entities),
-    (Repairs::QUOTES, Defect::SingleQuotes),
-    (Repairs::WHITESPACE, Defect::OddWhitespace),
-    (Repairs::TRUNCATION, Defect::Truncated),
-    (Repairs::NDJSON, Defect::SeveralValues),
+const SWITCHES: [(Repairs, SyntaxDefect); 12] = [
+    (Repairs::FENCES, SyntaxDefect::CodeFence),
+    (Repairs::COMMENTS, SyntaxDefect::Comments),
+    (Repairs::UNQUOTED, SyntaxDefect::Unquoted),
+    (Repairs::KEYWORDS, SyntaxDefect::ForeignLiterals),
+    (Repairs::NUMBERS, SyntaxDefect::BadNumber),
+    (Repairs::CONCATENATION, SyntaxDefect::JoinedStrings),
+    (Repairs::CALLS, SyntaxDefect::Call),
+    (Repairs::ENTITIES, SyntaxDefect::Entities),
+    (Repairs::QUOTES, SyntaxDefect::SingleQuotes),
+    (Repairs::WHITESPACE, SyntaxDefect::OddWhitespace),
+    (Repairs::TRUNCATION, SyntaxDefect::Truncated),
+    (Repairs::NDJSON, SyntaxDefect::SeveralValues),
 ];
 
 /// Everything that is wrong with a text as the JSON of arguments; empty when it is JSON
 /// (and not encoded twice).
 #[must_use]
-pub fn defects(text: &str) -> Vec<Defect> {
+pub fn defects(text: &str) -> Vec<SyntaxDefect> {
     if is_json(text) {
         return if super::decoded_twice(text).is_some() {
-            vec![Defect::DoubleEncoded]
+            vec![SyntaxDefect::DoubleEncoded]
         } else {
             Vec::new()
         };
     }
     if text.trim().is_empty() {
-        return vec![Defect::Empty];
+        return vec![SyntaxDefect::Empty];
     }
     if too_deep_at(text).is_some() {
-        return vec![Defect::TooDeep];
+        return vec![SyntaxDefect::TooDeep];
     }
     if !has_json(text) {
-        return vec![Defect::PlainText];
+        return vec![SyntaxDefect::PlainText];
     }
     let mut found = scanned(text);
     if text.len() <= MAX_TRIED {
@@ -126,15 +126,15 @@ pub fn defects(text: &str) -> Vec<Defect> {
     }
     if starts_as_prose(text)
         && jsonfix::extract(text).is_some()
-        && !found.contains(&Defect::CodeFence)
+        && !found.contains(&SyntaxDefect::CodeFence)
     {
-        found.push(Defect::Prose);
+        found.push(SyntaxDefect::Prose);
     }
     if value_follows(text) {
-        found.push(Defect::SeveralValues);
+        found.push(SyntaxDefect::SeveralValues);
     }
     if found.is_empty() {
-        found.push(Defect::Other);
+        found.push(SyntaxDefect::Other);
     }
     found.sort_unstable();
     found.dedup();
@@ -191,7 +191,7 @@ pub(super) fn too_deep_at(text: &str) -> Option<usize> {
 }
 
 /// What a walk over the text sees.
-fn scanned(text: &str) -> Vec<Defect> {
+fn scanned(text: &str) -> Vec<SyntaxDefect> {
     let mut found = Vec::new();
     let (mut inside, mut escaped, mut depth) = (false, false, 0_usize);
     let mut before = b' ';
@@ -200,13 +200,13 @@ fn scanned(text: &str) -> Vec<Defect> {
             _ if escaped => escaped = false,
             b'\\' if inside => escaped = true,
             b'"' => inside = !inside,
-            0..=31 if inside => found.push(Defect::ControlCharacters),
+            0..=31 if inside => found.push(SyntaxDefect::ControlCharacters),
             _ if inside => {}
             b'{' | b'[' => depth += 1,
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
                 if before == b',' {
-                    found.push(Defect::TrailingComma);
+                    found.push(SyntaxDefect::TrailingComma);
                 }
             }
             _ => {}
@@ -217,16 +217,16 @@ fn scanned(text: &str) -> Vec<Defect> {
         found.dedup();
     }
     if before == b',' && depth == 0 {
-        found.push(Defect::TrailingComma);
+        found.push(SyntaxDefect::TrailingComma);
     }
     if inside || depth > 0 {
-        found.push(Defect::Truncated);
+        found.push(SyntaxDefect::Truncated);
     }
     found
 }
 
 /// The repairs without which the text means something else or nothing.
-fn needed_repairs(text: &str) -> Vec<Defect> {
+fn needed_repairs(text: &str) -> Vec<SyntaxDefect> {
     let Ok(meant) = jsonfix::repair(text) else {
         return Vec::new();
     };

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub use defects::{Defect, defects};
+pub use defects::{SyntaxDefect, defects};
 
 /// Deepest nesting that is read; serde_json builds no deeper values either.
 pub const MAX_DEPTH: usize = 128;
@@ -75,7 +75,7 @@ pub fn likely(text: &str) -> Option<String> {
 #[must_use]
 pub fn certain(text: &str) -> Option<String> {
     let likely = likely(text)?;
-    let is_whole = !invents(text, &likely) && !defects(text).contains(&Defect::Truncated);
+    let is_whole = !invents(text, &likely) && !defects(text).contains(&SyntaxDefect::Truncated);
     is_whole.then_some(likely)
 }
 

@@ -16,8 +16,8 @@ fn valid_text_stays_as_it_is() {
 
 #[test]
 fn each_defect_is_named_and_what_was_meant_is_likely() {
-    use Defect::*;
-    let cases: &[(&str, &[Defect], &str)] = &[
+    use SyntaxDefect::*;
+    let cases: &[(&str, &[SyntaxDefect], &str)] = &[
         (r#"{"a": 1,}"#, &[TrailingComma], r#"{"a":1}"#),
         ("{'a': 'b'}", &[SingleQuotes], r#"{"a":"b"}"#),
         ("{a: 1}", &[Unquoted], r#"{"a":1}"#),
@@ -45,7 +45,10 @@ fn each_defect_is_named_and_what_was_meant_is_likely() {
 
 #[test]
 fn arguments_written_twice_in_a_row_are_several_values() {
-    assert_eq!(defects(r#"{"a": 1}{"a": 1}"#), [Defect::SeveralValues]);
+    assert_eq!(
+        defects(r#"{"a": 1}{"a": 1}"#),
+        [SyntaxDefect::SeveralValues]
+    );
 }
 
 #[test]
@@ -53,7 +56,10 @@ fn arguments_encoded_twice_are_named_and_unwrapped() {
     let text = r#""{\"a\": 1}""#;
     assert_eq!(
         (defects(text), decoded_twice(text)),
-        (vec![Defect::DoubleEncoded], Some(r#"{"a": 1}"#.to_owned()))
+        (
+            vec![SyntaxDefect::DoubleEncoded],
+            Some(r#"{"a": 1}"#.to_owned())
+        )
     );
     assert_eq!(decoded_twice(r#""just text""#), None);
 }
@@ -112,13 +118,13 @@ fn keys_made_of_words_are_no_repair() {
 #[test]
 fn plain_text_is_not_turned_into_json() {
     for (text, defect) in [
-        ("I will search for it now.", Defect::PlainText),
-        ("  ", Defect::Empty),
-        ("", Defect::Empty),
+        ("I will search for it now.", SyntaxDefect::PlainText),
+        ("  ", SyntaxDefect::Empty),
+        ("", SyntaxDefect::Empty),
     ] {
         assert_eq!((repair(text), defects(text)), (Repair::None, vec![defect]));
     }
-    assert!(defects("Sure, here it is: {\"a\": 1}").contains(&Defect::Prose));
+    assert!(defects("Sure, here it is: {\"a\": 1}").contains(&SyntaxDefect::Prose));
 }
 
 #[test]
@@ -139,7 +145,7 @@ fn huge_nesting_is_refused_by_name() {
     ] {
         assert_eq!(
             (repair(&text), defects(&text)),
-            (Repair::None, vec![Defect::TooDeep])
+            (Repair::None, vec![SyntaxDefect::TooDeep])
         );
         assert_eq!(
             first_error(&text).unwrap().message,

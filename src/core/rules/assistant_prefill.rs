@@ -1,6 +1,6 @@
 //! assistant-prefill: a request ends on an assistant message, and its model does not continue one.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::models::family_of;
 use crate::session::{Kind, Speaker};
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "a request ends on an assistant message, which its model refuses",
     message: "the request ends on this message of the assistant: {model} refuses that ({source}, {seen})",
-    page: Page {
+    page: RulePage {
         what: "The last message of a request is the assistant's, and the model belongs to a family that does \
             not continue such a message.",
         why: "Anthropic refuses it from Claude 4.6 on: \"This model does not support assistant message prefill. \
@@ -18,8 +18,8 @@ pub(super) static RULE: Rule = Rule {
         example: r#"{"model": "claude-opus-4-7", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}"#,
         what_to_do: "Drop the message, or let the user say what is to be done next. Where it was meant to steer \
             the reply, give an output schema or say it in the instructions.",
-        limits: "Judged by a dated table of model families in a request that is about to be sent: of a model \
-            that is not listed nothing is said, and a recording that ends with the model's answer is sound. A \
+        limits: "Judged by a dated table of model families in a request that is about to be sent: a model \
+            that is not listed is never reported, and a recording that ends with the model's answer is sound. A \
             message with a call that the provider runs may be continued (`pause_turn`).",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_models_that_continue_it_or_are_unknown_nothing_is_said() {
+    fn models_that_continue_it_and_unknown_models_are_not_reported() {
         for model in [
             "claude-haiku-4-5-20251001",
             "claude-opus-5-5",

@@ -1,26 +1,26 @@
 //! broken-chain: an entry of a log names an entry before it that is not there.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::Flags;
 
 pub(super) static RULE: Rule = Rule {
     id: "broken-chain",
     severity: Severity::Error,
-    summary: "an entry names a parent that is not there, so the history before it is lost",
+    summary: "an entry names a missing parent, so the history before it is lost",
     message: "the chain of entries breaks here: the parent that this one names is not in the file, and the \
         agent loses what came before",
-    page: Page {
+    page: RulePage {
         what: "An entry of a Claude Code log whose `parentUuid` is the id of no entry, although entries stand \
             before it.",
         why: "When the session is resumed, Claude Code walks from the last entry to its parent and on: it stops \
             here, and the model sees nothing of the history before. It happens when two processes write one \
             log, or a line is lost.",
-        example: r#"{"type": "user", "uuid": "a3", "parentUuid": "PHANTOM", ...} behind the entries a1 and a2"#,
+        example: r#"{"type": "user", "uuid": "a3", "parentUuid": "PHANTOM", ...} after the entries a1 and a2"#,
         what_to_do: "Hang the entry on the one before it in the file, which the offer does; look first whether \
             that is where the conversation went on.",
         limits: "Of the conversation itself; side chains are left alone. A log that begins with an entry of \
-            another file, and one that begins behind a compaction, are whole.",
+            another file, and one that begins after a compaction, are whole.",
     },
     offers: &[Offer::unsafe_("relink")],
     scope: Scope::Session(check),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_break_of_the_conversation_is_told() {
+    fn each_break_of_the_chain_is_reported() {
         fixture(&log(&["a1 -", "a2 P1", "a3 a2", "a4 P2"])).expect(&RULE, &["#2", "#4"]);
     }
 }

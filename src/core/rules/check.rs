@@ -2,7 +2,7 @@
 //! wishes), then the session.
 
 use super::error_class::classify;
-use super::{Digest, Digests, ErrorClass, Finding, RULES, Rule, Run, Scope, Subject, digest};
+use super::{CheckedItem, Digest, Digests, ErrorClass, Finding, RULES, Rule, Run, Scope, digest};
 use crate::actions::quote;
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
@@ -103,7 +103,7 @@ fn examine(
         }
         _ => {}
     }
-    let subject = Subject {
+    let subject = CheckedItem {
         index,
         item,
         body,

@@ -1,8 +1,8 @@
 //! duplicate-argument-key: a key occurs twice in one object of the arguments.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::Kind;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,9 +10,9 @@ use std::collections::HashSet;
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-argument-key",
     severity: Severity::Warning,
-    summary: "a key stands twice in the arguments of a call",
-    message: "\"{key}\" stands twice in the arguments of {tool}[; so do {others}]",
-    page: Page {
+    summary: "a key occurs twice in the arguments of a call",
+    message: "\"{key}\" occurs twice in the arguments of {tool}[; so do {others}]",
+    page: RulePage {
         what: "One object of the arguments has two members of the same name.",
         why: "Readers disagree: most take the last one, some the first, strict ones refuse the call.",
         example: r#"{"path": "a.txt", "yield_time_ms": 1000, "yield_time_ms": 5000}"#,
@@ -37,7 +37,7 @@ const MOST: usize = 16;
 /// Up to how many keys are compared one by one.
 const FEW: usize = 16;
 
-fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
     let is_json = subject.arguments.is_some();
     let Some(text) = subject.body.arguments.json().filter(|_| is_json) else {
         return;
@@ -84,7 +84,11 @@ impl Path<'_> {
     }
 }
 
-fn walk(cursor: &mut Cursor<'_>, path: &Path<'_>, found: &mut Vec<String>) -> Result<(), Fault> {
+fn walk(
+    cursor: &mut Cursor<'_>,
+    path: &Path<'_>,
+    found: &mut Vec<String>,
+) -> Result<(), JsonError> {
     match cursor.peek() {
         Some(b'{') => {
             let mut keys = Keys::default();
@@ -178,7 +182,7 @@ mod tests {
         story.expect_all(&["duplicate-argument-key call_1", "tool-error call_1"]);
         assert_eq!(
             story.finding(&RULE).message(),
-            "\"wait\" stands twice in the arguments of exec"
+            "\"wait\" occurs twice in the arguments of exec"
         );
         fixture(r#"{"type":"custom_tool_call","call_id":"c","name":"patch","input":"{\"a\":1,\"a\":1}"}"#)
             .expect(&RULE, &[]);

@@ -1,8 +1,8 @@
 //! duplicate-call-id: an id that another call has already.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::session::{Keyed, Kind, Standing};
+use crate::session::{Keyed, Kind, PairStatus};
 use crate::wire::Repeats;
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "an id is used again for another call",
     message: "{tool} has the id of the call at item {first}[; {note}]",
-    page: Page {
+    page: RulePage {
         what: "Two calls of the history have the same id.",
         why: "Anthropic refuses the request. Where it is accepted, clients that look outputs up by id show, \
             delete or answer the wrong call.",
@@ -58,7 +58,7 @@ fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding
     let (before, item) = (&session.items[known.last], &session.items[index]);
     let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
     let is_same = before.name == item.name && content(known.last) == content(index);
-    let is_answered = matches!(session.pairing.standing(known.last), Standing::Paired(output) if (output as usize) < index);
+    let is_answered = matches!(session.pairing.standing(known.last), PairStatus::Paired(output) if (output as usize) < index);
     let is_later = is_answered && before.turn != item.turn;
     let accepted = match run.target.facts().call_ids.repeats {
         Repeats::None => false,

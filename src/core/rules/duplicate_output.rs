@@ -1,15 +1,15 @@
 //! duplicate-output: a call that was answered twice.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::{Offer, Safety};
-use crate::session::{Kind, Standing};
+use crate::session::{Kind, PairStatus};
 
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-output",
     severity: Severity::Error,
     summary: "two outputs for one call",
     message: "{tool} was answered already at item {first}[; {note}]",
-    page: Page {
+    page: RulePage {
         what: "A second output for a call that has one.",
         why: "Anthropic refuses it (\"each tool_use must have a single result\"), others give the model two \
             answers that may disagree. A tool that answered twice may have run twice.",
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     for (index, item) in session.items.iter().enumerate() {
-        let Standing::Duplicate(call) = session.pairing.standing(index) else {
+        let PairStatus::Duplicate(call) = session.pairing.standing(index) else {
             continue;
         };
         if item.kind != Kind::Output {

@@ -248,7 +248,7 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
         ),
     ]
     .into_iter()
-    .find_map(|(said, class)| said.then_some(class))
+    .find_map(|(matches, class)| matches.then_some(class))
 }
 
 /// The class of an output that is known to be an error.

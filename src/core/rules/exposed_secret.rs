@@ -1,6 +1,6 @@
 //! exposed-secret: an item holds what looks like a key or a password.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::redact::kinds_in_json;
 
 /// How much of a session is looked at, in bytes of its items: looking for secrets takes longer
@@ -12,9 +12,9 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Info,
     summary: "an item holds what looks like a key or a password (`check` alone looks for it)",
     message: "this item seems to hold a secret: {kinds}",
-    page: Page {
-        what: "A text, argument or output holds what looks like a key of a known service, or what stands under \
-            a name like password, api_key or token. What kind it is is said, never the secret.",
+    page: RulePage {
+        what: "A text, argument or output holds what looks like a key of a known service, or a value under \
+            a name like password, api_key or token. The finding names its kind, never the secret.",
         why: "Recordings are sent around: with a bug report, into a repository, to a colleague. Whoever has the \
             recording has the key.",
         example: "{\"command\": \"curl -u admin:... https://example.org\"}",
@@ -54,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_looks_like_a_secret_is_told_by_its_kind_and_never_itself() {
+    fn a_secret_is_reported_by_its_kind_and_never_shown() {
         let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
         let arguments = json!({"password": "hunter2-abc"}).to_string();
         let text = json!([

@@ -1,7 +1,7 @@
 //! failing-tool: one tool fails several times in a row.
 
 use super::check::{arguments_of, quote_item};
-use super::{Digests, ErrorClass, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, NameId};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "one tool fails three times or more in a row",
     message: "{tool} failed {count} times in a row[; last: {text}]",
-    page: Page {
+    page: RulePage {
         what: "Three or more outputs of one tool in a row are errors, whatever its arguments were.",
         why: "It is the tool that does not work, not the call: the model goes on trying, and each try costs a turn.",
         example: "start_print fails with other arguments each time: printer offline.",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_ended_is_told_too_and_what_the_operator_refused_does_not_count() {
+    fn a_finished_series_is_reported_and_refused_calls_do_not_count() {
         run(&[
             ("print", "Error: a"),
             ("print", "Error: b"),

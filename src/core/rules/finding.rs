@@ -38,7 +38,7 @@ impl Severity {
 
 /// What made the defect, where the history tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum OrphanCause {
     /// A compaction cut the pair.
     Compaction,
     /// The user interrupted the run.
@@ -63,7 +63,7 @@ pub enum Cause {
     FaultyCall,
 }
 
-impl Cause {
+impl OrphanCause {
     /// The words for it in reports.
     pub fn words(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ pub struct Finding {
     pub related: Option<u32>,
     /// JSON pointer into the arguments or the output, where the defect has a place in them.
     pub pointer: Option<String>,
-    pub cause: Option<Cause>,
+    pub cause: Option<OrphanCause>,
     /// Evidence by name, for the message and for wordings: `tool`, `nearest`, `count`, ...
     pub facts: Vec<(&'static str, String)>,
     /// What can be done about it.
@@ -193,7 +193,7 @@ impl Finding {
         self
     }
 
-    pub fn because(mut self, cause: Option<Cause>) -> Self {
+    pub fn because(mut self, cause: Option<OrphanCause>) -> Self {
         self.cause = cause;
         self
     }
@@ -271,10 +271,10 @@ impl Finding {
 
     /// The sentence. It holds text from the recording: draw it through [`crate::safe_text::SafeText`].
     pub fn message(&self) -> String {
-        if let Some(said) = self.get(REFUSAL) {
-            return format!("the provider refuses this: {said}");
+        if let Some(refusal) = self.get(REFUSAL) {
+            return format!("the provider refuses this: {refusal}");
         }
-        let cause = self.cause.map(Cause::words);
+        let cause = self.cause.map(OrphanCause::words);
         let settled = match self.is_settled {
             true => format!(
                 "; {}",

@@ -4,7 +4,7 @@ use super::error_class::class_of_error;
 use super::failing_tool::LEAST;
 use super::{ErrorClass, Finding};
 use crate::session::ledger::CallResult;
-use crate::session::{Flags, Item, Kind, Session, Standing};
+use crate::session::{Flags, Item, Kind, PairStatus, Session};
 use std::collections::{BTreeMap, HashMap};
 
 /// The tally of many sessions.
@@ -237,7 +237,8 @@ impl<'a> Tally<'a> {
                 Kind::Call | Kind::HostedCall => {
                     let standing = self.session.pairing.standing(index);
                     // Most hosted calls hold their own result.
-                    let holds_result = item.kind == Kind::HostedCall && standing == Standing::Alone;
+                    let holds_result =
+                        item.kind == Kind::HostedCall && standing == PairStatus::Alone;
                     let tool = &mut self.tool(index).tally;
                     tool.calls += 1;
                     tool.answered += usize::from(partner.is_some() || holds_result);

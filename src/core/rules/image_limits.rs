@@ -1,7 +1,7 @@
 //! image-limits: more pictures than a request may hold, or larger ones.
 
 use super::malformed_message::first_unproven;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::images::{Image, images_of};
 use crate::dialects::models::is_anthropic;
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "more or larger pictures than the provider takes in one request",
     message: "{fault}",
-    page: Page {
+    page: RulePage {
         what: "A picture of more than 8000 pixels on a side; of more than 2000 where the request holds more \
             than 20 pictures; more than 100 pictures.",
         why: "Anthropic refuses the request: \"At least one of the image dimensions exceed max allowed size for \
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         example: "21 screenshots in the history, the third of them 2162 pixels wide.",
         what_to_do: "Drop the picture, or put a smaller one in its place. A compaction takes old pictures out.",
         limits: "Judged for Anthropic and for its models. Sizes are read from the headers of PNG, JPEG, GIF and \
-            WebP in base64; a picture that stands elsewhere has none. Of recordings that are no requests, what \
+            WebP in base64; a picture given by URL or file has none. Of recordings that are no requests, what \
             a reply followed was taken. The size of a request in bytes is not judged.",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reply_followed_was_taken_and_what_comes_behind_it_was_not() {
+    fn only_images_after_the_last_reply_are_judged() {
         let images = [block(SMALL).as_str(); 20].join(",");
         let list = |last: &str| {
             fixture(&format!(

@@ -1,6 +1,6 @@
 //! invalid-arguments: the arguments of a call break the schema of its tool.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, lines};
 use crate::redact::holds_placeholder;
 use crate::schema::{Validator, Violation};
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "the arguments of a call break the schema of its tool",
     message: "the arguments of {tool} break its schema: {told}",
-    page: Page {
+    page: RulePage {
         what: "The arguments are JSON, but not what the tool's schema asks for: a type, a missing or unknown \
             property, a value that is not allowed.",
         why: "A strict tool refuses the call, a lenient one runs with values it was not made for.",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Inject an error that lists every violation with its place; models correct most of them at once.",
         limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be \
             used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, \
-            is no violation. Missing and unknown properties are told at their own place.",
+            is no violation. Missing and unknown properties are reported at their own place.",
     },
     offers: &[
         Offer::safe("inject-error"),
@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
-fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
     let item = subject.item;
     let is_judged = matches!(item.family, Family::Function | Family::Legacy)
         && !item.flags.has(Flags::FOREIGN_CALLER)
@@ -82,7 +82,7 @@ pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     by_letters.contains(&&*violation.keyword) && text.is_some_and(holds_placeholder)
 }
 
-/// Adds violations as evidence: `violations`, one `pointer: message` a line; `told`, the same on one line;
+/// Adds violations as evidence: `violations`, one `pointer: message` a line; the same on one line;
 /// `count`; and the pointer of the first.
 pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
     finding.pointer = violations
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_violation_is_told_with_its_place() {
+    fn every_violation_is_reported_with_its_place() {
         let finding = call(&flight(), r#"{"date": 20240511, "seat": 2}"#).finding(&RULE);
         assert_eq!(finding.get("count"), Some("3"));
         assert_eq!(finding.pointer.as_deref(), Some("/seats"));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_place_of_a_secret_breaks_no_schema_by_its_letters() {
+    fn a_placeholder_breaks_no_schema_by_its_characters() {
         let schema = json!({"type": "object", "additionalProperties": false,
             "properties": {"pin": {"type": "string", "pattern": "^[0-9]{4}$", "maxLength": 4}}});
         call(&schema, r#"{"pin":"[redacted pin 0badcafe]"}"#).expect(&RULE, &[]);

@@ -2,9 +2,9 @@
 
 use super::check::text_of;
 use super::invalid_arguments::{is_of_placeholder, with_violations};
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::repair::{Defect, defects, first_error};
+use crate::repair::{SyntaxDefect, defects, first_error};
 use crate::schema::Validator;
 use crate::session::{Flags, Kind, Shape, Speaker};
 
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "the final message does not satisfy the output schema",
     message: "the final output[ is not JSON: {error}][ breaks its schema: {told}][; {defects}]",
-    page: Page {
+    page: RulePage {
         what: "The run asks for a final output of a certain shape, and the model's last message does not have \
             it: no JSON, or JSON that breaks the schema.",
         why: "The SDK raises and the run is lost, although the work may be done.",
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Retry with feedback that shows what is wrong, or accept a fallback, which is checked \
             against the schema.",
         limits: "Only where the recording holds the output schema, or --output-schema gives it, and only the \
-            last reply, if nothing comes behind it. JSON inside a code fence is invalid: SDKs do not take the \
+            last reply, if nothing follows it. JSON inside a code fence is invalid: SDKs do not take the \
             fence off.",
     },
     offers: &[
@@ -36,7 +36,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let Some(schema) = &run.session.contract.output_schema else {
         return;
     };
-    let Some(Final {
+    let Some(FinalOutput {
         item,
         text: Some(text),
     }) = final_reply(run)
@@ -70,7 +70,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 fn not_json(finding: Finding, error: &str, text: &str) -> Finding {
     let telling = defects(text)
         .into_iter()
-        .filter(|defect| *defect != Defect::Other);
+        .filter(|defect| *defect != SyntaxDefect::Other);
     let telling = telling.map(|defect| defect.to_string()).collect::<Vec<_>>();
     finding
         .fact("error", error)
@@ -78,7 +78,7 @@ fn not_json(finding: Finding, error: &str, text: &str) -> Finding {
 }
 
 /// The reply that ends a run.
-pub(super) struct Final {
+pub(super) struct FinalOutput {
     /// Its last message, or its last item if it has none.
     pub(super) item: usize,
     /// Its text; `None` if it is empty or absent.
@@ -87,7 +87,7 @@ pub(super) struct Final {
 
 /// The last reply, if it ends the session: it calls no tool, was not refused, cut or broken off, and
 /// nothing follows it.
-pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
+pub(super) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
     let session = run.session;
     let last = session
         .turns
@@ -123,7 +123,7 @@ pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
         .collect::<Vec<_>>();
     let Some((item, message)) = messages.last() else {
         let item = (last.end as usize).checked_sub(1)?;
-        return Some(Final { item, text: None });
+        return Some(FinalOutput { item, text: None });
     };
     // Anthropic: the blocks of one message; elsewhere each item is a message, and the
     // last one counts (openai-agents).
@@ -135,7 +135,7 @@ pub(super) fn final_reply(run: &Run<'_>) -> Option<Final> {
         _ => text_of(run, *item),
     };
     let text = Some(texts).filter(|text| !text.trim().is_empty());
-    Some(Final { item: *item, text })
+    Some(FinalOutput { item: *item, text })
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_violation_is_told() {
+    fn every_violation_is_reported() {
         let finding = answer(r#"{"amount": "ten", "reason": 1}"#).finding(&RULE);
         assert_eq!(finding.pointer.as_deref(), Some("/amount"));
         assert!(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_a_cut_reply_are_told_elsewhere() {
+    fn refusals_and_cut_replies_are_left_to_other_rules() {
         asked(r#"[{"role":"user","content":"x"},{"role":"assistant","content":null,"refusal":"No."}]"#)
             .expect_all(&["refused #2"]);
         asked(

@@ -2,7 +2,7 @@
 
 mod definitions;
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::dialects::tools::name_fault;
 use crate::session::{Dialect, Tool, ToolKind};
 use definitions::schema_fault;
@@ -13,9 +13,9 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "an offered tool whose name or schema the provider refuses",
     message: "the tool[ {tool}] {reason}: {provider} refuses every request that offers it",
-    page: Page {
+    page: RulePage {
         what: "A request offers a tool whose arguments are no object, whose schema has an array without items \
-            or a type that does not exist, or whose name does not fit the provider's pattern or stands twice.",
+            or a type that does not exist, or whose name does not fit the provider's pattern or occurs twice.",
         why: "The definitions go out with every request, so one bad tool, often of a server among many, makes \
             each request fail: \"Invalid schema for function 'a': schema must be a JSON Schema of 'type: \
             \"object\"'\".",
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bad_definition_is_told_with_its_tool() {
+    fn each_bad_definition_is_reported_with_its_tool() {
         let story = offering(json!([
             function("a", json!({"type": "string"})),
             function(
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_from_elsewhere_and_what_was_answered_are_not_judged() {
+    fn hosted_lists_and_answered_calls_are_not_judged() {
         fixture(r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"x"}]"#)
             .tools(json!([{"name": "a b", "parameters": {"type": "string"}}]))
             .expect(&RULE, &[]);

@@ -1,6 +1,6 @@
 //! invalid-tool-name: a name that the provider's pattern refuses.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::tools::call_name_fault;
 use crate::session::{Family, Kind, NameId, Shape};
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "a tool name that the provider does not accept",
     message: "the tool name[ {tool}] {reason}: {provider} refuses every request that holds it",
-    page: Page {
+    page: RulePage {
         what: "A call in the history has a name that does not fit the provider's pattern.",
         why: "The whole history goes out with every request, so one such name, though the call was answered \
             long ago, makes each later request fail.",

@@ -1,6 +1,6 @@
 //! leaked-tool-call: the model wrote a call into its text instead of making it.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::leaked as blocks;
 use crate::session::{Flags, Kind};
@@ -10,8 +10,8 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "a call of an offered tool is written as text",
     message: "a call of {tool} is written as text ({form}), so it never ran[; {count} such calls]",
-    page: Page {
-        what: "A whole call, in the spelling of some provider or template, stands in the model's text: it names \
+    page: RulePage {
+        what: "The model's text holds a whole call, in the spelling of some provider or template: it names \
             a tool that is offered, and it is closed.",
         why: "Nothing runs, the run ends as if the text were the answer, and the bad example in the history \
             makes the model do it again.",
@@ -34,7 +34,7 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
-fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
     let text = subject.body.text.as_str();
     if subject.item.flags.has(Flags::SYNTHETIC) || !blocks::may_hold_any(text) {
         return;
@@ -70,7 +70,7 @@ fn is_tool(run: &Run<'_>, index: usize, name: &str) -> bool {
 }
 
 /// Whether the same reply makes a real call of the tool: then the text tells what it does.
-fn is_called_beside(run: &Run<'_>, subject: &Subject<'_>, name: &str) -> bool {
+fn is_called_beside(run: &Run<'_>, subject: &CheckedItem<'_>, name: &str) -> bool {
     let session = run.session;
     let turn = session.turns.get(subject.item.turn as usize);
     let mut items = turn
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_beside_the_real_call_only_tells_what_it_does() {
+    fn text_next_to_the_real_call_is_no_leak() {
         fixture(
             r#"[{"role":"assistant","content":"Action: search\nAction Input: {}","tool_calls":[
                 {"id":"c","type":"function","function":{"name":"search","arguments":"{}"}}]}]"#,

@@ -1,10 +1,10 @@
 //! malformed-arguments: the arguments of a call are not JSON, or no object.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity, Subject};
+use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
 use crate::dialects::Body;
 use crate::dialects::tools::type_word;
-use crate::repair::{Defect, Repair, certain, decoded_twice, defects, first_error, repair};
+use crate::repair::{Repair, SyntaxDefect, certain, decoded_twice, defects, first_error, repair};
 use crate::session::{Dialect, Family, Kind, Shape};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "the arguments of a call are not JSON, or JSON that is no object",
     message: "the arguments of {tool} are {fault}[: {error}][; {defects}][; {replay}]",
-    page: Page {
+    page: RulePage {
         what: "The model wrote arguments that cannot be read as JSON, or JSON that is not an object.",
         why: "The tool cannot run. Runtimes raise, or answer with a parser's message; and providers that take \
             arguments as JSON in place refuse every later request that holds such a call.",
@@ -51,7 +51,7 @@ struct Fault {
     defects: String,
 }
 
-fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
     if !matches!(subject.item.family, Family::Function | Family::Legacy) {
         return;
     }
@@ -76,7 +76,7 @@ fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// A JSON object in a string where the dialect wants the object itself.
-fn quoted_in_place(subject: &Subject<'_>) -> Option<Fault> {
+fn quoted_in_place(subject: &CheckedItem<'_>) -> Option<Fault> {
     let Body { arguments, .. } = subject.body;
     let is_quoted = subject.item.shape == Shape::Anthropic
         && matches!(arguments, crate::dialects::Arguments::Text(text) if !text.trim().is_empty());
@@ -93,7 +93,7 @@ fn not_an_object(text: &str, value: &Value) -> Fault {
         fault: format!("{}, not an object", type_word(value)),
         error: String::new(),
         defects: if twice {
-            Defect::DoubleEncoded.to_string()
+            SyntaxDefect::DoubleEncoded.to_string()
         } else {
             String::new()
         },
@@ -110,12 +110,14 @@ fn not_json(text: &str) -> Option<Fault> {
     } else {
         Vec::new()
     };
-    let telling = found.iter().filter(|defect| **defect != Defect::Other);
+    let telling = found
+        .iter()
+        .filter(|defect| **defect != SyntaxDefect::Other);
     Some(Fault {
         fault: "not JSON".to_owned(),
         error: error.to_string(),
         defects: telling
-            .map(Defect::to_string)
+            .map(SyntaxDefect::to_string)
             .collect::<Vec<_>>()
             .join(", "),
     })
@@ -135,7 +137,7 @@ fn replay(target: Dialect, shape: Shape) -> String {
 
 /// Offers the repair as far as the text can be repaired. An unsafe repair comes after the error, where that is
 /// safe; one that the tool would still refuse comes last.
-fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &str) -> Finding {
+fn with_repair(finding: Finding, run: &Run<'_>, subject: &CheckedItem<'_>, text: &str) -> Finding {
     let finding = finding.of_call(run.session);
     let (safety, is_refused) = if text.len() <= MOST_TRIED {
         safety_of_repair(run, subject, text)
@@ -157,7 +159,11 @@ fn with_repair(finding: Finding, run: &Run<'_>, subject: &Subject<'_>, text: &st
 
 /// How safe the repair is, `None` where there is none: what two readers agree on is safe, if nothing was cut
 /// off and the tool would take it. And whether the tool would refuse what was repaired.
-fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> (Option<Safety>, bool) {
+fn safety_of_repair(
+    run: &Run<'_>,
+    subject: &CheckedItem<'_>,
+    text: &str,
+) -> (Option<Safety>, bool) {
     let is_refused = |meant: &str| !is_taken(run, subject, meant);
     let meant = match repair(text) {
         Repair::Likely { text: likely } => match certain(text) {
@@ -181,7 +187,7 @@ fn safety_of_repair(run: &Run<'_>, subject: &Subject<'_>, text: &str) -> (Option
 }
 
 /// Whether the tool takes these arguments, as far as its schema is known.
-fn is_taken(run: &Run<'_>, subject: &Subject<'_>, json: &str) -> bool {
+fn is_taken(run: &Run<'_>, subject: &CheckedItem<'_>, json: &str) -> bool {
     let value = serde_json::from_str::<Value>(json).ok();
     let Some(value) = value.filter(Value::is_object) else {
         return false;
@@ -229,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_told_with_its_place_and_a_repair() {
+    fn invalid_json_is_reported_with_its_place_and_a_repair() {
         let story = call(r#"{"amount": 5, }"#);
         let finding = story.finding(&RULE);
         assert_eq!(

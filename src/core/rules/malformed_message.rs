@@ -1,6 +1,6 @@
 //! malformed-message: a message or item whose shape the provider refuses whatever it holds.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::dialects::{ShapeFault, shape_fault};
 use crate::json::Cursor;
@@ -10,12 +10,12 @@ use std::collections::HashMap;
 pub(super) static RULE: Rule = Rule {
     id: "malformed-message",
     severity: Severity::Error,
-    summary: "a message or item whose shape the provider refuses whatever stands in it",
+    summary: "a message or item whose shape the provider refuses whatever it holds",
     message: "this {kind} {fault}: {provider} refuses a request that holds it",
-    page: Page {
+    page: RulePage {
         what: "A message, item or block that breaks the provider's own format: an empty list of calls, content \
             or arguments of the wrong type, an empty text, an id that is too long, has characters or a prefix \
-            that are not accepted, or stands twice.",
+            that are not accepted, or occurs twice.",
         why: "The whole history goes out with every request, so one such item makes this and every later \
             request fail, and the error names a place and seldom the item.",
         example: r#"{"role": "assistant", "content": null} without calls: Chat answers "expected a string, got null"."#,

@@ -1,6 +1,6 @@
 //! misplaced-output: call and output exist, but the target wants the output elsewhere.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::dialects::{Misplaced, Misplacement, misplaced};
 
@@ -9,16 +9,16 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "the pair exists, but the target dialect forbids its place",
     message: "{tool}: {place}",
-    page: Page {
+    page: RulePage {
         what: "A call and its output that are both in the history, in an order that the provider refuses.",
         why: "The refusal says that the output is missing, although it is there; a repair that adds a second \
             output makes it worse.",
         example: "Anthropic: the user's message holds a text block before the tool_result. Chat: a user message \
-            stands between the call and its tool message.",
-        what_to_do: "Move the output to where the provider wants it: Chat, behind the message of its call \
-            before any other message; Anthropic, first in the very next message; everywhere, behind its call.",
-        limits: "Judged for the target dialect. OpenAI Responses takes an output anywhere behind its call. Text \
-            behind a tool_use of the same Anthropic message is a warning: the refusal was seen in one probe of \
+            comes between the call and its tool message.",
+        what_to_do: "Move the output to where the provider wants it: Chat, after the message of its call \
+            before any other message; Anthropic, first in the very next message; everywhere, after its call.",
+        limits: "Judged for the target dialect. OpenAI Responses takes an output anywhere after its call. Text \
+            after a tool_use of the same Anthropic message is a warning: the refusal was seen in one probe of \
             the live API only.",
     },
     offers: &[
@@ -62,18 +62,16 @@ fn tell(fact: Misplacement) -> (String, Option<usize>) {
         (words.replace("{}", &number), Some(other))
     };
     match fact {
-        Misplacement::BeforeCall(call) => with("the output stands before its call, item {}", call),
+        Misplacement::BeforeCall(call) => with("the output comes before its call, item {}", call),
         Misplacement::TooLate(between) => {
-            with("item {} stands between the call and its output", between)
+            with("item {} comes between the call and its output", between)
         }
-        Misplacement::NotFirst(before) => with(
-            "item {} stands before the output in the user's turn",
-            before,
-        ),
-        Misplacement::TextBehindCall(text) => with(
-            "text, item {}, stands behind the call in the same message",
-            text,
-        ),
+        Misplacement::NotFirst(before) => {
+            with("item {} comes before the output in the user's turn", before)
+        }
+        Misplacement::TextBehindCall(text) => {
+            with("text, item {}, follows the call in the same message", text)
+        }
         Misplacement::OpensHistory => (
             "the call opens the history; a turn of the user must come first".to_owned(),
             None,
@@ -100,13 +98,13 @@ mod tests {
         let finding = fixture(TEXT_FIRST).finding(&RULE);
         assert_eq!(
             finding.message(),
-            "read: item 3 stands before the output in the user's turn"
+            "read: item 3 comes before the output in the user's turn"
         );
         assert_eq!(finding.severity, Severity::Error);
     }
 
     #[test]
-    fn text_behind_a_call_is_a_warning_for_anthropic_and_nothing_for_openai() {
+    fn text_after_a_call_is_a_warning_for_anthropic_and_nothing_for_openai() {
         let finding = fixture(TEXT_BEHIND).finding(&RULE);
         assert_eq!(
             (finding.severity, finding.related),
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_takes_an_output_behind_a_message_and_chat_does_not() {
+    fn responses_accepts_an_output_after_a_message_and_chat_does_not() {
         let text = r#"[{"role":"user","content":"hi"},{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"},
             {"role":"user","content":"well?"},{"type":"function_call_output","call_id":"call_1","output":"1"}]"#;
         fixture(text).expect(&RULE, &[]);
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn text_before_the_calls_and_behind_the_results_is_fine() {
+    fn text_before_the_calls_and_after_the_results_is_fine() {
         let text = r#"[{"role":"user","content":"hi"},
             {"role":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"toolu_1","name":"read","input":{}},{"type":"tool_use","id":"toolu_2","name":"read","input":{}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"},{"type":"tool_result","tool_use_id":"toolu_1","content":"x"},{"type":"text","text":"and?"}]}]"#;
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_agents_instructions_stand_between_no_pair() {
+    fn instructions_of_the_next_agent_split_no_pair() {
         let exchange = |prompt: &str, repeated: &str, reply: &str| {
             format!(
                 r#"{{"request":{{"model":"m","messages":[{{"role":"system","content":"{prompt}"}},{{"role":"user","content":"hi"}}{repeated}]}},"response":{{"choices":[{{"index":0,"message":{reply}}}]}}}}"#

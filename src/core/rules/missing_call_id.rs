@@ -1,6 +1,6 @@
 //! missing-call-id: a call or an output without the id that the target pairs by.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Dialect, Family, Item, Kind};
 use crate::wire::IdsNeeded;
@@ -10,10 +10,10 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "the dialect needs an id and there is none",
     message: "{tool}: this {kind} has no call id",
-    page: Page {
+    page: RulePage {
         what: "A call or an output without a call id, where the provider pairs by ids.",
         why: "The provider refuses the request, and a client cannot tell which output answers which call.",
-        example: "{\"role\": \"tool\", \"content\": \"20C\"} behind a call with the id call_1.",
+        example: "{\"role\": \"tool\", \"content\": \"20C\"} after a call with the id call_1.",
         what_to_do: "Give the call and its output the same new id. Small model servers leave ids out: a client \
             must make them up before it saves the reply.",
         limits: "Old Chat function_call messages have no ids and need none, nor does Gemini. OpenAI Responses \

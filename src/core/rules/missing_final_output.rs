@@ -1,7 +1,7 @@
 //! missing-final-output: the run requires a final output of a certain shape, and the last reply is empty.
 
 use super::invalid_final_output::final_reply;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 
 pub(super) static RULE: Rule = Rule {
@@ -9,14 +9,14 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "an output schema is set and the last reply is empty",
     message: "the last reply holds no text, but an output of the schema[ {schema}] is asked for",
-    page: Page {
+    page: RulePage {
         what: "The run asks for a final output, and the model's last reply holds no text and no call: it is \
             empty, or reasoning only.",
         why: "openai-agents asks again without a word, so such a run mostly ends at its turn limit: this is the \
             real cause.",
         example: "A reply with a reasoning item and nothing else.",
         what_to_do: "Retry with a message that asks for the output, or accept a fallback.",
-        limits: "Only where the output schema is known, and only the last reply, if nothing comes behind it. \
+        limits: "Only where the output schema is known, and only the last reply, if nothing follows it. \
             Empty because of a limit is truncated-response, because of a refusal refused.",
     },
     offers: &[Offer::unsafe_("retry"), Offer::unsafe_("fallback")],

@@ -2,7 +2,7 @@
 //! or without its text.
 
 use super::malformed_message::first_unproven;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
 use crate::dialects::models::{family_of, is_anthropic};
 use crate::dialects::{ShapeFault, body_of, shape_fault};
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "thinking without its signature, or without the text that was signed",
     message: "this thinking {fault}[; {note}]",
-    page: Page {
+    page: RulePage {
         what: "A thinking block without a signature or with an empty one; as a warning, a block of the reply at \
             hand whose text is empty while its signature was kept.",
         why: "Anthropic takes thinking back only as it came: \"Invalid `signature` in `thinking` block\", \
@@ -22,8 +22,8 @@ pub(super) static RULE: Rule = Rule {
             signatures cannot be resumed.",
         example: r#"{"type": "thinking", "thinking": "hmm", "signature": ""}"#,
         what_to_do: "Drop the block: without its signature it is of no use to the model. Thinking of earlier \
-            turns may always go; that of a turn whose calls are still being answered may be asked for, and then \
-            the turn is asked again.",
+            turns may always go; that of a turn whose calls are still being answered may be required, and then \
+            the turn is requested again.",
         limits: "Judged for Anthropic's own models in requests and in the logs of Claude Code; other models \
             send thinking without signatures. Whether a signature is genuine only the provider can tell. From \
             Opus 4.7 on the provider itself sends an empty text unless a request asks for it: of such a model a \

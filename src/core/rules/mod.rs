@@ -8,6 +8,7 @@
 mod assistant_prefill;
 mod broken_chain;
 mod check;
+mod clean_cache;
 mod digest;
 mod duplicate_argument_key;
 mod duplicate_call_id;
@@ -15,7 +16,6 @@ mod duplicate_output;
 mod error_class;
 mod exposed_secret;
 mod failing_tool;
-mod faultless;
 mod finding;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -52,13 +52,13 @@ mod turn_limit;
 mod unknown_tool;
 
 pub use check::{check, check_by, check_findings, check_items, check_rule, sort};
+pub use clean_cache::{CleanCache, CleanItem};
 pub use digest::{Digest, Digests};
 pub use error_class::{ErrorClass, reports_error};
-pub use faultless::{Faultless, Known};
-pub use finding::{Cause, Finding, REFUSAL, Severity, beside, nearest_of, of_pair, of_turn};
+pub use finding::{Finding, OrphanCause, REFUSAL, Severity, beside, nearest_of, of_pair, of_turn};
 pub use health::{Health, Rate, ToolHealth};
 pub use message::fill;
-pub use run::{Run, Subject};
+pub use run::{CheckedItem, Run};
 
 use crate::actions::{Offer, Safety};
 use crate::session::Kind;
@@ -73,7 +73,7 @@ pub struct Rule {
     pub summary: &'static str,
     /// The sentence of a finding; see [`fill`] for its placeholders.
     pub message: &'static str,
-    pub page: Page,
+    pub page: RulePage,
     /// The actions that may apply, the first one first.
     pub offers: &'static [Offer],
     /// What it looks at.
@@ -82,7 +82,7 @@ pub struct Rule {
 
 /// What `explain` prints about a rule.
 #[derive(Debug)]
-pub struct Page {
+pub struct RulePage {
     pub what: &'static str,
     /// Why that is bad for a run.
     pub why: &'static str,
@@ -101,7 +101,7 @@ pub enum Scope {
         kinds: &'static [Kind],
         /// Whether the bytes of an item, as they stand, are worth a look; most are not, and are not decoded.
         glance: fn(&[u8]) -> bool,
-        check: fn(&Run<'_>, &Subject<'_>, &mut Vec<Finding>),
+        check: fn(&Run<'_>, &CheckedItem<'_>, &mut Vec<Finding>),
     },
     /// The session as a whole: heads, pairing, contract, digests.
     Session(fn(&Run<'_>, &Digests, &mut Vec<Finding>)),

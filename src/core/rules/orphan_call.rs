@@ -1,25 +1,25 @@
 //! orphan-call: a call inside the history that was never answered.
 
-use super::pairs::{self, Aftermath};
-use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::pairs::{self, OrphanCauses};
+use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Kind, Standing};
+use crate::session::{Kind, PairStatus};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-call",
     severity: Severity::Error,
     summary: "a call without output inside the active history",
     message: "{tool} was called and never answered[; cause: {cause}]",
-    page: Page {
-        what: "A call that has no output although the history goes on behind it, or that ends a request as it \
+    page: RulePage {
+        what: "A call that has no output although the history continues after it, or that ends a request as it \
             goes to the provider.",
         why: "Every provider refuses a history with an unanswered call, so the session cannot go on: each later \
             request fails in the same way.",
         example: "assistant calls book_flight (call_1); the user writes \"stop\"; no output for call_1 follows.",
         what_to_do: "Close a turn that was broken off, or answer the call with an error that says what \
             happened, or supply the output by hand if it is known. Dropping the call hides from the model that \
-            it asked. If the tool may have run, never run it again: record its output.",
-        limits: "The cause is read from what stands behind the call: a compaction, an interrupt, a message of \
+            it made one. If the tool may have run, never run it again: record its output.",
+        limits: "The cause is read from what follows the call: a compaction, an interrupt, a message of \
             the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably \
             never written. In abandoned branches and side chains it is only a warning.",
     },
@@ -36,14 +36,14 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut aftermath = None;
     for (index, item) in session.items.iter().enumerate() {
-        if item.kind != Kind::Call || session.pairing.standing(index) != Standing::Orphan {
+        if item.kind != Kind::Call || session.pairing.standing(index) != PairStatus::Orphan {
             continue;
         }
-        let aftermath = aftermath.get_or_insert_with(|| Aftermath::of(session));
+        let aftermath = aftermath.get_or_insert_with(|| OrphanCauses::of(session));
         let cause = aftermath.cause(run, index);
         let was_broken_off = matches!(
             cause,
-            Cause::EndOfFile | Cause::Interrupt | Cause::FailedReply
+            OrphanCause::EndOfFile | OrphanCause::Interrupt | OrphanCause::FailedReply
         );
         findings.push(
             Finding::new(&RULE, index)
@@ -59,10 +59,10 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::rules::Cause;
+    use crate::rules::OrphanCause;
     use crate::rules::fixture::fixture;
 
-    fn cause(text: &str) -> Option<Cause> {
+    fn cause(text: &str) -> Option<OrphanCause> {
         fixture(text).finding(&RULE).cause
     }
 
@@ -72,7 +72,7 @@ mod tests {
             {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"book","arguments":"{}"}}]},
             {"role":"user","content":"stop"}]"#;
         fixture(text).expect(&RULE, &["call_1"]);
-        assert_eq!(cause(text), Some(Cause::UserMessage));
+        assert_eq!(cause(text), Some(OrphanCause::UserMessage));
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             {"type":"function_call_output","call_id":"call_2","output":"paid"},
             {"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]"#;
         fixture(text).expect(&RULE, &["call_1"]);
-        assert_eq!(cause(text), Some(Cause::LostWrite));
+        assert_eq!(cause(text), Some(OrphanCause::LostWrite));
     }
 
     #[test]
@@ -96,8 +96,8 @@ mod tests {
 {{"type":"response_item","payload":{{"type":"message","role":"user","content":[]}}}}"#
             )
         };
-        assert_eq!(cause(&log("stream_error")), Some(Cause::FailedReply));
-        assert_eq!(cause(&log("turn_aborted")), Some(Cause::Interrupt));
+        assert_eq!(cause(&log("stream_error")), Some(OrphanCause::FailedReply));
+        assert_eq!(cause(&log("turn_aborted")), Some(OrphanCause::Interrupt));
     }
 
     #[test]
@@ -105,14 +105,14 @@ mod tests {
         let text = r#"{"tools":[{"type":"function","function":{"name":"book"}}],"messages":[{"role":"user","content":"book it"},
             {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","function":{"name":"boook","arguments":"{}"}}]},
             {"role":"user","content":"well?"}]}"#;
-        assert_eq!(cause(text), Some(Cause::FaultyCall));
+        assert_eq!(cause(text), Some(OrphanCause::FaultyCall));
     }
 
     #[test]
     fn a_request_that_ends_on_a_call() {
         let text = r#"{"model":"m","input":[{"role":"user","content":"book it"},
             {"type":"function_call","call_id":"call_1","name":"book","arguments":"{}"}]}"#;
-        assert_eq!(cause(text), Some(Cause::EndOfFile));
+        assert_eq!(cause(text), Some(OrphanCause::EndOfFile));
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! orphan-hosted-result: the result of a call that the provider ran, without that call.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, Shape, Standing};
+use crate::session::{Flags, Kind, PairStatus, Shape};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-hosted-result",
     severity: Severity::Error,
     summary: "the result of a call that the provider ran, without that call",
     message: "this result of a tool that the provider runs has lost its call[ {id}]",
-    page: Page {
+    page: RulePage {
         what: "A block such as `advisor_tool_result`, `web_search_tool_result` or `code_execution_tool_result` \
             whose `server_tool_use` is not in the history before it.",
         why: "Anthropic refuses it: \"unexpected `tool_use_id` found in `advisor_tool_result` blocks: \
@@ -34,7 +34,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         let is_result = item.kind == Kind::HostedOutput
             && item.shape == Shape::Anthropic
             && !item.flags.has(Flags::COMPACTED);
-        if !is_result || session.pairing.standing(index) != Standing::Alone {
+        if !is_result || session.pairing.standing(index) != PairStatus::Alone {
             continue;
         }
         // An id that cannot be read is not reported.

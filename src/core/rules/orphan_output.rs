@@ -1,15 +1,15 @@
 //! orphan-output: an output whose call is not in the history.
 
-use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Family, Flags, Kind, Standing};
+use crate::session::{Family, Flags, Kind, PairStatus};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-output",
     severity: Severity::Error,
     summary: "an output without call",
     message: "[{tool}: ]this output answers no call of the history[; {note}][; cause: {cause}]",
-    page: Page {
+    page: RulePage {
         what: "An output whose call id no call of the history has.",
         why: "Providers refuse a history with such an output: \"No tool call found\", \"unexpected \
             tool_use_id\", \"must be a response to a preceding message with tool_calls\".",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Turn the output into plain text, so that the model keeps what it knew, or drop it. Cut \
             histories where no pair is split.",
         limits: "With previous_response_id or a conversation the call may be kept by the provider: then it \
-            cannot be judged, and is only told. At the beginning of a log the call is probably in an earlier \
+            cannot be judged, and is only reported. At the beginning of a log the call is probably in an earlier \
             file. In abandoned branches and side chains it is only a warning.",
     },
     offers: &[Offer::safe("output-to-text"), Offer::unsafe_("drop-item")],
@@ -29,19 +29,19 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     // Why a call would be missing at this point: what was cut away before it.
     let mut opening = Some(if session.contract.is_request {
-        Cause::Pruned
+        OrphanCause::Pruned
     } else {
-        Cause::StartsLate
+        OrphanCause::StartsLate
     });
     for (index, item) in session.items.iter().enumerate() {
         match item.kind {
-            Kind::Compaction => opening = Some(Cause::Compaction),
+            Kind::Compaction => opening = Some(OrphanCause::Compaction),
             Kind::User if !item.flags.has(Flags::SYNTHETIC) => opening = None,
             kind if kind.is_from_model() => opening = None,
             _ => {}
         }
         let is_orphan =
-            item.kind == Kind::Output && session.pairing.standing(index) == Standing::Orphan;
+            item.kind == Kind::Output && session.pairing.standing(index) == PairStatus::Orphan;
         // Without an id there is nothing to look for: that is missing-call-id.
         if !is_orphan || (item.call_id.is_none() && item.family != Family::Legacy) {
             continue;
@@ -80,9 +80,9 @@ mod tests {
         let items = r#"[{"role":"developer","content":"be kind"},{"type":"function_call_output","call_id":"call_1","output":"1"},
             {"type":"function_call","call_id":"call_2","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_2","output":"1"}]"#;
         let log = fixture(items).finding(&RULE);
-        assert_eq!(log.cause, Some(Cause::StartsLate));
+        assert_eq!(log.cause, Some(OrphanCause::StartsLate));
         let request = fixture(&format!(r#"{{"model":"m","input":{items}}}"#)).finding(&RULE);
-        assert_eq!(request.cause, Some(Cause::Pruned));
+        assert_eq!(request.cause, Some(OrphanCause::Pruned));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! orphan-reasoning: reasoning without the item that it led to.
 
-use super::pairs::Aftermath;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::pairs::OrphanCauses;
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Item, Kind, Session, Turn};
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "a reasoning item without the item that it must precede",
     message: "this reasoning has lost the item that it led to[; cause: {cause}]",
-    page: Page {
+    page: RulePage {
         what: "A reasoning item that no message or call of the same reply follows.",
         why: "OpenAI refuses it: \"Item 'rs_...' of type 'reasoning' was provided without its required \
             following item\".",
@@ -45,7 +45,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             }
             let kept = facts.item_ids && has_id(session, item);
             let cause = aftermath
-                .get_or_insert_with(|| Aftermath::of(session))
+                .get_or_insert_with(|| OrphanCauses::of(session))
                 .cause(run, index);
             findings.push(
                 Finding::new(&RULE, index)
@@ -92,7 +92,7 @@ fn has_id(session: &Session, item: &Item) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::Cause;
+    use crate::rules::OrphanCause;
     use crate::rules::fixture::fixture;
 
     const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[]}"#;
@@ -105,7 +105,7 @@ mod tests {
         fixture(&text).expect(&RULE, &["#2"]);
         let finding = fixture(&text).finding(&RULE);
         assert_eq!(finding.severity, Severity::Error);
-        assert_eq!(finding.cause, Some(Cause::UserMessage));
+        assert_eq!(finding.cause, Some(OrphanCause::UserMessage));
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Shared by the rules about pairs: why a call has no output, as far as the history shows it, and the name of
 //! either half.
 
-use super::{Cause, Run};
+use super::{OrphanCause, Run};
 use crate::actions;
 use crate::session::{Family, Flags, Kind, Session, Stop, index_number};
 
 /// What interrupted each turn, read once for a session.
 #[derive(Debug)]
-pub(super) struct Aftermath {
-    of_turn: Vec<Option<Cause>>,
+pub(super) struct OrphanCauses {
+    of_turn: Vec<Option<OrphanCause>>,
 }
 
-impl Aftermath {
+impl OrphanCauses {
     /// Reads the notices and the stop reasons of the turns.
     pub(super) fn of(session: &Session) -> Self {
         let mut of_turn = vec![None; session.turns.len()];
@@ -21,11 +21,11 @@ impl Aftermath {
             };
             let is_notice = item.kind == Kind::Notice;
             if is_notice && item.flags.has(Flags::INTERRUPT) {
-                *place = Some(Cause::Interrupt);
+                *place = Some(OrphanCause::Interrupt);
             } else if (is_notice && item.flags.has(Flags::ERROR))
                 || item.flags.has(Flags::INCOMPLETE)
             {
-                *place = place.or(Some(Cause::FailedReply));
+                *place = place.or(Some(OrphanCause::FailedReply));
             }
         }
         for stop in &session.stops {
@@ -39,35 +39,35 @@ impl Aftermath {
     }
 
     /// Why the call at `index` has no output.
-    pub(super) fn cause(&self, run: &Run<'_>, index: usize) -> Cause {
+    pub(super) fn cause(&self, run: &Run<'_>, index: usize) -> OrphanCause {
         let session = run.session;
         let turn = session.items[index].turn as usize;
         let next = session
             .turns
             .get(turn)
             .and_then(|turn| session.items.get(turn.end as usize));
-        let behind = match next {
-            None => Cause::EndOfFile,
-            Some(next) if next.kind == Kind::Compaction => return Cause::Compaction,
-            Some(next) if next.flags.has(Flags::INTERRUPT) => return Cause::Interrupt,
+        let boundary = match next {
+            None => OrphanCause::EndOfFile,
+            Some(next) if next.kind == Kind::Compaction => return OrphanCause::Compaction,
+            Some(next) if next.flags.has(Flags::INTERRUPT) => return OrphanCause::Interrupt,
             Some(next) if next.kind == Kind::User && !next.flags.has(Flags::SYNTHETIC) => {
-                Cause::UserMessage
+                OrphanCause::UserMessage
             }
-            Some(_) => Cause::LostWrite,
+            Some(_) => OrphanCause::LostWrite,
         };
         match self.of_turn.get(turn) {
             Some(Some(cause)) => *cause,
-            _ if is_faulty(run, index) => Cause::FaultyCall,
-            _ => behind,
+            _ if is_faulty(run, index) => OrphanCause::FaultyCall,
+            _ => boundary,
         }
     }
 }
 
 /// What the provider's stop reason says about the calls of the reply.
-fn cause_of_stop(stop: &Stop) -> Option<Cause> {
+fn cause_of_stop(stop: &Stop) -> Option<OrphanCause> {
     match &*stop.reason {
-        _ if stop.is_token_limit() => Some(Cause::TokenLimit),
-        "error" | "aborted" | "failed" | "cancelled" => Some(Cause::FailedReply),
+        _ if stop.is_token_limit() => Some(OrphanCause::TokenLimit),
+        "error" | "aborted" | "failed" | "cancelled" => Some(OrphanCause::FailedReply),
         _ => None,
     }
 }

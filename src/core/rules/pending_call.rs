@@ -1,16 +1,16 @@
 //! pending-call: a call that waits, for the end of the recording to be reached or for somebody's decision.
 
-use super::pairs::{self, Aftermath};
-use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::pairs::{self, OrphanCauses};
+use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, Standing};
+use crate::session::{Flags, Kind, PairStatus};
 
 pub(super) static RULE: Rule = Rule {
     id: "pending-call",
     severity: Severity::Info,
     summary: "the session ends on the call, or the call awaits an approval",
     message: "{tool} waits[ {for}]",
-    page: Page {
+    page: RulePage {
         what: "The session ends on a call, or a call awaits a decision of the operator.",
         why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer \
             belongs.",
@@ -31,15 +31,15 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut aftermath = None;
     for (index, item) in session.items.iter().enumerate() {
-        if session.pairing.standing(index) != Standing::Pending {
+        if session.pairing.standing(index) != PairStatus::Pending {
             continue;
         }
         let awaits = item.kind == Kind::ApprovalRequest || item.flags.has(Flags::AWAITS_APPROVAL);
         let cause = if awaits {
-            Cause::Approval
+            OrphanCause::Approval
         } else {
             aftermath
-                .get_or_insert_with(|| Aftermath::of(session))
+                .get_or_insert_with(|| OrphanCauses::of(session))
                 .cause(run, index)
         };
         let what = if awaits {
@@ -68,15 +68,18 @@ mod tests {
             {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{}},{"type":"tool_use","id":"toolu_2","name":"list","input":{}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]"#;
         fixture(text).expect(&RULE, &["toolu_2"]);
-        assert_eq!(fixture(text).finding(&RULE).cause, Some(Cause::EndOfFile));
+        assert_eq!(
+            fixture(text).finding(&RULE).cause,
+            Some(OrphanCause::EndOfFile)
+        );
     }
 
     #[test]
-    fn a_request_for_an_approval_waits_wherever_it_stands() {
+    fn an_approval_request_is_pending_at_any_position() {
         let text = r#"[{"role":"user","content":"hi"},
             {"type":"mcp_approval_request","id":"mcpr_1","server_label":"shop","name":"refund","arguments":"{}"}]"#;
         let finding = fixture(text).finding(&RULE);
-        assert_eq!(finding.cause, Some(Cause::Approval));
+        assert_eq!(finding.cause, Some(OrphanCause::Approval));
         assert_eq!(finding.message(), "refund waits for your decision");
         assert_eq!(finding.offers[0].action, "wait");
     }

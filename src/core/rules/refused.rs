@@ -1,7 +1,7 @@
 //! refused: the model refused, or the provider withheld its reply.
 
 use super::check::quote_item;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, Session, Shape};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "the model refused, or the provider withheld the reply",
     message: "{what}[ ({reason})][: {text}]",
-    page: Page {
+    page: RulePage {
         what: "The model declined to answer, or the provider's filter withheld the reply.",
         why: "The run ends without what it was for, and asking the same again usually gives the same.",
         example: "A message part of type refusal; stop_reason \"refusal\"; finish_reason \"content_filter\" or SAFETY.",
@@ -28,26 +28,26 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Stop reasons and who gave them. Chat, Responses, Bedrock; Anthropic; Gemini (`FinishReason`).
-const REASONS: &[(&str, Who)] = &[
-    ("refusal", Who::Model),
-    ("content_filter", Who::Provider),
-    ("content_filtered", Who::Provider),
-    ("guardrail_intervened", Who::Provider),
-    ("SAFETY", Who::Provider),
-    ("RECITATION", Who::Provider),
-    ("BLOCKLIST", Who::Provider),
-    ("PROHIBITED_CONTENT", Who::Provider),
-    ("SPII", Who::Provider),
-    ("IMAGE_SAFETY", Who::Provider),
+const REASONS: &[(&str, Refuser)] = &[
+    ("refusal", Refuser::Model),
+    ("content_filter", Refuser::Provider),
+    ("content_filtered", Refuser::Provider),
+    ("guardrail_intervened", Refuser::Provider),
+    ("SAFETY", Refuser::Provider),
+    ("RECITATION", Refuser::Provider),
+    ("BLOCKLIST", Refuser::Provider),
+    ("PROHIBITED_CONTENT", Refuser::Provider),
+    ("SPII", Refuser::Provider),
+    ("IMAGE_SAFETY", Refuser::Provider),
 ];
 
 #[derive(Clone, Copy)]
-enum Who {
+enum Refuser {
     Model,
     Provider,
 }
 
-impl Who {
+impl Refuser {
     fn words(self) -> &'static str {
         match self {
             Self::Model => "the model refused",
@@ -72,10 +72,12 @@ fn is_made_up_for(session: &Session, index: usize) -> bool {
 /// One refusal for each turn: by the mark of a message, by the reason to stop, or both.
 fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let session = run.session;
-    let mut turns: HashMap<u32, (usize, Who, &str)> = HashMap::new();
+    let mut turns: HashMap<u32, (usize, Refuser, &str)> = HashMap::new();
     for (index, item) in session.items.iter().enumerate() {
         if item.flags.has(Flags::REFUSAL) && !is_made_up_for(session, index) {
-            turns.entry(item.turn).or_insert((index, Who::Model, ""));
+            turns
+                .entry(item.turn)
+                .or_insert((index, Refuser::Model, ""));
         }
     }
     for stop in &session.stops {
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_filter_is_told_apart() {
+    fn a_provider_filter_has_its_own_message() {
         let story = fixture(
             r#"{"request":{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]},
             "response":{"choices":[{"finish_reason":"content_filter","message":{"role":"assistant","content":""}}]}}"#,

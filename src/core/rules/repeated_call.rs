@@ -1,7 +1,7 @@
 //! repeated-call: the same call again and again although nothing has changed.
 
 use super::check::quote_item;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Family, Flags, Item, Keyed, Kind, NameId};
 use std::collections::{HashMap, HashSet};
@@ -11,10 +11,10 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "the same call three times or more, with no change in between",
     message: "{tool} was called {count} times with the same arguments and nothing changed[; it read each time: {text}]",
-    page: Page {
+    page: RulePage {
         what: "The same tool with the same arguments, three times or more, and nothing new in between: its \
-            output was the same or an error, no other call brought anything that was not known, and the user \
-            said nothing.",
+            output was the same or an error, no other call brought anything new, and the user \
+            sent no message.",
         why: "The model is in a loop: what it reads does not help it. Loops end at the turn limit, and cost \
             until then.",
         example: "parcel_status {\"id\": \"P-1\"} five times, each time answered: status unknown.",

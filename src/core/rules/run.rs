@@ -1,10 +1,10 @@
 //! What rules are given: the session, the target, and what was offered where, prepared once.
 
 use super::ErrorClass;
-use super::faultless::Known;
-use crate::actions::{Defect, Offered, Scene, Surroundings};
+use super::clean_cache::CleanItem;
+use crate::actions::{ActionContext, Defect, OfferedTools, SessionIndex};
 use crate::dialects::Body;
-use crate::schema::Compiled;
+use crate::schema::SchemaCache;
 use crate::session::{Dialect, Flags, Item, Session};
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ pub struct Run<'a> {
     pub session: &'a Session,
     /// The dialect that it is judged for.
     pub target: Dialect,
-    around: Surroundings<'a>,
+    around: SessionIndex<'a>,
     /// The items right after which a token limit stopped their reply, in order.
     cut: Vec<u32>,
     /// The items that need no judging, in order.
-    known: Vec<Known>,
+    known: Vec<CleanItem>,
 }
 
 /// One item with its body.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct CheckedItem<'a> {
     /// Its index in the session.
     pub index: usize,
     pub item: &'a Item,
@@ -44,26 +44,26 @@ impl<'a> Run<'a> {
         Self {
             session,
             target: target.unwrap_or(session.dialect),
-            around: Surroundings::new(session),
+            around: SessionIndex::new(session),
             cut,
             known: Vec::new(),
         }
     }
 
     /// The same for a session of which some items were judged before; they are given in order.
-    pub fn knowing(mut self, known: Vec<Known>) -> Self {
+    pub fn knowing(mut self, known: Vec<CleanItem>) -> Self {
         self.known = known;
         self
     }
 
     /// The same, where the schemas of tools may have been compiled before.
-    pub fn compiling(mut self, compiled: &Arc<Compiled>) -> Self {
+    pub fn compiling(mut self, compiled: &Arc<SchemaCache>) -> Self {
         self.around = self.around.compiling(compiled);
         self
     }
 
     /// What is known of the item at `index` from an earlier check.
-    pub(super) fn known(&self, index: usize) -> Option<&Known> {
+    pub(super) fn known(&self, index: usize) -> Option<&CleanItem> {
         let index = u32::try_from(index).ok()?;
         let place = self.known.binary_search_by_key(&index, |known| known.item);
         self.known.get(place.ok()?)
@@ -82,14 +82,18 @@ impl<'a> Run<'a> {
     }
 
     /// What is offered to the reply that holds the item at `index`; `None` where no tool list is known.
-    pub fn offered(&self, index: usize) -> Option<Offered<'_>> {
+    pub fn offered(&self, index: usize) -> Option<OfferedTools<'_>> {
         self.around.offered(index)
     }
 
     /// Where an action for a defect is to be applied; `beside` are the other findings of the same turn. `None`
     /// where the defect is about no item.
-    pub fn scene<'r>(&'r self, defect: Defect<'r>, beside: &'r [Defect<'r>]) -> Option<Scene<'r>> {
-        Some(Scene {
+    pub fn scene<'r>(
+        &'r self,
+        defect: Defect<'r>,
+        beside: &'r [Defect<'r>],
+    ) -> Option<ActionContext<'r>> {
+        Some(ActionContext {
             around: &self.around,
             target: self.target,
             item: defect.item?,

@@ -1,6 +1,6 @@
 //! run-failed: the journal of a run says that the run ended without what it was for.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::session::Session;
 use crate::session::ledger::Ending;
 
@@ -9,10 +9,10 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "a run of retake ended without a result",
     message: "the run ended without a result: {how}",
-    page: Page {
+    page: RulePage {
         what: "A run of retake ended because its policy raised, because somebody had to decide and nobody was \
-            there, or because the model could not be asked.",
-        why: "The history may look whole: what ended the run stands in its journal only, and the run itself \
+            there, or because a request to the model failed.",
+        why: "The history may look whole: what ended the run is only in its journal, and the run itself \
             ended with an exit code other than 0.",
         example: "unattended: pay needs an approval, in a run without a screen.",
         what_to_do: "Open the journal, decide what was to be decided, and go on from there; or say it in the policy.",
@@ -30,7 +30,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let how = match state.and_then(|state| state.ending.as_ref()) {
         Some(Ending::Raised { rule }) => format!("the policy raised at {rule}"),
         Some(Ending::Unattended { why }) => format!("nobody was there to decide: {why}"),
-        Some(Ending::ModelFailed { why }) => format!("the model could not be asked: {why}"),
+        Some(Ending::ModelFailed { why }) => format!("a request to the model failed: {why}"),
         Some(
             Ending::Final
             | Ending::Fallback

@@ -1,18 +1,18 @@
 //! split-pair: a compaction separates two items that belong together.
 
-use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity, pairs};
+use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::session::{Flags, Item, Kind, Session, Standing};
+use crate::session::{Flags, Item, Kind, PairStatus, Session};
 
 pub(super) static RULE: Rule = Rule {
     id: "split-pair",
     severity: Severity::Error,
     summary: "a compaction or trim boundary separates a pair, reasoning from its call, or a pending approval",
     message: "a compaction[ ({mark})] at item {boundary} separates {what}",
-    page: Page {
-        what: "A call before a compaction and its output behind it, reasoning before and its call behind, or an \
-            approval that still waits before.",
-        why: "The provider sees only what stands behind the compaction: an output without its call, which it \
+    page: RulePage {
+        what: "A call before a compaction with its output after, reasoning before with its call after, or an \
+            approval before it that is still pending.",
+        why: "The provider sees only what comes after the compaction: an output without its call, which it \
             refuses, or a run that forgets what somebody has yet to decide.",
         example: "exec_command (call_1), compaction, the output of call_1: the summary replaced the call and \
             the output was kept.",
@@ -42,17 +42,17 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     for (index, item) in items.iter().enumerate() {
         let mark = marks.partition_point(|mark| *mark < index).checked_sub(1);
         let what = match (item.kind, session.pairing.standing(index)) {
-            (Kind::Output, Standing::Severed(call)) => mark.map(|mark| {
+            (Kind::Output, PairStatus::Severed(call)) => mark.map(|mark| {
                 let tool = pairs::tool(session, index);
                 let number = pairs::ordinal(call as usize);
                 let what = format!("this output from its call of {tool} at item {number}");
                 (marks[mark], Some(call as usize), what, "output-to-text")
             }),
-            (Kind::ApprovalResponse, Standing::Severed(request)) => mark.map(|mark| {
+            (Kind::ApprovalResponse, PairStatus::Severed(request)) => mark.map(|mark| {
                 let what = "this decision from what it decides".to_owned();
                 (marks[mark], Some(request as usize), what, "drop-pair")
             }),
-            (_, Standing::Pending) if index < last => {
+            (_, PairStatus::Pending) if index < last => {
                 let after = marks[mark.map_or(0, |mark| mark + 1)];
                 let what = "a pending approval from the rest of the run".to_owned();
                 Some((after, None, what, "wait"))
@@ -74,7 +74,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
                 .fact("what", what)
                 .fact("boundary", pairs::ordinal(mark))
                 .fact("mark", names.of(session, mark))
-                .because(Some(Cause::Compaction))
+                .because(Some(OrphanCause::Compaction))
                 .beside(beside)
                 .offering(|known| {
                     known.action == offer
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_of_two_compactions_is_named_and_pairs_behind_the_outer_one_are_whole() {
+    fn the_inner_of_two_compactions_is_named_and_pairs_after_the_outer_one_are_whole() {
         let kept = [
             CALL.replace("call_1", "call_0"),
             OUT.replace("call_1", "call_0"),

@@ -1,7 +1,7 @@
 //! stop-reason-mismatch: what a reply says of its end contradicts what is in it.
 
 use super::check::text_of;
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::{body_of, usage_of};
 use crate::json::Cursor;
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "the stop reason of a reply contradicts its content",
     message: "{fault}",
-    page: Page {
+    page: RulePage {
         what: "A reply that ended with `end_turn` although it holds a call; one that ended for a call \
             (`tool_use`, `tool_calls`) and holds none; a call without arguments in a reply that cost far more \
             tokens than it shows.",
@@ -22,10 +22,10 @@ pub(super) static RULE: Rule = Rule {
             call makes them wait or raise. It is how a gateway loses calls when it translates a stream.",
         example: "content: one tool_use with input {}, stop_reason: end_turn, output_tokens: 126.",
         what_to_do: "Ask again, without the gateway if there is one, and report it there with the stream. The \
-            content is what the model said as far as it came through.",
+            content is the part of the model's reply that came through.",
         limits: "Judged where the recording says why a reply ended. OpenAI itself says `stop` beside a call \
             that was forced, so in Chat only a missing call counts. Tokens are compared in Anthropic's replies \
-            only, where thinking stands in the reply, and not in logs of Claude Code, which notes partial sums.",
+            only, where the reply holds its thinking, and not in logs of Claude Code, which notes partial sums.",
     },
     offers: &[Offer::unsafe_("retry")],
     scope: Scope::Session(check),

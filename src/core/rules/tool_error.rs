@@ -1,6 +1,6 @@
 //! tool-error: the output of a call reports an error.
 
-use super::{ErrorClass, Finding, Page, Rule, Run, Scope, Severity, Subject};
+use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
 use crate::session::Kind;
 
@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "the output of a call is an error",
     message: "[{tool}: ]{class}[: {text}]",
-    page: Page {
+    page: RulePage {
         what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, \
             connection, permission, rejected, interrupted, switched off.",
         why: "The model has to recover from what it reads there; a text that does not say what was wrong is how \
@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
     },
 };
 
-fn check(run: &Run<'_>, subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
     let Some(class) = subject.error else {
         return;
     };

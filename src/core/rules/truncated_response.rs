@@ -1,6 +1,6 @@
 //! truncated-response: the reply was cut off by a token limit, or its stream ended early.
 
-use super::{Cause, Digests, Finding, Page, Rule, Run, Scope, Severity};
+use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::Kind;
 
@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "a reply was cut off by the token limit",
     message: "the reply was cut off[ at the token limit ({reason})][; the arguments of {tool} are incomplete]",
-    page: Page {
+    page: RulePage {
         what: "The provider stopped the reply because it had reached a token limit, or the stream ended before \
             the reply did.",
         why: "A call in it has half its arguments and looks like broken JSON, a text stops in the middle. No \
@@ -55,7 +55,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             Finding::new(&RULE, index)
                 .fact("reason", stop.map_or("", |stop| &stop.reason))
                 .fact("tool", tool)
-                .because(stop.map(|_| Cause::TokenLimit))
+                .because(stop.map(|_| OrphanCause::TokenLimit))
                 .offering(|offer| match offer.action {
                     "inject-error" | "drop-pair" => item.kind == Kind::Call,
                     "drop-item" => matches!(item.kind, Kind::Assistant | Kind::Reasoning),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_say_so_twice_and_are_told_once() {
+    fn what_responses_repeats_is_reported_once() {
         fixture(
             r#"{"request":{"model":"m","input":[{"role":"user","content":"go"}]},
                 "response":{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},

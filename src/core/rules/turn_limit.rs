@@ -1,6 +1,6 @@
 //! turn-limit: the run ended because it had used up its turns.
 
-use super::{Finding, Page, Rule, Run, Scope, Severity, failing_tool, repeated_call};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, failing_tool, repeated_call};
 use crate::actions::Offer;
 use crate::session::ledger::Ending;
 use crate::session::{Kind, Speaker};
@@ -9,12 +9,12 @@ pub(super) static RULE: Rule = Rule {
     id: "turn-limit",
     severity: Severity::Info,
     summary: "the run ended at its turn limit",
-    message: "the run ended at its limit of {limit} turns[; behind it: {loop}]",
-    page: Page {
+    message: "the run ended at its limit of {limit} turns[; before it: {loop}]",
+    page: RulePage {
         what: "The model made as many replies as the run may take, and the last one still calls tools.",
-        why: "The limit is where it ended, not why: behind it is mostly a loop or a tool that fails.",
+        why: "The limit is where it ended, not why: the cause is mostly a loop or a failing tool.",
         example: "Max turns (10) exceeded, after six times the same call.",
-        what_to_do: "Go to the loop behind it and fork there; or accept a fallback as the final output.",
+        what_to_do: "Go to the loop that caused it and fork there; or accept a fallback as the final output.",
         limits: "Only where the recording holds the limit, and counted from the last message of the user on; \
             the journal of a run says itself that it ended so, which is an error there.",
     },
@@ -98,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_points_at_the_loop_behind_it() {
+    fn the_limit_names_the_loop_that_caused_it() {
         let story = run(4, None).turn_limit(4);
         story.expect(&RULE, &["call_4"]);
         let message = story.finding(&RULE).message();
         assert!(
             message.starts_with(
-                "the run ended at its limit of 4 turns; behind it: status was called 4 times"
+                "the run ended at its limit of 4 turns; before it: status was called 4 times"
             ),
             "{message}"
         );

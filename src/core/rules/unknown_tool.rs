@@ -1,7 +1,7 @@
 //! unknown-tool: a call names a tool that was not offered.
 
-use super::{Digests, Finding, Page, Rule, Run, Scope, Severity};
-use crate::actions::{Offer, Offered};
+use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use crate::actions::{Offer, OfferedTools};
 use crate::session::{Family, Flags, Item, Kind, NameId, Shape, Tool, ToolKind};
 use crate::suggest::home_of;
 use std::collections::HashMap;
@@ -11,11 +11,11 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: "a call names a tool that is not offered",
     message: "{tool} is not offered[; nearest: {nearest}][ ({why})][: {kind}][; it is a tool of {home}][; {note}]",
-    page: Page {
+    page: RulePage {
         what: "The model called a tool by a name that was not among the tools of the request at that turn.",
         why: "Most runtimes raise and the run is lost; others answer with an error, and the model may try the \
             same name again.",
-        example: "Offered: search_flights, book_flight. Called: serch_flights.",
+        example: "OfferedTools: search_flights, book_flight. Called: serch_flights.",
         what_to_do: "Take the suggestion if one is near. Otherwise inject an error that names the tools which \
             do exist, or retry the turn.",
         limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools \
@@ -52,15 +52,15 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         };
         let name = run.session.name(item);
         let is_json_output = run.session.contract.json_output(name).is_some();
-        let stands = if is_json_output {
-            Stands::Offered
+        let found = if is_json_output {
+            ToolMatch::Offered
         } else {
-            standing(&offered, item, name)
+            tool_match(&offered, item, name)
         };
-        let (nearest, why, kind) = match stands {
-            Stands::Offered => continue,
-            Stands::OtherKind(note) => (String::new(), "", note),
-            Stands::Unknown => {
+        let (nearest, why, kind) = match found {
+            ToolMatch::Offered => continue,
+            ToolMatch::OtherKind(note) => (String::new(), "", note),
+            ToolMatch::Unknown => {
                 let near = suggestions.entry((run.epoch(index), item.name));
                 let (nearest, why) = near.or_insert_with(|| {
                     comparisons += offered.count();
@@ -108,14 +108,14 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
 }
 
 /// Whether the tool of a call is offered.
-enum Stands {
+enum ToolMatch {
     Offered,
     /// There is a tool of the name, and it is called in another way.
     OtherKind(&'static str),
     Unknown,
 }
 
-fn standing(offered: &Offered<'_>, item: &Item, name: &str) -> Stands {
+fn tool_match(offered: &OfferedTools<'_>, item: &Item, name: &str) -> ToolMatch {
     let has_type = |kind: &str| {
         let mut tools = offered.tools();
         tools.any(|tool| tool.kind == ToolKind::Hosted && tool.name.starts_with(kind))
@@ -134,10 +134,10 @@ fn standing(offered: &Offered<'_>, item: &Item, name: &str) -> Stands {
             };
             return match offered.tool(item.name) {
                 Some(tool) if tool.kind == wanted.0 && is_told_apart(item, tool) => {
-                    Stands::OtherKind(wanted.1)
+                    ToolMatch::OtherKind(wanted.1)
                 }
-                Some(_) => Stands::Offered,
-                None => Stands::Unknown,
+                Some(_) => ToolMatch::Offered,
+                None => ToolMatch::Unknown,
             };
         }
         // A tool of this type is offered without a name.
@@ -148,9 +148,9 @@ fn standing(offered: &Offered<'_>, item: &Item, name: &str) -> Stands {
         }
     };
     if is_offered {
-        Stands::Offered
+        ToolMatch::Offered
     } else {
-        Stands::OtherKind("no tool of this type is among the tools")
+        ToolMatch::OtherKind("no tool of this type is among the tools")
     }
 }
 
@@ -162,7 +162,7 @@ fn is_told_apart(item: &Item, tool: &Tool) -> bool {
 }
 
 /// The names that may have been meant, and why the first of them is near.
-fn nearest_of(offered: &Offered<'_>, name: &str) -> (String, &'static str) {
+fn nearest_of(offered: &OfferedTools<'_>, name: &str) -> (String, &'static str) {
     let near = offered.catalogue().nearest(name);
     let names: Vec<&str> = near
         .iter()

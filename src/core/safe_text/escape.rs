@@ -10,7 +10,7 @@ use super::characters::{
     ENCLOSING_KEYCAP, ZERO_WIDTH_JOINER, control_picture, hidden, is_emoji_selector, is_pictograph,
     is_plain_letter, is_skin_tone, seen, spacing_sound_mark, stands_on_previous,
 };
-use super::{Flags, Mark, Run, SafeText, cells};
+use super::{Flags, Run, SafeText, TextMark, cells};
 
 /// No cluster is longer; ratatui puts a whole cluster into one cell and measures it in 16 bits.
 pub(super) const CLUSTER_BYTES: usize = 64;
@@ -102,18 +102,18 @@ impl Drawing {
     fn plain(&mut self, text: &str, cells: usize) {
         self.text.push_str(text);
         self.column += cells;
-        self.close_run(Mark::Plain);
+        self.close_run(TextMark::Plain);
     }
 
     fn escaped(&mut self, text: &str, flags: Flags) {
         self.text.push_str(text);
         self.column += cells(text);
         self.flags |= flags;
-        self.close_run(Mark::Escaped);
+        self.close_run(TextMark::Escaped);
     }
 
     /// What was written since the last run belongs to `mark`.
-    fn close_run(&mut self, mark: Mark) {
+    fn close_run(&mut self, mark: TextMark) {
         let end = self.text.len();
         match self.runs.last_mut() {
             Some(last) if last.mark == mark => last.end = end,
@@ -201,7 +201,7 @@ impl Drawing {
         let _ = write!(self.text, "\\u{{{:x}}}", u32::from(c));
         self.column += self.text.len() - start;
         self.flags |= flags;
-        self.close_run(Mark::Escaped);
+        self.close_run(TextMark::Escaped);
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_shows_nothing_is_spelled_out() {
+    fn invisible_characters_are_spelled_out() {
         for c in [
             '\u{ad}',
             '\u{115f}',

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookalike_names_are_told_apart() {
+    fn lookalike_names_are_detected() {
         for name in [
             "fοo",
             "get_weаther",

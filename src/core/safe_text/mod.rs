@@ -35,7 +35,7 @@ pub use flags::{Flags, confusable};
 
 /// Why a run of characters in a [`SafeText`] is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
+pub enum TextMark {
     /// The characters stand in the source as they are shown.
     Plain,
     /// They stand for something that cannot be shown as it is. Views draw them dim.
@@ -55,7 +55,7 @@ pub struct SafeText {
 /// A stretch of [`SafeText::text`] with one mark; it begins where the run before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Run {
-    mark: Mark,
+    mark: TextMark,
     end: usize,
 }
 
@@ -115,7 +115,7 @@ impl SafeText {
 
     /// The runs for the screen, in order. Each is drawn as a span of its own; take [`SafeText::lines`] first
     /// when the text may hold line breaks.
-    pub fn runs(&self) -> impl Iterator<Item = (Mark, &str)> {
+    pub fn runs(&self) -> impl Iterator<Item = (TextMark, &str)> {
         self.ranges().map(|(mark, range)| (mark, &self.text[range]))
     }
 
@@ -198,7 +198,7 @@ impl SafeText {
         self.flags |= other.flags;
     }
 
-    fn ranges(&self) -> impl Iterator<Item = (Mark, Range<usize>)> {
+    fn ranges(&self) -> impl Iterator<Item = (TextMark, Range<usize>)> {
         let mut start = 0;
         self.runs.iter().map(move |run| {
             let range = start..run.end;
@@ -296,7 +296,7 @@ impl SafeText {
         Self {
             text: Cow::Borrowed("…"),
             runs: vec![Run {
-                mark: Mark::Escaped,
+                mark: TextMark::Escaped,
                 end: "…".len(),
             }],
             flags: Flags::default(),
@@ -316,7 +316,7 @@ impl Run {
             Vec::new()
         } else {
             vec![Run {
-                mark: Mark::Plain,
+                mark: TextMark::Plain,
                 end: length,
             }]
         }
@@ -345,7 +345,7 @@ fn cells(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn runs(text: &SafeText) -> Vec<(Mark, &str)> {
+    fn runs(text: &SafeText) -> Vec<(TextMark, &str)> {
         text.runs().collect()
     }
 
@@ -354,8 +354,8 @@ mod tests {
         let literal = SafeText::from_str("\\u{202e}");
         let escape = SafeText::from_str("\u{202e}");
         assert_eq!(literal.as_plain(), escape.as_plain());
-        assert_eq!(runs(&literal), [(Mark::Plain, "\\u{202e}")]);
-        assert_eq!(runs(&escape), [(Mark::Escaped, "\\u{202e}")]);
+        assert_eq!(runs(&literal), [(TextMark::Plain, "\\u{202e}")]);
+        assert_eq!(runs(&escape), [(TextMark::Escaped, "\\u{202e}")]);
     }
 
     #[test]
@@ -375,10 +375,10 @@ mod tests {
         assert_eq!(
             runs(&second),
             [
-                (Mark::Escaped, "    "),
-                (Mark::Plain, "return"),
-                (Mark::Escaped, "  "),
-                (Mark::Plain, "y")
+                (TextMark::Escaped, "    "),
+                (TextMark::Plain, "return"),
+                (TextMark::Escaped, "  "),
+                (TextMark::Plain, "y")
             ]
         );
     }
@@ -423,9 +423,9 @@ mod tests {
         assert_eq!(
             runs(&text.truncated(4)),
             [
-                (Mark::Plain, "ab"),
-                (Mark::Escaped, "␛"),
-                (Mark::Escaped, "…")
+                (TextMark::Plain, "ab"),
+                (TextMark::Escaped, "␛"),
+                (TextMark::Escaped, "…")
             ]
         );
         assert_eq!(text.truncated(5), text);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_wrap_behind_spaces_and_wide_letters_stay_inside() {
+    fn long_lines_wrap_after_spaces_and_wide_letters_fit() {
         let rows = |text: &str, width| -> Vec<String> {
             SafeText::from_str(text)
                 .wrapped(width)
@@ -458,9 +458,9 @@ mod tests {
         assert_eq!(
             runs(&row),
             [
-                (Mark::Plain, "tool "),
-                (Mark::Escaped, "◌\u{301}"),
-                (Mark::Plain, "x")
+                (TextMark::Plain, "tool "),
+                (TextMark::Escaped, "◌\u{301}"),
+                (TextMark::Plain, "x")
             ]
         );
         assert_eq!(format!("{:>6}|", SafeText::from_static("é")), "     é|");

@@ -8,8 +8,8 @@
 use jsonschema::Draft;
 use serde_json::Value;
 
-use super::survey::{Place, Survey};
-use super::{Undecided, Unusable};
+use super::survey::{Subschema, Survey};
+use super::{SchemaError, ValidationLimit};
 
 /// Most work of one check. A unit is a simple keyword on a simple value: some tens of nanoseconds.
 const MAX_WORK: u64 = 4_000_000;
@@ -32,7 +32,7 @@ struct Work {
 }
 
 /// Whether reasons can be listed.
-pub(super) enum Verdict {
+pub(super) enum ReasonsCost {
     Affordable,
     TooCostly,
 }
@@ -47,23 +47,23 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    pub(super) fn of(schema: &Value) -> Result<Self, Unusable> {
+    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let survey = Survey::of(schema)?;
         let order = in_place_order(&survey.places)?;
         let mut levels = Vec::new();
         let mut above: Vec<Work> = Vec::new();
-        for level in 0..=Undecided::MAX_DEPTH {
+        for level in 0..=ValidationLimit::MAX_DEPTH {
             above = next_level(&survey.places, &order, &above, level);
             let work = above.first().copied().unwrap_or_default();
             if work.verdict > MAX_LEVEL_WORK {
-                return Err(Unusable::TooCostly);
+                return Err(SchemaError::TooCostly);
             }
             levels.push(work);
             if above.iter().all(|work| work.verdict == 0) {
                 break;
             }
         }
-        let plain = levels.len() <= Undecided::MAX_DEPTH
+        let plain = levels.len() <= ValidationLimit::MAX_DEPTH
             && levels
                 .iter()
                 .all(|work| work.verdict <= PLAIN_WORK && work.steps <= MAX_STEPS);
@@ -79,7 +79,7 @@ impl Bound {
     }
 
     /// Whether a verdict on this value is affordable.
-    pub(super) fn admit(&self, instance: &Value) -> Result<(), Undecided> {
+    pub(super) fn admit(&self, instance: &Value) -> Result<(), ValidationLimit> {
         if self.plain {
             return Ok(());
         }
@@ -90,20 +90,22 @@ impl Bound {
             .or(self.levels.last())
             .map_or(0, |work| work.steps);
         if steps > MAX_STEPS {
-            return Err(Undecided::TooDeep);
+            return Err(ValidationLimit::TooDeep);
         }
         if self.total(&sizes, |work| work.verdict) > MAX_WORK {
-            Err(Undecided::TooCostly)
+            Err(ValidationLimit::TooCostly)
         } else {
             Ok(())
         }
     }
 
     /// Whether the reasons are affordable too.
-    pub(super) fn reasons(&self, instance: &Value) -> Verdict {
+    pub(super) fn reasons(&self, instance: &Value) -> ReasonsCost {
         match sizes(instance) {
-            Ok(sizes) if self.total(&sizes, |work| work.reasons) <= MAX_WORK => Verdict::Affordable,
-            _ => Verdict::TooCostly,
+            Ok(sizes) if self.total(&sizes, |work| work.reasons) <= MAX_WORK => {
+                ReasonsCost::Affordable
+            }
+            _ => ReasonsCost::TooCostly,
         }
     }
 
@@ -118,7 +120,7 @@ impl Bound {
 }
 
 /// Size of a value by level: the values at and below the level, sixteen bytes of text counting as one value.
-fn sizes(instance: &Value) -> Result<Vec<u64>, Undecided> {
+fn sizes(instance: &Value) -> Result<Vec<u64>, ValidationLimit> {
     let mut sizes = Vec::new();
     measure(instance, 0, &mut sizes)?;
     for level in (1..sizes.len()).rev() {
@@ -127,9 +129,9 @@ fn sizes(instance: &Value) -> Result<Vec<u64>, Undecided> {
     Ok(sizes)
 }
 
-fn measure(value: &Value, level: usize, sizes: &mut Vec<u64>) -> Result<(), Undecided> {
-    if level > Undecided::MAX_DEPTH {
-        return Err(Undecided::TooDeep);
+fn measure(value: &Value, level: usize, sizes: &mut Vec<u64>) -> Result<(), ValidationLimit> {
+    if level > ValidationLimit::MAX_DEPTH {
+        return Err(ValidationLimit::TooDeep);
     }
     if sizes.len() == level {
         sizes.push(0);
@@ -152,7 +154,7 @@ fn measure(value: &Value, level: usize, sizes: &mut Vec<u64>) -> Result<(), Unde
 }
 
 /// The places so that everything which a place applies to the same value comes before it.
-fn in_place_order(places: &[Place]) -> Result<Vec<usize>, Unusable> {
+fn in_place_order(places: &[Subschema]) -> Result<Vec<usize>, SchemaError> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -167,7 +169,7 @@ fn in_place_order(places: &[Place]) -> Result<Vec<usize>, Unusable> {
             if next == 0 {
                 match marks[place] {
                     Mark::Done => continue,
-                    Mark::Open => return Err(Unusable::Loop),
+                    Mark::Open => return Err(SchemaError::Loop),
                     Mark::New => marks[place] = Mark::Open,
                 }
             }
@@ -184,7 +186,7 @@ fn in_place_order(places: &[Place]) -> Result<Vec<usize>, Unusable> {
 }
 
 /// Work of every place on a value `level` levels below, from the work one level less below.
-fn next_level(places: &[Place], order: &[usize], above: &[Work], level: usize) -> Vec<Work> {
+fn next_level(places: &[Subschema], order: &[usize], above: &[Work], level: usize) -> Vec<Work> {
     let mut now = vec![Work::default(); places.len()];
     for &at in order {
         let place = &places[at];
@@ -233,7 +235,7 @@ fn next_level(places: &[Place], order: &[usize], above: &[Work], level: usize) -
 }
 
 /// Work on a child: every `each_child`, and the most costly of those that exclude each other.
-fn children(place: &Place, above: &[Work]) -> Option<Work> {
+fn children(place: &Subschema, above: &[Work]) -> Option<Work> {
     if above.is_empty() {
         return None;
     }

@@ -14,7 +14,7 @@ pub fn normalise_gemini(schema: &Value) -> Value {
 fn normalise(schema: &Value, depth: usize) -> Value {
     let Some(object) = schema
         .as_object()
-        .filter(|_| depth < super::Unusable::MAX_DEPTH)
+        .filter(|_| depth < super::SchemaError::MAX_DEPTH)
     else {
         return schema.clone();
     };

@@ -1,14 +1,14 @@
 //! JSON Schema checks of call arguments and final outputs, safe on hostile schemas.
 //!
-//! The library validates; this room decides beforehand whether it may. A schema is refused ([`Unusable`]) when
-//! it is not JSON Schema, reaches outside itself, or could cost without bound; a check is refused
-//! ([`Undecided`]) when this schema on this value could take too long. Both bounds are static (see `bound`), so
-//! no clock and no thread is needed. A refusal means "cannot check", never a finding.
+//! The library validates; this room decides beforehand whether it may. A schema is refused ([`SchemaError`])
+//! when it is not JSON Schema, reaches outside itself, or could cost without bound; a check is refused
+//! ([`ValidationLimit`]) when this schema on this value could take too long. Both bounds are static (see
+//! `bound`), so no clock and no thread is needed. A refusal means "cannot check", never a finding.
 //!
 //! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is no violation.
 
 mod bound;
-mod compiled;
+mod cache;
 mod gemini;
 mod survey;
 mod violation;
@@ -19,8 +19,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError};
 use serde_json::Value;
 
-use bound::{Bound, Verdict};
-pub use compiled::Compiled;
+use bound::{Bound, ReasonsCost};
+pub use cache::SchemaCache;
 pub use gemini::normalise_gemini;
 pub use violation::Violation;
 
@@ -30,10 +30,10 @@ const PATTERN_PROGRAM: usize = 256 * 1024;
 /// Why a schema cannot be used for checks, whatever the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unusable {
-    /// Nested deeper than [`Unusable::MAX_DEPTH`] levels.
+pub enum SchemaError {
+    /// Nested deeper than [`SchemaError::MAX_DEPTH`] levels.
     TooDeep,
-    /// More than [`Unusable::MAX_NODES`] values, or more patterns than can be compiled quickly.
+    /// More than [`SchemaError::MAX_NODES`] values, or more patterns than can be compiled quickly.
     TooLarge,
     /// A reference leads outside the schema (the URI, or the reference as written); nothing is ever fetched.
     RemoteReference(String),
@@ -54,7 +54,7 @@ pub enum Unusable {
     TooCostly,
 }
 
-impl Unusable {
+impl SchemaError {
     /// Deepest nesting of a schema's JSON that is checked.
     pub const MAX_DEPTH: usize = 64;
     /// Most JSON values in a schema (sixteen plain values of an `enum` count as one).
@@ -68,7 +68,7 @@ impl Unusable {
     }
 }
 
-impl fmt::Display for Unusable {
+impl fmt::Display for SchemaError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooDeep => write!(
@@ -106,24 +106,24 @@ impl fmt::Display for Unusable {
     }
 }
 
-impl std::error::Error for Unusable {}
+impl std::error::Error for SchemaError {}
 
 /// Why one value was not judged although its schema is usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Undecided {
-    /// The value is nested deeper than [`Undecided::MAX_DEPTH`] levels, or too deep for this schema.
+pub enum ValidationLimit {
+    /// The value is nested deeper than [`ValidationLimit::MAX_DEPTH`] levels, or too deep for this schema.
     TooDeep,
     /// This schema on this value could take too long.
     TooCostly,
 }
 
-impl Undecided {
+impl ValidationLimit {
     /// Deepest value that is checked; serde_json reads no deeper either.
     pub const MAX_DEPTH: usize = 128;
 }
 
-impl fmt::Display for Undecided {
+impl fmt::Display for ValidationLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::TooDeep => "the value is nested too deeply to be checked",
@@ -132,7 +132,7 @@ impl fmt::Display for Undecided {
     }
 }
 
-impl std::error::Error for Undecided {}
+impl std::error::Error for ValidationLimit {}
 
 /// A schema that is compiled once and then judges any number of values.
 #[derive(Debug)]
@@ -146,8 +146,8 @@ impl Validator {
     /// know a form it uses (a list of schemas under `items`, `dependencies`; a boolean `exclusiveMinimum`).
     ///
     /// # Errors
-    /// [`Unusable`] when the schema cannot be used; nothing is fetched, whatever it refers to.
-    pub fn compile(schema: &Value) -> Result<Self, Unusable> {
+    /// [`SchemaError`] when the schema cannot be used; nothing is fetched, whatever it refers to.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let bound = Bound::of(schema)?;
         let draft = draft_of(schema, bound.draft())?;
         let pattern = PatternOptions::regex()
@@ -167,9 +167,9 @@ impl Validator {
     ///
     /// # Errors
     /// As [`Validator::compile`].
-    pub fn compile_either(schema: &Value) -> Result<Self, Unusable> {
+    pub fn compile_either(schema: &Value) -> Result<Self, SchemaError> {
         Self::compile(schema).or_else(|refusal| match refusal {
-            Unusable::NotASchema { .. } => Self::compile(&normalise_gemini(schema)),
+            SchemaError::NotASchema { .. } => Self::compile(&normalise_gemini(schema)),
             other => Err(other),
         })
     }
@@ -177,8 +177,8 @@ impl Validator {
     /// Whether a value satisfies the schema: the fast path, without reasons.
     ///
     /// # Errors
-    /// [`Undecided`] when the check could take too long.
-    pub fn is_valid(&self, instance: &Value) -> Result<bool, Undecided> {
+    /// [`ValidationLimit`] when the check could take too long.
+    pub fn is_valid(&self, instance: &Value) -> Result<bool, ValidationLimit> {
         self.bound.admit(instance)?;
         Ok(self.inner.is_valid(instance))
     }
@@ -187,23 +187,23 @@ impl Validator {
     /// is affordable but whose reasons are not gives one violation at the root that says so.
     ///
     /// # Errors
-    /// [`Undecided`] when the check could take too long.
-    pub fn violations(&self, instance: &Value) -> Result<Vec<Violation>, Undecided> {
+    /// [`ValidationLimit`] when the check could take too long.
+    pub fn violations(&self, instance: &Value) -> Result<Vec<Violation>, ValidationLimit> {
         if self.is_valid(instance)? {
             return Ok(Vec::new());
         }
         match self.bound.reasons(instance) {
-            Verdict::Affordable => Ok(violation::collect(
+            ReasonsCost::Affordable => Ok(violation::collect(
                 self.inner.iter_errors(instance),
                 instance,
             )),
-            Verdict::TooCostly => Ok(vec![Violation::without_reason(instance)]),
+            ReasonsCost::TooCostly => Ok(vec![Violation::without_reason(instance)]),
         }
     }
 }
 
 /// The draft a schema declares, or `inferred` when it declares none.
-fn draft_of(schema: &Value, inferred: Draft) -> Result<Draft, Unusable> {
+fn draft_of(schema: &Value, inferred: Draft) -> Result<Draft, SchemaError> {
     let Some(declared) = schema.get("$schema").and_then(Value::as_str) else {
         return Ok(inferred);
     };
@@ -216,7 +216,7 @@ fn draft_of(schema: &Value, inferred: Draft) -> Result<Draft, Unusable> {
         "https://json-schema.org/draft/2019-09/schema" => Draft::Draft201909,
         "https://json-schema.org/draft/2020-12/schema" => Draft::Draft202012,
         _ => {
-            return Err(Unusable::RemoteReference(violation::cut(
+            return Err(SchemaError::RemoteReference(violation::cut(
                 declared.to_owned(),
             )));
         }
@@ -225,30 +225,30 @@ fn draft_of(schema: &Value, inferred: Draft) -> Result<Draft, Unusable> {
 }
 
 /// Says why the library did not accept a schema.
-fn refusal(error: &ValidationError<'_>) -> Unusable {
+fn refusal(error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().as_str();
     match error.kind() {
         ValidationErrorKind::Referencing(reference) => broken_reference(reference),
         ValidationErrorKind::Format { format } if format == "regex" => {
             let pattern = error.instance().as_str().unwrap_or_default();
-            Unusable::Unsupported(violation::cut(format!("the pattern {pattern:?}")))
+            SchemaError::Unsupported(violation::cut(format!("the pattern {pattern:?}")))
         }
-        _ => Unusable::not_a_schema(pointer, violation::one_line(error)),
+        _ => SchemaError::not_a_schema(pointer, violation::one_line(error)),
     }
 }
 
-fn broken_reference(error: &ReferencingError) -> Unusable {
+fn broken_reference(error: &ReferencingError) -> SchemaError {
     match error {
         ReferencingError::Unretrievable { uri, .. } => {
-            Unusable::RemoteReference(violation::cut(uri.clone()))
+            SchemaError::RemoteReference(violation::cut(uri.clone()))
         }
         ReferencingError::PointerToNowhere { pointer } => {
-            Unusable::BrokenReference(violation::cut(pointer.clone()))
+            SchemaError::BrokenReference(violation::cut(pointer.clone()))
         }
         ReferencingError::NoSuchAnchor { anchor } | ReferencingError::InvalidAnchor { anchor } => {
-            Unusable::BrokenReference(violation::cut(anchor.clone()))
+            SchemaError::BrokenReference(violation::cut(anchor.clone()))
         }
-        other => Unusable::Unsupported(violation::cut(other.to_string())),
+        other => SchemaError::Unsupported(violation::cut(other.to_string())),
     }
 }
 

@@ -6,7 +6,7 @@ use jsonschema::Draft;
 use regex::bytes::RegexBuilder;
 use serde_json::{Map, Value};
 
-use super::Unusable;
+use super::SchemaError;
 
 /// Most patterns of one schema, and the bytes of all their texts.
 const PATTERNS: usize = 500;
@@ -24,7 +24,7 @@ const TYPES: [&str; 7] = [
 /// One subschema: its own cost on a value, and the subschemas it applies to the same value or
 /// to that value's children.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Subschema {
     /// Cost on a value itself, where 1 is a simple keyword.
     pub(super) weight: u64,
     /// Extra cost on each child (patterns that are tried on every key).
@@ -40,13 +40,13 @@ pub(super) struct Place {
 }
 
 /// A list of places within a place.
-type Applied = fn(&mut Place) -> &mut Vec<usize>;
+type Applied = fn(&mut Subschema) -> &mut Vec<usize>;
 
 /// What a walk found.
 pub(super) struct Survey<'a> {
     root: &'a Value,
     /// The subschemas; the first is the root.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Subschema>,
     /// The draft to assume where none is declared.
     pub(super) draft: Draft,
     index: HashMap<usize, usize>,
@@ -62,7 +62,7 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn of(root: &'a Value) -> Result<Self, Unusable> {
+    pub(super) fn of(root: &'a Value) -> Result<Self, SchemaError> {
         measure(root, 0, &mut 0)?;
         let mut survey = Self {
             root,
@@ -93,16 +93,16 @@ impl<'a> Survey<'a> {
         let next = self.places.len();
         let place = *self.index.entry(address).or_insert(next);
         if place == next {
-            self.places.push(Place {
+            self.places.push(Subschema {
                 weight: 1,
-                ..Place::default()
+                ..Subschema::default()
             });
             self.pending.push((schema, pointer));
         }
         place
     }
 
-    fn walk(&mut self) -> Result<(), Unusable> {
+    fn walk(&mut self) -> Result<(), SchemaError> {
         while let Some((schema, pointer)) = self.pending.pop() {
             let at = self.index[&(std::ptr::from_ref(schema) as usize)];
             match schema {
@@ -113,7 +113,7 @@ impl<'a> Survey<'a> {
                         "{} where a schema belongs",
                         super::violation::describe(other)
                     );
-                    return Err(Unusable::not_a_schema(pointer, reason));
+                    return Err(SchemaError::not_a_schema(pointer, reason));
                 }
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Survey<'a> {
         object: &'a Map<String, Value>,
         schema: &'a Value,
         pointer: &str,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), SchemaError> {
         for (key, value) in object {
             let here = || child(pointer, key);
             match (key.as_str(), value) {
@@ -165,7 +165,7 @@ impl<'a> Survey<'a> {
         key: &str,
         value: &'a Value,
         pointer: &str,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), SchemaError> {
         match (key, value) {
             ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
                 self.listed(at, list, pointer, |place| &mut place.same);
@@ -239,11 +239,11 @@ impl<'a> Survey<'a> {
     }
 
     /// The cost of trying a pattern; its program is compiled within a small limit to learn its size.
-    fn pattern(&mut self, pattern: &str) -> Result<u64, Unusable> {
+    fn pattern(&mut self, pattern: &str) -> Result<u64, SchemaError> {
         self.patterns += 1;
         self.pattern_text += pattern.len();
         if self.patterns > PATTERNS || self.pattern_text > PATTERN_TEXT {
-            return Err(Unusable::TooLarge);
+            return Err(SchemaError::TooLarge);
         }
         // Bytes and no Unicode classes: that is the size which ECMAScript's `\w` and `\d` have.
         if RegexBuilder::new(pattern)
@@ -256,7 +256,7 @@ impl<'a> Survey<'a> {
         }
         self.heavy += 1;
         if self.heavy > HEAVY_PATTERNS {
-            Err(Unusable::TooLarge)
+            Err(SchemaError::TooLarge)
         } else {
             Ok(HEAVY_WEIGHT)
         }
@@ -264,7 +264,7 @@ impl<'a> Survey<'a> {
 
     /// Adds an edge to every subschema that a reference may mean: exactly one for a local
     /// pointer, all candidates otherwise.
-    fn follow(&mut self, from: usize, reference: &'a str) -> Result<(), Unusable> {
+    fn follow(&mut self, from: usize, reference: &'a str) -> Result<(), SchemaError> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if is_meta_schema(base) {
             self.places[from].weight += META_SCHEMA_WEIGHT;
@@ -272,7 +272,7 @@ impl<'a> Survey<'a> {
         }
         let bases = self.bases(base);
         if bases.is_empty() {
-            return Err(Unusable::RemoteReference(super::violation::cut(
+            return Err(SchemaError::RemoteReference(super::violation::cut(
                 reference.to_owned(),
             )));
         }
@@ -289,7 +289,7 @@ impl<'a> Survey<'a> {
         };
         targets.dedup_by_key(|target| std::ptr::from_ref(*target) as usize);
         if targets.is_empty() {
-            return Err(Unusable::BrokenReference(super::violation::cut(
+            return Err(SchemaError::BrokenReference(super::violation::cut(
                 reference.to_owned(),
             )));
         }
@@ -342,13 +342,13 @@ fn last_segment(uri: &str) -> &str {
 }
 
 /// Counts and measures the JSON itself, so that nothing later recurses too deep.
-fn measure(value: &Value, depth: usize, sixteenths: &mut usize) -> Result<(), Unusable> {
-    if depth > Unusable::MAX_DEPTH {
-        return Err(Unusable::TooDeep);
+fn measure(value: &Value, depth: usize, sixteenths: &mut usize) -> Result<(), SchemaError> {
+    if depth > SchemaError::MAX_DEPTH {
+        return Err(SchemaError::TooDeep);
     }
     *sixteenths += 16;
-    if *sixteenths > Unusable::MAX_NODES * 16 {
-        return Err(Unusable::TooLarge);
+    if *sixteenths > SchemaError::MAX_NODES * 16 {
+        return Err(SchemaError::TooLarge);
     }
     match value {
         Value::Array(items) => {
@@ -376,7 +376,7 @@ fn count(value: &Value) -> u64 {
     }
 }
 
-fn type_words(value: &Value, pointer: &str) -> Result<(), Unusable> {
+fn type_words(value: &Value, pointer: &str) -> Result<(), SchemaError> {
     let words = match value {
         Value::Array(words) if !words.is_empty() => words.as_slice(),
         other => std::slice::from_ref(other),
@@ -385,12 +385,12 @@ fn type_words(value: &Value, pointer: &str) -> Result<(), Unusable> {
         match word.as_str() {
             Some(word) if TYPES.contains(&word) => {}
             Some(word) => {
-                return Err(Unusable::not_a_schema(
+                return Err(SchemaError::not_a_schema(
                     pointer,
                     format!("unknown type {word:?}"),
                 ));
             }
-            None => return Err(Unusable::not_a_schema(pointer, "a type that is no word")),
+            None => return Err(SchemaError::not_a_schema(pointer, "a type that is no word")),
         }
     }
     Ok(())

@@ -88,7 +88,7 @@ fn words_of_other_languages_are_no_json_schema() {
                 .unwrap_err();
         assert_eq!(
             refused,
-            Unusable::not_a_schema("/properties/a/type", format!("unknown type {word:?}"))
+            SchemaError::not_a_schema("/properties/a/type", format!("unknown type {word:?}"))
         );
     }
     let named_type =
@@ -158,11 +158,11 @@ fn costs_are_refused_before_they_arise() {
     }
     assert!(matches!(
         Validator::compile(&pure),
-        Ok(_) | Err(Unusable::TooLarge)
+        Ok(_) | Err(SchemaError::TooLarge)
     ));
     assert!(matches!(
         Validator::compile(&items),
-        Ok(_) | Err(Unusable::TooLarge)
+        Ok(_) | Err(SchemaError::TooLarge)
     ));
     let definitions: Map<String, Value> = (0..24)
         .map(|level| {
@@ -174,7 +174,7 @@ fn costs_are_refused_before_they_arise() {
     let doubling = json!({"$ref": "#/$defs/d0", "$defs": definitions});
     assert_eq!(
         Validator::compile(&doubling).unwrap_err(),
-        Unusable::TooCostly
+        SchemaError::TooCostly
     );
 }
 
@@ -184,7 +184,10 @@ fn a_deep_value_under_a_recursive_schema_stays_within_the_stack() {
     let validator = Validator::compile(&tree).unwrap();
     let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"c": inner}));
     assert_eq!(validator.is_valid(&nested(100)), Ok(true));
-    assert_eq!(validator.is_valid(&nested(200)), Err(Undecided::TooDeep));
+    assert_eq!(
+        validator.is_valid(&nested(200)),
+        Err(ValidationLimit::TooDeep)
+    );
 }
 
 /// `count` definitions, each made from a reference to the next one.
@@ -209,7 +212,7 @@ fn long_chains_of_references_stay_within_a_small_stack() {
     assert_eq!(judge(&chain(290, |next| json!({"anyOf": [next]}))), Ok(1));
     assert_eq!(
         judge(&chain(1600, |next| json!({"allOf": [next]}))),
-        Err(Undecided::TooDeep)
+        Err(ValidationLimit::TooDeep)
     );
     assert_eq!(
         judge(&chain(1600, |next| json!({"properties": {"a": next}}))),

@@ -6,7 +6,7 @@
 //! earliest item that anything later still needs.
 
 use super::item::index_number;
-use super::{Item, Kind, Session, Shape, Standing};
+use super::{Item, Kind, PairStatus, Session, Shape};
 
 /// Two items of which a cut keeps both or none, or one that has to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Bond {
 
 /// The boundary for a wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum BoundaryChoice {
     /// As much as is to be kept is all there is.
     Nothing,
     /// The items from this index on are kept.
@@ -117,18 +117,18 @@ impl Boundaries {
     }
 
     /// The nearest clean boundary that keeps the items from `wished` on.
-    pub fn at_or_before(&self, wished: usize) -> Cut {
+    pub fn at_or_before(&self, wished: usize) -> BoundaryChoice {
         if wished <= self.opening {
-            return Cut::Nothing;
+            return BoundaryChoice::Nothing;
         }
         let last = wished.min(self.count());
         let mut candidates = (self.opening + 1..=last).rev();
         let found = candidates.find(|boundary| self.is_clean(*boundary));
-        found.map_or(Cut::Nowhere, Cut::Before)
+        found.map_or(BoundaryChoice::Nowhere, BoundaryChoice::Before)
     }
 
     /// The nearest clean boundary after `wished` that keeps something.
-    pub fn behind(&self, wished: usize) -> Option<usize> {
+    pub fn after(&self, wished: usize) -> Option<usize> {
         let from = wished.max(self.opening) + 1;
         (from..self.count()).find(|boundary| self.is_clean(*boundary))
     }
@@ -150,7 +150,7 @@ pub fn unpaired(session: &Session) -> Vec<usize> {
     let is_unpaired = |index: &usize| {
         matches!(
             session.pairing.standing(*index),
-            Standing::Orphan | Standing::Severed(_)
+            PairStatus::Orphan | PairStatus::Severed(_)
         )
     };
     (0..session.items.len()).filter(is_unpaired).collect()
@@ -163,14 +163,14 @@ fn bonds(session: &Session) -> Vec<Bond> {
     for (index, item) in session.items.iter().enumerate() {
         let index = index_number(index);
         match session.pairing.standing(index as usize) {
-            Standing::Paired(partner) if partner < index => {
+            PairStatus::Paired(partner) if partner < index => {
                 bonds.push(Bond::between(partner, index, BondKind::Pair));
             }
-            Standing::Duplicate(call) => {
+            PairStatus::Duplicate(call) => {
                 let (first, last) = (call.min(index), call.max(index));
                 bonds.push(Bond::between(first, last, BondKind::Pair));
             }
-            Standing::Pending => bonds.push(Bond {
+            PairStatus::Pending => bonds.push(Bond {
                 first: index,
                 last: None,
                 kind: BondKind::Waiting,

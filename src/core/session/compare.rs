@@ -1,7 +1,7 @@
 //! What differs between two takes of one recording, item by item.
 
 use super::item::hash;
-use super::{Item, Origin, Rope, Session, SourceError, Span};
+use super::{Item, Rope, Session, SourceError, Span, TextOrigin};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ const COSTS: usize = 16 << 20;
 
 /// A stretch of two histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum HistoryChange {
     Same {
         /// Where they stand in the first history.
         before: Range<usize>,
@@ -36,7 +36,7 @@ pub enum Change {
 pub fn compare(
     before: (&Session, &Rope),
     after: (&Session, &Rope),
-) -> Result<Vec<Change>, SourceError> {
+) -> Result<Vec<HistoryChange>, SourceError> {
     let [old, new] = [keys(before.0, before.1)?, keys(after.0, after.1)?];
     let mut changes = Vec::new();
     for operation in operations(&old, &new) {
@@ -45,7 +45,7 @@ pub fn compare(
                 old_index,
                 new_index,
                 len,
-            } => changes.push(Change::Same {
+            } => changes.push(HistoryChange::Same {
                 before: old_index..old_index + len,
                 after: new_index..new_index + len,
             }),
@@ -53,14 +53,16 @@ pub fn compare(
                 old_index, old_len, ..
             } => {
                 changes.extend(
-                    (old_index..old_index + old_len).map(|before| Change::Removed { before }),
+                    (old_index..old_index + old_len)
+                        .map(|before| HistoryChange::Removed { before }),
                 );
             }
             DiffOp::Insert {
                 new_index, new_len, ..
             } => {
-                changes
-                    .extend((new_index..new_index + new_len).map(|after| Change::Added { after }));
+                changes.extend(
+                    (new_index..new_index + new_len).map(|after| HistoryChange::Added { after }),
+                );
             }
             DiffOp::Replace {
                 old_index,
@@ -189,28 +191,28 @@ fn pair_up(
     old: &[Item],
     new: &[Item],
     (first_old, first_new): (usize, usize),
-    out: &mut Vec<Change>,
+    out: &mut Vec<HistoryChange>,
 ) {
     let mut next = 0;
     for (offset, item) in old.iter().enumerate() {
         let partner = new[next..].iter().position(|other| other.kind == item.kind);
         let Some(partner) = partner else {
-            out.push(Change::Removed {
+            out.push(HistoryChange::Removed {
                 before: first_old + offset,
             });
             continue;
         };
-        out.extend((next..next + partner).map(|after| Change::Added {
+        out.extend((next..next + partner).map(|after| HistoryChange::Added {
             after: first_new + after,
         }));
         next += partner;
-        out.push(Change::Changed {
+        out.push(HistoryChange::Changed {
             before: first_old + offset,
             after: first_new + next,
         });
         next += 1;
     }
-    out.extend((next..new.len()).map(|after| Change::Added {
+    out.extend((next..new.len()).map(|after| HistoryChange::Added {
         after: first_new + after,
     }));
 }
@@ -237,12 +239,12 @@ pub fn recorded(rope: &Rope, span: Span) -> Option<Span> {
         .checked_sub(1)?;
     let piece = pieces[index];
     match piece.from {
-        Origin::Recorded(recorded) => {
+        TextOrigin::Recorded(recorded) => {
             let start = recorded.start + (span.start - piece.start);
             let end = start + span.len();
             (end <= recorded.end).then_some(Span { start, end })
         }
-        Origin::Written(_) | Origin::Grown(_) => None,
+        TextOrigin::Written(_) | TextOrigin::Grown(_) => None,
     }
 }
 

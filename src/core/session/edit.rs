@@ -38,7 +38,7 @@ pub enum Edit {
     /// A new message after an item and what belongs to it. In a history without items it is the first one.
     Say {
         after: u32,
-        voice: Voice,
+        voice: MessageRole,
         text: String,
     },
     /// A new element right after an item, in the same reply.
@@ -74,7 +74,7 @@ pub struct Patch {
 
 /// Who speaks in a message that is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
+pub enum MessageRole {
     User,
     Assistant,
 }

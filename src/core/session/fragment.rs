@@ -2,7 +2,7 @@
 
 mod moved;
 
-pub use moved::Place;
+pub use moved::MovedText;
 
 use super::item::{hash, index_number};
 use super::{
@@ -38,7 +38,7 @@ pub struct Fragment {
     /// Facts about the run, each with the number of items before it.
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
-    pub links: Vec<Link>,
+    pub links: Vec<RecordLink>,
     /// Up to this place of the source a value that leaves its line is known to be broken: lines are
     /// read one by one.
     pub one_line_until: u64,
@@ -89,18 +89,18 @@ pub enum Fact {
     },
     /// An exchange of a proxy's journal begins here: its request, its reply, the reply that replaced it for
     /// the agent.
-    Exchange(Heard),
+    Exchange(ExchangeFacts),
     /// The request of that exchange ends here; its reply follows.
     ReplyBegins,
     /// The reply ends here; the one that the agent got instead follows.
-    ToldBegins,
+    ReplacementBegins,
     /// What the agent got ends here; the request that replaced the agent's follows.
     SentBegins,
 }
 
 /// What a proxy's journal records about an exchange, apart from its bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heard {
+pub struct ExchangeFacts {
     /// Its number among those of the proxy.
     pub number: u32,
     /// What is spoken there.
@@ -108,7 +108,7 @@ pub struct Heard {
     /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
     pub has_ended: bool,
     /// Whether the journal says that the client got a repaired reply.
-    pub was_mended: bool,
+    pub was_repaired: bool,
     /// Keyed hash of the id by which the request names what the provider keeps; 0 for none.
     pub earlier: u64,
     /// Keyed hash of the reply's own id; 0 for none.
@@ -118,7 +118,7 @@ pub struct Heard {
 /// How a record refers to others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed
 /// hashes, 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Link {
+pub struct RecordLink {
     pub id: u64,
     /// The record before it.
     pub parent: u64,
@@ -158,7 +158,7 @@ impl LinkFlags {
     }
 }
 
-impl Link {
+impl RecordLink {
     /// The hash under which an id is kept; the empty text is no id.
     pub fn key(raw: &[u8]) -> u64 {
         if raw.is_empty() { 0 } else { hash(raw).max(1) }
@@ -167,7 +167,7 @@ impl Link {
 
 /// A position between records to rewind to when a record turns out to be broken.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct Checkpoint {
     records: usize,
     items: usize,
     facts: usize,
@@ -269,8 +269,8 @@ impl Fragment {
         }
     }
 
-    pub fn mark(&self) -> Mark {
-        Mark {
+    pub fn mark(&self) -> Checkpoint {
+        Checkpoint {
             records: self.records.len(),
             items: self.items.len(),
             facts: self.facts.len(),
@@ -281,7 +281,7 @@ impl Fragment {
     }
 
     /// Forgets everything read since `mark`. Names stay: they do no harm.
-    pub fn rewind(&mut self, mark: Mark) {
+    pub fn rewind(&mut self, mark: Checkpoint) {
         self.records.truncate(mark.records);
         self.items.truncate(mark.items);
         self.facts.truncate(mark.facts);
@@ -312,7 +312,7 @@ impl Fragment {
             index_number(self.items.len()),
         );
         if !other.links.is_empty() {
-            self.links.resize(self.records.len(), Link::default());
+            self.links.resize(self.records.len(), RecordLink::default());
         }
         let mut renamed = vec![NameId::default()];
         renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
@@ -358,16 +358,16 @@ mod tests {
     }
 
     #[test]
-    fn parts_join_with_their_numbers_moved_on() {
+    fn joined_parts_are_renumbered() {
         let mut whole = part("read");
         whole.append(part("write"));
         whole.append(part("read"));
-        let told = whole
+        let read = whole
             .items
             .iter()
             .map(|item| (item.record, whole.names.text(item.name)))
             .collect::<Vec<_>>();
-        assert_eq!(told, [(0, "read"), (1, "write"), (2, "read")]);
+        assert_eq!(read, [(0, "read"), (1, "write"), (2, "read")]);
         assert_eq!(
             whole.facts.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
             [0, 1, 2]
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_record_leaves_nothing_behind() {
+    fn a_rewind_discards_everything_of_a_broken_record() {
         let mut whole = part("read");
         let mark = whole.mark();
         whole.append(part("write"));

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Builds the hasher; for tables whose keys are made of ids from [`super::CallId`],
-/// [`super::Link`] or small numbers.
+/// [`super::RecordLink`] or small numbers.
 pub type Keyed = BuildHasherDefault<KeyedHasher>;
 
 /// Folds the parts of a key together.

@@ -24,17 +24,17 @@ mod source;
 pub mod takes;
 mod turn;
 
-pub use compare::{Change, compare, operations, operations_of, recorded};
+pub use compare::{HistoryChange, compare, operations, operations_of, recorded};
 pub use contract::{Contract, JSON_TOOL_CALL, OutputSchema, Tool, ToolKind, ToolSet};
-pub use edit::{Edit, Patch, Voice};
-pub use fragment::{Fact, Fragment, Heard, Link, LinkFlags, Mark, Place};
+pub use edit::{Edit, MessageRole, Patch};
+pub use fragment::{Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink};
 pub use item::{CallId, Family, Flags, Item, Kind, Record, Shape};
 pub use item::{hash, index_number};
 pub use keyed::Keyed;
 pub use names::{NameId, Names};
-pub use pairing::{Pairing, Standing};
+pub use pairing::{PairStatus, Pairing};
 pub use problem::{Problem, ProblemKind};
-pub use rope::{Growth, Origin, Piece, Rope, Splice};
+pub use rope::{Growth, Rope, RopePiece, Splice, TextOrigin};
 pub use source::{Source, SourceError, Span};
 pub use turn::{Speaker, Turn, number_turns};
 
@@ -89,7 +89,7 @@ pub struct Session {
     pub active: bool,
     /// Whether its last reply was repaired in transit: the client got another one, which is the history that
     /// the run continues from.
-    pub was_mended: bool,
+    pub was_repaired: bool,
     /// Why the last reply ended, in the provider's words: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
@@ -139,7 +139,7 @@ impl Session {
             turns: Vec::new(),
             pairing: Pairing::default(),
             active: true,
-            was_mended: false,
+            was_repaired: false,
             stops: Vec::new(),
             failures: BTreeMap::new(),
             run: None,

@@ -17,12 +17,12 @@ use std::collections::{HashMap, VecDeque};
 /// Which output answers which call, by item index.
 #[derive(Debug, Clone, Default)]
 pub struct Pairing {
-    standings: Vec<Standing>,
+    standings: Vec<PairStatus>,
 }
 
 /// Whether an item has a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PairStatus {
     /// It is no part of a pair.
     Alone,
     /// It has its partner.
@@ -38,20 +38,20 @@ pub enum Standing {
 }
 
 impl Pairing {
-    pub fn standing(&self, index: usize) -> Standing {
+    pub fn standing(&self, index: usize) -> PairStatus {
         self.standings
             .get(index)
             .copied()
-            .unwrap_or(Standing::Alone)
+            .unwrap_or(PairStatus::Alone)
     }
 
     /// The other half of the pair, of whatever kind.
     pub fn partner(&self, index: usize) -> Option<usize> {
         match self.standing(index) {
-            Standing::Paired(partner)
-            | Standing::Duplicate(partner)
-            | Standing::Severed(partner) => Some(partner as usize),
-            Standing::Alone | Standing::Pending | Standing::Orphan => None,
+            PairStatus::Paired(partner)
+            | PairStatus::Duplicate(partner)
+            | PairStatus::Severed(partner) => Some(partner as usize),
+            PairStatus::Alone | PairStatus::Pending | PairStatus::Orphan => None,
         }
     }
 }
@@ -119,7 +119,7 @@ fn key_of(item: &Item) -> Key {
 
 struct Matcher<'a> {
     items: &'a [Item],
-    standings: Vec<Standing>,
+    standings: Vec<PairStatus>,
     /// Calls without output so far.
     open: HashMap<Key, Waiting, Keyed>,
     /// The last call with this key that has its output.
@@ -134,7 +134,7 @@ impl<'a> Matcher<'a> {
     fn new(items: &'a [Item]) -> Self {
         Self {
             items,
-            standings: vec![Standing::Alone; items.len()],
+            standings: vec![PairStatus::Alone; items.len()],
             open: HashMap::default(),
             answered: HashMap::default(),
             severed: HashMap::default(),
@@ -143,7 +143,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn ask(&mut self, index: usize, item: &Item) {
-        self.standings[index] = Standing::Orphan;
+        self.standings[index] = PairStatus::Orphan;
         self.open
             .entry(key_of(item))
             .or_default()
@@ -156,10 +156,10 @@ impl<'a> Matcher<'a> {
             self.join(call, index_number(index));
             self.answered.insert(key, call);
         } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
-            self.standings[index] = Standing::Duplicate(*call);
+            self.standings[index] = PairStatus::Duplicate(*call);
         } else {
             self.early.push(index_number(index));
-            self.standings[index] = Standing::Orphan;
+            self.standings[index] = PairStatus::Orphan;
         }
     }
 
@@ -177,8 +177,8 @@ impl<'a> Matcher<'a> {
     }
 
     fn join(&mut self, call: u32, output: u32) {
-        self.standings[call as usize] = Standing::Paired(output);
-        self.standings[output as usize] = Standing::Paired(call);
+        self.standings[call as usize] = PairStatus::Paired(output);
+        self.standings[output as usize] = PairStatus::Paired(call);
     }
 
     /// A compaction: what is open stays open on the other side, and ids start anew.
@@ -204,27 +204,29 @@ impl<'a> Matcher<'a> {
                 self.join(call, output);
                 self.answered.insert(key, call);
             } else if let Some(call) = self.severed.get(&key) {
-                self.standings[output as usize] = Standing::Severed(*call);
-                if self.standings[*call as usize] == Standing::Orphan {
-                    self.standings[*call as usize] = Standing::Severed(output);
+                self.standings[output as usize] = PairStatus::Severed(*call);
+                if self.standings[*call as usize] == PairStatus::Orphan {
+                    self.standings[*call as usize] = PairStatus::Severed(output);
                 }
             }
         }
     }
 
     /// Tells what waits from what is lost, and lets hosted calls and decisions stand alone.
-    fn finish(mut self, session: &Session) -> Vec<Standing> {
+    fn finish(mut self, session: &Session) -> Vec<PairStatus> {
         let last_spoken = session.last_spoken_turn();
         for (standing, item) in self.standings.iter_mut().zip(self.items) {
-            if *standing != Standing::Orphan {
+            if *standing != PairStatus::Orphan {
                 continue;
             }
             let at_end = last_spoken == Some(item.turn as usize) && session.contract.may_go_on();
             *standing = match item.kind {
-                Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => Standing::Pending,
-                Kind::ApprovalRequest => Standing::Pending,
-                Kind::Call | Kind::Output => Standing::Orphan,
-                _ => Standing::Alone,
+                Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => {
+                    PairStatus::Pending
+                }
+                Kind::ApprovalRequest => PairStatus::Pending,
+                Kind::Call | Kind::Output => PairStatus::Orphan,
+                _ => PairStatus::Alone,
             };
         }
         self.standings

@@ -1,6 +1,6 @@
 //! What a reader could not make sense of, and where. A problem costs its record and nothing else.
 
-use crate::json::{BadSpelling, FaultKind};
+use crate::json::{JsonErrorKind, SpellingError};
 use std::fmt;
 
 /// One thing in a file that could not be read.
@@ -15,7 +15,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A record that is not JSON.
-    NotJson(FaultKind),
+    NotJson(JsonErrorKind),
     /// The last record is cut: the writer was stopped in the middle.
     Torn,
     /// The array or object that holds the records is not closed.
@@ -48,7 +48,7 @@ pub enum ProblemKind {
     /// A key that decides what the record is occurs twice in it; the last one counts.
     DuplicateKey(String),
     /// A string that JSON does not allow; its opening quote is here.
-    BadString(BadSpelling),
+    BadString(SpellingError),
     /// Items, calls or parts of a type that the format does not have; they are kept and nothing judges them.
     UnknownType {
         words: String,
@@ -96,11 +96,11 @@ impl fmt::Display for ProblemKind {
                 f,
                 "the text ends before its closing bracket; the records up to there are shown"
             ),
-            Self::Trailing => write!(f, "text behind the last record was left alone"),
+            Self::Trailing => write!(f, "text after the last record was left alone"),
             Self::Leading => write!(f, "text before the first record was left alone"),
             Self::Nul => write!(
                 f,
-                "a run of NUL bytes, as a power loss leaves behind, was left alone"
+                "a run of NUL bytes, as a power loss leaves, was left alone"
             ),
             Self::NotARecord => write!(f, "a JSON value that is no record of this format"),
             Self::SharedLine => write!(f, "several records on one line; all of them were read"),
@@ -125,13 +125,13 @@ impl fmt::Display for ProblemKind {
                 write!(f, "tool definitions that cannot be used: {reason}")
             }
             Self::DuplicateKey(key) => {
-                write!(f, "the key \"{key}\" stands twice; the last one counts")
+                write!(f, "the key \"{key}\" occurs twice; the last one counts")
             }
             Self::BadString(bad) => {
                 let what = match bad {
-                    BadSpelling::Control => "a control character that is not escaped",
-                    BadSpelling::Escape => "an escape that JSON does not know",
-                    BadSpelling::Encoding => "bytes that are no UTF-8",
+                    SpellingError::Control => "a control character that is not escaped",
+                    SpellingError::Escape => "an escape that JSON does not know",
+                    SpellingError::Encoding => "bytes that are no UTF-8",
                 };
                 write!(
                     f,

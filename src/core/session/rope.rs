@@ -1,7 +1,7 @@
 //! A text with other bytes in some places of it: how a take reads. The bytes that were recorded
 //! stay where they are.
 
-use super::ledger::{GrownBy, RunState};
+use super::ledger::{GrowthSource, RunState};
 use super::{Source, SourceError, Span};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Rope {
     growths: Vec<Growth>,
     /// The state of the run, where this is its history.
     run: Option<RunState>,
-    pieces: Vec<Piece>,
+    pieces: Vec<RopePiece>,
     length: u64,
 }
 
@@ -37,16 +37,16 @@ struct Step {
 
 /// A stretch of a rope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct RopePiece {
     /// Where it begins in the rope.
     pub start: u64,
     /// Where its bytes are.
-    pub from: Origin,
+    pub from: TextOrigin,
 }
 
 /// Where the bytes of a stretch are, and whose they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum TextOrigin {
     /// In the recorded source.
     Recorded(Span),
     /// In what a take wrote: somebody decided on it.
@@ -60,12 +60,12 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Growth {
     /// What brought it, where that is known.
-    pub by: Option<GrownBy>,
-    /// Its bytes; [`Origin::Grown`] points into them.
+    pub by: Option<GrowthSource>,
+    /// Its bytes; [`TextOrigin::Grown`] points into them.
     pub span: Span,
 }
 
-impl Origin {
+impl TextOrigin {
     /// Where they are in it.
     pub fn span(self) -> Span {
         match self {
@@ -98,7 +98,7 @@ impl Rope {
             pieces: Vec::new(),
             length: 0,
         };
-        rope.push(Origin::Recorded(Span {
+        rope.push(TextOrigin::Recorded(Span {
             start: 0,
             end: length,
         }));
@@ -108,21 +108,21 @@ impl Rope {
     /// This text with splices. They are taken in the order of their places; of two insertions at one place the
     /// first stays first. What overlaps a splice before it is left out.
     pub fn spliced(&self, splices: &[Splice]) -> Self {
-        self.with(&owned(splices), Origin::Written)
+        self.with(&owned(splices), TextOrigin::Written)
     }
 
     /// The same where the splices are what a take grew by in one step. The operator's own words are a
     /// decision, as in any take.
-    pub fn grown(&self, splices: &[Splice], by: Option<GrownBy>) -> Self {
+    pub fn grown(&self, splices: &[Splice], by: Option<GrowthSource>) -> Self {
         self.grown_by(&owned(splices), by)
     }
 
     /// The same with bytes that others hold, too.
-    pub fn grown_by(&self, splices: &[(Span, Arc<Vec<u8>>)], by: Option<GrownBy>) -> Self {
-        if by == Some(GrownBy::Operator) {
-            return self.with(splices, Origin::Written);
+    pub fn grown_by(&self, splices: &[(Span, Arc<Vec<u8>>)], by: Option<GrowthSource>) -> Self {
+        if by == Some(GrowthSource::Operator) {
+            return self.with(splices, TextOrigin::Written);
         }
-        let mut rope = self.with(splices, Origin::Grown);
+        let mut rope = self.with(splices, TextOrigin::Grown);
         let span = Span {
             start: self.written_len(),
             end: rope.written_len(),
@@ -142,7 +142,7 @@ impl Rope {
         self.run.as_ref()
     }
 
-    fn with(&self, splices: &[(Span, Arc<Vec<u8>>)], origin: impl Fn(Span) -> Origin) -> Self {
+    fn with(&self, splices: &[(Span, Arc<Vec<u8>>)], origin: impl Fn(Span) -> TextOrigin) -> Self {
         let mut order: Vec<_> = splices.iter().collect();
         order.sort_by_key(|(at, _)| (at.start, at.end));
         let mut rope = Self {
@@ -208,10 +208,10 @@ impl Rope {
         last
     }
 
-    fn push(&mut self, from: Origin) {
+    fn push(&mut self, from: TextOrigin) {
         let length = from.span().len();
         if length > 0 {
-            self.pieces.push(Piece {
+            self.pieces.push(RopePiece {
                 start: self.length,
                 from,
             });
@@ -220,11 +220,12 @@ impl Rope {
     }
 
     /// Its stretches, in order.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[RopePiece] {
         &self.pieces
     }
 
-    /// What the takes wrote and what they grew by; [`Origin::Written`] and [`Origin::Grown`] point into it.
+    /// What the takes wrote and what they grew by; [`TextOrigin::Written`] and [`TextOrigin::Grown`] point
+    /// into it.
     /// `None` for a span that does not lie within one step.
     pub fn written(&self, span: Span) -> Option<&[u8]> {
         let next = self
@@ -247,8 +248,8 @@ impl Rope {
     }
 
     /// The pieces that a span touches.
-    pub fn pieces_of(&self, span: Span) -> impl Iterator<Item = &Piece> {
-        let before = |piece: &Piece| piece.start + piece.from.span().len() <= span.start;
+    pub fn pieces_of(&self, span: Span) -> impl Iterator<Item = &RopePiece> {
+        let before = |piece: &RopePiece| piece.start + piece.from.span().len() <= span.start;
         let first = self.pieces.partition_point(before);
         let own = self.pieces[first..].iter();
         own.take_while(move |piece| piece.start < span.end)
@@ -306,8 +307,10 @@ impl Source for Rope {
             let left = piece.start + piece.from.span().len() - at;
             let length = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             match piece.from.part(at - piece.start, length as u64) {
-                Origin::Recorded(span) => self.recorded.fill(span.start, &mut rest[..length])?,
-                Origin::Written(span) | Origin::Grown(span) => {
+                TextOrigin::Recorded(span) => {
+                    self.recorded.fill(span.start, &mut rest[..length])?
+                }
+                TextOrigin::Written(span) | TextOrigin::Grown(span) => {
                     let bytes = self.written(span).ok_or(SourceError::Gone { span })?;
                     rest[..length].copy_from_slice(bytes);
                 }
@@ -364,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_take_grew_by_is_told_from_what_it_wrote() {
+    fn growth_is_distinct_from_written_text() {
         let recorded = Rope::new(Arc::new(b"[1]".to_vec()));
         let written = recorded.spliced(&[splice(1, 2, "one")]);
         let grown = written.grown(&[splice(4, 4, ",two")], None);
@@ -380,16 +383,16 @@ mod tests {
             (&growths[..], &growths[..])
         );
         let whole = Span { start: 4, end: 8 };
-        let own: Vec<Origin> = grown.pieces_of(whole).map(|piece| piece.from).collect();
-        assert_eq!(own, [Origin::Grown(span)]);
+        let own: Vec<TextOrigin> = grown.pieces_of(whole).map(|piece| piece.from).collect();
+        assert_eq!(own, [TextOrigin::Grown(span)]);
         let of_two = after.pieces_of(Span { start: 5, end: 6 });
-        let of_two: Vec<Origin> = of_two.map(|piece| piece.from).collect();
-        assert_eq!(of_two, [Origin::Written(Span { start: 7, end: 8 })]);
+        let of_two: Vec<TextOrigin> = of_two.map(|piece| piece.from).collect();
+        assert_eq!(of_two, [TextOrigin::Written(Span { start: 7, end: 8 })]);
     }
 
     proptest! {
         #[test]
-        fn a_rope_reads_like_the_text_it_stands_for(
+        fn a_rope_reads_like_its_text(
             recorded in "[a-z]{0,40}",
             rounds in proptest::collection::vec(proptest::collection::vec((0u64..60, 0u64..9, "[0-9]{0,5}"), 0..4), 0..4),
             window in (0u64..60, 0u64..20),

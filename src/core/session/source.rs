@@ -82,12 +82,12 @@ pub enum SourceError {
     /// The file is shorter than it was when it was indexed.
     #[error("the file became shorter while it was open: bytes {0} to {1} are gone", span.start, span.end)]
     Gone {
-        /// What was asked for.
+        /// The requested span.
         span: Span,
     },
     #[error("cannot read bytes {0} to {1}: {reason}", span.start, span.end)]
     Refused {
-        /// What was asked for.
+        /// The requested span.
         span: Span,
         reason: String,
     },

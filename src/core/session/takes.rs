@@ -9,9 +9,10 @@ pub mod spelling;
 #[cfg(test)]
 mod tests;
 
-pub use anchor::{Anchored, Digest, Lost, LostWhy, anchor, settle};
+pub use anchor::{AnchorError, AnchorErrorKind, AnchoredSplice, ContentDigest, anchor, resolve};
 pub use event::{
-    Author, Cause, ItemMark, Misfit, Outcome, OwnText, Take, TakeEvent, TakeId, Tally,
+    Author, FindingCounts, ItemMark, OwnText, Take, TakeCause, TakeEvent, TakeEventError, TakeId,
+    TakeOutcome,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The tree of takes of one recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Takes {
-    main: Below,
+    main: Branches,
     takes: BTreeMap<TakeId, Node>,
     current: TakeId,
     /// The largest number that was ever spoken of; a lost take keeps its number.
@@ -32,13 +33,13 @@ pub struct Takes {
 struct Node {
     take: Take,
     /// What was appended after it was made, one step after the other.
-    growth: Vec<Vec<Anchored>>,
-    below: Below,
+    growth: Vec<Vec<AnchoredSplice>>,
+    below: Branches,
 }
 
 /// What branches off a take.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Below {
+struct Branches {
     /// In the order in which they were made.
     children: Vec<TakeId>,
     /// The one that the operator was in last: where redo leads.
@@ -92,7 +93,7 @@ impl Takes {
 
     /// What makes a take's text of its parent's: its own splices, then what it grew by, each in the places of
     /// the text so far.
-    pub fn steps(&self, id: TakeId) -> impl Iterator<Item = &[Anchored]> {
+    pub fn steps(&self, id: TakeId) -> impl Iterator<Item = &[AnchoredSplice]> {
         let node = self.takes.get(&id).into_iter();
         node.flat_map(|node| {
             let growth = node.growth.iter().map(Vec::as_slice);
@@ -132,7 +133,7 @@ impl Takes {
     }
 
     /// Adds a take below its parent and goes there.
-    pub fn fork(&mut self, take: Take) -> Result<TakeEvent, Misfit> {
+    pub fn fork(&mut self, take: Take) -> Result<TakeEvent, TakeEventError> {
         let id = self.free_id();
         let take = Box::new(take);
         self.changed(TakeEvent::Taken { id, take })
@@ -140,7 +141,11 @@ impl Takes {
 
     /// Appends to a take; neither to one that others branch off, whose text they are laid over,
     /// nor to the recording.
-    pub fn grow(&mut self, take: TakeId, splices: Vec<Anchored>) -> Result<TakeEvent, Misfit> {
+    pub fn grow(
+        &mut self,
+        take: TakeId,
+        splices: Vec<AnchoredSplice>,
+    ) -> Result<TakeEvent, TakeEventError> {
         let step = self.growth(take);
         self.changed(TakeEvent::Grown {
             take,
@@ -162,12 +167,12 @@ impl Takes {
     }
 
     /// Goes to any take.
-    pub fn go_to(&mut self, to: TakeId) -> Result<TakeEvent, Misfit> {
+    pub fn go_to(&mut self, to: TakeId) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Moved { to })
     }
 
     /// Gives a take another title.
-    pub fn rename(&mut self, take: TakeId, title: String) -> Result<TakeEvent, Misfit> {
+    pub fn rename(&mut self, take: TakeId, title: String) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Titled { take, title })
     }
 
@@ -177,7 +182,7 @@ impl Takes {
         take: TakeId,
         item: ItemMark,
         text: String,
-    ) -> Result<TakeEvent, Misfit> {
+    ) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Noted { take, item, text })
     }
 
@@ -187,22 +192,26 @@ impl Takes {
         take: TakeId,
         item: ItemMark,
         set: bool,
-    ) -> Result<TakeEvent, Misfit> {
+    ) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Bookmarked { take, item, set })
     }
 
     /// Says what a take came to.
-    pub fn judge(&mut self, take: TakeId, outcome: Outcome) -> Result<TakeEvent, Misfit> {
+    pub fn judge(
+        &mut self,
+        take: TakeId,
+        outcome: TakeOutcome,
+    ) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Judged { take, outcome })
     }
 
-    fn changed(&mut self, event: TakeEvent) -> Result<TakeEvent, Misfit> {
+    fn changed(&mut self, event: TakeEvent) -> Result<TakeEvent, TakeEventError> {
         self.apply(event.clone())?;
         Ok(event)
     }
 
     /// Takes an event over. One that does not fit changes nothing.
-    pub fn apply(&mut self, event: TakeEvent) -> Result<(), Misfit> {
+    pub fn apply(&mut self, event: TakeEvent) -> Result<(), TakeEventError> {
         self.remember_numbers(&event);
         match event {
             TakeEvent::Taken { id, take } => self.add(id, *take)?,
@@ -257,35 +266,40 @@ impl Takes {
         fresh.or_else(free).unwrap_or_default()
     }
 
-    fn add(&mut self, id: TakeId, take: Take) -> Result<(), Misfit> {
+    fn add(&mut self, id: TakeId, take: Take) -> Result<(), TakeEventError> {
         if self.contains(id) {
-            return Err(Misfit::Twice(id));
+            return Err(TakeEventError::Twice(id));
         }
         let parent = take.parent;
         let Some(above) = self.below_mut(parent) else {
-            return Err(Misfit::NoParent { take: id, parent });
+            return Err(TakeEventError::NoParent { take: id, parent });
         };
         above.children.push(id);
         let node = Node {
             take,
             growth: Vec::new(),
-            below: Below::default(),
+            below: Branches::default(),
         };
         self.takes.insert(id, node);
         self.enter(id);
         Ok(())
     }
 
-    fn lengthen(&mut self, id: TakeId, step: u32, splices: Vec<Anchored>) -> Result<(), Misfit> {
+    fn lengthen(
+        &mut self,
+        id: TakeId,
+        step: u32,
+        splices: Vec<AnchoredSplice>,
+    ) -> Result<(), TakeEventError> {
         if id == TakeId::MAIN {
-            return Err(Misfit::Recording);
+            return Err(TakeEventError::Recording);
         }
-        let node = self.takes.get_mut(&id).ok_or(Misfit::NoTake(id))?;
+        let node = self.takes.get_mut(&id).ok_or(TakeEventError::NoTake(id))?;
         if !node.below.children.is_empty() {
-            return Err(Misfit::HasBranches(id));
+            return Err(TakeEventError::HasBranches(id));
         }
         if step as usize != node.growth.len() {
-            return Err(Misfit::NoStep { take: id, step });
+            return Err(TakeEventError::NoStep { take: id, step });
         }
         node.growth.push(splices);
         Ok(())
@@ -307,24 +321,24 @@ impl Takes {
         }
     }
 
-    fn known(&self, id: TakeId) -> Result<(), Misfit> {
+    fn known(&self, id: TakeId) -> Result<(), TakeEventError> {
         let known = self.contains(id).then_some(());
-        known.ok_or(Misfit::NoTake(id))
+        known.ok_or(TakeEventError::NoTake(id))
     }
 
-    fn branch_mut(&mut self, id: TakeId) -> Result<&mut Take, Misfit> {
-        let node = self.takes.get_mut(&id).ok_or(Misfit::NoTake(id))?;
+    fn branch_mut(&mut self, id: TakeId) -> Result<&mut Take, TakeEventError> {
+        let node = self.takes.get_mut(&id).ok_or(TakeEventError::NoTake(id))?;
         Ok(&mut node.take)
     }
 
-    fn below(&self, id: TakeId) -> Option<&Below> {
+    fn below(&self, id: TakeId) -> Option<&Branches> {
         match id {
             TakeId::MAIN => Some(&self.main),
             id => self.takes.get(&id).map(|node| &node.below),
         }
     }
 
-    fn below_mut(&mut self, id: TakeId) -> Option<&mut Below> {
+    fn below_mut(&mut self, id: TakeId) -> Option<&mut Branches> {
         match id {
             TakeId::MAIN => Some(&mut self.main),
             id => self.takes.get_mut(&id).map(|node| &mut node.below),

@@ -31,7 +31,7 @@ const SHORTEST_BEGINNING: usize = 4;
 
 /// How a suggestion was found, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum SuggestionReason {
     /// The same name, written with another prefix, namespace, case or separator.
     SameTool,
     /// The name of an agent (or a near miss of it) whose handoff tool is offered.
@@ -53,7 +53,7 @@ pub struct Suggestion {
     /// From the cut-off 0.6 to 1.0, which is the same tool.
     pub score: f64,
     /// How it was found.
-    pub why: Why,
+    pub why: SuggestionReason,
     /// The same for people: how the wrong name differs, as `typo`.
     pub because: &'static str,
 }
@@ -92,8 +92,11 @@ impl Catalogue {
                 .then(a.why.cmp(&b.why))
         });
         // The same tool is an answer; what merely looks like it would only distract.
-        if found.first().is_some_and(|best| best.why == Why::SameTool) {
-            found.retain(|suggestion| suggestion.why == Why::SameTool);
+        if found
+            .first()
+            .is_some_and(|best| best.why == SuggestionReason::SameTool)
+        {
+            found.retain(|suggestion| suggestion.why == SuggestionReason::SameTool);
         }
         found.dedup_by(|a, b| a.name == b.name);
         found.truncate(MOST);
@@ -119,9 +122,9 @@ fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
     let (score, why) = ways.iter().find_map(|way| way(wanted, offered))?;
     let is_other = matches!((wanted.verb, offered.verb), (Some(one), Some(other)) if one != other);
     let is_kept = match why {
-        Why::SameTool | Why::Handoff | Why::Synonym => true,
-        Why::SameWords => wanted.bare_words == offered.bare_words,
-        Why::Spelling | Why::CommonWord => false,
+        SuggestionReason::SameTool | SuggestionReason::Handoff | SuggestionReason::Synonym => true,
+        SuggestionReason::SameWords => wanted.bare_words == offered.bare_words,
+        SuggestionReason::Spelling | SuggestionReason::CommonWord => false,
     };
     if is_other && !is_kept {
         return None;
@@ -134,7 +137,7 @@ fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
     })
 }
 
-fn same_tool(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn same_tool(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let whole = !wanted.whole.is_empty() && wanted.whole == offered.whole;
     // A bare name may mean a qualified one; two different namespaces are two different tools.
     let bare = !wanted.bare.is_empty()
@@ -142,10 +145,10 @@ fn same_tool(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
             || wanted.bare == offered.whole
             || wanted.flattens(offered)
             || offered.flattens(wanted));
-    (whole || bare).then_some((1.0, Why::SameTool))
+    (whole || bare).then_some((1.0, SuggestionReason::SameTool))
 }
 
-fn same_words(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn same_words(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let (a, b) = (&wanted.bare_words, &offered.bare_words);
     let common = a.iter().filter(|word| b.contains(word)).count();
     let all = a.len() + b.len() - common;
@@ -153,14 +156,14 @@ fn same_words(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
         return None;
     }
     if common == all {
-        return Some((0.95, Why::SameWords));
+        return Some((0.95, SuggestionReason::SameWords));
     }
     // One name holds the other: `get_weather`, `get_current_weather`.
     (common >= 2 && common == a.len().min(b.len()))
-        .then(|| (0.6 + 0.3 * ratio(common, all), Why::SameWords))
+        .then(|| (0.6 + 0.3 * ratio(common, all), SuggestionReason::SameWords))
 }
 
-fn spelling(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn spelling(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let bare = similarity(&wanted.bare, &offered.bare);
     let qualified = wanted.whole != wanted.bare || offered.whole != offered.bare;
     let whole = if qualified {
@@ -169,7 +172,7 @@ fn spelling(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
         None
     };
     let best = bare.unwrap_or(0.0).max(whole.unwrap_or(0.0));
-    (best >= CUT_OFF).then_some((best, Why::Spelling))
+    (best >= CUT_OFF).then_some((best, SuggestionReason::Spelling))
 }
 
 /// The larger of the edit similarity and 0.95 of Jaro-Winkler; `None` when too many letters differ.
@@ -199,14 +202,14 @@ fn may_be_near(a: &str, b: &str) -> bool {
     1.0 - ratio(edits, a.len().max(b.len())) >= LEAST_EDIT
 }
 
-fn synonym(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn synonym(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let shared = wanted.groups & offered.groups;
-    (shared != 0).then_some((0.7, Why::Synonym))
+    (shared != 0).then_some((0.7, SuggestionReason::Synonym))
 }
 
 /// A single word that is one of the tool's words, or the beginning of one. Where it says nothing of what is to
 /// be done, no tool that takes something away is meant.
-fn common_word(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn common_word(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let [word] = wanted.bare_words.as_slice() else {
         return None;
     };
@@ -217,24 +220,30 @@ fn common_word(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
     let begins =
         |other: &String| word.len() >= SHORTEST_BEGINNING && other.starts_with(word.as_str());
     if words.contains(word) {
-        Some((0.6 + 0.09 * ratio(1, words.len()), Why::CommonWord))
+        Some((
+            0.6 + 0.09 * ratio(1, words.len()),
+            SuggestionReason::CommonWord,
+        ))
     } else {
-        words.iter().any(begins).then_some((0.6, Why::CommonWord))
+        words
+            .iter()
+            .any(begins)
+            .then_some((0.6, SuggestionReason::CommonWord))
     }
 }
 
-fn handoff(wanted: &Name, offered: &Name) -> Option<(f64, Why)> {
+fn handoff(wanted: &Name, offered: &Name) -> Option<(f64, SuggestionReason)> {
     let agent = offered.agent.as_deref()?;
     let called = wanted.agent.as_deref().unwrap_or(&wanted.without_agent);
     if called.is_empty() || agent.is_empty() {
         return None;
     }
     if called == agent {
-        return Some((0.95, Why::Handoff));
+        return Some((0.95, SuggestionReason::Handoff));
     }
     similarity(called, agent)
         .filter(|&score| score >= 0.8)
-        .map(|score| (0.9 * score, Why::Handoff))
+        .map(|score| (0.9 * score, SuggestionReason::Handoff))
 }
 
 #[allow(clippy::cast_precision_loss)] // Lengths of names.

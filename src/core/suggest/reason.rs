@@ -1,7 +1,7 @@
 //! How a wrong name differs from the tool's that it was meant for, for people. The reason is true of the two
 //! names as they are written, whichever way they were found to be near.
 
-use super::Why;
+use super::SuggestionReason;
 use super::known::verb_kind;
 use super::words::Name;
 
@@ -11,16 +11,16 @@ const MOST_WRONG: usize = 2;
 const SHORT: usize = 6;
 
 /// How the two names differ.
-pub(super) fn of(wanted: &Name, offered: &Name, why: Why) -> &'static str {
+pub(super) fn of(wanted: &Name, offered: &Name, why: SuggestionReason) -> &'static str {
     match why {
-        Why::SameTool => of_the_same_tool(wanted, offered),
-        Why::Handoff => "name of the agent",
-        Why::SameWords => of_the_same_words(wanted, offered),
-        Why::Spelling if is_typo(wanted, offered) => "typo",
-        Why::Spelling => of_like_names(wanted, offered),
-        Why::Synonym => "another word for it",
-        Why::CommonWord if has_common_word(wanted, offered) => "word in common",
-        Why::CommonWord => "beginning of a word",
+        SuggestionReason::SameTool => of_the_same_tool(wanted, offered),
+        SuggestionReason::Handoff => "name of the agent",
+        SuggestionReason::SameWords => of_the_same_words(wanted, offered),
+        SuggestionReason::Spelling if is_typo(wanted, offered) => "typo",
+        SuggestionReason::Spelling => of_like_names(wanted, offered),
+        SuggestionReason::Synonym => "another word for it",
+        SuggestionReason::CommonWord if has_common_word(wanted, offered) => "word in common",
+        SuggestionReason::CommonWord => "beginning of a word",
     }
 }
 

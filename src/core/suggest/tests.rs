@@ -18,7 +18,7 @@ const TOOLS: [&str; 12] = [
     "get_user_details",
 ];
 
-fn best(name: &str, offered: &[&str]) -> Option<(String, Why)> {
+fn best(name: &str, offered: &[&str]) -> Option<(String, SuggestionReason)> {
     nearest(name, offered)
         .into_iter()
         .next()
@@ -26,7 +26,7 @@ fn best(name: &str, offered: &[&str]) -> Option<(String, Why)> {
 }
 
 #[track_caller]
-fn means(name: &str, offered: &[&str], expected: &str, why: Why) {
+fn means(name: &str, offered: &[&str], expected: &str, why: SuggestionReason) {
     assert_eq!(
         best(name, offered),
         Some((expected.to_owned(), why)),
@@ -50,16 +50,16 @@ fn prefixes_namespaces_case_and_separators_do_not_matter() {
         "weather.get_weather",
         " get_weather ",
     ] {
-        means(name, &TOOLS, "get_weather", Why::SameTool);
+        means(name, &TOOLS, "get_weather", SuggestionReason::SameTool);
         assert!((nearest(name, &TOOLS)[0].score - 1.0).abs() < f64::EPSILON);
     }
     let forms = ["mcp__a__b", "a.b", "b", "a__b", "a_b"];
     for name in forms {
         for offered in ["mcp__a__b", "a.b", "a__b"] {
-            means(name, &[offered], offered, Why::SameTool);
+            means(name, &[offered], offered, SuggestionReason::SameTool);
         }
     }
-    means("mcp__a__b", &["b"], "b", Why::SameTool);
+    means("mcp__a__b", &["b"], "b", SuggestionReason::SameTool);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn two_namespaces_are_two_tools() {
     assert!(
         found
             .iter()
-            .all(|suggestion| suggestion.why == Why::SameWords),
+            .all(|suggestion| suggestion.why == SuggestionReason::SameWords),
         "{found:?}"
     );
     let both: Vec<_> = nearest("search", &["wiki.search", "shop.search", "shop.order"])
@@ -80,9 +80,24 @@ fn two_namespaces_are_two_tools() {
 
 #[test]
 fn the_same_words_in_another_order_are_found() {
-    means("searchWeb", &TOOLS, "web_search", Why::SameWords);
-    means("flight_book", &TOOLS, "book_flight", Why::SameWords);
-    means("get_details", &TOOLS, "get_user_details", Why::SameWords);
+    means(
+        "searchWeb",
+        &TOOLS,
+        "web_search",
+        SuggestionReason::SameWords,
+    );
+    means(
+        "flight_book",
+        &TOOLS,
+        "book_flight",
+        SuggestionReason::SameWords,
+    );
+    means(
+        "get_details",
+        &TOOLS,
+        "get_user_details",
+        SuggestionReason::SameWords,
+    );
 }
 
 #[test]
@@ -130,26 +145,31 @@ fn typos(tool: &str) -> [String; 10] {
 
 #[test]
 fn other_words_for_the_same_thing_are_found() {
-    means("shell", &["terminal", "browser"], "terminal", Why::Synonym);
+    means(
+        "shell",
+        &["terminal", "browser"],
+        "terminal",
+        SuggestionReason::Synonym,
+    );
     means(
         "Bash",
         &["run_command", "get_weather"],
         "run_command",
-        Why::Synonym,
+        SuggestionReason::Synonym,
     );
-    means("cat", &TOOLS, "read_file", Why::Synonym);
-    means("ls", &TOOLS, "list_directory", Why::Synonym);
+    means("cat", &TOOLS, "read_file", SuggestionReason::Synonym);
+    means("ls", &TOOLS, "list_directory", SuggestionReason::Synonym);
     means(
         "google_web_search",
         &["internet_search"],
         "internet_search",
-        Why::Synonym,
+        SuggestionReason::Synonym,
     );
     means(
         "grep",
         &["fs.search_files"],
         "fs.search_files",
-        Why::Synonym,
+        SuggestionReason::Synonym,
     );
 }
 
@@ -168,7 +188,12 @@ fn the_name_of_an_agent_leads_to_its_handoff() {
         "transfer_to_billing",
         "biling agent",
     ] {
-        means(name, &offered, "transfer_to_billing_agent", Why::Handoff);
+        means(
+            name,
+            &offered,
+            "transfer_to_billing_agent",
+            SuggestionReason::Handoff,
+        );
     }
 }
 
@@ -245,26 +270,41 @@ fn hostile_names_are_cut_and_never_panic() {
 #[test]
 fn a_word_of_a_name_leads_to_its_tool() {
     let shop = ["get_weather", "search_products", "get_stock_price"];
-    means("search", &shop, "search_products", Why::CommonWord);
-    means("stock", &shop, "get_stock_price", Why::CommonWord);
-    means("prod", &shop, "search_products", Why::CommonWord);
+    means(
+        "search",
+        &shop,
+        "search_products",
+        SuggestionReason::CommonWord,
+    );
+    means(
+        "stock",
+        &shop,
+        "get_stock_price",
+        SuggestionReason::CommonWord,
+    );
+    means(
+        "prod",
+        &shop,
+        "search_products",
+        SuggestionReason::CommonWord,
+    );
     means(
         "order",
         &["lookup_order", "get_weather"],
         "lookup_order",
-        Why::CommonWord,
+        SuggestionReason::CommonWord,
     );
     means(
         "issue",
         &["create_issue", "get_weather"],
         "create_issue",
-        Why::CommonWord,
+        SuggestionReason::CommonWord,
     );
     means(
         "delete",
         &["delete_customer_account", "get_user"],
         "delete_customer_account",
-        Why::CommonWord,
+        SuggestionReason::CommonWord,
     );
     // A noun alone says nothing of taking away.
     assert_eq!(nearest("order", &["cancel_order", "delete_order"]), []);
@@ -289,13 +329,13 @@ fn a_verb_is_never_changed_into_another_kind() {
         "delet_user",
         &["get_user", "delete_user"],
         "delete_user",
-        Why::Spelling,
+        SuggestionReason::Spelling,
     );
     means(
         "find_user",
         &["find_users", "delete_user"],
         "find_users",
-        Why::Spelling,
+        SuggestionReason::Spelling,
     );
 }
 

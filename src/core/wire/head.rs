@@ -1,7 +1,7 @@
 //! What a request asks for beside its history: one walk over the members of the body, no values built.
 
 use super::facts::{Facts, ServerState};
-use crate::json::{Cursor, Fault, display_text, skip_value, skip_whitespace};
+use crate::json::{Cursor, JsonError, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::Value;
 use std::ops::Range;
@@ -124,7 +124,12 @@ impl RequestHead {
         (self.holders, self.lists) == (1, 1)
     }
 
-    fn member(&mut self, facts: &Facts, cursor: &mut Cursor<'_>, key: &[u8]) -> Result<(), Fault> {
+    fn member(
+        &mut self,
+        facts: &Facts,
+        cursor: &mut Cursor<'_>,
+        key: &[u8],
+    ) -> Result<(), JsonError> {
         if facts.holders.iter().any(|holder| holder.as_bytes() == key) {
             self.holders += 1;
             self.lists += u32::from(cursor.peek() == Some(b'['));
@@ -205,7 +210,7 @@ impl RequestHead {
     }
 
     /// Reads `conversation`: an id, or an object that has one.
-    fn read_conversation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn read_conversation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         let start = cursor.position();
         let value = cursor.raw()?;
         self.has_server_state |= !matches!(value, b"null" | b"\"\"");
@@ -224,7 +229,7 @@ impl RequestHead {
     }
 
     /// Reads the format of the final output.
-    fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         let mut schema = None;
         cursor.object(|cursor, key| {
             match key {
@@ -252,7 +257,7 @@ impl RequestHead {
 }
 
 /// An id; `None` where there is none.
-fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
+fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     let id = cursor.string()?.map(|id| display_text(id).into_owned());
     Ok(id.filter(|id| !id.is_empty()))
 }

@@ -17,7 +17,7 @@ pub struct Context {
     /// The message of the parser, the tool or the runtime.
     pub error: String,
     /// Where a value breaks its schema.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<ViolationText>,
     pub call_id: String,
     /// The schema that the arguments or the final message must satisfy.
     pub schema: Option<serde_json::Value>,
@@ -33,7 +33,7 @@ pub struct Context {
 
 /// One place where a value breaks its schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Violation {
+pub struct ViolationText {
     /// JSON pointer (RFC 6901); empty for the value as a whole.
     pub pointer: String,
     /// What is wrong there.
@@ -73,7 +73,7 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "error",
-        what: "what the parser, the tool or the runtime said",
+        what: "the message of the parser, the tool or the runtime",
         value: |context| Value::from(context.error.as_str()),
     },
     Variable {

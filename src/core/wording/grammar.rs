@@ -4,7 +4,7 @@
 //! variables that are set, literals of lists and maps, operators that join or multiply texts. What is left
 //! (values, slices, filters, `if`, `for`, `raw`) cannot make more than a few times what it was given.
 
-use super::fault::Fault;
+use super::error::TemplateError;
 
 /// Statements of wordings; `raw` is text to us.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
@@ -23,7 +23,7 @@ const LONG_SIGNS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TemplatePart<'a> {
     Text(&'a str),
     Value(Tag<'a>),
     Statement(Tag<'a>),
@@ -51,7 +51,7 @@ pub(super) enum Token<'a> {
 
 /// Takes a template apart; fails where it uses what wordings leave out. A tag that is left open ends the
 /// pieces: the engine, which reads the template afterwards, says so better.
-pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
+pub(super) fn pieces(template: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     let mut scanner = Scanner {
         template,
         at: 0,
@@ -65,16 +65,16 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
     let mut statements = 0;
     for piece in &pieces {
         match piece {
-            Piece::Text(_) => {}
-            Piece::Value(tag) => allowed(tag)?,
-            Piece::Statement(tag) => {
+            TemplatePart::Text(_) => {}
+            TemplatePart::Value(tag) => allowed(tag)?,
+            TemplatePart::Statement(tag) => {
                 statements += 1;
                 known(tag)?;
                 allowed(tag)?;
                 if statements > MOST_STATEMENTS {
                     let reason = format!("more than {MOST_STATEMENTS} statements");
                     let line = tag.line;
-                    return Err(Fault::Failed { reason, line });
+                    return Err(TemplateError::Failed { reason, line });
                 }
             }
         }
@@ -83,12 +83,12 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
 }
 
 /// Whether a name occurs outside texts.
-pub(super) fn names(pieces: &[Piece<'_>], wanted: &str) -> bool {
+pub(super) fn names(pieces: &[TemplatePart<'_>], wanted: &str) -> bool {
     tokens(pieces).any(|token| matches!(token, Token::Name(name, _) if *name == wanted))
 }
 
 /// The line of a name's first occurrence outside texts; 1 if there is none.
-pub(super) fn line_of(pieces: &[Piece<'_>], wanted: &str) -> usize {
+pub(super) fn line_of(pieces: &[TemplatePart<'_>], wanted: &str) -> usize {
     let line = tokens(pieces).find_map(|token| match token {
         Token::Name(name, line) if *name == wanted => Some(*line),
         _ => None,
@@ -96,28 +96,30 @@ pub(super) fn line_of(pieces: &[Piece<'_>], wanted: &str) -> usize {
     line.unwrap_or(1)
 }
 
-fn tokens<'p, 'a>(pieces: &'p [Piece<'a>]) -> impl Iterator<Item = &'p Token<'a>> {
+fn tokens<'p, 'a>(pieces: &'p [TemplatePart<'a>]) -> impl Iterator<Item = &'p Token<'a>> {
     let tags = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Value(tag) | Piece::Statement(tag) => Some(tag),
+        TemplatePart::Text(_) => None,
+        TemplatePart::Value(tag) | TemplatePart::Statement(tag) => Some(tag),
     });
     tags.flat_map(|tag| &tag.tokens)
 }
 
-fn known(tag: &Tag<'_>) -> Result<(), Fault> {
+fn known(tag: &Tag<'_>) -> Result<(), TemplateError> {
     match tag.tokens.first() {
-        Some(Token::Name(name, line)) if !STATEMENTS.contains(name) => Err(Fault::NotForWordings {
-            what: (*name).to_owned(),
-            hint: "there are `if`, `elif`, `else`, `endif`, `for`, `endfor` and `raw`",
-            line: *line,
-        }),
+        Some(Token::Name(name, line)) if !STATEMENTS.contains(name) => {
+            Err(TemplateError::NotForWordings {
+                what: (*name).to_owned(),
+                hint: "there are `if`, `elif`, `else`, `endif`, `for`, `endfor` and `raw`",
+                line: *line,
+            })
+        }
         _ => Ok(()),
     }
 }
 
-fn allowed(tag: &Tag<'_>) -> Result<(), Fault> {
+fn allowed(tag: &Tag<'_>) -> Result<(), TemplateError> {
     if tag.tokens.len() > MOST_TOKENS {
-        return Err(Fault::Failed {
+        return Err(TemplateError::Failed {
             reason: format!("more than {MOST_TOKENS} words and signs in one tag"),
             line: tag.line,
         });
@@ -125,7 +127,7 @@ fn allowed(tag: &Tag<'_>) -> Result<(), Fault> {
     let mut before = None;
     for token in &tag.tokens {
         if let Some((what, hint)) = objection(before, token) {
-            return Err(Fault::NotForWordings {
+            return Err(TemplateError::NotForWordings {
                 what: what.to_owned(),
                 hint,
                 line: tag.line,
@@ -175,7 +177,7 @@ struct Scanner<'a> {
     /// Up to where line feeds are counted, and how many there are.
     counted: usize,
     lines: usize,
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<TemplatePart<'a>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -197,9 +199,9 @@ impl<'a> Scanner<'a> {
             b'#' => self.comment(),
             b'%' => match marked(&self.template[inside..], "raw") {
                 Some((length, trims)) => self.raw(length, trims),
-                None => self.tag("%}", Piece::Statement),
+                None => self.tag("%}", TemplatePart::Statement),
             },
-            _ => self.tag("}}", Piece::Value),
+            _ => self.tag("}}", TemplatePart::Value),
         }
     }
 
@@ -208,7 +210,7 @@ impl<'a> Scanner<'a> {
         let text = if trims_end { text.trim_end() } else { text };
         self.trims = false;
         if !text.is_empty() {
-            self.pieces.push(Piece::Text(text));
+            self.pieces.push(TemplatePart::Text(text));
         }
     }
 
@@ -244,7 +246,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    fn tag(&mut self, close: &str, piece: fn(Tag<'a>) -> Piece<'a>) -> bool {
+    fn tag(&mut self, close: &str, piece: fn(Tag<'a>) -> TemplatePart<'a>) -> bool {
         let mut tag = Tag {
             line: self.line(),
             tokens: Vec::new(),

@@ -2,7 +2,7 @@
 
 /// The kinds of failure that are reported to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FailureKind {
     /// The call names a tool that is not offered.
     UnknownTool,
     /// The arguments are no JSON object.
@@ -25,48 +25,52 @@ pub enum Kind {
 }
 
 /// Every kind with its name in files and menus, and the rules whose findings are of it.
-const KINDS: &[(Kind, &str, &[&str])] = &[
-    (Kind::UnknownTool, "unknown-tool", &["unknown-tool"]),
+const KINDS: &[(FailureKind, &str, &[&str])] = &[
+    (FailureKind::UnknownTool, "unknown-tool", &["unknown-tool"]),
     (
-        Kind::MalformedArguments,
+        FailureKind::MalformedArguments,
         "malformed-arguments",
         &["malformed-arguments", "duplicate-argument-key"],
     ),
     (
-        Kind::InvalidArguments,
+        FailureKind::InvalidArguments,
         "invalid-arguments",
         &["invalid-arguments"],
     ),
     (
-        Kind::MissingOutput,
+        FailureKind::MissingOutput,
         "missing-output",
         &["orphan-call", "split-pair"],
     ),
     (
-        Kind::ToolError,
+        FailureKind::ToolError,
         "tool-error",
         &["tool-error", "failing-tool"],
     ),
     (
-        Kind::RepeatedCall,
+        FailureKind::RepeatedCall,
         "repeated-call",
         &["repeated-call", "turn-limit"],
     ),
-    (Kind::LeakedCall, "leaked-call", &["leaked-tool-call"]),
-    (Kind::CutOff, "cut-off", &["truncated-response"]),
     (
-        Kind::InvalidFinalOutput,
+        FailureKind::LeakedCall,
+        "leaked-call",
+        &["leaked-tool-call"],
+    ),
+    (FailureKind::CutOff, "cut-off", &["truncated-response"]),
+    (
+        FailureKind::InvalidFinalOutput,
         "invalid-final-output",
         &["invalid-final-output"],
     ),
     (
-        Kind::MissingFinalOutput,
+        FailureKind::MissingFinalOutput,
         "missing-final-output",
         &["missing-final-output"],
     ),
 ];
 
-impl Kind {
+impl FailureKind {
     /// Every kind, in the order of the library.
     pub fn all() -> impl Iterator<Item = Self> {
         KINDS.iter().map(|(kind, ..)| *kind)

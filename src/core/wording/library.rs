@@ -7,7 +7,7 @@ mod calls;
 mod outcomes;
 mod sentences;
 
-use super::Kind;
+use super::FailureKind;
 use std::fmt;
 
 /// A wording of the library.
@@ -18,7 +18,7 @@ pub struct Wording {
     /// What menus call it.
     pub title: &'static str,
     /// The kinds of failure that it is for.
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [FailureKind],
     /// Its position on the axes.
     pub axes: Axes,
     pub template: &'static str,
@@ -30,7 +30,7 @@ pub struct Axes {
     /// Whether it says the name of the tool back.
     pub names_tool: bool,
     /// Which tools it lists.
-    pub listing: Listing,
+    pub listing: ToolListing,
     /// Whether it says what to do next.
     pub instructs: bool,
     /// Whether it says the arguments back.
@@ -47,10 +47,10 @@ pub struct Axes {
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = match self.listing {
-            Listing::Nothing => "",
-            Listing::Nearest => "nearest names",
-            Listing::All => "all tools",
-            Listing::NearestAndAll => "nearest and all",
+            ToolListing::Nothing => "",
+            ToolListing::Nearest => "nearest names",
+            ToolListing::All => "all tools",
+            ToolListing::NearestAndAll => "nearest and all",
         };
         let holds = [
             (self.names_tool, "the name"),
@@ -76,7 +76,7 @@ impl fmt::Display for Axes {
 
 /// Which tools a wording lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Listing {
+pub enum ToolListing {
     #[default]
     Nothing,
     /// Those that were probably meant.
@@ -99,11 +99,11 @@ pub enum Channel {
     UserMessage,
 }
 
-/// Every wording: kinds in the order of [`Kind::all`].
+/// Every wording: kinds in the order of [`FailureKind::all`].
 const LIBRARY: [&[Wording]; 2] = [calls::WORDINGS, outcomes::WORDINGS];
 
 /// The wordings for a kind of failure, the default first.
-pub fn library(kind: Kind) -> impl Iterator<Item = &'static Wording> {
+pub fn library(kind: FailureKind) -> impl Iterator<Item = &'static Wording> {
     LIBRARY
         .into_iter()
         .flatten()
@@ -111,7 +111,7 @@ pub fn library(kind: Kind) -> impl Iterator<Item = &'static Wording> {
 }
 
 /// The wording of this name for a kind of failure.
-pub fn find(kind: Kind, name: &str) -> Option<&'static Wording> {
+pub fn find(kind: FailureKind, name: &str) -> Option<&'static Wording> {
     library(kind).find(|wording| wording.name == name)
 }
 
@@ -122,6 +122,6 @@ pub fn reads_as_name(text: &str) -> bool {
 }
 
 /// The wording that is offered first for a kind of failure.
-pub fn default_of(kind: Kind) -> &'static Wording {
+pub fn default_of(kind: FailureKind) -> &'static Wording {
     library(kind).next().unwrap_or(&calls::WORDINGS[0])
 }

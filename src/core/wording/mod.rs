@@ -7,7 +7,7 @@
 //! wordings of its own.
 
 mod context;
-mod fault;
+mod error;
 mod grammar;
 mod kind;
 mod library;
@@ -16,13 +16,13 @@ mod recorded;
 mod render;
 mod verbs;
 
-pub use context::{Context, VARIABLES, Variable, Violation};
-pub use fault::Fault;
-pub use kind::Kind;
-pub use library::{Axes, Channel, Listing, Wording, default_of, find, library, reads_as_name};
+pub use context::{Context, VARIABLES, Variable, ViolationText};
+pub use error::TemplateError;
+pub use kind::FailureKind;
+pub use library::{Axes, Channel, ToolListing, Wording, default_of, find, library, reads_as_name};
 pub use recorded::recorded;
 pub use render::{OUTPUT, TEMPLATE, check, render};
-pub use verbs::{Deed, VERBS, Verb, in_vain, never_decided, verb, verb_of};
+pub use verbs::{PolicyAction, VERBS, Verb, in_vain, never_decided, verb, verb_of};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

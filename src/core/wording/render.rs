@@ -1,8 +1,8 @@
 //! Rendering: strict about names, bounded in time and in size.
 
 use super::context::{Context, VARIABLES};
-use super::fault::Fault;
-use super::grammar::{self, Piece};
+use super::error::TemplateError;
+use super::grammar::{self, TemplatePart};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, UndefinedBehavior};
@@ -19,27 +19,27 @@ const FUEL: usize = 30_000;
 const LITERAL: usize = 64 * 1024 * 1024;
 
 /// The text that the model will read.
-pub fn render(template: &str, context: &Context) -> Result<String, Fault> {
+pub fn render(template: &str, context: &Context) -> Result<String, TemplateError> {
     let pieces = readable(template)?;
     let environment = environment(fuel(&pieces)).map_err(fault)?;
     let compiled = environment.template_from_str(template).map_err(fault)?;
     let text = compiled.render(context.values()).map_err(fault)?;
     if text.len() > OUTPUT {
-        return Err(Fault::TooMuch);
+        return Err(TemplateError::TooMuch);
     }
     Ok(text)
 }
 
 /// Whether a template can be read at all, and uses only names that stand ready. It can still fail for a failure
 /// that lacks what it asks for (`nearest[0]` where nothing is near).
-pub fn check(template: &str) -> Result<(), Fault> {
+pub fn check(template: &str) -> Result<(), TemplateError> {
     readable(template).map(|_| ())
 }
 
 /// Checks a template and takes it apart.
-fn readable(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
+fn readable(template: &str) -> Result<Vec<TemplatePart<'_>>, TemplateError> {
     if template.len() > TEMPLATE {
-        return Err(Fault::TooLong);
+        return Err(TemplateError::TooLong);
     }
     let pieces = grammar::pieces(template)?;
     let environment = environment(None).map_err(fault)?;
@@ -52,16 +52,16 @@ fn readable(template: &str) -> Result<Vec<Piece<'_>>, Fault> {
         .collect::<Vec<_>>();
     unknown.sort();
     match unknown.into_iter().next() {
-        Some((line, name)) => Err(Fault::UnknownName { name, line }),
+        Some((line, name)) => Err(TemplateError::UnknownName { name, line }),
         None => Ok(pieces),
     }
 }
 
 /// How many instructions a template may take: without loops as many as it has.
-fn fuel(pieces: &[Piece<'_>]) -> Option<u64> {
+fn fuel(pieces: &[TemplatePart<'_>]) -> Option<u64> {
     let longest = pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => text.len(),
-        Piece::Value(_) | Piece::Statement(_) => 1,
+        TemplatePart::Text(text) => text.len(),
+        TemplatePart::Value(_) | TemplatePart::Statement(_) => 1,
     });
     let most = FUEL.min(LITERAL / longest.max().unwrap_or(1));
     grammar::names(pieces, "for").then_some(most as u64)
@@ -139,15 +139,15 @@ fn too_much() -> Error {
 }
 
 /// The engine's error in our words.
-fn fault(error: Error) -> Fault {
+fn fault(error: Error) -> TemplateError {
     let line = error.line().unwrap_or(1);
     let reason = match error.kind() {
-        ErrorKind::OutOfFuel => return Fault::Endless,
-        ErrorKind::WriteFailure => return Fault::TooMuch,
+        ErrorKind::OutOfFuel => return TemplateError::Endless,
+        ErrorKind::WriteFailure => return TemplateError::TooMuch,
         ErrorKind::UndefinedError => "this has no value here".to_owned(),
         kind => error
             .detail()
             .map_or_else(|| kind.to_string(), str::to_owned),
     };
-    Fault::Failed { reason, line }
+    TemplateError::Failed { reason, line }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Situations: nothing known at all, the usual, and very much of everything.
 fn situations() -> Vec<(&'static str, Context)> {
-    let violation = |pointer: &str, message: &str| Violation {
+    let violation = |pointer: &str, message: &str| ViolationText {
         pointer: pointer.to_owned(),
         message: message.to_owned(),
     };
@@ -62,7 +62,7 @@ fn shown(text: &str) -> String {
 
 #[test]
 fn every_wording_renders_in_every_situation() {
-    for kind in Kind::all() {
+    for kind in FailureKind::all() {
         let mut book = String::new();
         for wording in library(kind) {
             writeln!(
@@ -86,7 +86,7 @@ fn every_wording_renders_in_every_situation() {
 
 #[test]
 fn the_library_is_complete_and_its_names_are_unique() {
-    for kind in Kind::all() {
+    for kind in FailureKind::all() {
         let names = library(kind)
             .map(|wording| wording.name)
             .collect::<Vec<_>>();
@@ -95,7 +95,7 @@ fn the_library_is_complete_and_its_names_are_unique() {
             assert!(!names[..index].contains(name), "{} {name}", kind.name());
         }
         assert_eq!(default_of(kind).name, names[0]);
-        assert_eq!(Kind::named(kind.name()), Some(kind));
+        assert_eq!(FailureKind::named(kind.name()), Some(kind));
     }
     let unknown = [
         "bare",
@@ -107,20 +107,20 @@ fn the_library_is_complete_and_its_names_are_unique() {
     assert!(
         unknown
             .iter()
-            .all(|name| find(Kind::UnknownTool, name).is_some())
+            .all(|name| find(FailureKind::UnknownTool, name).is_some())
     );
     let invalid = ["violations", "with-schema"];
     assert!(
         invalid
             .iter()
-            .all(|name| find(Kind::InvalidArguments, name).is_some())
+            .all(|name| find(FailureKind::InvalidArguments, name).is_some())
     );
 }
 
 /// The axes say what the template does.
 #[test]
 fn the_axes_of_a_wording_are_those_of_its_template() {
-    for kind in Kind::all() {
+    for kind in FailureKind::all() {
         for wording in library(kind) {
             let says = |text: &str| wording.template.contains(text);
             let Axes {
@@ -142,10 +142,10 @@ fn the_axes_of_a_wording_are_those_of_its_template() {
             assert_eq!(says("{{ schema }}"), shows_schema, "{place}");
             let lists = (says("nearest|join"), says("tools["));
             let wanted = match listing {
-                Listing::Nothing => (false, false),
-                Listing::Nearest => (true, false),
-                Listing::All => (false, true),
-                Listing::NearestAndAll => (true, true),
+                ToolListing::Nothing => (false, false),
+                ToolListing::Nearest => (true, false),
+                ToolListing::All => (false, true),
+                ToolListing::NearestAndAll => (true, true),
             };
             assert_eq!(lists, wanted, "{place}");
         }
@@ -154,9 +154,15 @@ fn the_axes_of_a_wording_are_those_of_its_template() {
 
 #[test]
 fn rules_have_their_kind() {
-    assert_eq!(Kind::of_rule("unknown-tool"), Some(Kind::UnknownTool));
-    assert_eq!(Kind::of_rule("orphan-call"), Some(Kind::MissingOutput));
-    assert_eq!(Kind::of_rule("pending-call"), None);
+    assert_eq!(
+        FailureKind::of_rule("unknown-tool"),
+        Some(FailureKind::UnknownTool)
+    );
+    assert_eq!(
+        FailureKind::of_rule("orphan-call"),
+        Some(FailureKind::MissingOutput)
+    );
+    assert_eq!(FailureKind::of_rule("pending-call"), None);
 }
 
 fn said(template: &str) -> String {
@@ -214,16 +220,16 @@ fn a_template_that_would_not_end_is_ended() {
         ..Context::default()
     };
     let loops = "{% for a in tools %}{% for b in tools %}{% endfor %}{% endfor %}";
-    assert_eq!(render(loops, &context), Err(Fault::Endless));
+    assert_eq!(render(loops, &context), Err(TemplateError::Endless));
     let joins = "{{ tools|join(tools|join(tools|join)) }}";
-    assert_eq!(render(joins, &context), Err(Fault::TooMuch));
+    assert_eq!(render(joins, &context), Err(TemplateError::TooMuch));
     let text = "x".repeat(100_000);
     let heavy = format!("{{% for a in tools %}}{text}{{% endfor %}}");
-    assert_eq!(render(&heavy, &context), Err(Fault::Endless));
+    assert_eq!(render(&heavy, &context), Err(TemplateError::Endless));
     let long = "x".repeat(TEMPLATE + 1);
-    assert_eq!(render(&long, &context), Err(Fault::TooLong));
+    assert_eq!(render(&long, &context), Err(TemplateError::TooLong));
     let written = "{% for a in tools %}{{ tools|join }}{% endfor %}";
-    assert_eq!(render(written, &context), Err(Fault::TooMuch));
+    assert_eq!(render(written, &context), Err(TemplateError::TooMuch));
     for deep in [
         "{% if tool %}".repeat(2_000),
         format!("{{{{ tools{} }}}}", "[:1]".repeat(20_000)),
@@ -232,7 +238,7 @@ fn a_template_that_would_not_end_is_ended() {
         format!("{{{{ tool{} }}}}", "|trim".repeat(20_000)),
     ] {
         assert!(
-            matches!(render(&deep, &context), Err(Fault::Failed { .. })),
+            matches!(render(&deep, &context), Err(TemplateError::Failed { .. })),
             "{}",
             &deep[..40]
         );

@@ -6,7 +6,7 @@
 pub struct Verb {
     pub word: &'static str,
     /// What it comes to.
-    pub deed: Deed,
+    pub deed: PolicyAction,
     /// Whether it sends the model a text, given by `wording`.
     pub has_wording: bool,
     /// Whether it needs a `value`, and takes `include_in_history`.
@@ -20,7 +20,7 @@ pub struct Verb {
 
 /// What a verb of a policy does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum PolicyAction {
     /// One of these actions is carried out, by their ids: the one that the rule offers.
     Act(&'static [&'static str]),
     Release,
@@ -30,7 +30,7 @@ pub enum Deed {
 
 const PLAIN: Verb = Verb {
     word: "",
-    deed: Deed::Ask,
+    deed: PolicyAction::Ask,
     has_wording: false,
     has_value: false,
     times: None,
@@ -41,26 +41,26 @@ const PLAIN: Verb = Verb {
 pub const VERBS: &[Verb] = &[
     Verb {
         word: "inject",
-        deed: Deed::Act(&["inject-error"]),
+        deed: PolicyAction::Act(&["inject-error"]),
         has_wording: true,
         what: "answer the call with an error that the model can read",
         ..PLAIN
     },
     Verb {
         word: "suggest",
-        deed: Deed::Act(&["take-suggestion"]),
+        deed: PolicyAction::Act(&["take-suggestion"]),
         what: "give the call the name that was meant",
         ..PLAIN
     },
     Verb {
         word: "repair",
-        deed: Deed::Act(&["repair-arguments", "sanitise-name"]),
+        deed: PolicyAction::Act(&["repair-arguments", "sanitise-name"]),
         what: "take what the broken arguments probably meant; spell a name so that the provider takes it",
         ..PLAIN
     },
     Verb {
         word: "retry",
-        deed: Deed::Act(&["retry"]),
+        deed: PolicyAction::Act(&["retry"]),
         has_wording: true,
         times: Some(2),
         what: "ask the model again from this turn, with the wording as feedback; twice unless `times` says otherwise",
@@ -68,32 +68,32 @@ pub const VERBS: &[Verb] = &[
     },
     Verb {
         word: "fallback",
-        deed: Deed::Act(&["fallback"]),
+        deed: PolicyAction::Act(&["fallback"]),
         has_value: true,
         what: "take `value` as the final message or as the tool's output",
         ..PLAIN
     },
     Verb {
         word: "drop",
-        deed: Deed::Act(&["drop-pair", "drop-item"]),
+        deed: PolicyAction::Act(&["drop-pair", "drop-item"]),
         what: "leave the call with its output, or the item, out of the history",
         ..PLAIN
     },
     Verb {
         word: "release",
-        deed: Deed::Release,
+        deed: PolicyAction::Release,
         what: "let it pass as it is",
         ..PLAIN
     },
     Verb {
         word: "raise",
-        deed: Deed::Raise,
+        deed: PolicyAction::Raise,
         what: "end the run as failed",
         ..PLAIN
     },
     Verb {
         word: "ask",
-        deed: Deed::Ask,
+        deed: PolicyAction::Ask,
         what: "let the operator decide",
         ..PLAIN
     },
@@ -107,10 +107,10 @@ pub fn verb(word: &str) -> Option<&'static Verb> {
 /// The word by which a policy does what an action does; `None` where it cannot by itself.
 pub fn verb_of(action: &str) -> Option<&'static Verb> {
     VERBS.iter().find(|verb| match verb.deed {
-        Deed::Act(actions) => actions.contains(&action),
+        PolicyAction::Act(actions) => actions.contains(&action),
         // Waiting leaves the item as it is.
-        Deed::Release => action == "wait",
-        Deed::Raise | Deed::Ask => false,
+        PolicyAction::Release => action == "wait",
+        PolicyAction::Raise | PolicyAction::Ask => false,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Which offer of a finding is carried out.
 
 use super::{ANSWER, Reason, Refused, Round};
-use retake_core::actions::{self, Choice, Defect, Offer, Planned, Refusal, Safety};
+use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::session::Edit;
 
@@ -23,7 +23,7 @@ impl Offers<'_> {
         beside: &[Defect<'_>],
         is_barred: impl Fn(&'static str) -> bool,
         round: &mut Round,
-    ) -> Option<(Offer, Planned)> {
+    ) -> Option<(Offer, Plan)> {
         let Round {
             refused, answered, ..
         } = round;
@@ -43,14 +43,14 @@ impl Offers<'_> {
         let scene = run.scene(self.finding.defect(), beside)?;
         let known = refused.len();
         for offer in offers {
-            let planned = (actions::find(offer.action)?.plan)(&scene, &Choice::default());
+            let planned = (actions::find(offer.action)?.plan)(&scene, &ActionInput::default());
             match planned {
                 Ok(planned) if changes_by_itself(&planned) => {
                     refused.truncate(known);
                     return Some((*offer, planned));
                 }
                 // The model has its answer: no other offer may undo that.
-                Err(Refusal::NothingToDo) if offer.action == ANSWER => {
+                Err(ActionError::NothingToDo) if offer.action == ANSWER => {
                     *answered += usize::from(self.finding.severity == Severity::Error);
                     return None;
                 }
@@ -67,15 +67,15 @@ impl Offers<'_> {
         None
     }
 
-    fn is_worth_telling(&self, offer: Offer, refusal: &Refusal) -> bool {
+    fn is_worth_telling(&self, offer: Offer, refusal: &ActionError) -> bool {
         offer.safety == Safety::Safe
             && self.finding.severity > Severity::Info
-            && !matches!(refusal, Refusal::Elsewhere(_))
+            && !matches!(refusal, ActionError::Elsewhere(_))
     }
 }
 
 /// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.
-fn changes_by_itself(planned: &Planned) -> bool {
+fn changes_by_itself(planned: &Plan) -> bool {
     let cuts = |edit: &Edit| matches!(edit, Edit::Cut { .. });
     !planned.edits.is_empty() && !planned.edits.iter().any(cuts)
 }

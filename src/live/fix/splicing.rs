@@ -2,7 +2,7 @@
 
 use super::{Plan, Round};
 use retake_core::formats::lower;
-use retake_core::session::{Edit, Session, Splice, Standing, index_number};
+use retake_core::session::{Edit, PairStatus, Session, Splice, index_number};
 use std::collections::HashSet;
 
 /// The items that a plan for `item` changes, with their partners.
@@ -17,7 +17,7 @@ pub(super) fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u3
     // Where a further output goes, its call and the first one stay as they are.
     let stays = |item: &u32| {
         let standing = session.pairing.standing(*item as usize);
-        dropped.contains(item) && matches!(standing, Standing::Duplicate(_))
+        dropped.contains(item) && matches!(standing, PairStatus::Duplicate(_))
     };
     let paired = items.iter().filter(|item| !stays(item));
     let partners = paired.map(|item| session.pairing.partner(*item as usize));

@@ -2,7 +2,7 @@
 
 use super::{HeaderError, Headers};
 use hyper::header::HeaderMap;
-use retake_core::redact::{Shown, secrets_of_header};
+use retake_core::redact::{HeaderSecret, secrets_of_header};
 
 /// Lines that are about one connection, and would be wrong on another one (RFC 9110, 7.6.1).
 const OF_A_CONNECTION: &[&str] = &[
@@ -77,7 +77,7 @@ impl Headers {
     }
 }
 
-pub(crate) fn secrets_shown(lines: &HeaderMap) -> Vec<Shown> {
+pub(crate) fn secrets_shown(lines: &HeaderMap) -> Vec<HeaderSecret> {
     let shown = lines.iter().flat_map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes());
         secrets_of_header(name.as_str(), &value)

@@ -3,7 +3,7 @@
 
 use memchr::memchr;
 use retake_core::formats::retake_journal::{VERSION, seal_header, unsealed};
-use retake_core::session::takes::{Digest, spelling};
+use retake_core::session::takes::{ContentDigest, spelling};
 use retake_core::session::{Source, SourceError, Span};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -29,9 +29,9 @@ pub(crate) struct Identity {
     /// Its length in bytes.
     size: u64,
     /// Digest of its first 4 KiB.
-    head: Digest,
+    head: ContentDigest,
     /// Digest of its last 4 KiB.
-    tail: Digest,
+    tail: ContentDigest,
 }
 
 impl Identity {
@@ -40,8 +40,8 @@ impl Identity {
         Ok(Self {
             path: path.as_os_str().as_bytes().to_vec(),
             size,
-            head: Digest::of_span(source, head(size))?,
-            tail: Digest::of_span(source, tail(size))?,
+            head: ContentDigest::of_span(source, head(size))?,
+            tail: ContentDigest::of_span(source, tail(size))?,
         })
     }
 
@@ -51,7 +51,8 @@ impl Identity {
 
     /// Whether a recording begins like the one that this was made of.
     pub(crate) fn begins(&self, source: &dyn Source) -> bool {
-        self.size <= source.len() && Digest::of_span(source, head(self.size)) == Ok(self.head)
+        self.size <= source.len()
+            && ContentDigest::of_span(source, head(self.size)) == Ok(self.head)
     }
 
     /// Whether a recording is, as far as one can tell, the one that this was made of: many begin with the same
@@ -59,13 +60,17 @@ impl Identity {
     pub(crate) fn is_of(&self, source: &dyn Source) -> bool {
         self.size >= 2 * CLOSING
             && self.begins(source)
-            && Digest::of_span(source, tail(self.size)) == Ok(self.tail)
+            && ContentDigest::of_span(source, tail(self.size)) == Ok(self.tail)
     }
 
     /// The name of the journal, without its ending.
     pub(crate) fn stem(&self) -> String {
         let name = self.path().file_name().unwrap_or_default();
-        format!("{}-{}", Digest::of(&self.path), plain_name(name.as_bytes()))
+        format!(
+            "{}-{}",
+            ContentDigest::of(&self.path),
+            plain_name(name.as_bytes())
+        )
     }
 }
 

@@ -4,7 +4,7 @@
 use super::header::Header;
 use memchr::{memchr, memmem};
 use retake_core::formats::retake_journal::{VERSION, decode_line};
-use retake_core::session::takes::Misfit;
+use retake_core::session::takes::TakeEventError;
 use std::ops::Range;
 
 /// How each line but the first one begins.
@@ -49,7 +49,7 @@ pub enum Damage {
         seq: u64,
         at: u64,
         /// Why it does not fit.
-        why: Misfit,
+        why: TakeEventError,
     },
     /// The journal of this path is about another recording.
     #[error(

@@ -3,13 +3,13 @@
 
 use super::HistoryError;
 use crate::{Recording, TakeError, TakeStore, check_session};
-use retake_core::actions::{self, Choice, context};
+use retake_core::actions::{self, ActionInput, context};
 use retake_core::dialects::body_of;
 use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind as ItemKind, Session, Span, index_number};
-use retake_core::wording::{self, Axes, Channel, Kind};
+use retake_core::wording::{self, Axes, Channel, FailureKind};
 use std::sync::Arc;
 
 /// The action that gives a call an error to read.
@@ -163,7 +163,7 @@ impl Stage {
                 let mut findings = self.findings.iter();
                 findings.any(|finding| {
                     finding.item == Some(index_number(index))
-                        && wording::Kind::of_rule(finding.rule.id).is_some()
+                        && wording::FailureKind::of_rule(finding.rule.id).is_some()
                         && finding.rule.id != "orphan-call"
                 })
             };
@@ -257,14 +257,14 @@ impl Stage {
         })
     }
 
-    fn kind(&self) -> Kind {
-        Kind::of_rule(self.finding().rule.id).unwrap_or(Kind::ToolError)
+    fn kind(&self) -> FailureKind {
+        FailureKind::of_rule(self.finding().rule.id).unwrap_or(FailureKind::ToolError)
     }
 
     fn render(&self, template: &str) -> Result<String, HistoryError> {
         let context = wording::Context::default();
         let rendered = wording::render(template, &context);
-        Ok(rendered.map_err(actions::Refusal::from)?)
+        Ok(rendered.map_err(actions::ActionError::from)?)
     }
 
     /// What an action with these words would change, and the words as they read.
@@ -277,15 +277,15 @@ impl Stage {
         let (scene, action) = scene
             .zip(actions::find(action))
             .ok_or(HistoryError::NoPlace)?;
-        let choice = Choice {
+        let choice = ActionInput {
             words: Some(template).filter(|template| !template.is_empty()),
             whole_turn: true,
             confirmed: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
         let planned = (action.plan)(&scene, &choice)?;
         let rendered = wording::render(template, &context(&scene)?);
-        Ok((planned.edits, rendered.map_err(actions::Refusal::from)?))
+        Ok((planned.edits, rendered.map_err(actions::ActionError::from)?))
     }
 
     /// The request, its last outputs without the mark of an error.
@@ -324,7 +324,7 @@ fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// The action that informs the model: the user reports on a message, an output on its call,
 /// unless it is to come from the user as well.
-fn action_for(kind: Kind, channel: Channel) -> &'static str {
+fn action_for(kind: FailureKind, channel: Channel) -> &'static str {
     match channel {
         Channel::Output | Channel::ErrorOutput if kind.is_of_call() => INJECT,
         _ => RETRY,

@@ -7,7 +7,7 @@ use crate::TakeStore;
 use crate::takes::{About, wall_clock};
 use retake_core::engine::agent::{Endpoint, Model};
 use retake_core::lab::Subject;
-use retake_core::session::takes::Digest;
+use retake_core::session::takes::ContentDigest;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(super) enum Place {
 /// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
 /// corrected, and the model with all parameters of its requests. How long a reply may take and where its key comes
 /// from are no part of it.
-pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> Digest {
+pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> ContentDigest {
     let histories = &sent.histories;
     let parts = json!([
         histories.format,
@@ -39,7 +39,7 @@ pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> Digest {
         subject.meant.words(),
         model(&sent.model),
     ]);
-    Digest::of(parts.to_string().as_bytes())
+    ContentDigest::of(parts.to_string().as_bytes())
 }
 
 fn model(model: &Model) -> Value {
@@ -65,7 +65,7 @@ fn model(model: &Model) -> Value {
 
 /// The name of a journal without its number: the finding and the model for people, the identity of the
 /// trial for the lab.
-pub(super) fn name(subject: &Subject, model: &str, identity: Digest) -> String {
+pub(super) fn name(subject: &Subject, model: &str, identity: ContentDigest) -> String {
     format!(
         "{}-{identity}",
         slug(&[&subject.rule, &subject.tool, model])

@@ -20,7 +20,7 @@ pub use prepare::{Beside, Prepared, prepare};
 
 use super::live::PrepareError;
 use super::{Input, InputError, Recording, RunError, TakeError, read_written};
-use retake_core::actions::Refusal;
+use retake_core::actions::ActionError;
 use retake_core::dialects::write::request::NoRequest;
 use retake_core::lab::Board;
 use retake_core::session::Dialect;
@@ -143,7 +143,7 @@ pub enum HistoryError {
     NoPlace,
     /// The words cannot be put there.
     #[error("{0}")]
-    Refused(#[from] Refusal),
+    Refused(#[from] ActionError),
     /// No wording is left.
     #[error("no wording can be tried: {0}")]
     Nothing(String),

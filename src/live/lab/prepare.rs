@@ -13,8 +13,8 @@ use retake_core::lab::{
 };
 use retake_core::rules::{Finding, Run, Severity, nearest_of};
 use retake_core::session::Session;
-use retake_core::session::takes::{Digest, TakeId};
-use retake_core::wording::Kind;
+use retake_core::session::takes::{ContentDigest, TakeId};
+use retake_core::wording::FailureKind;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ struct Found {
     trials: Vec<Trial>,
     sent: Vec<Sent>,
     /// By what the answers of each trial mean: a spec may name the same finding twice.
-    known: HashSet<Digest>,
+    known: HashSet<ContentDigest>,
     left_out: Vec<LeftOut>,
     /// Why something was left out, the last time.
     reason: Option<LabError>,
@@ -275,7 +275,7 @@ fn of_session(
     let run = Run::new(session, None);
     let is_meant = |finding: &Finding| {
         let item = finding.item.map(|item| item + 1);
-        let rank = Kind::of_rule(finding.rule.id);
+        let rank = FailureKind::of_rule(finding.rule.id);
         rank.is_some()
             && finding.severity >= Severity::Warning
             && item.is_some()
@@ -290,7 +290,7 @@ fn of_session(
         .filter(|one| is_meant(one))
         .cloned()
         .collect();
-    meant.sort_by_key(|finding| Kind::of_rule(finding.rule.id));
+    meant.sort_by_key(|finding| FailureKind::of_rule(finding.rule.id));
     let mut taken = BTreeSet::new();
     meant.retain(|finding| {
         let item = finding.item.unwrap_or_default() as usize;
@@ -299,7 +299,7 @@ fn of_session(
     });
     meant.sort_by_key(|finding| finding.item);
     let chosen = meant.into_iter().filter_map(|finding| {
-        let kind = Kind::of_rule(finding.rule.id)?;
+        let kind = FailureKind::of_rule(finding.rule.id)?;
         let item = finding.item?;
         let subject = Subject {
             finding: of_spec,
@@ -320,7 +320,7 @@ fn of_session(
 fn meant_by(
     which: &Which,
     run: &Run<'_>,
-    (finding, kind): (&Finding, Kind),
+    (finding, kind): (&Finding, FailureKind),
     findings: &[Finding],
 ) -> Meant {
     let session = run.session;
@@ -339,16 +339,16 @@ fn meant_by(
         None => Meant::AnyTool,
     };
     match kind {
-        Kind::UnknownTool => nearest(),
-        Kind::MalformedArguments
-        | Kind::InvalidArguments
-        | Kind::MissingOutput
-        | Kind::ToolError
-        | Kind::LeakedCall => match tool() {
+        FailureKind::UnknownTool => nearest(),
+        FailureKind::MalformedArguments
+        | FailureKind::InvalidArguments
+        | FailureKind::MissingOutput
+        | FailureKind::ToolError
+        | FailureKind::LeakedCall => match tool() {
             tool if !tool.is_empty() && offers(&tool) => Meant::Tool(tool),
             _ => nearest(),
         },
-        Kind::RepeatedCall | Kind::CutOff => Meant::Otherwise,
-        Kind::InvalidFinalOutput | Kind::MissingFinalOutput => Meant::Message,
+        FailureKind::RepeatedCall | FailureKind::CutOff => Meant::Otherwise,
+        FailureKind::InvalidFinalOutput | FailureKind::MissingFinalOutput => Meant::Message,
     }
 }

@@ -13,8 +13,8 @@ use retake_core::engine::agent;
 use retake_core::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, Severity};
-use retake_core::session::ledger::{Asked, LedgerEvent, Usage};
-use retake_core::session::takes::{Cause, Outcome, OwnText, Take, TakeId, Tally};
+use retake_core::session::ledger::{LedgerEvent, ModelRequest, Usage};
+use retake_core::session::takes::{FindingCounts, OwnText, Take, TakeCause, TakeId, TakeOutcome};
 use retake_core::session::{Dialect, Edit, Session};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) struct Bench {
 struct Ground {
     take: TakeId,
     recording: Recording,
-    before: Tally,
+    before: FindingCounts,
     /// The request as it is sent, with its secrets.
     wire: Vec<u8>,
 }
@@ -147,17 +147,17 @@ impl Bench {
         let words = self.redactor.text(&wording.rendered, &mut self.vault);
         let about = Take {
             title: format!("wording {}", wording.words.name),
-            cause: Cause {
+            cause: TakeCause {
                 rule: Some(self.subject.rule.clone()),
                 item: Some(self.subject.item),
                 action: Some(wording.action.to_owned()),
-                ..Cause::default()
+                ..TakeCause::default()
             },
             wording: Some(wording.words.name.clone()),
             words: Some(words.into_owned()),
-            outcome: Outcome {
+            outcome: TakeOutcome {
                 asks_model: true,
-                ..Outcome::default()
+                ..TakeOutcome::default()
             },
             own: Some(OwnText {
                 format: format.to_owned(),
@@ -189,7 +189,7 @@ impl Bench {
 
     /// What the journal holds already, by wording.
     pub(super) fn earlier(&self) -> Vec<Earlier> {
-        let mut asks: HashMap<TakeId, Vec<&Asked>> = HashMap::new();
+        let mut asks: HashMap<TakeId, Vec<&ModelRequest>> = HashMap::new();
         for (_, request) in self.bench.ledger().asks() {
             asks.entry(request.take).or_default().push(request);
         }
@@ -213,7 +213,12 @@ impl Bench {
     }
 
     /// The sample that a take holds.
-    fn sample_of(&self, take: TakeId, ground: &Ground, request: Option<&Asked>) -> Option<Sample> {
+    fn sample_of(
+        &self,
+        take: TakeId,
+        ground: &Ground,
+        request: Option<&ModelRequest>,
+    ) -> Option<Sample> {
         let kept = self.bench.takes().get(take)?;
         let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
         let usage = request.map(|request| request.usage).unwrap_or_default();
@@ -352,9 +357,9 @@ impl Bench {
         let about = Take {
             title: format!("sample {}", u64::from(question.number) + 1),
             sample: Some(question.number),
-            cause: Cause {
+            cause: TakeCause {
                 action: Some(crate::live::CONTINUE.to_owned()),
-                ..Cause::default()
+                ..TakeCause::default()
             },
             ..Take::default()
         };
@@ -380,7 +385,7 @@ impl Bench {
         let session = read.sessions.first().ok_or(TakeError::NoSession(0))?;
         let (class, why, after) = self.class(session, history.items.len())?;
         let live = format!("{}: {why}", class.word());
-        let outcome = Outcome {
+        let outcome = TakeOutcome {
             before,
             after,
             asks_model: false,
@@ -398,7 +403,11 @@ impl Bench {
         })
     }
 
-    fn class(&self, session: &Session, first: usize) -> Result<(Class, String, Tally), TakeError> {
+    fn class(
+        &self,
+        session: &Session,
+        first: usize,
+    ) -> Result<(Class, String, FindingCounts), TakeError> {
         let findings = check_session(session, None)?;
         let reply = Reply {
             session,
@@ -410,8 +419,8 @@ impl Bench {
     }
 }
 
-fn tally(findings: &[Finding]) -> Tally {
-    let mut tally = Tally::default();
+fn tally(findings: &[Finding]) -> FindingCounts {
+    let mut tally = FindingCounts::default();
     for finding in findings.iter().filter(|finding| !finding.is_settled) {
         match finding.severity {
             Severity::Error => tally.errors += 1,

@@ -7,13 +7,13 @@ use crate::wordings::{self, Wordings};
 use retake_core::lab::{Named, Origin, RESERVED, Wanted, Which, baseline_of};
 use retake_core::rules::{Finding, Run};
 use retake_core::session::Session;
-use retake_core::suggest::{self, Why};
-use retake_core::wording::{self, Channel, Kind};
+use retake_core::suggest::{self, SuggestionReason};
+use retake_core::wording::{self, Channel, FailureKind};
 
 /// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is
 /// taken for every kind.
 pub(super) fn check(wanted: &Wanted, known: &Wordings) -> Result<(), LabError> {
-    let mut names: Vec<&str> = { Kind::all().flat_map(|kind| known.of(kind)) }
+    let mut names: Vec<&str> = { FailureKind::all().flat_map(|kind| known.of(kind)) }
         .map(|choice| choice.name)
         .chain(RESERVED.map(|reserved| reserved.name))
         .collect();
@@ -43,7 +43,7 @@ fn is_reserved(name: &str) -> bool {
 }
 
 /// Whether what the others are compared with is among the wordings for a kind of failure.
-pub(super) fn has_baseline(kind: Kind, wanted: &Wanted) -> bool {
+pub(super) fn has_baseline(kind: FailureKind, wanted: &Wanted) -> bool {
     let baseline = baseline_of(kind).name;
     let is_named = match &wanted.named {
         Named::All => false,
@@ -54,7 +54,7 @@ pub(super) fn has_baseline(kind: Kind, wanted: &Wanted) -> bool {
 
 /// The wordings for a kind of failure, besides the baseline. `notes` learns what is left out.
 pub(super) fn words_for(
-    kind: Kind,
+    kind: FailureKind,
     wanted: &Wanted,
     known: &Wordings,
     notes: &mut Vec<String>,
@@ -108,7 +108,7 @@ pub(super) fn words_for(
     Ok(words)
 }
 
-fn words_of(kind: Kind, choice: wordings::Choice<'_>) -> Words {
+fn words_of(kind: FailureKind, choice: wordings::Choice<'_>) -> Words {
     let of_library = wording::find(kind, choice.name);
     let of_library = of_library.filter(|wording| wording.template == choice.template);
     let axes = of_library.map(|wording| wording.axes);
@@ -132,7 +132,9 @@ pub(super) fn not_offered(which: &Which, session: &Session, finding: &Finding) -
     let run = Run::new(session, None);
     let offered = run.offered(item as usize)?.callable();
     let near = suggest::nearest(meant, &offered);
-    let is_same = near.iter().any(|near| near.why == Why::SameTool);
+    let is_same = near
+        .iter()
+        .any(|near| near.why == SuggestionReason::SameTool);
     if is_same || offered.contains(&meant) {
         return None;
     }

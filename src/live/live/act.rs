@@ -3,12 +3,12 @@
 
 use super::snapshot::TakeSnapshot;
 use crate::TakeStore;
-use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
 use retake_core::engine::{Decision, TURN_LIMIT};
 use retake_core::rules::{self, Finding, Run};
-use retake_core::session::ledger::Ran;
-use retake_core::session::takes::{Author, Cause, Outcome, Take, TakeId};
-use retake_core::session::{Edit, Session, Voice};
+use retake_core::session::ledger::ExecutionStatus;
+use retake_core::session::takes::{Author, Take, TakeCause, TakeId, TakeOutcome};
+use retake_core::session::{Edit, MessageRole, Session};
 use retake_core::wording;
 use std::collections::HashMap;
 
@@ -53,18 +53,18 @@ pub(super) fn act(
     let scene = scene.ok_or("it is about the session as a whole, and not about an item")?;
     // The history cannot tell that nothing ran that would run again; the ledger can.
     let mut calls = stood.standing.calls.iter();
-    let runs_nothing_twice =
-        decision.action == "retry" && calls.all(|call| call.is_open && call.ran == Ran::No);
+    let runs_nothing_twice = decision.action == "retry"
+        && calls.all(|call| call.is_open && call.ran == ExecutionStatus::No);
     let never_ran = stood.standing.calls.iter();
-    let never_ran = never_ran.filter(|call| call.is_open && call.ran == Ran::No);
+    let never_ran = never_ran.filter(|call| call.is_open && call.ran == ExecutionStatus::No);
     let never_ran: Vec<String> = never_ran.map(|call| call.key.call_id.clone()).collect();
-    let choice = Choice {
+    let choice = ActionInput {
         never_ran: &never_ran,
         confirmed: runs_nothing_twice,
         words: decision.value.as_deref().or(decision.template()),
         include_in_history: decision.include_in_history,
         keeps_schema: decision.keeps_schema,
-        ..Choice::default()
+        ..ActionInput::default()
     };
     let planned = match (decision.rule.as_str(), action.id) {
         (TURN_LIMIT, "retry") => another_turn(&scene, decision),
@@ -86,7 +86,7 @@ pub(super) fn act(
     let about = Take {
         title: action.title.to_owned(),
         forked_at: decision.item,
-        cause: Cause {
+        cause: TakeCause {
             rule: Some(decision.rule.clone()),
             item: decision.item,
             action: Some(action.id.to_owned()),
@@ -111,8 +111,8 @@ fn others(
     run: &Run<'_>,
     stood: &TakeSnapshot,
     decision: &Decision,
-    choice: &Choice<'_>,
-) -> Option<Vec<Planned>> {
+    choice: &ActionInput<'_>,
+) -> Option<Vec<Plan>> {
     let action = actions::find(decision.action)?;
     let open = stood.findings.iter().filter(|finding| !finding.is_settled);
     let findings: HashMap<_, _> = open
@@ -135,14 +135,14 @@ fn at_the_limit(session: &Session) -> Option<Finding> {
 }
 
 /// The model gets a message before it is called once more.
-fn another_turn(scene: &Scene<'_>, decision: &Decision) -> Result<Planned, Refusal> {
+fn another_turn(scene: &ActionContext<'_>, decision: &Decision) -> Result<Plan, ActionError> {
     let template = decision.template().unwrap_or_default();
     let text = wording::render(template, &actions::context(scene)?)?;
-    Ok(Planned {
+    Ok(Plan {
         asks_model: true,
-        ..Planned::of(vec![Edit::Say {
+        ..Plan::of(vec![Edit::Say {
             after: scene.item,
-            voice: Voice::User,
+            voice: MessageRole::User,
             text,
         }])
     })
@@ -159,8 +159,8 @@ pub(super) fn close(
     let edits = open.map(|call| Edit::Answer {
         call: call.item,
         text: match call.ran {
-            Ran::No => NOT_RUN,
-            Ran::MayHave | Ran::Yes { .. } => MAY_HAVE_RUN,
+            ExecutionStatus::No => NOT_RUN,
+            ExecutionStatus::MayHave | ExecutionStatus::Yes { .. } => MAY_HAVE_RUN,
         }
         .to_owned(),
         is_error: true,
@@ -172,17 +172,17 @@ pub(super) fn close(
     let about = Take {
         title: "stopped".to_owned(),
         forked_at: Some(*call),
-        cause: Cause {
+        cause: TakeCause {
             item: Some(*call),
             action: Some("close-turn".to_owned()),
-            ..Cause::default()
+            ..TakeCause::default()
         },
         ..Take::default()
     };
     fork(bench, (number, take), session, &edits, about).map(Some)
 }
 
-fn take_of(planned: &Planned) -> Take {
+fn take_of(planned: &Plan) -> Take {
     let words = planned.edits.iter().find_map(|edit| match edit {
         Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
         _ => None,
@@ -191,9 +191,9 @@ fn take_of(planned: &Planned) -> Take {
         words,
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
-        outcome: Outcome {
+        outcome: TakeOutcome {
             asks_model: planned.asks_model,
-            ..Outcome::default()
+            ..TakeOutcome::default()
         },
         ..Take::default()
     }

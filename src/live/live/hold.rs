@@ -9,7 +9,7 @@ use crate::{TakeError, TakeStore};
 use retake_core::dialects::write::{NoReply, history_of};
 use retake_core::engine::{Event, ModelFault};
 use retake_core::session::ledger::{Ask, LedgerEvent};
-use retake_core::session::takes::{Digest, TakeId};
+use retake_core::session::takes::{ContentDigest, TakeId};
 use std::borrow::Cow;
 
 /// What came of the agent's own request.
@@ -40,7 +40,7 @@ pub enum HoldError {
 #[derive(Debug, Default)]
 pub(super) struct Baseline {
     /// The text of the history when it was complete for the first time.
-    first: Option<Digest>,
+    first: Option<ContentDigest>,
     /// The replies that entered the history, with their takes, as the provider sent them.
     replies: Vec<(TakeId, String)>,
 }
@@ -71,7 +71,7 @@ impl Run {
                     is_recoverable: false,
                     ..fault
                 };
-                self.drive(bench, Event::AgentAsked { take });
+                self.drive(bench, Event::AgentRequested { take });
                 self.drive(bench, Event::NotReplied { ask: Ask(1), fault });
                 self.start_with_request(bench)?;
             }
@@ -87,7 +87,7 @@ impl Run {
                         scripted: false,
                     },
                 );
-                self.drive(bench, Event::AgentAsked { take });
+                self.drive(bench, Event::AgentRequested { take });
                 self.answered(bench, Ask(1), answer);
                 if self.entered.replies.is_empty() {
                     return Err(HoldError::Empty);
@@ -99,7 +99,7 @@ impl Run {
 
     fn start_with_request(&mut self, bench: &mut TakeStore) -> Result<(), TakeError> {
         let standing = self.stand(bench)?;
-        self.entered.first = Some(Digest::of(&snapshot::text(bench, self.take)?));
+        self.entered.first = Some(ContentDigest::of(&snapshot::text(bench, self.take)?));
         self.drive(bench, standing);
         Ok(())
     }
@@ -128,14 +128,14 @@ impl Run {
         if self.entered.first.is_none() {
             // A take that cannot be read has changed, as far as anybody can say.
             let text = snapshot::text(bench, self.take).ok();
-            self.entered.first = text.map(|text| Digest::of(&text));
+            self.entered.first = text.map(|text| ContentDigest::of(&text));
         }
     }
 
     /// The history of the take that is driven, with its secrets in their places; `None` where it is what came.
     pub fn changed(&self, bench: &mut TakeStore) -> Result<Option<Vec<u8>>, TakeError> {
         let text = snapshot::text(bench, self.take)?;
-        if self.entered.first == Some(Digest::of(&text)) {
+        if self.entered.first == Some(ContentDigest::of(&text)) {
             return Ok(None);
         }
         let restored = match self.vault.restored(&text) {

@@ -46,7 +46,7 @@ impl Judged {
     }
 
     /// What holds a run, or would: the faults of the last turn, or of a request that is about to be sent.
-    pub fn faults(&self) -> &[engine::Fault] {
+    pub fn faults(&self) -> &[engine::RunFault] {
         &self.0.standing.faults
     }
 

@@ -7,7 +7,7 @@ use super::{act, snapshot};
 use crate::TakeStore;
 use crate::moment::rfc3339;
 use crate::takes::wall_clock;
-use retake_core::engine::{Decision, Effect, Event, Happening, ModelFault};
+use retake_core::engine::{BreakerEvent, Decision, Effect, Event, ModelFault};
 use retake_core::session::Edit;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Run {
             Effect::Close => return self.close(bench),
             Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
             Effect::Webhook { url, change } => {
-                let happening = Happening {
+                let happening = BreakerEvent {
                     agent: &self.name,
                     run: &bench.path().map(Path::to_string_lossy).unwrap_or_default(),
                     time: &rfc3339(wall_clock()),

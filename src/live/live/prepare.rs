@@ -15,7 +15,7 @@ use retake_core::config::ConfigErrors;
 use retake_core::dialects::write::request::{NoRequest, Offered};
 use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
 use retake_core::engine::{
-    Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, Whose,
+    Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, ToolOwner,
 };
 use retake_core::redact::{Redactor, Vault};
 use retake_core::script::Script;
@@ -108,7 +108,7 @@ pub fn prepare(
         agent: agent.name.clone(),
         has_operator: options.has_operator,
         max_turns: policy.max_turns().or(agent.max_turns),
-        tools_are: Whose::Own,
+        tools_are: ToolOwner::Own,
         tools: cast.config,
         policy,
         breakpoints: options.breakpoints,

@@ -18,7 +18,7 @@ use retake_core::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phas
 use retake_core::redact::{Redactor, Vault};
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
 use retake_core::session::takes::TakeId;
-use retake_core::session::{Edit, Tool, Voice, index_number};
+use retake_core::session::{Edit, MessageRole, Tool, index_number};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -238,7 +238,7 @@ impl Run {
         let items = session.map_or(0, |session| session.items.len());
         let say = Edit::Say {
             after: index_number(items.saturating_sub(1)),
-            voice: Voice::User,
+            voice: MessageRole::User,
             text,
         };
         let standing = self.grow(bench, vec![say]);
@@ -307,7 +307,7 @@ impl Run {
                 };
                 self.drive(bench, event);
             }
-            IoEvent::Rang(timer) => self.drive(bench, Event::Rang(timer)),
+            IoEvent::Rang(timer) => self.drive(bench, Event::TimerFired(timer)),
             IoEvent::Notice(text) => {
                 let text = self.clean(&text);
                 self.notice(text);
@@ -337,7 +337,7 @@ impl Run {
             ended: answer.is_whole(),
             stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
-        let take = bench.ledger().asked(ask).map(|request| request.take);
+        let take = bench.ledger().request(ask).map(|request| request.take);
         self.drive(bench, replied);
         // The reply to a cancelled request is reported and recorded nowhere.
         if take != Some(self.take) {
@@ -432,7 +432,7 @@ impl Run {
         let standing = stood.standing.clone();
         self.news.push(News::Judged(Judged(stood.clone())));
         self.stood = Some(stood);
-        Ok(Event::Stands(standing))
+        Ok(Event::StatusChanged(standing))
     }
 
     /// Tells what has changed.

@@ -3,13 +3,13 @@
 use super::binding::ModelBinding;
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
 use retake_core::dialects::write::draft_message;
-use retake_core::engine::{Standing, standing_of, standing_of_request};
+use retake_core::engine::{RunStatus, request_status, run_status};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::Vault;
 use retake_core::rules::Finding;
 use retake_core::session::ledger::CallKey;
-use retake_core::session::takes::{Cause, Take, TakeId};
-use retake_core::session::{Edit, Session, Source, Span, Tool, Voice};
+use retake_core::session::takes::{Take, TakeCause, TakeId};
+use retake_core::session::{Edit, MessageRole, Session, Source, Span, Tool};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub const CONTINUE: &str = "continue";
 pub(super) struct TakeSnapshot {
     pub(super) recording: Arc<Recording>,
     pub(super) findings: Vec<Finding>,
-    pub(super) standing: Arc<Standing>,
+    pub(super) standing: Arc<RunStatus>,
 }
 
 impl TakeSnapshot {
@@ -44,8 +44,8 @@ impl TakeSnapshot {
             add_refusal(&recording, refusal, &mut findings)?;
         }
         let standing = match is_request {
-            true => standing_of_request(session, &findings, ledger, take, &line)?,
-            false => standing_of(session, &findings, ledger, take, &line)?,
+            true => request_status(session, &findings, ledger, take, &line)?,
+            false => run_status(session, &findings, ledger, take, &line)?,
         };
         Ok(Self {
             recording: Arc::new(recording),
@@ -126,9 +126,9 @@ pub(super) fn drivable(
     }
     let about = Take {
         title: "the run".to_owned(),
-        cause: Cause {
+        cause: TakeCause {
             action: Some(CONTINUE.to_owned()),
-            ..Cause::default()
+            ..TakeCause::default()
         },
         ..Take::default()
     };
@@ -139,7 +139,7 @@ pub(super) fn drivable(
 fn can_grow(session: &Session) -> Result<(), CannotWrite> {
     let shape = session.dialect.facts().shape;
     let probe = Edit::Extend {
-        items: vec![draft_message(shape, Voice::User, "")],
+        items: vec![draft_message(shape, MessageRole::User, "")],
     };
     if !session.contract.is_request && !session.contract.goes_on {
         return Err(CannotWrite::NotAppended);

@@ -5,7 +5,7 @@ use super::fault::{Trouble, beginning, text_of};
 use super::{Answer, Watch};
 use retake_core::dialects::usage_of;
 use retake_core::dialects::write::{NoReply, history_of};
-use retake_core::json::{Cursor, Fault, FaultKind};
+use retake_core::json::{Cursor, JsonError, JsonErrorKind};
 use retake_core::session::Dialect;
 use serde_json::Value;
 
@@ -38,8 +38,8 @@ pub(super) async fn read(
 
 /// Whether a text is a complete reply.
 fn judge(dialect: Dialect, json: &str) -> Result<(), Trouble> {
-    let broken = |fault: Fault| match fault.kind {
-        FaultKind::End => Trouble::Short,
+    let broken = |fault: JsonError| match fault.kind {
+        JsonErrorKind::End => Trouble::Short,
         kind => Trouble::Strange(format!(
             "the reply is not JSON, at byte {}: {kind}",
             fault.at
@@ -58,8 +58,8 @@ fn judge(dialect: Dialect, json: &str) -> Result<(), Trouble> {
         })
         .map_err(broken)?;
     if let Some(byte) = cursor.peek() {
-        let (at, kind) = (cursor.position(), FaultKind::Byte(byte));
-        return Err(broken(Fault { at, kind }));
+        let (at, kind) = (cursor.position(), JsonErrorKind::Byte(byte));
+        return Err(broken(JsonError { at, kind }));
     }
     let error = error.map(|range| &json[range]).filter(|raw| *raw != "null");
     let status = status

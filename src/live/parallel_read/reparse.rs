@@ -9,7 +9,7 @@ use retake_core::formats::split::{Members, Part, Step, Within, read_members};
 use retake_core::formats::{Layout, Records, Sample};
 use retake_core::json::skip_whitespace;
 use retake_core::session::{
-    Fragment, Mark, Place, ProblemKind, Rope, Source, SourceError, Span, Splice,
+    Checkpoint, Fragment, MovedText, ProblemKind, Rope, Source, SourceError, Span, Splice,
 };
 
 /// A stretch of a text in which one record follows another.
@@ -19,7 +19,7 @@ pub(super) struct Stretch {
     /// From the first record to the end of the text, or to the position after the bracket.
     pub(super) span: Span,
     /// What was read when it ended.
-    pub(super) end: Mark,
+    pub(super) end: Checkpoint,
 }
 
 /// What was read of a text.
@@ -37,8 +37,8 @@ pub struct Kept {
 /// Records that splices touch, with those beside them.
 struct Region {
     span: Span,
-    from: Mark,
-    to: Mark,
+    from: Checkpoint,
+    to: Checkpoint,
     /// Whether they are the last ones of an array.
     closes: bool,
     /// How much longer the text became in it, modulo 2^64.
@@ -131,7 +131,7 @@ impl Kept {
         let mut out = Fragment::with_names_of(&self.fragment);
         let mut stretches = Vec::with_capacity(self.stretches.len());
         let mut from = out.mark();
-        let mut place = Place { was: 0, is: 0 };
+        let mut place = MovedText { was: 0, is: 0 };
         let mut model = None;
         for (stretch, regions) in self.stretches.iter().zip(regions) {
             let start = place.of(stretch.span.start);
@@ -155,7 +155,7 @@ impl Kept {
                 }
                 out.append(read);
                 from = region.to;
-                place = Place {
+                place = MovedText {
                     was: region.span.end,
                     is: now.end,
                 };

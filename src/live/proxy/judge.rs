@@ -18,14 +18,14 @@ use reading::format_of;
 use retake_core::dialects::write::history_of;
 use retake_core::dialects::{stop_of, stops_early};
 use retake_core::engine::{
-    ABOUT_RESULTS, Breakpoint, Fault, Policy, REFUSED_BY_PROVIDERS, Ready, Standing, hits, holds,
-    standing_of, standing_of_request,
+    ABOUT_RESULTS, Breakpoint, BreakpointCache, Policy, REFUSED_BY_PROVIDERS, RunFault, RunStatus,
+    hits, holds, request_status, run_status,
 };
 use retake_core::exchange::machine::Judgement;
 use retake_core::formats::{lower, read_buffer};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, RULES, Rule, Run};
-use retake_core::schema::Compiled;
+use retake_core::schema::SchemaCache;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Edit, Rope, Session, Source, Span};
@@ -46,7 +46,7 @@ pub(super) struct Judge {
     breakpoints: Mutex<Vec<Breakpoint>>,
     memory: Memory,
     /// The schemas of the tools that are offered again and again.
-    compiled: Arc<Compiled>,
+    compiled: Arc<SchemaCache>,
 }
 
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Judge {
             judgement = Judgement::Holds { why };
         }
         // Anthropic reports only after a call that the token limit cut it off.
-        let may_be_cut = |fault: &Fault| fault.rule == "malformed-arguments";
+        let may_be_cut = |fault: &RunFault| fault.rule == "malformed-arguments";
         if !is_whole
             && request.dialect().facts().tells_cut_late
             && standing.faults.iter().any(may_be_cut)
@@ -185,7 +185,7 @@ impl Judge {
     }
 
     /// A request that its provider would refuse, and for what; `None` where it would not.
-    fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, Standing)> {
+    fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, RunStatus)> {
         let session = self.read(request)?;
         let findings = self.request_findings(session)?;
         if findings.is_empty() {
@@ -200,7 +200,7 @@ impl Judge {
         &self,
         request: &Arc<Reading>,
         reply: &str,
-    ) -> Option<(Arc<dyn Source>, Vec<Finding>, Standing)> {
+    ) -> Option<(Arc<dyn Source>, Vec<Finding>, RunStatus)> {
         let items = history_of(request.dialect(), reply).ok()?;
         if items.is_empty() {
             return None;
@@ -237,7 +237,7 @@ impl Judge {
         Some(findings)
     }
 
-    fn judgement(&self, faults: &[Fault]) -> Judgement {
+    fn judgement(&self, faults: &[RunFault]) -> Judgement {
         let holding = faults.iter().filter(|fault| {
             let is_settled_alone = self.has_operator || self.policy.has_entry(fault);
             is_settled_alone && holds(&self.policy, self.has_operator, fault)
@@ -253,12 +253,12 @@ impl Judge {
     }
 
     /// The breakpoint that hits, in words.
-    fn stops(&self, standing: &Standing) -> Option<String> {
+    fn stops(&self, standing: &RunStatus) -> Option<String> {
         if !self.has_operator {
             return None;
         }
         let breakpoints = self.lock();
-        let hit = hits(&breakpoints, standing, &mut Ready::default());
+        let hit = hits(&breakpoints, standing, &mut BreakpointCache::default());
         let hit = hit.first()?;
         let of = breakpoints.iter().find(|one| one.number == hit.number)?;
         Some(format!("breakpoint {}: {}", hit.number, of.on))
@@ -271,7 +271,7 @@ fn reportable(
     (found_in, dialect, goes_on, stop): (Arc<dyn Source>, Dialect, bool, Option<&str>),
     mut judgement: Judgement,
     (secrets, tools): (&Secrets, Vec<&str>),
-    standing: &Standing,
+    standing: &RunStatus,
     find: impl Fn(&Session) -> Option<Vec<Finding>>,
 ) -> Verdict {
     let redactor = Redactor::sparing(secrets.iter().cloned(), tools);
@@ -311,7 +311,7 @@ fn whole(source: &dyn Source) -> Option<Arc<Vec<u8>>> {
 }
 
 /// The findings of the last turn.
-fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
+fn of_turn(findings: Vec<Finding>, standing: &RunStatus) -> Vec<Finding> {
     let places = standing.faults.iter();
     let places: HashSet<_> = places.map(|fault| (fault.rule, fault.item)).collect();
     let findings = findings.into_iter();
@@ -319,20 +319,20 @@ fn of_turn(findings: Vec<Finding>, standing: &Standing) -> Vec<Finding> {
     of_turn.collect()
 }
 
-fn findings_and_standing(session: &Session) -> Option<(Vec<Finding>, Standing)> {
+fn findings_and_standing(session: &Session) -> Option<(Vec<Finding>, RunStatus)> {
     let findings = check_session(session, None).ok()?;
     let standing = standing(session, &findings)?;
     Some((findings, standing))
 }
 
-fn standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
+fn standing(session: &Session, findings: &[Finding]) -> Option<RunStatus> {
     let (take, ledger) = (TakeId::MAIN, Ledger::default());
-    standing_of(session, findings, &ledger, take, &[take]).ok()
+    run_status(session, findings, &ledger, take, &[take]).ok()
 }
 
-fn request_standing(session: &Session, findings: &[Finding]) -> Option<Standing> {
+fn request_standing(session: &Session, findings: &[Finding]) -> Option<RunStatus> {
     let (take, ledger) = (TakeId::MAIN, Ledger::default());
-    standing_of_request(session, findings, &ledger, take, &[take]).ok()
+    request_status(session, findings, &ledger, take, &[take]).ok()
 }
 
 /// Marks the last reply with why it ended early, where it did.

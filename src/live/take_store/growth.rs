@@ -5,7 +5,7 @@ use crate::InputError;
 use crate::takes::{About, Clock, Damage, Happened, Journal, NotRecording};
 use retake_core::formats::lower;
 use retake_core::session::ledger::{Ledger, LedgerEvent};
-use retake_core::session::takes::{Anchored, TakeId, anchor};
+use retake_core::session::takes::{AnchoredSplice, TakeId, anchor};
 use retake_core::session::{Edit, Session};
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl TakeStore {
         let rope = self.rope(id)?;
         let splices = lower(session, edits)?;
         let anchored = anchor(&*rope, splices, false)?;
-        let shared: Vec<_> = anchored.iter().map(Anchored::shared).collect();
+        let shared: Vec<_> = anchored.iter().map(AnchoredSplice::shared).collect();
         let step = self.takes.growth(id);
         let event = self.takes.grow(id, anchored)?;
         let by = self.ledger.grown_by(id, step).cloned();

@@ -2,7 +2,7 @@
 
 use super::{AS_REQUEST, TakeStore};
 use retake_core::session::takes::{Take, TakeId};
-use retake_core::session::{Origin, Rope};
+use retake_core::session::{Rope, TextOrigin};
 
 impl TakeStore {
     /// The takes with bytes that the take may still hold, the recording first.
@@ -55,8 +55,8 @@ fn origin(rope: &Rope, at: u64) -> Option<(bool, u64)> {
     let index = pieces.partition_point(|piece| piece.start <= at);
     let piece = pieces[index.checked_sub(1)?];
     let (is_recorded, span) = match piece.from {
-        Origin::Recorded(span) => (true, span),
-        Origin::Written(span) | Origin::Grown(span) => (false, span),
+        TextOrigin::Recorded(span) => (true, span),
+        TextOrigin::Written(span) | TextOrigin::Grown(span) => (false, span),
     };
     let place = span.start + (at - piece.start);
     (place < span.end).then_some((is_recorded, place))
@@ -67,8 +67,8 @@ fn origin(rope: &Rope, at: u64) -> Option<(bool, u64)> {
 fn place(rope: &Rope, (is_recorded, at): (bool, u64)) -> Option<u64> {
     rope.pieces().iter().find_map(|piece| {
         let span = match piece.from {
-            Origin::Recorded(span) if is_recorded => span,
-            Origin::Written(span) | Origin::Grown(span) if !is_recorded => span,
+            TextOrigin::Recorded(span) if is_recorded => span,
+            TextOrigin::Written(span) | TextOrigin::Grown(span) if !is_recorded => span,
             _ => return None,
         };
         (span.start <= at && at < span.end).then(|| piece.start + (at - span.start))

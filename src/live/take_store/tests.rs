@@ -5,7 +5,7 @@ use crate::takes::About;
 use crate::{ReadOptions, check_session, read_path};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::LedgerEvent;
-use retake_core::session::{Kind, Source, Span, Standing, Voice};
+use retake_core::session::{Kind, MessageRole, PairStatus, Source, Span};
 use std::fs;
 
 const LINES: &str = concat!(
@@ -62,7 +62,7 @@ fn answer() -> Edit {
 fn say(after: u32) -> Edit {
     Edit::Say {
         after,
-        voice: Voice::User,
+        voice: MessageRole::User,
         text: "and?".to_owned(),
     }
 }
@@ -245,7 +245,7 @@ fn a_run_grows_in_each_dialect_and_is_a_valid_history_at_every_step() {
         let calls = calls(&asked);
         assert_eq!(
             asked.sessions[0].pairing.standing(calls[0] as usize),
-            Standing::Pending
+            PairStatus::Pending
         );
         // The second call is done first.
         grow(&mut workbench, &[finished(calls[1], "two")]);

@@ -11,7 +11,7 @@ use crate::journal::{
 use memchr::memmem;
 use retake_core::formats::{self, Format};
 use retake_core::session::ledger::Ledger;
-use retake_core::session::takes::{Lost, TakeId, Takes, settle};
+use retake_core::session::takes::{AnchorError, TakeId, Takes, resolve};
 use retake_core::session::{Problem, ProblemKind, Rope};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -119,14 +119,14 @@ pub(crate) fn lay(
     (takes, ledger): (&Takes, &Ledger),
     id: TakeId,
     parent: &Rope,
-) -> Result<Rope, Lost> {
+) -> Result<Rope, AnchorError> {
     let mut steps = takes.steps(id);
     let mut rope = match steps.next() {
-        Some(own) => parent.spliced(&settle(parent, own)?),
+        Some(own) => parent.spliced(&resolve(parent, own)?),
         None => parent.clone(),
     };
     for (number, step) in (0..).zip(steps) {
-        let splices = settle(&rope, step)?;
+        let splices = resolve(&rope, step)?;
         rope = rope.grown(&splices, ledger.grown_by(id, number).cloned());
     }
     Ok(rope)

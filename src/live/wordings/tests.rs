@@ -54,9 +54,9 @@ fn without_files_there_is_the_library() {
         let names = choices.iter().map(|choice| choice.name.to_owned());
         names.collect::<Vec<_>>()
     };
-    let library = wording::library(Kind::UnknownTool).map(|wording| wording.name.to_owned());
+    let library = wording::library(FailureKind::UnknownTool).map(|wording| wording.name.to_owned());
     assert_eq!(
-        names(wordings.of(Kind::UnknownTool)),
+        names(wordings.of(FailureKind::UnknownTool)),
         library.collect::<Vec<_>>()
     );
 }
@@ -75,15 +75,15 @@ fn the_project_wins_over_the_config_folder_and_both_over_the_library() {
         (choice.template.to_owned(), choice.origin)
     };
     assert_eq!(
-        found(Kind::UnknownTool, "bare"),
+        found(FailureKind::UnknownTool, "bare"),
         ("project\n".to_owned(), Origin::Project)
     );
     assert_eq!(
-        found(Kind::ToolError, "bare"),
+        found(FailureKind::ToolError, "bare"),
         ("config".to_owned(), Origin::Config)
     );
-    assert_eq!(found(Kind::ToolError, "reason").1, Origin::Library);
-    let choices = wordings.of(Kind::UnknownTool);
+    assert_eq!(found(FailureKind::ToolError, "reason").1, Origin::Library);
+    let choices = wordings.of(FailureKind::UnknownTool);
     let first = choices
         .iter()
         .take(2)
@@ -132,7 +132,7 @@ template = "still usable"
     insta::assert_snapshot!(desk.faults(), @r#"
     project.toml:2: `stray` is no wording: write `[stray]` and `template = "..."` below it
     project.toml:5: `colour` is not known in a wording; there are template, kinds, title
-    project.toml:10: the template, line 2: there is no `tol`; these stand ready: tool, tools, nearest, arguments, error, violations, call_id, schema, agent, error_class, suggestion, recoverable
+    project.toml:10: the template, line 2: unknown name `tol`; available: tool, tools, nearest, arguments, error, violations, call_id, schema, agent, error_class, suggestion, recoverable
     project.toml:11: a wording has no `template`
     project.toml:14: `template` is a template, not 5
     project.toml:16: each of `kinds` is a kind of failure, not "sundry"; there are unknown-tool, malformed-arguments, invalid-arguments, missing-output, tool-error, repeated-call, leaked-call, cut-off, invalid-final-output, missing-final-output
@@ -141,7 +141,7 @@ template = "still usable"
     project.toml:23: `title` is a text, not 7
     "#);
     let wordings = desk.read();
-    let usable = wordings.of(Kind::UnknownTool);
+    let usable = wordings.of(FailureKind::UnknownTool);
     let usable = usable
         .iter()
         .filter(|choice| choice.origin == Origin::Project);
@@ -160,8 +160,8 @@ fn a_broken_line_leaves_the_rest() {
     config.toml:4: unexpected key or value, expected newline, `#`
     ");
     let wordings = desk.read();
-    assert!(wordings.find(Kind::CutOff, "a").is_some());
-    assert!(wordings.find(Kind::CutOff, "c").is_some());
+    assert!(wordings.find(FailureKind::CutOff, "a").is_some());
+    assert!(wordings.find(FailureKind::CutOff, "c").is_some());
 }
 
 #[test]

@@ -281,7 +281,7 @@ fn a_faulty_template_is_refused_and_never_exported_as_it_stands() {
 #[test]
 fn a_take_of_the_debugger_is_exported_with_its_words() {
     use retake_core::session::Edit;
-    use retake_core::session::takes::{Cause, Take};
+    use retake_core::session::takes::{Take, TakeCause};
     use retake_live::takes::wall_clock;
     use retake_live::{ReadOptions, TakeStore, read_path};
     let here = folder(&[("run.json", STORY)]);
@@ -303,11 +303,11 @@ fn a_take_of_the_debugger_is_exported_with_its_words() {
         }],
     };
     let about = Take {
-        cause: Cause {
+        cause: TakeCause {
             rule: Some("unknown-tool".to_owned()),
             item: Some(1),
             action: Some("inject-error".to_owned()),
-            ..Cause::default()
+            ..TakeCause::default()
         },
         words: Some(words.to_owned()),
         ..Take::default()

@@ -5,7 +5,7 @@ use retake_core::lab::{Class, Meant, Named, Origin, Which};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
 use retake_core::session::takes::TakeId;
-use retake_core::wording::Kind;
+use retake_core::wording::FailureKind;
 use retake_live::{ReadOptions, TakeStore, check_session, read_path};
 
 /// A script that says one word.
@@ -24,7 +24,10 @@ fn findings() -> Vec<(String, String)> {
         for session in &recording.sessions {
             for finding in check_session(session, None).unwrap() {
                 let is_fault = finding.severity >= Severity::Warning;
-                if is_fault && Kind::of_rule(finding.rule.id).is_some() && finding.item.is_some() {
+                if is_fault
+                    && FailureKind::of_rule(finding.rule.id).is_some()
+                    && finding.item.is_some()
+                {
                     found.push((name.clone(), finding.rule.id.to_owned()));
                 }
             }
@@ -171,7 +174,7 @@ fn asking_again_without_a_word_is_tried_unless_the_spec_leaves_it_out() {
         let variants = prepared.experiment.trials[0].variants.iter();
         variants.map(|it| it.name.clone()).collect::<Vec<_>>()
     };
-    let library = retake_core::wording::library(Kind::InvalidFinalOutput);
+    let library = retake_core::wording::library(FailureKind::InvalidFinalOutput);
     let library: Vec<&str> = library.map(|wording| wording.name).collect();
     assert_eq!(tried(&spec), [&["plain"], &library[..]].concat());
     spec.wordings.recorded = false;

@@ -1,11 +1,11 @@
 //! A run driven through the library, as the screen drives it.
 
 use super::PATIENCE;
-use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
 use retake_core::engine::Command;
 use retake_core::rules;
-use retake_core::session::takes::{Cause, Outcome, Take, TakeId};
-use retake_core::session::{Change, compare};
+use retake_core::session::takes::{Take, TakeCause, TakeId, TakeOutcome};
+use retake_core::session::{HistoryChange, compare};
 use retake_live::agents::AgentFile;
 use retake_live::live::{Input, IoEvent, News, Options, Phase, Prepared, Run, prepare};
 use retake_live::takes::wall_clock;
@@ -111,9 +111,9 @@ impl HeldRun {
 
     /// The operator mends the fault of a rule with an action of these words, as the screen does it: a take, in which the run goes on.
     pub(crate) fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
-        let choice = Choice {
+        let choice = ActionInput {
             words,
-            ..Choice::default()
+            ..ActionInput::default()
         };
         let plan = actions::find(action).unwrap().plan;
         let mended = self.mend_by(rule, action, |scene| plan(scene, &choice));
@@ -125,7 +125,7 @@ impl HeldRun {
         &mut self,
         rule: &str,
         action: &str,
-        plan: impl FnOnce(&Scene<'_>) -> Result<Planned, Refusal>,
+        plan: impl FnOnce(&ActionContext<'_>) -> Result<Plan, ActionError>,
     ) -> Result<TakeId, String> {
         let judged = self.news.iter().rev().find_map(|news| match news {
             News::Judged(judged) => Some(judged.clone()),
@@ -142,15 +142,15 @@ impl HeldRun {
         let planned = plan(&scene).map_err(|refusal| refusal.to_string())?;
         let about = Take {
             title: action.to_owned(),
-            cause: Cause {
+            cause: TakeCause {
                 rule: Some(rule.to_owned()),
                 item: finding.item,
                 action: Some(action.to_owned()),
-                ..Cause::default()
+                ..TakeCause::default()
             },
-            outcome: Outcome {
+            outcome: TakeOutcome {
                 asks_model: planned.asks_model,
-                ..Outcome::default()
+                ..TakeOutcome::default()
             },
             fallback: planned.result.clone(),
             ..Take::default()
@@ -172,7 +172,7 @@ impl HeldRun {
     }
 
     /// What differs between two takes.
-    pub(crate) fn compared(&mut self, one: TakeId, other: TakeId) -> Vec<Change> {
+    pub(crate) fn compared(&mut self, one: TakeId, other: TakeId) -> Vec<HistoryChange> {
         let [left, right] =
             [one, other].map(|take| (self.read(take), self.bench.rope(take).unwrap()));
         compare(

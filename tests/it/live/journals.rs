@@ -101,7 +101,7 @@ fn a_loop_that_was_answered_in_vain_is_not_settled() {
             );
         }
         let (_, out, _) = stage.told(&["check", told.journal().to_str().unwrap()]);
-        assert!(out.contains("behind it: nope was called 30 times"), "{out}");
+        assert!(out.contains("before it: nope was called 30 times"), "{out}");
         // One that the answer ended is.
         let ended = "[[rule]]\nturn = 4\ntext = \"I see.\"\n".to_owned() + script;
         let (stage, told) = run((dialect, "max_turns = 30", &ended, policy));

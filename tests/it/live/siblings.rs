@@ -2,9 +2,9 @@
 
 use super::driven::{HeldRun, attended, reasons};
 use super::{Stage, bundled, marking};
-use retake_core::session::Change;
+use retake_core::session::HistoryChange;
 use retake_core::session::ledger::Ending;
-use retake_core::wording::{Kind, find};
+use retake_core::wording::{FailureKind, find};
 use retake_live::live::Phase;
 
 const SCRIPT: &str = r#"
@@ -27,7 +27,7 @@ text = "Found it."
 "#;
 
 fn template(name: &str) -> &'static str {
-    find(Kind::UnknownTool, name).unwrap().template
+    find(FailureKind::UnknownTool, name).unwrap().template
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn one_wording_helps_and_the_other_does_not_and_the_good_call_ran_once() {
     let changes = driven.compared(named, bare);
     let same = changes
         .iter()
-        .take_while(|change| matches!(change, Change::Same { .. }));
+        .take_while(|change| matches!(change, HistoryChange::Same { .. }));
     assert!(same.count() >= 1 && changes.len() > 1, "{changes:?}");
-    let Change::Changed { before, after } = changes[1] else {
+    let HistoryChange::Changed { before, after } = changes[1] else {
         panic!("the injected words differ first: {changes:?}")
     };
     assert_eq!(before, after);

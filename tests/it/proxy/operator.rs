@@ -2,11 +2,11 @@
 
 use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
-use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
 use retake_core::exchange::{Ending, ExchangeId, Phase};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Dialect;
-use retake_core::session::takes::{Cause, Take};
+use retake_core::session::takes::{Take, TakeCause};
 use retake_live::TakeStore;
 use retake_live::live::{Input, News};
 use retake_live::proxy::holds::HoldHandle;
@@ -27,10 +27,10 @@ pub(super) fn mends(stage: &Stage, id: u32, rule: &str, action: &str) -> Finding
 /// The same at a seat that is taken already, and stays taken.
 #[track_caller]
 pub(super) fn mends_at(seat: &mut HoldHandle, rule: &str, action: &str) -> Finding {
-    let choice = Choice {
+    let choice = ActionInput {
         words: (action != "take-suggestion").then_some("it is not known what came of it"),
         confirmed: true,
-        ..Choice::default()
+        ..ActionInput::default()
     };
     let plan = actions::find(action).unwrap().plan;
     let mended = mends_by(seat, rule, action, |scene| plan(scene, &choice));
@@ -42,7 +42,7 @@ pub(super) fn mends_by(
     seat: &mut HoldHandle,
     rule: &str,
     action: &str,
-    plan: impl FnOnce(&Scene<'_>) -> Result<Planned, Refusal>,
+    plan: impl FnOnce(&ActionContext<'_>) -> Result<Plan, ActionError>,
 ) -> Result<Finding, String> {
     let (mut bench, _) = TakeStore::open_run(seat.journal().unwrap(), wall_clock).unwrap();
     let news = seat.start(&mut bench).unwrap();
@@ -60,11 +60,11 @@ pub(super) fn mends_by(
     let planned = plan(&scene).map_err(|refusal| refusal.to_string())?;
     let about = Take {
         title: action.to_owned(),
-        cause: Cause {
+        cause: TakeCause {
             rule: Some(rule.to_owned()),
             item: finding.item,
             action: Some(action.to_owned()),
-            ..Cause::default()
+            ..TakeCause::default()
         },
         ..Take::default()
     };

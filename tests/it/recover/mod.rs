@@ -14,7 +14,7 @@ mod untouched;
 use recordings::Case;
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::Finding;
-use retake_core::session::{Change, Edit, Item, Kind, Rope, Session, compare};
+use retake_core::session::{Edit, HistoryChange, Item, Kind, Rope, Session, compare};
 use retake_live::{Base, check_session, settle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,14 +81,14 @@ fn untouched_but_changed(
     let changes = compare(before, after).unwrap();
     changes.into_iter().find_map(|change| match change {
         // What was written again may say the same.
-        Change::Changed {
+        HistoryChange::Changed {
             before: old,
             after: new,
         } if bytes(before.0, old) == bytes(after.0, new) => None,
-        Change::Changed { before, .. } | Change::Removed { before } => {
+        HistoryChange::Changed { before, .. } | HistoryChange::Removed { before } => {
             (!touched.contains(&before)).then_some(before + 1)
         }
-        Change::Same { .. } | Change::Added { .. } => None,
+        HistoryChange::Same { .. } | HistoryChange::Added { .. } => None,
     })
 }
 

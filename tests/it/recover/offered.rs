@@ -2,7 +2,7 @@
 
 use super::recordings::{Case, bundled, corpus, told, wire_cases};
 use super::{Before, counts};
-use retake_core::actions::{Choice, Refusal, Safety, Tried, offers_of};
+use retake_core::actions::{ActionError, ActionInput, OfferPreview, Safety, offers_of};
 use retake_core::rules::{Finding, RULES, Run};
 use retake_live::{Base, check_session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,7 +108,12 @@ impl Score {
     }
 
     /// What is wrong with the session after an offer of a finding was carried out.
-    fn complaints(&mut self, before: &Before<'_>, own: &Finding, offer: &Tried) -> Vec<String> {
+    fn complaints(
+        &mut self,
+        before: &Before<'_>,
+        own: &Finding,
+        offer: &OfferPreview,
+    ) -> Vec<String> {
         let (rule, action) = (own.rule.id, offer.action.id);
         let edits = offer
             .outcome
@@ -140,7 +145,7 @@ impl Score {
 }
 
 /// The offers of a finding, tried as an operator would who says what is asked for.
-fn tried(before: &Before<'_>, own: &Finding) -> Vec<Tried> {
+fn tried(before: &Before<'_>, own: &Finding) -> Vec<OfferPreview> {
     let run = Run::new(before.session, before.case.target);
     let beside = retake_core::rules::beside(before.session, before.findings, own);
     let Some(scene) = run.scene(own.defect(), &beside) else {
@@ -149,20 +154,20 @@ fn tried(before: &Before<'_>, own: &Finding) -> Vec<Tried> {
     };
     let bytes = before.session.bytes(scene.item().unwrap()).unwrap();
     let noted = String::from_utf8_lossy(&bytes).replacen('{', "{\"note\":\"seen\",", 1);
-    let mut tried = offers_of(&scene, &own.offers, &Choice::default());
+    let mut tried = offers_of(&scene, &own.offers, &ActionInput::default());
     for offer in &mut tried {
         let words = match offer.action.id {
             "edit" => Some(noted.as_str()),
             "fallback" => before.case.fallback.as_deref(),
             _ => Some("the library opens at nine"),
         };
-        let confirmed = Choice {
+        let confirmed = ActionInput {
             confirmed: true,
             include_in_history: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
-        for choice in [confirmed, Choice { words, ..confirmed }] {
-            if offer.outcome.as_ref().is_err_and(Refusal::is_question) {
+        for choice in [confirmed, ActionInput { words, ..confirmed }] {
+            if offer.outcome.as_ref().is_err_and(ActionError::is_question) {
                 offer.outcome = (offer.action.plan)(&scene, &choice);
             }
         }
@@ -171,11 +176,15 @@ fn tried(before: &Before<'_>, own: &Finding) -> Vec<Tried> {
 }
 
 /// What is safe is not refused, but for known reasons.
-fn not_to_be_refused(offer: &Tried, pair: (&str, &str), refusal: &Refusal) -> Vec<String> {
+fn not_to_be_refused(
+    offer: &OfferPreview,
+    pair: (&str, &str),
+    refusal: &ActionError,
+) -> Vec<String> {
     let reason = refusal.to_string();
     assert!(!reason.is_empty(), "{pair:?}");
     let is_known = match refusal {
-        Refusal::Elsewhere(_) => ELSEWHERE.contains(&pair.1),
+        ActionError::Elsewhere(_) => ELSEWHERE.contains(&pair.1),
         _ => WAITS
             .iter()
             .any(|(rule, action, known)| (*rule, *action) == pair && reason.contains(known)),

@@ -6,7 +6,9 @@ use super::{follows, untouched_but_changed};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
-use retake_core::actions::{ACTIONS, Action, Choice, Planned, Refusal, Scene, Surroundings};
+use retake_core::actions::{
+    ACTIONS, Action, ActionContext, ActionError, ActionInput, Plan, SessionIndex,
+};
 use retake_core::rules::Severity;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Kind, Rope, Session, Source, Span};
@@ -88,7 +90,7 @@ impl Deed {
         &ACTIONS[self.action.index(ACTIONS.len())]
     }
 
-    fn plan(&self, session: &Session, target: Dialect) -> Result<Planned, Refusal> {
+    fn plan(&self, session: &Session, target: Dialect) -> Result<Plan, ActionError> {
         let item = self.item.index(session.items.len());
         let own = String::from_utf8(session.bytes(&session.items[item]).unwrap()).unwrap();
         let words = match &self.words {
@@ -103,10 +105,10 @@ impl Deed {
                 )
             }
         };
-        let around = Surroundings::new(session);
+        let around = SessionIndex::new(session);
         let item = u32::try_from(item).unwrap();
-        let scene = Scene::without_finding(&around, target, item);
-        let choice = Choice {
+        let scene = ActionContext::without_finding(&around, target, item);
+        let choice = ActionInput {
             keeps_schema: false,
             words: words.as_deref(),
             whole_turn: self.whole_turn,

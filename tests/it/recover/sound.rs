@@ -2,7 +2,7 @@
 
 use super::Before;
 use super::recordings::{Case, bundled, corpus, told, wire_cases};
-use retake_core::actions::{ACTIONS, Choice, Scene, Surroundings};
+use retake_core::actions::{ACTIONS, ActionContext, ActionInput, SessionIndex};
 use retake_core::rules::Severity;
 use retake_core::session::Source;
 use retake_live::{Base, check_session};
@@ -15,13 +15,13 @@ const LARGE: u64 = 200_000;
 
 /// Every action on every item; how many changed something.
 fn act_on_all(before: &Before<'_>, wrong: &mut Vec<String>) -> usize {
-    let around = Surroundings::new(before.session);
+    let around = SessionIndex::new(before.session);
     let target = before.case.target.unwrap_or(before.session.dialect);
     let mut count = 0;
     for item in 0..u32::try_from(before.session.items.len()).unwrap() {
-        let scene = Scene::without_finding(&around, target, item);
+        let scene = ActionContext::without_finding(&around, target, item);
         for action in ACTIONS {
-            let choice = Choice {
+            let choice = ActionInput {
                 keeps_schema: false,
                 words: Some("well").filter(|_| action.id != "repair-arguments"),
                 whole_turn: true,

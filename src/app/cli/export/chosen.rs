@@ -7,11 +7,11 @@ use crate::cli::exit::{Failure, print_error};
 use crate::cli::flatten::session_names;
 use crate::cli::inputs::{Inputs, as_request_first, describe, name_of, session_named};
 use crate::cli::output::safe_line;
-use retake_core::actions::{self, Action, Choice, Planned, Refusal};
+use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::lower;
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Session;
-use retake_core::wording::{Kind, default_of};
+use retake_core::wording::{FailureKind, default_of};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{Base, InputError, Recording, check_session};
 use serde_json::Value;
@@ -171,7 +171,7 @@ impl<'a> Desk<'a> {
         if let Some(words) = &wish.words {
             return Ok((String::new(), words.clone()));
         }
-        let kind = Kind::of_rule(rule);
+        let kind = FailureKind::of_rule(rule);
         if let Some(name) = &wish.wording {
             let known = kind.map(|kind| self.wordings.of(kind)).unwrap_or_default();
             if let Some(found) = known.iter().find(|known| known.name == name) {
@@ -241,7 +241,7 @@ impl Attempt<'_> {
         (recovered.wording, recovered.template) = (name, template);
         let planned = self.plan(recovered)?;
         let Some(base) = &self.desk.base else {
-            let text = recovered.form(arguments.to, || Err(Refusal::NothingToDo.into()))?;
+            let text = recovered.form(arguments.to, || Err(ActionError::NothingToDo.into()))?;
             return Ok((text, planned.notes));
         };
         let splices = lower(self.session, &planned.edits)?;
@@ -262,11 +262,11 @@ impl Attempt<'_> {
     }
 
     /// What the action would do here: a recovery that does not apply to its own finding is not carried on.
-    fn plan(&self, recovered: &Recovered) -> Result<Planned, Refusal> {
+    fn plan(&self, recovered: &Recovered) -> Result<Plan, ActionError> {
         let run = Run::new(self.session, self.desk.inputs.target);
         let beside = beside(self.session, self.findings, self.finding);
         let scene = run.scene(self.finding.defect(), &beside);
-        let scene = scene.ok_or(Refusal::NoItem)?;
+        let scene = scene.ok_or(ActionError::NoItem)?;
         let has_schema = self.session.contract.output_schema.is_some();
         let value = recovered.value.as_ref().map(|value| match value {
             Value::String(text) if !has_schema => text.clone(),
@@ -276,7 +276,7 @@ impl Attempt<'_> {
             "fallback" => value.as_deref(),
             _ => Some(&recovered.template[..]).filter(|words| !words.is_empty()),
         };
-        let choice = Choice {
+        let choice = ActionInput {
             words,
             whole_turn: false,
             include_in_history: recovered.include_in_history,
@@ -300,11 +300,11 @@ pub(super) fn failure(arguments: &ExportArguments, what: &str, reason: &ExportEr
             message,
             as_request_first(&arguments.path, "export", "exports from its history"),
         ),
-        ExportError::Refused(Refusal::NeedsWords(_)) => Failure::with_hint(
+        ExportError::Refused(ActionError::NeedsWords(_)) => Failure::with_hint(
             message,
             "--words gives a text, --value the value of a fallback",
         ),
-        ExportError::Refused(Refusal::NeedsConfirmation(_)) => {
+        ExportError::Refused(ActionError::NeedsConfirmation(_)) => {
             Failure::with_hint(message, "--action takes it all the same")
         }
         ExportError::Fixture(retake_live::FixtureError::NothingChanged)

@@ -1,10 +1,10 @@
 //! A recovery that is to be exported, and the forms that it can take.
 
 use crate::cli::arguments::ExportForm;
-use retake_core::actions::Refusal;
+use retake_core::actions::ActionError;
 use retake_core::formats::CannotWrite;
 use retake_core::session::{Dialect, Family, Rope, Session};
-use retake_core::wording::recipe::{NoRecipe, Recovery, openai_agents, policy};
+use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
 use retake_live::{Base, BaseError, Fixture, FixtureError, Recording, TakeError};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub(super) struct Exported {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExportError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ActionError),
     #[error(transparent)]
-    Recipe(#[from] NoRecipe),
+    Recipe(#[from] RecipeError),
     #[error(transparent)]
     Fixture(#[from] FixtureError),
     #[error(transparent)]
@@ -41,7 +41,7 @@ impl ExportError {
     pub(super) fn is_in_words(&self) -> bool {
         matches!(
             self,
-            Self::Refused(Refusal::BadWords(_)) | Self::Recipe(NoRecipe::Template(_))
+            Self::Refused(ActionError::BadWords(_)) | Self::Recipe(RecipeError::Template(_))
         )
     }
 
@@ -115,7 +115,7 @@ impl Recovered {
         form: ExportForm,
         change: impl FnOnce() -> Result<Change<'c>, ExportError>,
     ) -> Result<String, ExportError> {
-        let recovery = Recovery {
+        let recovery = RecoveryCase {
             rule: &self.rule,
             action: &self.action,
             wording: &self.wording,

@@ -11,7 +11,7 @@ use retake_core::actions;
 use retake_core::rules::{Run, beside};
 use retake_core::session::Session;
 use retake_core::session::takes::{Take, TakeId};
-use retake_core::wording::{Kind, recorded, render};
+use retake_core::wording::{FailureKind, recorded, render};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{Recording, TakeError, TakeStore, check_session};
@@ -112,7 +112,7 @@ fn exported(
 /// The template of the take's wording, if it still renders the text that the model got; a text that was written
 /// by hand has none.
 fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String> {
-    let kind = Kind::of_rule(take.cause.rule.as_deref()?)?;
+    let kind = FailureKind::of_rule(take.cause.rule.as_deref()?)?;
     let wordings = Wordings::read(&usual_files(Path::new(".")));
     let known = wordings.find(kind, take.wording.as_deref()?)?;
     let findings = check_session(session, inputs.target).ok()?;

@@ -5,7 +5,7 @@ use retake_core::lab::{
     Board, CLASSES, Class, Difference, End, Experiment, Interval, Judged, LeftOut, Measured,
     Origin, Overall, Phase, Sample, Subject, Trial, Variant, overall, standings, words,
 };
-use retake_core::wording::Kind;
+use retake_core::wording::FailureKind;
 
 /// An experiment as reports tell it.
 pub(super) struct Results<'a> {
@@ -43,7 +43,7 @@ pub(super) struct Standing<'a> {
 
 pub(super) struct Together {
     /// The kind of failure.
-    pub(super) kind: Kind,
+    pub(super) kind: FailureKind,
     pub(super) model: String,
     /// The numbers of the trials, from 1.
     pub(super) trials: Vec<usize>,

@@ -12,7 +12,7 @@ use retake_core::lab::{
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::Usage;
 use retake_core::session::takes::TakeId;
-use retake_core::wording::{Channel, Kind};
+use retake_core::wording::{Channel, FailureKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
@@ -59,7 +59,7 @@ fn subject() -> Subject {
         session: 0,
         item: 4,
         rule: "unknown-tool".to_owned(),
-        kind: Kind::UnknownTool,
+        kind: FailureKind::UnknownTool,
         tool: "serch_flights".to_owned(),
         meant: Meant::Tool("search_flights".to_owned()),
     }

@@ -8,7 +8,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::FileReport;
 use crate::cli::report::{write_finding, write_line};
 use retake_core::engine::Command;
-use retake_core::rules::{Cause, ErrorClass, Finding};
+use retake_core::rules::{ErrorClass, Finding, OrphanCause};
 use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
 use retake_live::live::{Input, IoEvent, Judged, News, Phase, Prepared, Run};
@@ -237,7 +237,7 @@ impl<W: Write> Teller<W> {
     /// for its output, and what its decisions made are no findings.
     fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
         let waits = |finding: &&Finding| {
-            finding.rule.id == "pending-call" && finding.cause != Some(Cause::Approval)
+            finding.rule.id == "pending-call" && finding.cause != Some(OrphanCause::Approval)
         };
         let findings = judged.findings().iter();
         let new = findings.filter(|one| !one.is_settled && !waits(one));

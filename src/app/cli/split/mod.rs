@@ -10,7 +10,7 @@ use super::output::Output;
 use super::style::Palette;
 use report::{Answer, Broken, Unpaired, Verdict};
 use retake_core::dialects::{Survivors, survivors};
-use retake_core::session::boundary::{Bond, Boundaries, Cut, unpaired};
+use retake_core::session::boundary::{Bond, Boundaries, BoundaryChoice, unpaired};
 use retake_core::session::{Kind, Session, SourceError};
 use retake_live::{InputError, Recording, exit_on_interrupt};
 use std::path::Path;
@@ -101,17 +101,19 @@ impl Subject<'_> {
         };
         let found = self.boundaries.at_or_before(wished);
         let broken = match found {
-            Cut::Nothing => Vec::new(),
+            BoundaryChoice::Nothing => Vec::new(),
             _ => self.boundaries.split_at(wished),
         };
         let (verdict, boundary) = match found {
-            Cut::Nothing => (Verdict::NothingToCut, None),
-            Cut::Nowhere => (Verdict::None, None),
-            Cut::Before(boundary) if boundary == wished => (Verdict::Clean, Some(boundary)),
-            Cut::Before(boundary) => (Verdict::Moved, Some(boundary)),
+            BoundaryChoice::Nothing => (Verdict::NothingToCut, None),
+            BoundaryChoice::Nowhere => (Verdict::None, None),
+            BoundaryChoice::Before(boundary) if boundary == wished => {
+                (Verdict::Clean, Some(boundary))
+            }
+            BoundaryChoice::Before(boundary) => (Verdict::Moved, Some(boundary)),
         };
         let next = match verdict {
-            Verdict::Moved | Verdict::None => self.boundaries.behind(wished),
+            Verdict::Moved | Verdict::None => self.boundaries.after(wished),
             _ => None,
         };
         self.answer(verdict, wished, boundary, next, &broken)
@@ -131,10 +133,10 @@ impl Subject<'_> {
             return self.answer(Verdict::Clean, boundary, Some(boundary), None, &[]);
         }
         let before = match self.boundaries.at_or_before(boundary) {
-            Cut::Before(before) => Some(before),
-            Cut::Nothing | Cut::Nowhere => None,
+            BoundaryChoice::Before(before) => Some(before),
+            BoundaryChoice::Nothing | BoundaryChoice::Nowhere => None,
         };
-        let next = self.boundaries.behind(boundary);
+        let next = self.boundaries.after(boundary);
         self.answer(Verdict::Splits, boundary, before, next, &broken)
     }
 

@@ -32,7 +32,7 @@ use crate::tui::recovery::wording::Previewer;
 use crate::tui::state::document::{Document, Place};
 use retake_core::lab::Spec;
 use retake_core::session::Dialect;
-use retake_core::wording::Kind;
+use retake_core::wording::FailureKind;
 use retake_live::lab::{Command, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Subject {
     /// What is wrong, in a sentence.
     pub message: String,
     /// What kind of failure it is.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The tool of the call, as the model spelled it; empty where there is none.
     pub tool: String,
     /// Whether that tool takes free-form input.

@@ -13,7 +13,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::lab::{Board, Spec, winner};
 use retake_core::safe_text::SafeText;
-use retake_core::wording::recipe::NoRecipe;
+use retake_core::wording::recipe::RecipeError;
 
 /// How it is to be kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ impl Winning {
             },
             Err(why) => (format!("not possible: {why}"), None),
         };
-        let text = |text: Result<String, NoRecipe>| {
+        let text = |text: Result<String, RecipeError>| {
             let text = text.map(Becomes::Text);
             told(text.map_err(|error| error.to_string()))
         };

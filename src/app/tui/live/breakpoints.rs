@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::engine::{Breakpoint, Place};
+use retake_core::engine::{Breakpoint, BreakpointTarget};
 use retake_core::safe_text::SafeText;
 
 /// The widest that the list grows.
@@ -31,7 +31,7 @@ pub trait Stops: Screen {
 }
 
 /// Sets one more breakpoint.
-pub fn set<S: Stops>(screen: &mut S, on: Place, is_one_shot: bool) {
+pub fn set<S: Stops>(screen: &mut S, on: BreakpointTarget, is_one_shot: bool) {
     let number = next_number(screen);
     screen.say(format!("breakpoint {number}: {on}"));
     let mut breakpoints = screen.breakpoints().to_vec();

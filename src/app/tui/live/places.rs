@@ -12,7 +12,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::engine::Place;
+use retake_core::engine::BreakpointTarget;
 use retake_core::safe_text::SafeText;
 
 /// The widest that the menu grows.
@@ -21,7 +21,7 @@ const WIDEST: u16 = 72;
 /// A row of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    Place(Place),
+    Place(BreakpointTarget),
     /// What the operator writes, beginning with this.
     Written(String),
 }

@@ -23,7 +23,7 @@ use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::update::{Order, Report, TakesReport};
 use comparing::first_change;
 use retake_core::actions;
-use retake_core::session::takes::{Take, TakeId, Tally};
+use retake_core::session::takes::{FindingCounts, Take, TakeId};
 use retake_core::session::{Session, index_number};
 use retake_live::{TakeError, TakeStore, in_background};
 use std::sync::Arc;
@@ -214,8 +214,9 @@ impl Work {
             said,
         }));
         let take = bench.takes().get(id);
-        let is_new =
-            |take: &Take| [take.outcome.before, take.outcome.after] == [Tally::default(); 2];
+        let is_new = |take: &Take| {
+            [take.outcome.before, take.outcome.after] == [FindingCounts::default(); 2]
+        };
         if take.is_some_and(is_new) {
             self.bench.set_unchecked(id, true);
         }

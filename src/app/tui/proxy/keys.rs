@@ -15,7 +15,7 @@ use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use retake_core::engine::Place;
+use retake_core::engine::BreakpointTarget;
 use retake_core::exchange::ExchangeId;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
@@ -157,12 +157,14 @@ impl Board {
         let mut choices = Vec::new();
         for found in found {
             let tool = found.tool.as_ref().filter(|tool| !tool.is_empty());
-            choices.extend(tool.map(|tool| Place::Tool(tool.clone())));
-            choices.push(Place::Rule(found.rule.to_owned()));
+            choices.extend(tool.map(|tool| BreakpointTarget::Tool(tool.clone())));
+            choices.push(BreakpointTarget::Rule(found.rule.to_owned()));
         }
-        choices.push(Place::Kind(Kind::Call.word().to_owned()));
+        choices.push(BreakpointTarget::Kind(Kind::Call.word().to_owned()));
         choices.dedup();
-        let has_tool = choices.iter().any(|place| matches!(place, Place::Tool(_)));
+        let has_tool = choices
+            .iter()
+            .any(|place| matches!(place, BreakpointTarget::Tool(_)));
         let mut choices: Vec<_> = choices.into_iter().map(places::Choice::Place).collect();
         // Where a tool stands in the menu, it is its arguments that are left to be written.
         let begun = if has_tool { "arg ." } else { "tool " };

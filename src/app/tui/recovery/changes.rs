@@ -4,7 +4,7 @@ use super::proposal::{Change, Fate};
 use retake_core::actions::with_open_arguments;
 use retake_core::dialects::write::draft_output;
 use retake_core::formats::{lower, new_message};
-use retake_core::session::{Edit, Item, Kind, Patch, Session, Voice};
+use retake_core::session::{Edit, Item, Kind, MessageRole, Patch, Session};
 
 /// Most items that are read of those that leave the history together.
 const READ: u32 = 20;
@@ -23,7 +23,7 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
             Edit::Degrade { item, text } => {
                 let own = session.items.get(*item as usize);
                 changes.extend(own.and_then(|own| {
-                    let after = new_message(session, own, Voice::User, text);
+                    let after = new_message(session, own, MessageRole::User, text);
                     change(session, *item, Fate::Changed, &after)
                 }));
             }
@@ -36,8 +36,8 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
             }
             Edit::Say { after, voice, text } => {
                 let kind = match voice {
-                    Voice::User => Kind::User,
-                    Voice::Assistant => Kind::Assistant,
+                    MessageRole::User => Kind::User,
+                    MessageRole::Assistant => Kind::Assistant,
                 };
                 let beside = session.items.get(*after as usize);
                 changes.extend(

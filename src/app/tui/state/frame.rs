@@ -11,7 +11,7 @@ use crate::tui::state::Follow;
 use crate::tui::state::detail::Line;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Flags, Kind, Session, Speaker, Standing};
+use retake_core::session::{Flags, Kind, PairStatus, Session, Speaker};
 use retake_live::inspect::first_words;
 
 /// What the panes show.
@@ -279,7 +279,7 @@ impl Painter<'_> {
         let worst = self.checked.and_then(|checked| checked.worst(index));
         let pairs = matches!(item.kind, Kind::Call | Kind::Output);
         let partner = match self.session.pairing.standing(index) {
-            Standing::Paired(partner) => Some(partner as usize),
+            PairStatus::Paired(partner) => Some(partner as usize),
             _ => None,
         };
         let is_fine = pairs && partner.is_some() && !item.flags.has(Flags::ERROR);

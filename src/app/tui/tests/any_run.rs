@@ -11,7 +11,7 @@ use crate::tui::state::live::AgentInfo;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use crate::tui::update::{LiveCommand, Message, Report};
 use proptest::prelude::*;
-use retake_core::engine::{Breakpoint, Command, Place, Reason};
+use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
 use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};
 use retake_core::session::takes::TakeId;
 use retake_live::live::{News, Phase, ToolState};
@@ -123,7 +123,7 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
     look(&mut desk, "esc esc");
     desk.state.live.breakpoints = vec![Breakpoint {
         number: 1,
-        on: Place::Tool(own()),
+        on: BreakpointTarget::Tool(own()),
         is_one_shot: true,
         is_enabled: true,
     }];

@@ -3,9 +3,9 @@
 use super::desk::Desk;
 use super::live_phases::{CALLED, SAID, approval, asking, call, paused, running};
 use crate::tui::update::LiveCommand;
-use retake_core::engine::{Breakpoint, Command, Place, Reason};
+use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
 use retake_core::session::ledger::{Failure, LedgerEvent};
-use retake_core::session::takes::{Author, Digest, TakeId};
+use retake_core::session::takes::{Author, ContentDigest, TakeId};
 use retake_live::live::{News, ToolState};
 
 #[test]
@@ -170,9 +170,14 @@ fn breakpoints_are_set_at_the_cursor_listed_and_written() {
         is_enabled,
     };
     let expected = [
-        breakpoint(2, Place::Kind("call".to_owned()), true, true),
-        breakpoint(3, Place::Argument(".amount > 100".to_owned()), false, false),
-        breakpoint(4, Place::Turn(5), false, true),
+        breakpoint(2, BreakpointTarget::Kind("call".to_owned()), true, true),
+        breakpoint(
+            3,
+            BreakpointTarget::Argument(".amount > 100".to_owned()),
+            false,
+            false,
+        ),
+        breakpoint(4, BreakpointTarget::Turn(5), false, true),
     ];
     assert_eq!(sent, expected);
     desk.press("esc").tell(paused(&[Reason::Breakpoint {
@@ -214,7 +219,7 @@ fn events_are_logged_with_their_times_and_the_newest_is_seen_first() {
         call: call("call_2"),
         take: TakeId(1),
         tool: "refund".to_owned(),
-        arguments: Digest::of(b""),
+        arguments: ContentDigest::of(b""),
         attempt: 1,
     };
     desk.at(2500).tell(News::Recorded(started()));
@@ -222,7 +227,7 @@ fn events_are_logged_with_their_times_and_the_newest_is_seen_first() {
         call: call("call_2"),
         take: TakeId(1),
         tool: "refund".to_owned(),
-        arguments: Digest::of(b""),
+        arguments: ContentDigest::of(b""),
         attempt: 1,
         output: "late".to_owned(),
         is_error: true,

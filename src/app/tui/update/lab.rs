@@ -10,7 +10,7 @@ use retake_core::dialects::body_of;
 use retake_core::lab::{Origin, PLAIN, RECORDED, RESERVED, Reserved};
 use retake_core::rules::{Finding, Severity, nearest_of};
 use retake_core::session::{Family, Kind as ItemKind, Session};
-use retake_core::wording::{self, Channel, Kind};
+use retake_core::wording::{self, Channel, FailureKind};
 
 /// Opens the lab for the finding at the cursor, or says why not.
 pub(super) fn begin(state: &mut State) {
@@ -37,7 +37,7 @@ pub(super) fn begin_on(state: &mut State, finding: usize) {
 
 /// Whether there is anything to tell the model about a finding.
 pub(super) fn has_words(finding: &Finding) -> bool {
-    let is_told = Kind::of_rule(finding.rule.id).is_some();
+    let is_told = FailureKind::of_rule(finding.rule.id).is_some();
     is_told && finding.item.is_some() && finding.severity >= Severity::Warning
 }
 
@@ -59,7 +59,7 @@ fn finding_for(state: &State) -> Option<&Finding> {
     let of_partner = partner.map_or(&[][..], |partner| checked.of_item(partner));
     let of_pair = state.findings_here().iter().chain(of_partner);
     let most_telling =
-        { of_pair.filter(is_told) }.min_by_key(|finding| Kind::of_rule(finding.rule.id));
+        { of_pair.filter(is_told) }.min_by_key(|finding| FailureKind::of_rule(finding.rule.id));
     let of_turn = || {
         let turn = session.turns.get(state.turn()).filter(|_| state.on_turn)?;
         let range = checked.range(turn.items());
@@ -71,7 +71,7 @@ fn finding_for(state: &State) -> Option<&Finding> {
 fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
     let document = state.document.clone()?;
     let session = document.session(state.session)?;
-    let kind = Kind::of_rule(finding.rule.id).filter(|_| has_words(finding))?;
+    let kind = FailureKind::of_rule(finding.rule.id).filter(|_| has_words(finding))?;
     let item = finding.item? as usize;
     Some(Subject {
         place: Place {
@@ -111,7 +111,7 @@ fn is_custom(session: &Session, item: usize) -> bool {
 }
 
 /// What the others are compared with first, then the operator's own and those of the library.
-fn candidates(state: &State, session: &Session, item: usize, kind: Kind) -> Vec<Candidate> {
+fn candidates(state: &State, session: &Session, item: usize, kind: FailureKind) -> Vec<Candidate> {
     let candidate = |reserved: Reserved, text, origin, channel| Candidate {
         name: reserved.name.to_owned(),
         title: reserved.title.to_owned(),

@@ -19,7 +19,7 @@ use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::state::State;
 use crate::tui::state::preview::tool_of;
-use retake_core::engine::{self, Breakpoint, Place, Reason};
+use retake_core::engine::{self, Breakpoint, BreakpointTarget, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::Phase;
@@ -79,14 +79,14 @@ fn break_here(state: &mut State) {
     if let (Some(session), Some(item)) = (state.session(), state.item()) {
         let tool = tool_of(session, state.item);
         if !tool.is_empty() {
-            choices.push(Place::Tool(tool.to_owned()));
+            choices.push(BreakpointTarget::Tool(tool.to_owned()));
         }
         for finding in state.findings_here() {
-            choices.push(Place::Rule(finding.rule.id.to_owned()));
+            choices.push(BreakpointTarget::Rule(finding.rule.id.to_owned()));
         }
-        choices.push(Place::Kind(item.kind.word().to_owned()));
+        choices.push(BreakpointTarget::Kind(item.kind.word().to_owned()));
         let turn = u32::try_from(state.turn() + 1).unwrap_or(u32::MAX);
-        choices.push(Place::Turn(turn));
+        choices.push(BreakpointTarget::Turn(turn));
     }
     choices.dedup();
     let mut choices: Vec<Choice> = choices.into_iter().map(Choice::Place).collect();

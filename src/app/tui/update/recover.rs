@@ -15,11 +15,11 @@ use crate::tui::recovery::wording::{Subject, Worded, WordingEditor};
 use crate::tui::state::State;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::state::recovery::{Attempt, Awaited};
-use retake_core::actions::{self, Choice, Defect, Planned, Refusal, Safety};
+use retake_core::actions::{self, ActionError, ActionInput, Defect, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
 use retake_core::rules::{self, Finding, Run, beside};
-use retake_core::session::takes::{Author, Cause, Outcome, Take};
+use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
 use retake_core::session::{Dialect, Edit, Session};
 use retake_core::wording;
 use retake_live::live::{Phase, goes_on};
@@ -42,7 +42,7 @@ pub(super) fn offers(state: &mut State) {
         let beside = beside(session, findings, finding);
         let scene = run.scene(finding.defect(), &beside);
         let tried = scene.map_or_else(Vec::new, |scene| {
-            actions::offers_of(&scene, &finding.offers, &Choice::default())
+            actions::offers_of(&scene, &finding.offers, &ActionInput::default())
         });
         // There is no use in an offer to wait where the run waits by itself.
         let tried = tried
@@ -247,7 +247,7 @@ fn ask(state: &mut State, attempt: Attempt) {
     let tried = plan(&attempt, &findings, state.recovery.target);
     if let Err(refusal) = tried
         && !refusal.is_question()
-        && !matches!(refusal, Refusal::BadWords(_))
+        && !matches!(refusal, ActionError::BadWords(_))
     {
         return refused(state, &attempt, &refusal, None);
     }
@@ -378,7 +378,7 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
 }
 
 /// What the operator says to a proposal.
-fn decide(state: &mut State, planned: &Planned, verdict: Verdict) -> Flow {
+fn decide(state: &mut State, planned: &Plan, verdict: Verdict) -> Flow {
     match verdict {
         Verdict::Reword => {}
         Verdict::Accept if exchange::comes_too_late(state) => {
@@ -401,12 +401,19 @@ fn reject(state: &mut State) {
     }
 }
 
-fn refused(state: &mut State, attempt: &Attempt, refusal: &Refusal, form: Option<&mut WordsForm>) {
+fn refused(
+    state: &mut State,
+    attempt: &Attempt,
+    refusal: &ActionError,
+    form: Option<&mut WordsForm>,
+) {
     let reason = refusal.to_string();
     let form = form.or_else(|| state.layers.top_mut());
     match (form, refusal) {
-        (Some(form), Refusal::BadWords(_) | Refusal::NeedsWords(_)) => form.complain(&reason),
-        (_, Refusal::NeedsConfirmation(_)) => confirm(state, attempt, &reason),
+        (Some(form), ActionError::BadWords(_) | ActionError::NeedsWords(_)) => {
+            form.complain(&reason)
+        }
+        (_, ActionError::NeedsConfirmation(_)) => confirm(state, attempt, &reason),
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }
 }
@@ -483,11 +490,11 @@ fn plan(
     attempt: &Attempt,
     findings: &[Finding],
     target: Option<Dialect>,
-) -> Result<Planned, Refusal> {
+) -> Result<Plan, ActionError> {
     let session = attempt
         .document
         .session(attempt.place.session)
-        .ok_or(Refusal::NoItem)?;
+        .ok_or(ActionError::NoItem)?;
     let run = Run::new(session, target);
     let defect = match &attempt.finding {
         Some(finding) => finding.defect(),
@@ -500,8 +507,8 @@ fn plan(
         .finding
         .as_ref()
         .map_or_else(Vec::new, |finding| beside(session, findings, finding));
-    let scene = run.scene(defect, &beside).ok_or(Refusal::NoItem)?;
-    let choice = Choice {
+    let scene = run.scene(defect, &beside).ok_or(ActionError::NoItem)?;
+    let choice = ActionInput {
         words: attempt.words.as_deref(),
         whole_turn: attempt.whole_turn,
         include_in_history: attempt.in_history,
@@ -513,7 +520,7 @@ fn plan(
 }
 
 /// What follows by itself from what is proposed, or what is waited for.
-fn what_follows(state: &State, attempt: &Attempt, planned: &Planned) -> Option<&'static str> {
+fn what_follows(state: &State, attempt: &Attempt, planned: &Plan) -> Option<&'static str> {
     let is_held = state.exchange.as_ref().is_some_and(|open| open.is_seat);
     let is_of_run = is_held || state.live.phase != Phase::Idle;
     let goes_on = is_held || goes_on(&state.live.phase, Some(attempt.action.id));
@@ -532,7 +539,7 @@ fn what_follows(state: &State, attempt: &Attempt, planned: &Planned) -> Option<&
 fn proposed(
     session: &Session,
     attempt: &Attempt,
-    planned: &Planned,
+    planned: &Plan,
     next: impl Iterator<Item = &'static str>,
 ) -> Proposed {
     let (mut changes, more_removed) = changes_of(session, &planned.edits);
@@ -554,7 +561,7 @@ fn proposed(
 }
 
 /// The order that makes a take of what was proposed.
-fn order(state: &mut State, planned: &Planned) {
+fn order(state: &mut State, planned: &Plan) {
     let Some(attempt) = state.recovery.attempt.take() else {
         return;
     };
@@ -581,7 +588,7 @@ fn order(state: &mut State, planned: &Planned) {
     });
     let about = Take {
         forked_at: u32::try_from(attempt.place.item).ok(),
-        cause: Cause {
+        cause: TakeCause {
             rule: attempt
                 .finding
                 .as_ref()
@@ -594,9 +601,9 @@ fn order(state: &mut State, planned: &Planned) {
         words: said.or(attempt.words.filter(|words| !words.trim().is_empty())),
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
-        outcome: Outcome {
+        outcome: TakeOutcome {
             asks_model: planned.asks_model,
-            ..Outcome::default()
+            ..TakeOutcome::default()
         },
         ..Take::default()
     };

@@ -13,7 +13,7 @@ use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Stage, State};
 use crossterm::event::KeyEvent;
 use retake_core::session::Edit;
-use retake_core::session::takes::{Cause, Outcome, Take};
+use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
 use std::sync::Arc;
 
 /// Why a file may have takes that were made of another one.
@@ -186,13 +186,13 @@ pub(super) fn fork(state: &mut State) {
         about: Take {
             title: format!("up to item {}", item + 1),
             forked_at: Some(number),
-            cause: Cause {
+            cause: TakeCause {
                 item: Some(number),
-                ..Cause::default()
+                ..TakeCause::default()
             },
-            outcome: Outcome {
+            outcome: TakeOutcome {
                 asks_model: true,
-                ..Outcome::default()
+                ..TakeOutcome::default()
             },
             ..Take::default()
         },

@@ -68,8 +68,8 @@ fn arguments_as_text(item: &Item, json: &str) -> Option<(Range<usize>, String)> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::with_open_arguments;
-    use crate::actions::stage::{USER, history, stage};
-    use crate::actions::{Choice, Refusal};
+    use crate::actions::fixture::{USER, fixture, history};
+    use crate::actions::{ActionError, ActionInput};
     use serde_json::Value;
 
     const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
@@ -80,12 +80,12 @@ mod tests {
     }
 
     /// What becomes of a call when it is opened and this is done to it.
-    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String, Refusal> {
-        let stage = stage(&history(&[USER, call, OUT]));
-        let item = &stage.session.items[1];
+    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String, ActionError> {
+        let fixture = fixture(&history(&[USER, call, OUT]));
+        let item = &fixture.session.items[1];
         let open = with_open_arguments(item, call).unwrap_or_else(|| call.to_owned());
-        let planned = stage.act(1, "edit", &Choice::words(&edit(&open)))?;
-        Ok(stage.after(&planned, 1))
+        let planned = fixture.act(1, "edit", &ActionInput::words(&edit(&open)))?;
+        Ok(fixture.after(&planned, 1))
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             assert_eq!(open, opened);
             open.replace("  ", " ")
         });
-        assert_eq!(same, Err(Refusal::NothingToDo));
+        assert_eq!(same, Err(ActionError::NothingToDo));
         let other = edited(&spelled, |open| open.replace("1.0", "2").replace("  ", " "));
         assert_eq!(other.unwrap(), spelled.replace("1.0", "2"));
         // The escapes of the outer string stay where nothing inside it changed.
@@ -122,7 +122,7 @@ mod tests {
                 assert_eq!(open, spelled);
                 open.to_owned()
             });
-            assert_eq!(same, Err(Refusal::NothingToDo), "{text}");
+            assert_eq!(same, Err(ActionError::NothingToDo), "{text}");
         }
         // An object in its place is taken, and so is a text in the place of an object, broken or not.
         let mended = edited(&call(r#""{'a': 1}""#), |open| {
@@ -139,8 +139,8 @@ mod tests {
     fn free_form_input_stays_a_text() {
         let call = r#"{"type":"custom_tool_call","call_id":"c","name":"f","input":"{\"a\":1}"}"#;
         let out = r#"{"type":"custom_tool_call_output","call_id":"c","output":"1"}"#;
-        let stage = stage(&history(&[USER, call, out]));
-        assert_eq!(with_open_arguments(&stage.session.items[1], call), None);
+        let fixture = fixture(&history(&[USER, call, out]));
+        assert_eq!(with_open_arguments(&fixture.session.items[1], call), None);
     }
 
     #[test]

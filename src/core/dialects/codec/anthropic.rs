@@ -6,7 +6,7 @@ use crate::dialects::stream::anthropic::Anthropic as MessageDecoder;
 use crate::dialects::stream::{Decoder, Look, look, text};
 use crate::dialects::write::rewrite::{self, Begun};
 use crate::dialects::write::{NewEvent, NewReply, NoReply, behind, reply, spell_reply, text_block};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::Fragment;
 use crate::session::ledger::Usage;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ impl Codec for Anthropic {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonError> {
         anthropic::read_message(cursor, base, out).map(|_| ())
     }
 
@@ -62,7 +62,7 @@ impl Codec for Anthropic {
         said
     }
 
-    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, Fault> {
+    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, JsonError> {
         look::anthropic(event)
     }
 

@@ -8,9 +8,9 @@ use crate::dialects::write::rewrite::{self, Begun};
 use crate::dialects::write::{
     NewEvent, NewReply, NoReply, behind, draft_message, reply, spell_reply,
 };
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Fragment, Shape, Voice};
+use crate::session::{Fragment, MessageRole, Shape};
 use serde_json::Value;
 
 pub(super) struct Chat;
@@ -21,7 +21,7 @@ impl Codec for Chat {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonError> {
         chat::read_message(cursor, base, out)
     }
 
@@ -56,7 +56,7 @@ impl Codec for Chat {
         }
     }
 
-    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, Fault> {
+    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, JsonError> {
         look::chunk(event)
     }
 
@@ -89,7 +89,7 @@ impl Codec for Chat {
     }
 
     fn final_message(&self, text: &str) -> String {
-        draft_message(Shape::Chat, Voice::Assistant, text)
+        draft_message(Shape::Chat, MessageRole::Assistant, text)
     }
 
     fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::stream::{Decoder, Look};
 use super::write::rewrite::Begun;
 use super::write::spell_reply::error;
 use super::write::{NewEvent, NewReply, NoReply};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Fragment};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub trait Codec: Sync {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<(), Fault>;
+    ) -> Result<(), JsonError>;
 
     /// The elements of the next request's list that a whole reply becomes.
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply>;
@@ -49,7 +49,7 @@ pub trait Codec: Sync {
     fn said<'e>(&self, event: &'e Value) -> Said<'e>;
 
     /// What an event means to whoever holds calls back.
-    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, Fault>;
+    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, JsonError>;
 
     /// Takes the pieces of calls out of an event that may hold more. Gives whether it may.
     fn drops_calls(&self, _event: &mut Value) -> bool {

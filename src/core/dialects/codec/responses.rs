@@ -6,7 +6,7 @@ use crate::dialects::stream::responses::Responses as ResponseDecoder;
 use crate::dialects::stream::{Decoder, Look, look, text};
 use crate::dialects::write::rewrite::{self, Begun};
 use crate::dialects::write::{NewEvent, NewReply, NoReply, quoted, reply, spell_reply};
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::Fragment;
 use crate::session::ledger::Usage;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ impl Codec for Responses {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), JsonError> {
         responses::read_item(cursor, base, out)
     }
 
@@ -55,7 +55,7 @@ impl Codec for Responses {
         said
     }
 
-    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, Fault> {
+    fn look<'e>(&self, event: &mut Cursor<'e>) -> Result<Look<'e>, JsonError> {
         look::response(event)
     }
 

@@ -1,7 +1,7 @@
 //! What the data of one event means to the gate, found in one walk over it and without a copy.
 
 use crate::dialects::responses;
-use crate::json::{Cursor, Fault, skip_whitespace};
+use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fragment, Kind};
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ struct Typed<'a> {
     has_error: bool,
 }
 
-fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>, Fault> {
+fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>, JsonError> {
     let mut event = Typed::default();
     cursor.object(|cursor, key| {
         match key {
@@ -88,7 +88,7 @@ fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>, Fault> {
 }
 
 /// An event of Responses.
-pub(in crate::dialects) fn response<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+pub(in crate::dialects) fn response<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, JsonError> {
     let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = Look {
         number: event.number,
@@ -132,7 +132,7 @@ pub(in crate::dialects) fn response<'a>(cursor: &mut Cursor<'a>) -> Result<Look<
 }
 
 /// Whether an item of a Response is a call that the client answers, and its id.
-fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>), Fault> {
+fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>), JsonError> {
     let Some(item) = item else {
         return Ok((false, None));
     };
@@ -149,7 +149,7 @@ fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>
 }
 
 /// How many calls the output of a Response holds that the client answers.
-fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, Fault> {
+fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, JsonError> {
     let Some(response) = response else {
         return Ok(0);
     };
@@ -165,7 +165,7 @@ fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, Fault
 }
 
 /// An event of Anthropic.
-pub(in crate::dialects) fn anthropic<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+pub(in crate::dialects) fn anthropic<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, JsonError> {
     let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = Look::default();
     let part = |is_call, ends| {
@@ -203,7 +203,7 @@ pub(in crate::dialects) fn anthropic<'a>(cursor: &mut Cursor<'a>) -> Result<Look
 }
 
 /// Whether the change of a message (Anthropic) says that it was cut off or refused.
-fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, Fault> {
+fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, JsonError> {
     let Some(delta) = delta else {
         return Ok(false);
     };
@@ -222,7 +222,7 @@ fn is_early_word(word: &[u8]) -> bool {
 }
 
 /// A chunk of Chat.
-pub(in crate::dialects) fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, Fault> {
+pub(in crate::dialects) fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, JsonError> {
     let mut look = Look::default();
     cursor.object(|cursor, key| {
         match key {
@@ -237,7 +237,7 @@ pub(in crate::dialects) fn chunk<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>
     Ok(look)
 }
 
-fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), Fault> {
+fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), JsonError> {
     let (mut is_first, mut finishes, mut has_call) = (true, false, false);
     let (mut is_early, mut refuses) = (false, false);
     cursor.object(|cursor, key| {

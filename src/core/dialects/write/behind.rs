@@ -3,14 +3,14 @@
 //! A turn that was edited begins like the one that the provider streamed: its words have passed before its call
 //! was held. They are not told twice.
 
-use crate::json::{Cursor, Fault, unescape};
+use crate::json::{Cursor, JsonError, unescape};
 
 /// The rest of a turn whose first message is compared with the first that was sent; the whole turn where the two
 /// cannot be compared.
 pub(in crate::dialects) fn of_message(
     sent: &[String],
     turn: &[String],
-    rest: impl Fn(&str, &str) -> Result<Option<String>, Fault>,
+    rest: impl Fn(&str, &str) -> Result<Option<String>, JsonError>,
 ) -> Vec<String> {
     let (Some(sent), Some((first, others))) = (sent.first(), turn.split_first()) else {
         return turn.to_vec();
@@ -22,7 +22,7 @@ pub(in crate::dialects) fn of_message(
 }
 
 /// The members of an object as they stand.
-fn members(object: &str) -> Result<Vec<(&str, &str)>, Fault> {
+fn members(object: &str) -> Result<Vec<(&str, &str)>, JsonError> {
     let (mut members, mut cursor) = (Vec::new(), Cursor::new(object.as_bytes()));
     cursor.object(|cursor, key| {
         let value = cursor.skip()?;
@@ -33,7 +33,7 @@ fn members(object: &str) -> Result<Vec<(&str, &str)>, Fault> {
     Ok(members)
 }
 
-fn elements(list: &str) -> Result<Vec<&str>, Fault> {
+fn elements(list: &str) -> Result<Vec<&str>, JsonError> {
     let mut elements = Vec::new();
     if list.starts_with('[') {
         Cursor::new(list.as_bytes()).array(|cursor| {
@@ -50,7 +50,7 @@ fn find<'a>(members: &[(&'a str, &'a str)], key: &str) -> &'a str {
 }
 
 /// A message of Chat without the beginning of its words, and without its first calls.
-pub(in crate::dialects) fn chat(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
+pub(in crate::dialects) fn chat(sent: &str, turn: &str) -> Result<Option<String>, JsonError> {
     let sent = members(sent)?;
     let calls = elements(find(&sent, "tool_calls"))?.len();
     let (mut kept, mut says) = (Vec::new(), false);
@@ -87,7 +87,7 @@ fn inside(string: &str) -> Option<&[u8]> {
 }
 
 /// A message of Anthropic without its first blocks.
-pub(in crate::dialects) fn anthropic(sent: &str, turn: &str) -> Result<Option<String>, Fault> {
+pub(in crate::dialects) fn anthropic(sent: &str, turn: &str) -> Result<Option<String>, JsonError> {
     let blocks = elements(find(&members(sent)?, "content"))?.len();
     let (mut kept, mut says) = (Vec::new(), false);
     for (key, value) in members(turn)? {

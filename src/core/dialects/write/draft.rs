@@ -1,7 +1,7 @@
 //! Items that did not happen: outputs and messages in the spelling of a dialect.
 
 use super::quoted;
-use crate::session::{Family, Item, Shape, Voice};
+use crate::session::{Family, Item, MessageRole, Shape};
 
 /// The output that answers a call, as an item of its dialect: an item of Responses, a `tool` message of Chat, a
 /// `tool_result` block of Anthropic. `id` is the call id as it stands in its JSON string, `name` the tool's.
@@ -84,7 +84,7 @@ pub(super) fn shell_result(text: &str, is_error: bool) -> String {
 /// A message with one text, as every dialect takes it for input. In Responses that is a text for either
 /// voice: a message of the model made of `output_text` parts would have to name the id of a reply
 /// (OpenAI API reference, `EasyInputMessage`).
-pub fn draft_message(shape: Shape, voice: Voice, text: &str) -> String {
+pub fn draft_message(shape: Shape, voice: MessageRole, text: &str) -> String {
     let kind = match shape {
         Shape::Responses => r#""type":"message","#,
         Shape::Chat | Shape::Anthropic | Shape::Format => "",
@@ -94,10 +94,10 @@ pub fn draft_message(shape: Shape, voice: Voice, text: &str) -> String {
 }
 
 /// A message of Responses with one text as a part: rollouts of Codex hold no other.
-pub fn draft_parts(voice: Voice, text: &str) -> String {
+pub fn draft_parts(voice: MessageRole, text: &str) -> String {
     let part = match voice {
-        Voice::User => "input_text",
-        Voice::Assistant => "output_text",
+        MessageRole::User => "input_text",
+        MessageRole::Assistant => "output_text",
     };
     let (role, text) = (role(voice), quoted(text));
     format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{part}","text":{text}}}]}}"#)
@@ -108,10 +108,10 @@ pub fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
 }
 
-fn role(voice: Voice) -> &'static str {
+fn role(voice: MessageRole) -> &'static str {
     match voice {
-        Voice::User => "user",
-        Voice::Assistant => "assistant",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
     }
 }
 
@@ -122,15 +122,15 @@ mod tests {
     #[test]
     fn a_message_of_the_model_claims_no_reply_that_it_came_from() {
         assert_eq!(
-            draft_message(Shape::Responses, Voice::Assistant, "ten \"o'clock\""),
+            draft_message(Shape::Responses, MessageRole::Assistant, "ten \"o'clock\""),
             r#"{"type":"message","role":"assistant","content":"ten \"o'clock\""}"#
         );
         assert_eq!(
-            draft_message(Shape::Chat, Voice::Assistant, "ten"),
+            draft_message(Shape::Chat, MessageRole::Assistant, "ten"),
             r#"{"role":"assistant","content":"ten"}"#
         );
         assert_eq!(
-            draft_parts(Voice::Assistant, "ten"),
+            draft_parts(MessageRole::Assistant, "ten"),
             r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ten"}]}"#
         );
     }

@@ -2,7 +2,7 @@
 
 use super::patch::set_member;
 use super::{quoted, text_block};
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Patch, Shape};
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct Made {
 }
 
 /// The texts of a message of the model, each with the place of its string in the bytes of the item.
-pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>, Fault> {
+pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>, JsonError> {
     let mut cursor = Cursor::new(bytes);
     let mut found = Vec::new();
     match cursor.peek() {
@@ -54,7 +54,7 @@ pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>, Fault> {
     Ok(found)
 }
 
-fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Result<(), Fault> {
+fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Result<(), JsonError> {
     let start = cursor.position();
     if let Some(inside) = cursor.string()? {
         found.push((start..cursor.position(), display_text(inside).into_owned()));
@@ -70,7 +70,7 @@ pub fn make_call(
     at: Range<usize>,
     calls: &[MadeCall<'_>],
     left: &str,
-) -> Result<Option<Made>, Fault> {
+) -> Result<Option<Made>, JsonError> {
     let whole = |with: String| {
         let at = 0..bytes.len();
         let with = with.into_bytes();

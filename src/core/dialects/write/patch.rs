@@ -3,19 +3,19 @@
 use super::draft::shell_result;
 use super::quoted;
 use crate::dialects::body_of;
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Family, Item, Kind, Patch, Shape};
 use std::ops::Range;
 
 /// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is
 /// the new id as text.
-pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, Fault> {
+pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, JsonError> {
     let key = call_id_key(item, bytes)?;
     set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
 }
 
 /// The member of an item that holds its call id.
-pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, Fault> {
+pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, JsonError> {
     Ok(match (item.shape, item.kind) {
         (Shape::Responses, _) if item.family == Family::LocalShell && has(bytes, b"call_id")? => {
             "call_id"
@@ -37,7 +37,7 @@ pub fn replace_output(
     bytes: &[u8],
     text: &str,
     is_error: bool,
-) -> Result<Option<Vec<Patch>>, Fault> {
+) -> Result<Option<Vec<Patch>>, JsonError> {
     let text = quoted(text);
     let mut patches = match (item.shape, item.family) {
         (Shape::Chat, _) => vec![set_member(bytes, 0, "content", &text)?],
@@ -80,7 +80,7 @@ pub fn replace_output(
 }
 
 /// The status of an output that has one, made to fit.
-fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, Fault> {
+fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, JsonError> {
     let word = if is_error { "failed" } else { "completed" };
     has(bytes, b"status")?
         .then(|| set_member(bytes, 0, "status", &quoted(word)))
@@ -89,7 +89,7 @@ fn status(bytes: &[u8], is_error: bool) -> Result<Option<Patch>, Fault> {
 
 /// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its
 /// own, and no such member where the name has none; elsewhere the name stands as it is.
-pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault> {
+pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, JsonError> {
     let holder = holder_of(item, bytes)?;
     let qualified = name
         .rsplit_once('.')
@@ -113,7 +113,7 @@ pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, Fault
 
 /// Gives a call other arguments; `json` is their JSON (or the free-form input of a custom tool). OpenAI holds
 /// them as text, Anthropic as a value.
-pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch, Fault> {
+pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch, JsonError> {
     let is_free = item.family == Family::Custom;
     let with = match item.shape {
         Shape::Responses | Shape::Chat => quoted(json),
@@ -133,7 +133,7 @@ pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch,
 
 /// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat,
 /// the item itself elsewhere.
-fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, Fault> {
+fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
     if item.shape != Shape::Chat || item.kind != Kind::Call {
         return Ok(0);
     }
@@ -143,13 +143,13 @@ fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, Fault> {
         .map_or(0, |inner| inner.start))
 }
 
-fn has(bytes: &[u8], key: &[u8]) -> Result<bool, Fault> {
+fn has(bytes: &[u8], key: &[u8]) -> Result<bool, JsonError> {
     member(bytes, 0, key).map(|found| found.is_some())
 }
 
 /// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts,
 /// as for most readers.
-fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, Fault> {
+fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, JsonError> {
     let mut found = None;
     Cursor::at(bytes, at).object(|cursor, key| {
         if key == wanted {
@@ -163,7 +163,7 @@ fn member(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>
 
 /// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None`
 /// where there is none.
-fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fault> {
+fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, JsonError> {
     let Some(value) = member(bytes, at, key.as_bytes())? else {
         return Ok(None);
     };
@@ -197,7 +197,12 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Fa
 }
 
 /// Sets a member of the object at `at`: in its place, or before the first member.
-pub(super) fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, Fault> {
+pub(super) fn set_member(
+    bytes: &[u8],
+    at: usize,
+    key: &str,
+    value: &str,
+) -> Result<Patch, JsonError> {
     if let Some(at) = member(bytes, at, key.as_bytes())? {
         let with = value.as_bytes().to_vec();
         return Ok(Patch { at, with });

@@ -4,7 +4,7 @@
 //! A reply says things that a request must not: nulls where a member may only be absent, notes of the server.
 //! Those go; whatever else a reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
 
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Fragment, Kind};
 
 /// Why nothing of a reply can stand in a history.
@@ -12,14 +12,14 @@ use crate::session::{Dialect, Fragment, Kind};
 pub enum NoReply {
     /// The text is not JSON, or not UTF-8.
     #[error("the reply is not JSON, at byte {at}: {fault}", at = .0.at, fault = .0.kind)]
-    NotJson(Fault),
+    NotJson(JsonError),
     /// It is JSON, but no reply of this dialect.
     #[error("the reply has no {0}")]
     Absent(&'static str),
 }
 
-impl From<Fault> for NoReply {
-    fn from(fault: Fault) -> Self {
+impl From<JsonError> for NoReply {
+    fn from(fault: JsonError) -> Self {
         Self::NotJson(fault)
     }
 }
@@ -133,7 +133,7 @@ fn is_empty_list(value: &str) -> bool {
 
 /// An object without some of its members; byte for byte itself where none goes. A value that is no object
 /// stays as it is.
-fn without(object: &str, mut goes: impl FnMut(&str, &str) -> bool) -> Result<String, Fault> {
+fn without(object: &str, mut goes: impl FnMut(&str, &str) -> bool) -> Result<String, JsonError> {
     let mut kept = Vec::new();
     let mut all = true;
     let mut cursor = Cursor::new(object.as_bytes());

@@ -11,7 +11,7 @@ mod tests;
 pub use overlay::NoRequest;
 
 use super::{draft_message, quoted};
-use crate::session::{Dialect, OutputSchema, Tool, ToolKind, Voice};
+use crate::session::{Dialect, MessageRole, OutputSchema, Tool, ToolKind};
 use crate::wire::ToolSpelling;
 use overlay::laid_over;
 use serde_json::{Map, Value, json};
@@ -71,7 +71,7 @@ pub fn first_request(
         }
     }
     let input = opening.input;
-    messages.extend(input.map(|text| draft_message(facts.shape, Voice::User, text)));
+    messages.extend(input.map(|text| draft_message(facts.shape, MessageRole::User, text)));
     members.push(list(facts.history_key, &messages));
     let tools = opening.tools.iter();
     let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());

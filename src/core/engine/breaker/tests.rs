@@ -4,7 +4,7 @@ use super::*;
 use crate::session::ledger::Ask;
 use proptest::prelude::*;
 
-const HERE: Happening<'static> = Happening {
+const HERE: BreakerEvent<'static> = BreakerEvent {
     agent: "clerk",
     run: "/runs/clerk-1.jsonl",
     time: "2026-11-22T18:00:00Z",
@@ -30,7 +30,7 @@ fn settings() -> BreakerSettings {
 fn broken() -> Breakers {
     let mut breakers = Breakers::default();
     for n in 0..3 {
-        assert_eq!(breakers.admit("pay", &call(n), 0), Admission::Run);
+        assert_eq!(breakers.admit("pay", &call(n), 0), BreakerAdmission::Run);
         breakers.ended(&settings(), "pay", &call(n), true, 0);
     }
     breakers
@@ -43,7 +43,7 @@ fn state(breakers: &Breakers, now: Millis) -> BreakerState {
 fn is_refused(breakers: &mut Breakers, id: &str, now: Millis) -> bool {
     matches!(
         breakers.admit("pay", &call(id), now),
-        Admission::Refused { .. }
+        BreakerAdmission::Refused { .. }
     )
 }
 
@@ -55,10 +55,10 @@ fn three_errors_in_a_row_switch_a_tool_off_and_no_others() {
         .into_iter()
         .enumerate()
     {
-        assert_eq!(breakers.admit("pay", &call(n), 0), Admission::Run);
+        assert_eq!(breakers.admit("pay", &call(n), 0), BreakerAdmission::Run);
         changes.extend(breakers.ended(&settings(), "pay", &call(n), is_error, 40));
     }
-    let opened = Change {
+    let opened = BreakerChange {
         tool: "pay".to_owned(),
         state: BreakerState::Open,
         calls: 6,
@@ -73,12 +73,12 @@ fn three_errors_in_a_row_switch_a_tool_off_and_no_others() {
         changes[0].webhook_body(HERE),
         r#"{"type":"breaker","agent":"clerk","run":"/runs/clerk-1.jsonl","time":"2026-11-22T18:00:00Z","tool":"pay","state":"open","calls":6,"errors":5,"consecutive":3,"threshold":3,"cooldown_ms":1000,"last_error":""}"#
     );
-    assert_eq!(breakers.admit("get", &call("g"), 40), Admission::Run);
+    assert_eq!(breakers.admit("get", &call("g"), 40), BreakerAdmission::Run);
 }
 
 #[test]
 fn the_model_reads_that_the_tool_is_off_and_what_to_do_instead() {
-    let Admission::Refused { text } = broken().admit("pay", &call("d"), 999) else {
+    let BreakerAdmission::Refused { text } = broken().admit("pay", &call("d"), 999) else {
         panic!("it runs");
     };
     assert_eq!(
@@ -97,11 +97,14 @@ fn after_the_cool_down_one_call_is_the_trial_and_decides() {
         (BreakerState::Open, Some(600))
     );
     assert_eq!(state(&works, 1000), BreakerState::HalfOpen);
-    assert_eq!(works.admit("pay", &call("t"), 1000), Admission::Trial);
+    assert_eq!(
+        works.admit("pay", &call("t"), 1000),
+        BreakerAdmission::Trial
+    );
     assert!(is_refused(&mut works, "u", 1000), "one trial at a time");
     assert_eq!(
         works.admit("pay", &call("t"), 1500),
-        Admission::Trial,
+        BreakerAdmission::Trial,
         "its second attempt"
     );
     let closed = works
@@ -111,16 +114,22 @@ fn after_the_cool_down_one_call_is_the_trial_and_decides() {
         (closed.state, closed.consecutive),
         (BreakerState::Closed, 0)
     );
-    assert_eq!(works.admit("pay", &call("u"), 1600), Admission::Run);
+    assert_eq!(works.admit("pay", &call("u"), 1600), BreakerAdmission::Run);
 
     let mut fails = broken();
-    assert_eq!(fails.admit("pay", &call("t"), 2000), Admission::Trial);
+    assert_eq!(
+        fails.admit("pay", &call("t"), 2000),
+        BreakerAdmission::Trial
+    );
     let opened = fails
         .ended(&settings(), "pay", &call("t"), true, 2100)
         .unwrap();
     assert_eq!((opened.state, opened.consecutive), (BreakerState::Open, 4));
     assert!(is_refused(&mut fails, "u", 3099));
-    assert_eq!(fails.admit("pay", &call("u"), 3100), Admission::Trial);
+    assert_eq!(
+        fails.admit("pay", &call("u"), 3100),
+        BreakerAdmission::Trial
+    );
 }
 
 #[test]
@@ -140,7 +149,10 @@ fn calls_that_were_under_way_end_late_and_decide_nothing() {
         is_refused(&mut breakers, "x", 20),
         "a late success does not switch it on"
     );
-    assert_eq!(breakers.admit("pay", &call("t"), 1010), Admission::Trial);
+    assert_eq!(
+        breakers.admit("pay", &call("t"), 1010),
+        BreakerAdmission::Trial
+    );
     assert_eq!(
         breakers.ended(&settings(), "pay", &call(4), true, 1020),
         None
@@ -167,7 +179,7 @@ fn the_operator_switches_a_tool_on_again() {
     assert!(breakers.enable("pay"));
     assert!(!breakers.enable("pay"), "it is on");
     assert!(!breakers.enable("get"));
-    assert_eq!(breakers.admit("pay", &call("d"), 1), Admission::Run);
+    assert_eq!(breakers.admit("pay", &call("d"), 1), BreakerAdmission::Run);
     // The row begins anew.
     assert_eq!(
         breakers.ended(&settings(), "pay", &call("d"), true, 2),
@@ -178,11 +190,17 @@ fn the_operator_switches_a_tool_on_again() {
 #[test]
 fn a_trial_that_was_stopped_makes_room_for_another() {
     let mut breakers = broken();
-    assert_eq!(breakers.admit("pay", &call("t"), 1000), Admission::Trial);
+    assert_eq!(
+        breakers.admit("pay", &call("t"), 1000),
+        BreakerAdmission::Trial
+    );
     breakers.called_off("pay", &call("other"), 1001);
     assert!(is_refused(&mut breakers, "u", 1001));
     breakers.called_off("pay", &call("t"), 1002);
-    assert_eq!(breakers.admit("pay", &call("u"), 1002), Admission::Trial);
+    assert_eq!(
+        breakers.admit("pay", &call("u"), 1002),
+        BreakerAdmission::Trial
+    );
     assert_eq!(breakers.states(1002).next().unwrap().calls, 3);
 }
 
@@ -197,11 +215,14 @@ fn a_restart_forgets_the_clock_and_the_trial_that_was_under_way() {
     assert_eq!(again, breakers);
     again.restarted(7);
     assert!(is_refused(&mut again, "t", 1006));
-    assert_eq!(again.admit("pay", &call("t"), 1007), Admission::Trial);
+    assert_eq!(
+        again.admit("pay", &call("t"), 1007),
+        BreakerAdmission::Trial
+    );
     let saved = serde_json::to_string(&again).unwrap();
     let mut third: Breakers = serde_json::from_str(&saved).unwrap();
     third.restarted(0);
-    assert_eq!(third.admit("pay", &call("u"), 0), Admission::Trial);
+    assert_eq!(third.admit("pay", &call("u"), 0), BreakerAdmission::Trial);
 }
 
 #[test]
@@ -221,7 +242,7 @@ fn a_threshold_of_nothing_never_opens_and_names_are_cut_in_what_is_said() {
     };
     let change = breakers.ended(&once, &name, &call("a"), true, 0).unwrap();
     assert!(change.webhook_body(HERE).len() < 620);
-    let Admission::Refused { text } = breakers.admit(&name, &call("b"), 0) else {
+    let BreakerAdmission::Refused { text } = breakers.admit(&name, &call("b"), 0) else {
         panic!("it runs");
     };
     assert!(
@@ -275,9 +296,9 @@ proptest! {
             match what {
                 0..=1 => {
                     let told = match breakers.admit("pay", &call(id), now) {
-                        Admission::Run => "run",
-                        Admission::Trial => "trial",
-                        Admission::Refused { .. } => "refused",
+                        BreakerAdmission::Run => "run",
+                        BreakerAdmission::Trial => "trial",
+                        BreakerAdmission::Refused { .. } => "refused",
                     };
                     prop_assert_eq!(told, model.may_run(id, now));
                 }

@@ -1,13 +1,13 @@
 //! Breakpoints as stories: what stops a run, and how it is written.
 
 use super::*;
-use crate::engine::{Fault, Tail};
+use crate::engine::{RunFault, Tail};
 use crate::rules::Severity;
-use crate::session::ledger::{Ask, CallKey, Ran};
+use crate::session::ledger::{Ask, CallKey, ExecutionStatus};
 use crate::session::takes::TakeId;
 
-fn call(item: u32, tool: &str, arguments: &str) -> StandingCall {
-    StandingCall {
+fn call(item: u32, tool: &str, arguments: &str) -> RunCall {
+    RunCall {
         item,
         key: CallKey {
             ask: Ask(1),
@@ -16,17 +16,17 @@ fn call(item: u32, tool: &str, arguments: &str) -> StandingCall {
         tool: tool.to_owned(),
         arguments: arguments.to_owned(),
         is_open: true,
-        ran: Ran::No,
+        ran: ExecutionStatus::No,
     }
 }
 
 /// The third reply: a reasoning, two searches, and a payment that was answered.
-fn standing() -> Standing {
-    let paid = StandingCall {
+fn standing() -> RunStatus {
+    let paid = RunCall {
         is_open: false,
         ..call(7, "pay", r#"{"amount":900}"#)
     };
-    Standing {
+    RunStatus {
         take: TakeId::default(),
         turn: 7,
         turns: 3,
@@ -42,7 +42,7 @@ fn standing() -> Standing {
             call(6, "Search_Hotels", r#"{"amount":150,"city":"Oslo"}"#),
             paid,
         ],
-        faults: vec![Fault {
+        faults: vec![RunFault {
             rule: "repeated-call",
             severity: Severity::Warning,
             item: Some(6),
@@ -56,7 +56,7 @@ fn standing() -> Standing {
 /// The items at which a breakpoint stops.
 fn stops(text: &str) -> Vec<Option<u32>> {
     let breakpoint = Breakpoint::parse(1, text).unwrap();
-    let found = hits(&[breakpoint], &standing(), &mut Ready::default());
+    let found = hits(&[breakpoint], &standing(), &mut BreakpointCache::default());
     found.into_iter().map(|hit| hit.item).collect()
 }
 
@@ -92,9 +92,9 @@ fn several_breakpoints_tell_their_numbers_and_one_that_is_off_says_nothing() {
         off,
         Breakpoint::parse(9, "turn 7").unwrap(),
     ];
-    let item = |number, item| Hit { number, item };
+    let item = |number, item| BreakpointHit { number, item };
     assert_eq!(
-        hits(&all, &standing(), &mut Ready::default()),
+        hits(&all, &standing(), &mut BreakpointCache::default()),
         [item(1, Some(6)), item(9, None)]
     );
 }
@@ -149,11 +149,11 @@ fn what_is_no_breakpoint_says_what_is() {
 fn what_a_journal_brings_stops_nothing_where_it_is_broken() {
     let broken = Breakpoint {
         number: 1,
-        on: Place::Argument("def f: f; f".to_owned()),
+        on: BreakpointTarget::Argument("def f: f; f".to_owned()),
         is_one_shot: false,
         is_enabled: true,
     };
-    let mut ready = Ready::default();
+    let mut ready = BreakpointCache::default();
     assert_eq!(hits(&[broken], &standing(), &mut ready), []);
     assert_eq!(stops("arg .amount | error"), []);
 }
@@ -161,7 +161,7 @@ fn what_a_journal_brings_stops_nothing_where_it_is_broken() {
 #[test]
 fn each_place_is_told_with_an_example_that_is_one() {
     for (word, example, what) in PLACES {
-        let read = Place::parse(&format!("{word} {example}")).unwrap();
+        let read = BreakpointTarget::parse(&format!("{word} {example}")).unwrap();
         assert_eq!(read.to_string(), format!("{word} {example}"));
         assert!(!what.is_empty());
     }

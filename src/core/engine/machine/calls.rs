@@ -1,25 +1,25 @@
 //! Open calls: decided about first, all at once; then run, each once; then answered, each once.
 
-use super::Step;
-use super::state::{Execution, Mode, StepOf};
+use super::EventHandler;
+use super::state::{Execution, Mode, StepKind};
 use crate::actions::quote;
 use crate::engine::{
-    Admission, Approval, BreakerState, Effect, Nature, Outcome, Reason, Standing, StandingCall,
+    Approval, BreakerAdmission, BreakerState, Effect, Nature, Outcome, Reason, RunCall, RunStatus,
     Timer, delay,
 };
 use crate::rules::ErrorClass;
-use crate::session::ledger::{CallKey, Ending, Failure, LedgerEvent, Ran};
+use crate::session::ledger::{CallKey, Ending, ExecutionStatus, Failure, LedgerEvent};
 use crate::wording;
 
 /// The longest wait before a call is tried again, in milliseconds.
 const LONGEST_WAIT: u64 = 60_000;
 
-impl Step<'_> {
+impl EventHandler<'_> {
     /// The calls of the last reply are open.
-    pub(super) fn calls(&mut self, standing: &Standing) -> Vec<Reason> {
+    pub(super) fn calls(&mut self, standing: &RunStatus) -> Vec<Reason> {
         let mut idle = self.state.open_calls();
         idle.retain(|call| !self.state.is_under_way(&call.key));
-        let stops = !idle.is_empty() && self.stops_before(StepOf::Tools(standing.turns));
+        let stops = !idle.is_empty() && self.stops_before(StepKind::Tools(standing.turns));
         if stops && !self.state.pace.is_looking {
             return self.with_asked(vec![Reason::Stepped]);
         }
@@ -27,8 +27,8 @@ impl Step<'_> {
         let mut ready = Vec::new();
         for call in idle {
             match &call.ran {
-                Ran::Yes { .. } if stops => ready.push(call),
-                Ran::Yes {
+                ExecutionStatus::Yes { .. } if stops => ready.push(call),
+                ExecutionStatus::Yes {
                     output,
                     is_error,
                     failure,
@@ -41,10 +41,12 @@ impl Step<'_> {
                     };
                     self.give((&call.key, &call.tool), &outcome);
                 }
-                Ran::MayHave if !self.runs_again(&call) => holds.push(Reason::MayHaveRun {
-                    call: call.key,
-                    tool: call.tool,
-                }),
+                ExecutionStatus::MayHave if !self.runs_again(&call) => {
+                    holds.push(Reason::MayHaveRun {
+                        call: call.key,
+                        tool: call.tool,
+                    })
+                }
                 _ if self.needs_approval(&call) => holds.push(Reason::Approval {
                     call: call.key,
                     tool: call.tool,
@@ -76,7 +78,7 @@ impl Step<'_> {
 
     /// Reasons to wait, with the outputs that the operator has to give.
     pub(super) fn with_asked(&self, mut reasons: Vec<Reason>) -> Vec<Reason> {
-        for (key, note) in &self.state.asked {
+        for (key, note) in &self.state.awaited {
             let call = self.state.open_call(key);
             reasons.extend(call.map(|call| ask_operator(call, note.clone())));
         }
@@ -88,27 +90,27 @@ impl Step<'_> {
         known.map_or(Nature::Operator, |known| known.nature)
     }
 
-    fn runs_again(&self, call: &StandingCall) -> bool {
+    fn runs_again(&self, call: &RunCall) -> bool {
         is_listed(&self.state.decided.again, call)
     }
 
-    pub(super) fn needs_approval(&self, call: &StandingCall) -> bool {
+    pub(super) fn needs_approval(&self, call: &RunCall) -> bool {
         let decided = &self.state.decided;
         let is_approved = is_listed(&decided.approved, call) || self.runs_again(call);
         let known = self.config.tools.get(&call.tool);
-        let said = self.config.policy.approval(&call.tool);
-        let said = said.or(known.map(|known| known.approval));
-        match said.unwrap_or(Approval::Never) {
+        let approval = self.config.policy.approval(&call.tool);
+        let approval = approval.or(known.map(|known| known.approval));
+        match approval.unwrap_or(Approval::Never) {
             Approval::Never => false,
             Approval::Ask => !is_approved && !decided.approved_tools.contains(&call.tool),
             Approval::Always => !is_approved,
         }
     }
 
-    fn start(&mut self, call: &StandingCall) {
+    fn start(&mut self, call: &RunCall) {
         let nature = self.nature(&call.tool);
         if nature == Nature::Operator {
-            self.state.asked.push((call.key.clone(), String::new()));
+            self.state.awaited.push((call.key.clone(), String::new()));
             return;
         }
         let once = (call.key.clone(), call.arguments.clone());
@@ -116,7 +118,7 @@ impl Step<'_> {
         self.run(self.first_attempt(call));
     }
 
-    fn first_attempt(&self, call: &StandingCall) -> Execution {
+    fn first_attempt(&self, call: &RunCall) -> Execution {
         Execution {
             call: call.key.clone(),
             take: self.take_id(),
@@ -130,13 +132,13 @@ impl Step<'_> {
     /// Runs a call, or answers it where its tool is switched off.
     fn run(&mut self, run: Execution) {
         match self.state.breakers.admit(&run.tool, &run.call, self.now) {
-            Admission::Refused { text } => return self.switched_off(&run, text),
-            Admission::Trial => self.record(LedgerEvent::Breaker {
+            BreakerAdmission::Refused { text } => return self.switched_off(&run, text),
+            BreakerAdmission::Trial => self.record(LedgerEvent::Breaker {
                 tool: run.tool.clone(),
                 state: BreakerState::HalfOpen.word().to_owned(),
                 errors: 0,
             }),
-            Admission::Run => {}
+            BreakerAdmission::Run => {}
         }
         if self.nature(&run.tool) == Nature::Acts {
             self.record(LedgerEvent::Started {
@@ -172,7 +174,7 @@ impl Step<'_> {
     }
 
     pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
-        self.state.asked.retain(|(asked, _)| asked != call);
+        self.state.awaited.retain(|(key, _)| key != call);
         let open = self.state.count_open(call);
         self.state.answered.push((call.clone(), open));
         self.effects.push(Effect::Answer {
@@ -302,14 +304,14 @@ impl Step<'_> {
     /// The end of something that this machine does not know to run: it settles a call that may have run.
     fn finished_late(&mut self, key: &CallKey, outcome: &Outcome) {
         let open = self.state.open_call(key).cloned();
-        match open.filter(|call| call.ran == Ran::MayHave) {
+        match open.filter(|call| call.ran == ExecutionStatus::MayHave) {
             Some(call) => self.supply_recorded(&call, outcome),
             None => self.note(format!("{key} ended, which was not known to run")),
         }
     }
 
     /// Records what came of a call that nothing here carried out, and gives it to the model.
-    pub(super) fn supply_recorded(&mut self, call: &StandingCall, outcome: &Outcome) {
+    pub(super) fn supply_recorded(&mut self, call: &RunCall, outcome: &Outcome) {
         self.record_end(&self.first_attempt(call), outcome);
         self.give((&call.key, &call.tool), outcome);
     }
@@ -325,14 +327,14 @@ impl Step<'_> {
         let run = self.state.executions.remove(place);
         self.judge_tool(&run, true, false);
         match self.state.open_call(&call) {
-            Some(open) if run.is_of(open) => self.state.asked.push((call, note)),
+            Some(open) if run.is_of(open) => self.state.awaited.push((call, note)),
             _ => self.note(format!(
                 "{call} needs the operator, but is not open here: {note}"
             )),
         }
     }
 
-    pub(super) fn rang_for_call(&mut self, call: &CallKey) {
+    pub(super) fn call_timer_fired(&mut self, call: &CallKey) {
         let waits = |run: &Execution| run.call == *call && !run.is_running();
         // Nobody stops a timer: it rings also where the call was tried before its time.
         if let Some(place) = self.state.executions.iter().position(waits) {
@@ -361,7 +363,7 @@ impl Step<'_> {
         self.state
             .answered
             .retain(|(key, before)| counts(key) >= *before);
-        self.state.asked.retain(|(key, _)| is_open(key));
+        self.state.awaited.retain(|(key, _)| is_open(key));
         self.drop_waiting(|run| !open.iter().any(|call| run.is_of(call)));
     }
 
@@ -377,12 +379,12 @@ impl Step<'_> {
     }
 }
 
-fn is_listed(list: &[(CallKey, String)], call: &StandingCall) -> bool {
+fn is_listed(list: &[(CallKey, String)], call: &RunCall) -> bool {
     let mut listed = list.iter();
     listed.any(|(key, arguments)| *key == call.key && *arguments == call.arguments)
 }
 
-fn ask_operator(call: &StandingCall, note: String) -> Reason {
+fn ask_operator(call: &RunCall, note: String) -> Reason {
     Reason::AskOperator {
         call: call.key.clone(),
         tool: call.tool.clone(),

@@ -1,8 +1,8 @@
 //! Faults hold a run until a policy or the operator has decided about them.
 
-use super::Step;
-use super::state::{Acting, FaultId, Mode};
-use crate::engine::{Also, Counts, Decision, Effect, Fault, Policy, Reason, Standing, Verdict};
+use super::EventHandler;
+use super::state::{FaultId, Mode, PendingAction};
+use crate::engine::{Also, Counts, Decision, Effect, Policy, Reason, RunFault, RunStatus, Verdict};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
@@ -31,7 +31,7 @@ const OF_THE_END: &[&str] = &[
 pub const TURN_LIMIT: &str = "turn-limit";
 
 /// What faults make of a run.
-pub(super) enum Course {
+pub(super) enum FaultsOutcome {
     Clear,
     /// The policy handled it: an action, or the end of the run.
     Taken,
@@ -39,7 +39,7 @@ pub(super) enum Course {
 }
 
 /// Whether a fault holds a run, or an exchange, until it was decided.
-pub fn holds(policy: &Policy, has_operator: bool, fault: &Fault) -> bool {
+pub fn holds(policy: &Policy, has_operator: bool, fault: &RunFault) -> bool {
     let can_hold = has_operator || fault.call.is_some();
     fault.severity == Severity::Error
         || (can_hold && HOLD_AS_WARNINGS.contains(&fault.rule))
@@ -47,27 +47,27 @@ pub fn holds(policy: &Policy, has_operator: bool, fault: &Fault) -> bool {
 }
 
 /// What a policy makes of one fault.
-pub(super) enum Judged {
+pub(super) enum FaultOutcome {
     Passes,
     Taken,
     Holds,
 }
 
-impl Step<'_> {
+impl EventHandler<'_> {
     /// Consults the policy about every fault that holds.
-    pub(super) fn faults(&mut self, standing: &Standing) -> Course {
+    pub(super) fn faults(&mut self, standing: &RunStatus) -> FaultsOutcome {
         let mut reasons = Vec::new();
         for (place, fault) in standing.faults.iter().enumerate() {
             if !self.holds(fault) {
                 continue;
             }
             match self.judge(fault, &standing.faults, standing.turns) {
-                Judged::Passes => {}
-                Judged::Taken => {
+                FaultOutcome::Passes => {}
+                FaultOutcome::Taken => {
                     self.join(&standing.faults, place);
-                    return Course::Taken;
+                    return FaultsOutcome::Taken;
                 }
-                Judged::Holds => reasons.push(Reason::Fault {
+                FaultOutcome::Holds => reasons.push(Reason::Fault {
                     rule: fault.rule.to_owned(),
                     item: fault.item,
                     message: fault.message.clone(),
@@ -75,15 +75,15 @@ impl Step<'_> {
             }
         }
         if reasons.is_empty() {
-            Course::Clear
+            FaultsOutcome::Clear
         } else {
-            Course::Holds(reasons)
+            FaultsOutcome::Holds(reasons)
         }
     }
 
     /// Injects an error into every call for which the policy says the same, in one take: a reply may hold
     /// thousands of them. Other decisions about these faults come after that.
-    fn join(&mut self, faults: &[Fault], place: usize) {
+    fn join(&mut self, faults: &[RunFault], place: usize) {
         let first = &faults[place];
         let (Some(Effect::Act(decision)), Some(acting)) =
             (self.effects.last_mut(), &mut self.state.acting)
@@ -107,7 +107,7 @@ impl Step<'_> {
             items.insert(fault.item);
         }
         // Calls of an id that is used again are decided about one after the other.
-        let is_alone = |fault: &Fault| alike[&(fault.rule, &fault.call)].len() == 1;
+        let is_alone = |fault: &RunFault| alike[&(fault.rule, &fault.call)].len() == 1;
         let mut known: HashSet<FaultId> = lists.into_iter().flatten().cloned().collect();
         let mut items = HashSet::from([first.item]);
         for fault in &faults[place + 1..] {
@@ -139,29 +139,37 @@ impl Step<'_> {
 
     /// Whether a fault is one that holds a run. Without an operator, a warning without an entry passes;
     /// what is wrong with a call that was cut off holds all the same, since the call cannot be carried out.
-    fn holds(&self, fault: &Fault) -> bool {
+    fn holds(&self, fault: &RunFault) -> bool {
         holds(&self.config.policy, self.config.has_operator, fault)
     }
 
     /// What the policy makes of a fault, one `among` all that were found. It acts about each fault once, and
     /// once as it says with `otherwise`: an action that leaves it as it was would be repeated for ever.
-    pub(super) fn judge(&mut self, fault: &Fault, among: &[Fault], turns: u32) -> Judged {
+    pub(super) fn judge(
+        &mut self,
+        fault: &RunFault,
+        among: &[RunFault],
+        turns: u32,
+    ) -> FaultOutcome {
         let id = FaultId::of(fault, among, turns);
         let decided = &mut self.state.decided;
         if decided.released.contains(&id) {
-            return Judged::Passes;
+            return FaultOutcome::Passes;
         }
         if decided.left.contains(&id) {
-            return Judged::Holds;
+            return FaultOutcome::Holds;
         }
         let mut is_otherwise = decided.otherwise.contains(&id);
         if decided.acted.contains(&id) {
-            let note = format!("what the policy did about {} did not settle it", fault.rule);
+            let note = format!(
+                "the policy's action about {} did not resolve it",
+                fault.rule
+            );
             decided.acted.retain(|acted| *acted != id);
             if is_otherwise {
                 decided.left.push(id);
                 self.note(note);
-                return Judged::Holds;
+                return FaultOutcome::Holds;
             }
             decided.otherwise.push(id.clone());
             is_otherwise = true;
@@ -175,18 +183,18 @@ impl Step<'_> {
         match verdict {
             Verdict::Ask => {
                 decided.left.push(id);
-                Judged::Holds
+                FaultOutcome::Holds
             }
             Verdict::Release => {
                 decided.released.push(id);
                 self.record_about(fault, "release", Author::Policy, None);
-                Judged::Passes
+                FaultOutcome::Passes
             }
             Verdict::Raise => {
                 self.record_about(fault, "raise", Author::Policy, None);
                 let rule = fault.rule.to_owned();
                 self.state.mode = Mode::Ending(Ending::Raised { rule });
-                Judged::Taken
+                FaultOutcome::Taken
             }
             Verdict::Act(decision) => self.act(fault, id, decision),
         }
@@ -194,16 +202,16 @@ impl Step<'_> {
 
     /// Starts an action of the policy. Another turn at the limit needs no action, unless it sends the model a
     /// text.
-    fn act(&mut self, fault: &Fault, id: FaultId, decision: Decision) -> Judged {
+    fn act(&mut self, fault: &RunFault, id: FaultId, decision: Decision) -> FaultOutcome {
         let grants_turn = fault.rule == TURN_LIMIT && decision.action == "retry";
         if grants_turn && decision.wording.is_none() {
             self.grant_turn();
             self.record_about(fault, decision.action, Author::Policy, None);
-            return Judged::Passes;
+            return FaultOutcome::Passes;
         }
         let is_of_the_end = fault.call.is_none() || OF_THE_END.contains(&fault.rule);
         self.state.decided.acted.push(id.clone());
-        self.state.acting = Some(Acting {
+        self.state.acting = Some(PendingAction {
             fault: id,
             is_fallback: decision.action == "fallback" && is_of_the_end,
             grants_turn,
@@ -213,11 +221,11 @@ impl Step<'_> {
             counted: Counts::default(),
         });
         self.effects.push(Effect::Act(decision));
-        Judged::Taken
+        FaultOutcome::Taken
     }
 
     /// What the policy decided was done.
-    pub(super) fn acted(&mut self, acting: &Acting) {
+    pub(super) fn acted(&mut self, acting: &PendingAction) {
         if acting.grants_turn {
             self.grant_turn();
         }
@@ -241,7 +249,13 @@ impl Step<'_> {
         *more = more.saturating_add(1);
     }
 
-    fn record_about(&mut self, fault: &Fault, action: &str, by: Author, wording: Option<String>) {
+    fn record_about(
+        &mut self,
+        fault: &RunFault,
+        action: &str,
+        by: Author,
+        wording: Option<String>,
+    ) {
         let take = self.take_id();
         self.record(LedgerEvent::Decided {
             take,

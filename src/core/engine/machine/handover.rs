@@ -1,23 +1,23 @@
 //! An agent's exchange with its model: a sound history is handed over, and the run ends.
 
-use super::Step;
-use super::state::{Asking, Mode, StepOf};
-use crate::engine::{Reason, Standing, Tail, Whose};
+use super::EventHandler;
+use super::state::{Mode, PendingRequest, StepKind};
+use crate::engine::{Reason, RunStatus, Tail, ToolOwner};
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;
 
-impl Step<'_> {
+impl EventHandler<'_> {
     /// Whether the tools are an agent's.
     pub(super) fn is_of_agent(&self) -> bool {
-        matches!(self.config.tools_are, Whose::Agents { .. })
+        matches!(self.config.tools_are, ToolOwner::Agents { .. })
     }
 
     /// The agent's own request, which is under way.
-    pub(super) fn agent_asked(&mut self, take: TakeId) {
+    pub(super) fn agent_requested(&mut self, take: TakeId) {
         self.state.last_ask = self.state.last_ask.saturating_add(1);
         self.state.newest = self.state.newest.max(take);
         let (ask, attempt) = (Ask(self.state.last_ask), 1);
-        self.state.asking = Some(Asking {
+        self.state.asking = Some(PendingRequest {
             ask,
             take,
             attempt,
@@ -29,7 +29,7 @@ impl Step<'_> {
 
     /// Nothing is wrong, or it may pass: hands the history back to the agent and its provider, unless a
     /// request to the model is due first.
-    pub(super) fn hand_over(&mut self, standing: &Standing) -> Vec<Reason> {
+    pub(super) fn hand_over(&mut self, standing: &RunStatus) -> Vec<Reason> {
         if standing.tail == Tail::AsksModel && self.state.replies > 0 {
             return self.question(standing);
         }
@@ -37,8 +37,8 @@ impl Step<'_> {
             return reasons;
         }
         let step = match standing.tail {
-            Tail::OpenCalls => StepOf::Tools(standing.turns),
-            _ => StepOf::Question(standing.turns),
+            Tail::OpenCalls => StepKind::Tools(standing.turns),
+            _ => StepKind::Question(standing.turns),
         };
         if self.stops_before(step) {
             return vec![Reason::Stepped];

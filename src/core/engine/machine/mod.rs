@@ -6,7 +6,7 @@
 //!
 //! | status | what is done |
 //! |---|---|
-//! | a reply or a policy's action is on its way into the history | wait for [`Event::Stands`] |
+//! | a reply or a policy's action is on its way into the history | wait for [`Event::StatusChanged`] |
 //! | a fault holds | the policy acts, releases or raises; else pause, all faults at once |
 //! | a breakpoint hits that did not hit at this turn | pause |
 //! | the history is empty | pause |
@@ -14,8 +14,8 @@
 //! | a reply without calls | finish |
 //! | the model's turn | send a request, unless the turns are used up or the model failed |
 //!
-//! Where the tools are an agent's ([`super::Whose::Agents`]), its exchange with the model is what the run is
-//! about, and the last three lines are these:
+//! Where the tools are an agent's ([`super::ToolOwner::Agents`]), its exchange with the model is what the run
+//! is about, and the last three lines are these:
 //!
 //! | status | what is done |
 //! |---|---|
@@ -29,17 +29,17 @@
 //!
 //! | event | while it is awaited | otherwise |
 //! |---|---|---|
-//! | `Stands` | the table above | the same; a question of another take is called off; an older take is not driven until told to |
-//! | `AgentAsked` | | recorded; the question is under way |
-//! | `Replied` | recorded; wait for `Stands` | recorded where the question was called off, and told |
+//! | `StatusChanged` | the table above | the same; a request of another take is cancelled; an older take waits for a command |
+//! | `AgentRequested` | | recorded; the request is under way |
+//! | `Replied` | recorded; wait for `StatusChanged` | recorded if the request was cancelled, and noted |
 //! | `NotReplied` | recorded; retried later, or the model's fault holds | noted |
 //! | `Finished` | recorded; tried again later, or the output is given if the call is open | noted; recorded if the call may have run |
 //! | `NeedsOperator` | the operator has to give the output | noted |
-//! | `Rang` | tried again | told |
+//! | `TimerFired` | tried again | noted |
 //! | `Refused` | the fault is left to the operator | noted |
 //!
 //! The runtime keeps three promises: effects are carried out in their order before the next event is handed in;
-//! `Stands` follows each growth and each move to another take, with what the ledger knows by then; each `Run`
+//! `StatusChanged` follows each growth and each move to another take, with what the ledger knows by then; each `Run`
 //! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
 //! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
@@ -57,48 +57,48 @@ mod tests;
 
 pub use faults::{TURN_LIMIT, holds};
 pub use phase::Phase;
-pub use state::State;
+pub use state::MachineState;
 
 use super::{
-    Config, Effect, Event, Hit, Millis, Ready, Reason, Standing, Tail, Timer, ToolState, Whose,
-    hits,
+    BreakpointCache, BreakpointHit, Config, Effect, Event, Millis, Reason, RunStatus, Tail, Timer,
+    ToolOwner, ToolState, hits,
 };
 use crate::session::ledger::{Ending, LedgerEvent};
-use state::{Mode, StepOf};
+use state::{Mode, StepKind};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub struct Machine {
     config: Config,
-    state: State,
-    ready: Ready,
+    state: MachineState,
+    ready: BreakpointCache,
 }
 
 impl Machine {
     /// A new run, or one that continues from its journal, whose ledger goes through [`Machine::recall`].
     pub fn new(config: Config) -> Self {
-        let mut state = State {
+        let mut state = MachineState {
             breakpoints: config.breakpoints.clone(),
-            ..State::default()
+            ..MachineState::default()
         };
         state.pace.is_stepping = config.is_stepping;
         Self {
             config,
             state,
-            ready: Ready::default(),
+            ready: BreakpointCache::default(),
         }
     }
 
-    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::Stands`] says
-    /// what came of it.
-    pub fn resume(now: Millis, config: Config, mut state: State) -> Self {
+    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::StatusChanged`]
+    /// has its results.
+    pub fn resume(now: Millis, config: Config, mut state: MachineState) -> Self {
         state.is_growing = false;
         state.acting = None;
         state.asking = None;
         state.executions.clear();
         state.answered.clear();
-        state.asked.clear();
-        state.told.clear();
+        state.awaited.clear();
+        state.reported.clear();
         state.standing = None;
         if let Mode::Ending(ending) = state.mode {
             // A run that was about to end continues only on command.
@@ -108,23 +108,23 @@ impl Machine {
         Self {
             config,
             state,
-            ready: Ready::default(),
+            ready: BreakpointCache::default(),
         }
     }
 
     /// The effects of an event, in order.
     pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
-        let mut step = Step {
+        let mut handler = EventHandler {
             config: &self.config,
             state: &mut self.state,
             ready: &mut self.ready,
             now,
-            tells_again: matches!(event, Event::Operator(_)),
+            reports_again: matches!(event, Event::Operator(_)),
             effects: Vec::new(),
         };
-        step.take(event);
-        step.go_on();
-        step.effects
+        handler.apply(event);
+        handler.advance();
+        handler.effects
     }
 
     /// Whether the run goes on by itself in the take that the operator leads it to next.
@@ -148,27 +148,27 @@ impl Machine {
         self.state.breakers.states(now)
     }
 
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &MachineState {
         &self.state
     }
 }
 
 /// One event being handled.
-struct Step<'m> {
+struct EventHandler<'m> {
     config: &'m Config,
-    state: &'m mut State,
-    ready: &'m mut Ready,
+    state: &'m mut MachineState,
+    ready: &'m mut BreakpointCache,
     now: Millis,
     /// Whether to report the reasons to wait again, after a command of the operator.
-    tells_again: bool,
+    reports_again: bool,
     effects: Vec<Effect>,
 }
 
-impl Step<'_> {
-    fn take(&mut self, event: Event) {
+impl EventHandler<'_> {
+    fn apply(&mut self, event: Event) {
         match event {
-            Event::Stands(standing) => self.stands(standing),
-            Event::AgentAsked { take } => self.agent_asked(take),
+            Event::StatusChanged(standing) => self.status_changed(standing),
+            Event::AgentRequested { take } => self.agent_requested(take),
             Event::Replied {
                 ask,
                 calls,
@@ -190,14 +190,14 @@ impl Step<'_> {
             Event::NotReplied { ask, fault } => self.not_replied(ask, &fault),
             Event::Finished { call, outcome } => self.finished(&call, outcome),
             Event::NeedsOperator { call, note } => self.needs_operator(call, note),
-            Event::Rang(Timer::AskAgain(ask)) => self.rang_for_model(ask),
-            Event::Rang(Timer::RunAgain(call)) => self.rang_for_call(&call),
+            Event::TimerFired(Timer::AskAgain(ask)) => self.retry_timer_fired(ask),
+            Event::TimerFired(Timer::RunAgain(call)) => self.call_timer_fired(&call),
             Event::Operator(command) => self.command(command),
             Event::Refused { rule, why, .. } => self.refused(&rule, &why),
         }
     }
 
-    fn stands(&mut self, standing: Arc<Standing>) {
+    fn status_changed(&mut self, standing: Arc<RunStatus>) {
         self.state.is_growing = false;
         let before = self.state.standing.as_ref();
         let is_elsewhere = before.is_some_and(|before| before.take != standing.take);
@@ -228,7 +228,7 @@ impl Step<'_> {
             }
         }
         if is_elsewhere || standing.tail != Tail::AsksModel {
-            self.call_off("the run went on elsewhere");
+            self.cancel_request("the run continued elsewhere");
         }
         self.state.newest = self.state.newest.max(standing.take);
         self.state.standing = Some(standing);
@@ -240,7 +240,7 @@ impl Step<'_> {
     }
 
     /// Takes the next steps, or reports what holds the run.
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         let mut reasons = Vec::new();
         let is_awaited = self.state.is_growing || self.state.acting.is_some();
         let standing = self.state.standing.clone();
@@ -249,8 +249,8 @@ impl Step<'_> {
         }
         if !reasons.is_empty() && !self.config.has_operator {
             let ending = match self.config.tools_are {
-                Whose::Agents { .. } => Ending::HandedOver,
-                Whose::Own => Ending::Unattended {
+                ToolOwner::Agents { .. } => Ending::HandedOver,
+                ToolOwner::Own => Ending::Unattended {
                     why: joined(&reasons),
                 },
             };
@@ -258,17 +258,17 @@ impl Step<'_> {
             reasons.clear();
         }
         self.end_when_quiet();
-        self.tell(reasons);
+        self.report(reasons);
     }
 
     /// The table of the module: does the next thing, or gives what holds it.
-    fn next(&mut self, standing: &Standing) -> Vec<Reason> {
+    fn next(&mut self, standing: &RunStatus) -> Vec<Reason> {
         match self.faults(standing) {
-            faults::Course::Clear => {}
-            faults::Course::Taken => return Vec::new(),
-            faults::Course::Holds(reasons) => return self.with_asked(reasons),
+            faults::FaultsOutcome::Clear => {}
+            faults::FaultsOutcome::Taken => return Vec::new(),
+            faults::FaultsOutcome::Holds(reasons) => return self.with_asked(reasons),
         }
-        self.look_at_breakpoints(standing);
+        self.check_breakpoints(standing);
         if !self.state.stopped_at.is_empty() {
             return self.with_asked(self.state.stopped_at.clone());
         }
@@ -286,13 +286,13 @@ impl Step<'_> {
         }
     }
 
-    fn look_at_breakpoints(&mut self, standing: &Standing) {
+    fn check_breakpoints(&mut self, standing: &RunStatus) {
         if !self.config.has_operator {
             return;
         }
         let found = hits(&self.state.breakpoints, standing, self.ready);
         let known = self.state.hits.clone();
-        for Hit { number, item } in found {
+        for BreakpointHit { number, item } in found {
             let hit = (number, standing.turns);
             let breakpoints = &mut self.state.breakpoints;
             let place = breakpoints.iter().position(|one| one.number == number);
@@ -313,7 +313,7 @@ impl Step<'_> {
     }
 
     /// Whether the run stops before this step.
-    fn stops_before(&self, step: StepOf) -> bool {
+    fn stops_before(&self, step: StepKind) -> bool {
         let pace = self.state.pace;
         let is_held = pace.is_stepping || pace.is_looking;
         self.config.has_operator && is_held && pace.may_take != Some(step)
@@ -324,7 +324,7 @@ impl Step<'_> {
         let Mode::Ending(ending) = self.state.mode.clone() else {
             return;
         };
-        self.call_off("the run ends");
+        self.cancel_request("the run ends");
         self.drop_waiting(|_| true);
         if !self.state.executions.is_empty() {
             return;
@@ -338,23 +338,23 @@ impl Step<'_> {
             take,
             how: ending.clone(),
         });
-        self.state.asked.clear();
+        self.state.awaited.clear();
         self.state.stopped_at.clear();
         self.state.mode = Mode::Ended(ending.clone());
         self.effects.push(Effect::Finish(ending));
     }
 
     /// Reports to the operator what the run waits for, if that is new.
-    fn tell(&mut self, reasons: Vec<Reason>) {
-        let is_new = reasons != self.state.told;
+    fn report(&mut self, reasons: Vec<Reason>) {
+        let is_new = reasons != self.state.reported;
         if !reasons.is_empty() && is_new {
             let (take, why) = (self.take_id(), joined(&reasons));
             self.record(LedgerEvent::Paused { take, why });
         }
-        if !reasons.is_empty() && (is_new || self.tells_again) {
+        if !reasons.is_empty() && (is_new || self.reports_again) {
             self.effects.push(Effect::Pause(reasons.clone()));
         }
-        self.state.told = reasons;
+        self.state.reported = reasons;
     }
 
     fn record(&mut self, event: LedgerEvent) {

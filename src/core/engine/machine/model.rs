@@ -1,10 +1,10 @@
 //! Requests to the model: sent, retried, cancelled.
 
-use super::Step;
-use super::faults::{Judged, TURN_LIMIT};
-use super::state::{Asking, StepOf};
+use super::EventHandler;
+use super::faults::{FaultOutcome, TURN_LIMIT};
+use super::state::{PendingRequest, StepKind};
 use crate::engine::{
-    Effect, Fault, ModelDelay, ModelFault, Reason, Standing, Timer, Whose, model_delay,
+    Effect, ModelDelay, ModelFault, Reason, RunFault, RunStatus, Timer, ToolOwner, model_delay,
 };
 use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
@@ -14,8 +14,8 @@ use crate::session::takes::TakeId;
 pub(super) const MOST_TURNS: u32 = 100;
 
 /// The fault to consult the policy about when the turns are used up.
-pub(super) fn limit_fault(turns: u32) -> Fault {
-    Fault {
+pub(super) fn limit_fault(turns: u32) -> RunFault {
+    RunFault {
         rule: TURN_LIMIT,
         severity: Severity::Info,
         item: None,
@@ -25,8 +25,8 @@ pub(super) fn limit_fault(turns: u32) -> Fault {
     }
 }
 
-impl Step<'_> {
-    pub(super) fn question(&mut self, standing: &Standing) -> Vec<Reason> {
+impl EventHandler<'_> {
+    pub(super) fn question(&mut self, standing: &RunStatus) -> Vec<Reason> {
         if self.state.asking.is_some() {
             return Vec::new();
         }
@@ -36,24 +36,24 @@ impl Step<'_> {
         let turns = standing.turns;
         if let Some(turns) = self.used_up(standing) {
             match self.judge(&limit_fault(turns), &[], turns) {
-                Judged::Passes => {}
-                Judged::Taken => return Vec::new(),
-                Judged::Holds if self.config.has_operator => {
+                FaultOutcome::Passes => {}
+                FaultOutcome::Taken => return Vec::new(),
+                FaultOutcome::Holds if self.config.has_operator => {
                     return vec![Reason::TurnLimit { turns }];
                 }
-                Judged::Holds => {
+                FaultOutcome::Holds => {
                     self.state.mode = super::Mode::Ending(Ending::TurnLimit { turns });
                     return Vec::new();
                 }
             }
         }
-        if self.stops_before(StepOf::Question(turns)) {
+        if self.stops_before(StepKind::Question(turns)) {
             return vec![Reason::Stepped];
         }
         let take = standing.take;
         self.state.last_ask = self.state.last_ask.saturating_add(1);
         let ask = Ask(self.state.last_ask);
-        self.ask(Asking {
+        self.ask(PendingRequest {
             ask,
             take,
             attempt: 1,
@@ -75,22 +75,22 @@ impl Step<'_> {
 
     /// How many turns the run has taken, where it has used up those that it may take. Every reply
     /// counts, also one that a policy dropped or requested again. In an agent's exchange these are the retries.
-    pub(super) fn used_up(&self, standing: &Standing) -> Option<u32> {
+    pub(super) fn used_up(&self, standing: &RunStatus) -> Option<u32> {
         let (used, limit) = match self.config.tools_are {
-            Whose::Own => match self.config.max_turns {
+            ToolOwner::Own => match self.config.max_turns {
                 Some(limit) => (standing.turns.max(self.state.spent), Some(limit)),
                 None => (self.state.replies, Some(MOST_TURNS)),
             },
             // The first request was the agent's.
-            Whose::Agents { .. } if self.state.replies == 0 => return None,
-            Whose::Agents { asks } => (self.state.last_ask.saturating_sub(1), Some(asks)),
+            ToolOwner::Agents { .. } if self.state.replies == 0 => return None,
+            ToolOwner::Agents { asks } => (self.state.last_ask.saturating_sub(1), Some(asks)),
         };
         let more = self.state.decided.more_turns;
         let limit = limit?.saturating_add(more);
         (standing.tail == super::Tail::AsksModel && used >= limit).then_some(used)
     }
 
-    fn ask(&mut self, asking: Asking) {
+    fn ask(&mut self, asking: PendingRequest) {
         let (ask, take, attempt) = (asking.ask, asking.take, asking.attempt);
         self.state.asking = Some(asking);
         self.record(LedgerEvent::Asked { ask, take, attempt });
@@ -117,12 +117,12 @@ impl Step<'_> {
                 let (_, take) = called_off.remove(place);
                 self.record(entry(take));
                 self.note(format!(
-                    "question {} was answered after it was called off",
+                    "request {} was answered after it was cancelled",
                     ask.0
                 ));
             }
             None => self.note(format!(
-                "a reply to question {}, which nobody awaits",
+                "a reply to request {}, which was not awaited",
                 ask.0
             )),
         }
@@ -130,12 +130,12 @@ impl Step<'_> {
 
     /// An attempt brought no reply.
     pub(super) fn not_replied(&mut self, ask: Ask, fault: &ModelFault) {
-        let awaited = |asking: &mut Asking| asking.ask == ask && asking.until.is_none();
+        let awaited = |asking: &mut PendingRequest| asking.ask == ask && asking.until.is_none();
         let Some(asking) = self.state.asking.take_if(awaited) else {
             self.state.called_off.retain(|(off, _)| *off != ask);
             let why = &fault.why;
             self.note(format!(
-                "question {}, which nobody awaits, brought no reply: {why}",
+                "request {}, which was not awaited, failed: {why}",
                 ask.0
             ));
             return;
@@ -156,7 +156,7 @@ impl Step<'_> {
         match delay {
             ModelDelay::After(for_ms) => {
                 let until = Some(self.now.saturating_add(for_ms));
-                self.state.asking = Some(Asking { until, ..asking });
+                self.state.asking = Some(PendingRequest { until, ..asking });
                 let timer = Timer::AskAgain(ask);
                 self.effects.push(Effect::Wait { timer, for_ms });
             }
@@ -164,16 +164,16 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn rang_for_model(&mut self, ask: Ask) {
-        let waits = |asking: &mut Asking| asking.ask == ask && asking.until.is_some();
+    pub(super) fn retry_timer_fired(&mut self, ask: Ask) {
+        let waits = |asking: &mut PendingRequest| asking.ask == ask && asking.until.is_some();
         // Timers are not cancelled: one may fire after the request was retried early.
         if let Some(asking) = self.state.asking.take_if(waits) {
             self.ask_again(asking);
         }
     }
 
-    pub(super) fn ask_again(&mut self, asking: Asking) {
-        self.ask(Asking {
+    pub(super) fn ask_again(&mut self, asking: PendingRequest) {
+        self.ask(PendingRequest {
             attempt: asking.attempt.saturating_add(1),
             tries: asking.tries.saturating_add(1),
             until: None,
@@ -182,7 +182,7 @@ impl Step<'_> {
     }
 
     /// Cancels the current request.
-    pub(super) fn call_off(&mut self, why: &str) {
+    pub(super) fn cancel_request(&mut self, why: &str) {
         let Some(asking) = self.state.asking.take() else {
             return;
         };

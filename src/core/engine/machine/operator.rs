@@ -1,12 +1,12 @@
 //! What the operator wants.
 
-use super::Step;
-use super::state::{Mode, StepOf};
-use crate::engine::{BreakerState, Command, Effect, Outcome, StandingCall, Tail};
-use crate::session::ledger::{CallKey, Ending, LedgerEvent, Ran};
+use super::EventHandler;
+use super::state::{Mode, StepKind};
+use crate::engine::{BreakerState, Command, Effect, Outcome, RunCall, Tail};
+use crate::session::ledger::{CallKey, Ending, ExecutionStatus, LedgerEvent};
 use crate::session::takes::Author;
 
-impl Step<'_> {
+impl EventHandler<'_> {
     pub(super) fn command(&mut self, command: Command) {
         match command {
             Command::Continue => {
@@ -77,9 +77,9 @@ impl Step<'_> {
         self.state.pace.is_looking = false;
         self.state.pace.may_take = match &self.state.standing {
             Some(standing) if standing.tail == Tail::OpenCalls => {
-                Some(StepOf::Tools(standing.turns))
+                Some(StepKind::Tools(standing.turns))
             }
-            Some(standing) => Some(StepOf::Question(standing.turns)),
+            Some(standing) => Some(StepKind::Question(standing.turns)),
             None => None,
         };
         self.go_on_from_here();
@@ -90,7 +90,7 @@ impl Step<'_> {
             return self.note("the run has ended");
         }
         self.state.mode = Mode::Ending(Ending::Aborted);
-        self.call_off("aborted by the operator");
+        self.cancel_request("aborted by the operator");
         if self.state.executions.iter().any(|run| run.is_running()) {
             self.effects.push(Effect::StopTools);
         }
@@ -128,7 +128,7 @@ impl Step<'_> {
     }
 
     /// Does something about an open call of a run that goes on, or says why not.
-    fn about(&mut self, key: &CallKey, then: impl FnOnce(&mut Self, &StandingCall)) {
+    fn about(&mut self, key: &CallKey, then: impl FnOnce(&mut Self, &RunCall)) {
         let call = self.state.open_call(key).cloned();
         match (&self.state.mode, call) {
             (Mode::Going, Some(call)) => {
@@ -141,7 +141,7 @@ impl Step<'_> {
         }
     }
 
-    fn approve(&mut self, call: &StandingCall, always: bool) {
+    fn approve(&mut self, call: &RunCall, always: bool) {
         if !self.needs_approval(call) {
             return self.note(format!("{} does not wait for an approval", call.key));
         }
@@ -161,7 +161,7 @@ impl Step<'_> {
         self.record_about_call(call, "approve", proposed);
     }
 
-    fn reject(&mut self, call: &StandingCall, words: String) {
+    fn reject(&mut self, call: &RunCall, words: String) {
         if self.state.is_under_way(&call.key) {
             return self.note(format!("{} has started; it can be aborted", call.key));
         }
@@ -169,12 +169,12 @@ impl Step<'_> {
         self.answer(&call.key, words, true);
     }
 
-    fn supply(&mut self, call: &StandingCall, output: String, is_error: bool) {
+    fn supply(&mut self, call: &RunCall, output: String, is_error: bool) {
         self.record_about_call(call, "supply-output", None);
-        let is_asked = self.state.asked.iter().any(|(key, _)| *key == call.key);
+        let is_asked = self.state.awaited.iter().any(|(key, _)| *key == call.key);
         // What the operator says of a tool that he is, or of a call that may have run, is what
         // happened in the world.
-        if is_asked || call.ran == Ran::MayHave {
+        if is_asked || call.ran == ExecutionStatus::MayHave {
             let outcome = Outcome {
                 output,
                 is_error,
@@ -187,8 +187,8 @@ impl Step<'_> {
         self.answer(&call.key, output, is_error);
     }
 
-    fn grant_another_run(&mut self, call: &StandingCall) {
-        if call.ran != Ran::MayHave || self.state.is_under_way(&call.key) {
+    fn grant_another_run(&mut self, call: &RunCall) {
+        if call.ran != ExecutionStatus::MayHave || self.state.is_under_way(&call.key) {
             return self.note(format!("{} is not one that may have run", call.key));
         }
         self.record_about_call(call, "run-again", None);
@@ -196,7 +196,7 @@ impl Step<'_> {
         self.state.decided.again.push(again);
     }
 
-    fn record_about_call(&mut self, call: &StandingCall, action: &str, proposed: Option<String>) {
+    fn record_about_call(&mut self, call: &RunCall, action: &str, proposed: Option<String>) {
         let take = self.take_id();
         self.record(LedgerEvent::Decided {
             take,

@@ -1,6 +1,6 @@
 //! What a run is doing, for whoever watches it.
 
-use super::state::{Mode, State};
+use super::state::{MachineState, Mode};
 use crate::engine::{Millis, Reason};
 use crate::session::ledger::{Ask, CallKey, Ending};
 
@@ -33,14 +33,14 @@ pub enum Phase {
     Ended(Ending),
 }
 
-impl State {
+impl MachineState {
     /// What the run is doing at this moment.
     pub(super) fn phase(&self, now: Millis) -> Phase {
         if let Mode::Ended(ending) = &self.mode {
             return Phase::Ended(ending.clone());
         }
-        if !self.told.is_empty() {
-            let reasons = self.told.clone();
+        if !self.reported.is_empty() {
+            let reasons = self.reported.clone();
             return Phase::Paused { reasons };
         }
         let running = self.executions.iter().filter(|run| run.is_running());
@@ -60,7 +60,7 @@ impl State {
 
     fn waiting(&self, now: Millis) -> Phase {
         let model = self.asking.iter().filter_map(|asking| asking.until);
-        let model = model.map(|until| (until, "the model is asked again".to_owned()));
+        let model = model.map(|until| (until, "the model is tried again".to_owned()));
         let tools = self.executions.iter().filter_map(|run| {
             let why = format!("{} is tried again", run.tool);
             run.until.map(|until| (until, why))

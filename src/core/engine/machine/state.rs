@@ -1,6 +1,6 @@
 //! The state of a machine, as data.
 
-use super::super::{Breakers, Breakpoint, Counts, Fault, Millis, Reason, Standing, StandingCall};
+use super::super::{Breakers, Breakpoint, Counts, Millis, Reason, RunCall, RunFault, RunStatus};
 use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 /// The state of a machine. What holds the run and what to do next is not in it: both follow from the status of
 /// the history, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct MachineState {
     pub(super) mode: Mode,
     /// The last status of the history that was reported.
-    pub(super) standing: Option<Arc<Standing>>,
+    pub(super) standing: Option<Arc<RunStatus>>,
     /// The history has grown by a reply; its new status is not reported yet.
     pub(super) is_growing: bool,
     /// The action of the policy that is being carried out.
-    pub(super) acting: Option<Acting>,
+    pub(super) acting: Option<PendingAction>,
     /// The largest number of a take that this run was in: a smaller one is a take from before.
     pub(super) newest: TakeId,
     /// The number of the last request.
@@ -29,7 +29,7 @@ pub struct State {
     /// since the operator last chose where the run goes on.
     #[serde(default)]
     pub(super) spent: u32,
-    pub(super) asking: Option<Asking>,
+    pub(super) asking: Option<PendingRequest>,
     /// Cancelled requests with the takes that sent them: their replies may still arrive.
     pub(super) called_off: Vec<(Ask, TakeId)>,
     /// Why no request can go to the model.
@@ -40,8 +40,9 @@ pub struct State {
     /// model may use an id twice in one reply.
     pub(super) answered: Vec<(CallKey, usize)>,
     /// Calls whose output the operator has to give, with the reason.
-    pub(super) asked: Vec<(CallKey, String)>,
-    pub(super) decided: Decided,
+    #[serde(rename = "asked")]
+    pub(super) awaited: Vec<(CallKey, String)>,
+    pub(super) decided: Decisions,
     pub(super) pace: Pace,
     pub(super) breakpoints: Vec<Breakpoint>,
     /// Which breakpoint stopped the run at which turn.
@@ -50,7 +51,8 @@ pub struct State {
     pub(super) stopped_at: Vec<Reason>,
     pub(super) breakers: Breakers,
     /// The reasons to wait that were last reported to the operator.
-    pub(super) told: Vec<Reason>,
+    #[serde(rename = "told")]
+    pub(super) reported: Vec<Reason>,
 }
 
 /// Whether a run goes on.
@@ -67,7 +69,7 @@ pub(super) enum Mode {
 
 /// A request to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asking {
+pub(super) struct PendingRequest {
     pub(super) ask: Ask,
     /// The take whose history was sent.
     pub(super) take: TakeId,
@@ -97,7 +99,7 @@ impl Execution {
     }
 
     /// Whether it carries out this call unchanged; the operator may have changed the arguments meanwhile.
-    pub(super) fn is_of(&self, call: &StandingCall) -> bool {
+    pub(super) fn is_of(&self, call: &RunCall) -> bool {
         self.call == call.key && self.tool == call.tool && self.arguments == call.arguments
     }
 }
@@ -117,8 +119,8 @@ pub(super) struct FaultId {
 
 impl FaultId {
     /// The id of a fault among all that were found with it.
-    pub(super) fn of(fault: &Fault, among: &[Fault], turns: u32) -> Self {
-        let is_alike = |other: &&Fault| {
+    pub(super) fn of(fault: &RunFault, among: &[RunFault], turns: u32) -> Self {
+        let is_alike = |other: &&RunFault| {
             fault.call.is_some()
                 && other.item != fault.item
                 && other.rule == fault.rule
@@ -137,7 +139,7 @@ impl FaultId {
 
 /// An action of a policy that is being carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Acting {
+pub(super) struct PendingAction {
     pub(super) fault: FaultId,
     /// Whether it accepts a result of the run.
     pub(super) is_fallback: bool,
@@ -159,7 +161,7 @@ pub(super) struct Acting {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Decided {
+pub(super) struct Decisions {
     /// How often the policy was consulted about each rule.
     pub(super) counts: Counts,
     /// Faults that may pass.
@@ -183,7 +185,7 @@ pub(super) struct Decided {
     pub(super) more_turns: u32,
 }
 
-impl Decided {
+impl Decisions {
     /// Forgets decisions about the reply that a new reply of this number replaces.
     pub(super) fn forget_turn(&mut self, turn: u32) {
         for faults in [
@@ -209,23 +211,23 @@ pub(super) struct Pace {
     #[serde(default)]
     pub(super) leads: Option<bool>,
     /// The step that may be taken.
-    pub(super) may_take: Option<StepOf>,
+    pub(super) may_take: Option<StepKind>,
 }
 
 /// A step: what is done at once between two stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum StepOf {
+pub(super) enum StepKind {
     /// The tools of the reply of this number.
     Tools(u32),
     /// The request to the model after so many replies.
     Question(u32),
 }
 
-impl State {
+impl MachineState {
     /// The place of a call that is open and not being answered: the first of its id, which
     /// the next output answers.
-    pub(super) fn open_call(&self, key: &CallKey) -> Option<&StandingCall> {
+    pub(super) fn open_call(&self, key: &CallKey) -> Option<&RunCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut open = calls.filter(|call| call.is_open && call.key == *key);
         open.next().filter(|call| !self.is_answered(&call.key))
@@ -258,7 +260,7 @@ impl State {
     }
 
     /// Every such call, in the order of the reply.
-    pub(super) fn open_calls(&self) -> Vec<StandingCall> {
+    pub(super) fn open_calls(&self) -> Vec<RunCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut known = HashSet::new();
         let open = calls.filter(|call| call.is_open && known.insert(&call.key));
@@ -271,6 +273,6 @@ impl State {
     /// output is awaited from the operator.
     pub(super) fn is_under_way(&self, key: &CallKey) -> bool {
         let runs = self.executions.iter().any(|run| run.call == *key);
-        runs || self.asked.iter().any(|(call, _)| call == key)
+        runs || self.awaited.iter().any(|(call, _)| call == key)
     }
 }

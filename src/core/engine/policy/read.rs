@@ -6,7 +6,7 @@ use crate::config::{Checker, Keys, Section, keys};
 use crate::engine::TURN_LIMIT;
 use crate::pattern::Pattern;
 use crate::rules::{RULES, Rule};
-use crate::wording::{self, Deed, Kind, VERBS, Verb, in_vain, reads_as_name};
+use crate::wording::{self, FailureKind, PolicyAction, VERBS, Verb, in_vain, reads_as_name};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ const NAME: usize = 2000;
 /// The rule about how a run ended.
 const AFTER_THE_END: &str = "run-failed";
 
-type Own<'o> = &'o dyn Fn(Kind, &str) -> Option<String>;
+type Own<'o> = &'o dyn Fn(FailureKind, &str) -> Option<String>;
 
 /// The tables of a policy, for the help.
 pub static POLICY_TABLES: [&Keys; 5] = [
@@ -181,7 +181,7 @@ fn entry(
     let wording = words(checker, rule, members, own);
     let does = does?;
     let times = members.get("times").or(does.times);
-    let is_action = matches!(does.deed, Deed::Act(_));
+    let is_action = matches!(does.deed, PolicyAction::Act(_));
     if times.is_none() && members.has("otherwise") && !members.has("times") && !is_action {
         checker.push(
             members.at_key("otherwise"),
@@ -229,12 +229,12 @@ fn check_members(checker: &mut Checker<'_>, at: usize, members: Section<'_>, sai
 /// What can be done about faults of a rule.
 fn words_for(rule: &Rule) -> Vec<&'static str> {
     let fits = |verb: &&Verb| match verb.deed {
-        Deed::Act(actions) => {
+        PolicyAction::Act(actions) => {
             !actions_for(rule.id, actions).is_empty() && in_vain(rule.id, verb.word).is_none()
         }
         // To go on without a limit is nothing that a policy may do.
-        Deed::Release => rule.id != TURN_LIMIT,
-        Deed::Raise | Deed::Ask => true,
+        PolicyAction::Release => rule.id != TURN_LIMIT,
+        PolicyAction::Raise | PolicyAction::Ask => true,
     };
     VERBS.iter().filter(fits).map(|verb| verb.word).collect()
 }
@@ -271,7 +271,7 @@ fn words(
     own: Own<'_>,
 ) -> Option<Words> {
     let (text, at) = (members.text("wording")?, members.at("wording"));
-    let kind = Kind::of_rule(rule.id);
+    let kind = FailureKind::of_rule(rule.id);
     let known = kind.and_then(|kind| {
         let of_library = || wording::find(kind, text).map(|known| known.template.to_owned());
         own(kind, text).or_else(of_library)

@@ -3,8 +3,8 @@
 use super::*;
 use crate::rules::Severity;
 use crate::session::ledger::Ask;
-use crate::wording::recipe::{self, Recovery};
-use crate::wording::{self, Context, Kind};
+use crate::wording::recipe::{self, RecoveryCase};
+use crate::wording::{self, Context, FailureKind};
 use proptest::prelude::*;
 
 /// The example of the design, word for word.
@@ -27,8 +27,8 @@ attempts = 3
 backoff = "1s"             # doubles
 "#;
 
-fn fault(rule: &'static str) -> Fault {
-    Fault {
+fn fault(rule: &'static str) -> RunFault {
+    RunFault {
         rule,
         severity: Severity::Error,
         item: Some(7),
@@ -38,8 +38,8 @@ fn fault(rule: &'static str) -> Fault {
     }
 }
 
-fn fault_of(rule: &'static str, tool: &str) -> Fault {
-    Fault {
+fn fault_of(rule: &'static str, tool: &str) -> RunFault {
+    RunFault {
         call: Some(CallKey {
             ask: Ask(2),
             call_id: "call_1".to_owned(),
@@ -54,7 +54,7 @@ fn policy(text: &str) -> Policy {
 }
 
 /// What is done about faults that come one after the other, in a word each.
-fn story(policy: &Policy, faults: &[Fault]) -> Vec<&'static str> {
+fn story(policy: &Policy, faults: &[RunFault]) -> Vec<&'static str> {
     let mut counts = Counts::default();
     let decided = faults.iter().map(|fault| policy.decide(&mut counts, fault));
     let told = decided.map(|verdict| match verdict {
@@ -82,7 +82,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         action: "inject-error",
         wording: Some(Words {
             name: Some("nearest".to_owned()),
-            template: wording::find(Kind::UnknownTool, "nearest")
+            template: wording::find(FailureKind::UnknownTool, "nearest")
                 .unwrap()
                 .template
                 .to_owned(),
@@ -92,7 +92,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         keeps_schema: true,
         also: Vec::new(),
     };
-    let nearest = wording::find(Kind::UnknownTool, "nearest").unwrap();
+    let nearest = wording::find(FailureKind::UnknownTool, "nearest").unwrap();
     assert_eq!(injected.template(), Some(nearest.template));
     let mut counts = Counts::default();
     for _ in 0..2 {
@@ -150,7 +150,7 @@ fn without_a_file_everything_is_the_operators_and_nothing_is_tried_twice() {
 fn times_are_counted_for_each_tool_and_the_operator_comes_behind_them() {
     let twice = policy("[on.tool-error]\ndo = \"inject\"\ntimes = 2\n");
     let (pay, get) = (fault_of("tool-error", "pay"), fault_of("tool-error", "get"));
-    let faults = [&pay, &get, &pay, &pay, &get, &get].map(Fault::clone);
+    let faults = [&pay, &get, &pay, &pay, &get, &get].map(RunFault::clone);
     let told = [
         "inject-error",
         "inject-error",
@@ -355,7 +355,7 @@ fn each_word_is_told_and_does_what_an_action_does() {
     assert_eq!(words.join(" | "), design);
     for verb in wording::VERBS {
         assert!(!verb.what.is_empty(), "{}", verb.word);
-        let Deed::Act(actions) = verb.deed else {
+        let PolicyAction::Act(actions) = verb.deed else {
             continue;
         };
         for action in actions {
@@ -375,7 +375,7 @@ fn each_word_is_told_and_does_what_an_action_does() {
 fn what_helped_once_becomes_an_entry_that_does_the_same() {
     let value = serde_json::json!({"answer": [1, 2.5, "x", true]});
     for rule in RULES {
-        let kind = Kind::of_rule(rule.id);
+        let kind = FailureKind::of_rule(rule.id);
         for offer in rule.offers {
             let wording = kind.map(wording::default_of);
             for template in [
@@ -383,13 +383,13 @@ fn what_helped_once_becomes_an_entry_that_does_the_same() {
                 "{{ 'bare' }}",
                 wording.map_or("Do it.", |known| known.template),
             ] {
-                let recovery = Recovery {
+                let recovery = RecoveryCase {
                     rule: rule.id,
                     action: offer.action,
                     wording: wording.map_or("", |known| known.name),
                     template,
                     value: Some(&value),
-                    ..Recovery::default()
+                    ..RecoveryCase::default()
                 };
                 let Ok(entry) = recipe::policy(&recovery) else {
                     let verb = wording::verb_of(offer.action);

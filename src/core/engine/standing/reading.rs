@@ -1,7 +1,7 @@
 //! Derives the status of a session: its last turn, the open calls with their ledger entries, and the faults
 //! that are not resolved.
 
-use super::{Fault, Standing, StandingCall, Tail};
+use super::{RunCall, RunFault, RunStatus, Tail};
 use crate::dialects::body_of;
 use crate::rules::{Finding, REFUSAL, Severity};
 use crate::session::ledger::{Ledger, LedgerEvent};
@@ -10,7 +10,7 @@ use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_numb
 use std::collections::HashMap;
 
 /// Rules about the contents of a call: once it has an output, the model got the report.
-const TOLD_BY_AN_OUTPUT: &[&str] = &[
+const REPORTED_BY_AN_OUTPUT: &[&str] = &[
     "unknown-tool",
     "malformed-arguments",
     "invalid-arguments",
@@ -52,13 +52,13 @@ const WITHOUT_AN_OUTPUT: &[&str] = &["truncated-response", "refused", "missing-f
 
 /// The status of a take. `findings` are those of the session, `line` is the takes that lead to it
 /// ([`crate::session::takes::Takes::line`]). Fails where the source cannot be read.
-pub fn standing_of(
+pub fn run_status(
     session: &Session,
     findings: &[Finding],
     ledger: &Ledger,
     take: TakeId,
     line: &[TakeId],
-) -> Result<Standing, SourceError> {
+) -> Result<RunStatus, SourceError> {
     let speaks = |turn: &&Turn| turn.speaker == Speaker::Model;
     let turns = session.turns.iter().filter(speaks).count();
     let spoken = session.last_spoken_turn();
@@ -67,7 +67,7 @@ pub fn standing_of(
         Some(turn) if turn.speaker == Speaker::Model => calls_of(session, turn, ledger, line)?,
         _ => Vec::new(),
     };
-    let mut standing = Standing {
+    let mut standing = RunStatus {
         take,
         turn: spoken.map_or(0, |last| index_number(last + 1)),
         turns: index_number(turns),
@@ -91,14 +91,14 @@ pub fn standing_of(
 ///
 /// A finding about no item, such as one about a tool definition, cannot be fixed in a history and holds
 /// nothing.
-pub fn standing_of_request(
+pub fn request_status(
     session: &Session,
     findings: &[Finding],
     ledger: &Ledger,
     take: TakeId,
     line: &[TakeId],
-) -> Result<Standing, SourceError> {
-    let mut standing = standing_of(session, findings, ledger, take, line)?;
+) -> Result<RunStatus, SourceError> {
+    let mut standing = run_status(session, findings, ledger, take, line)?;
     standing.faults.clear();
     let spoken = session
         .items
@@ -119,7 +119,7 @@ pub fn standing_of_request(
         let item = session.items.get(index as usize);
         let id = item.map(|item| session.call_id(item)).transpose()?;
         let id = id.filter(|id| !id.is_empty());
-        standing.faults.push(Fault {
+        standing.faults.push(RunFault {
             rule: finding.rule.id,
             severity: finding.severity,
             item: finding.item,
@@ -136,7 +136,7 @@ fn calls_of(
     turn: Turn,
     ledger: &Ledger,
     line: &[TakeId],
-) -> Result<Vec<StandingCall>, SourceError> {
+) -> Result<Vec<RunCall>, SourceError> {
     let mut calls = Vec::new();
     for index in turn.items() {
         let item = &session.items[index];
@@ -153,7 +153,7 @@ fn call_of(
     item: &Item,
     ledger: &Ledger,
     line: &[TakeId],
-) -> Result<StandingCall, SourceError> {
+) -> Result<RunCall, SourceError> {
     let key = ledger.key(&session.call_id(item)?, line);
     let tool = session.name(item).to_owned();
     // A call that cannot be read has no arguments; the rules say what is wrong with it.
@@ -162,7 +162,7 @@ fn call_of(
     let arguments = body.arguments.json().unwrap_or(written).to_owned();
     let ran = ledger.ran(&key, LedgerEvent::digest(&tool, &arguments));
     let is_open = session.pairing.partner(index).is_none();
-    Ok(StandingCall {
+    Ok(RunCall {
         item: index_number(index),
         key,
         tool,
@@ -172,7 +172,7 @@ fn call_of(
     })
 }
 
-fn tail_of(session: &Session, last: Option<Turn>, calls: &[StandingCall]) -> Tail {
+fn tail_of(session: &Session, last: Option<Turn>, calls: &[RunCall]) -> Tail {
     let Some(turn) = last else {
         return Tail::Empty;
     };
@@ -186,8 +186,8 @@ fn tail_of(session: &Session, last: Option<Turn>, calls: &[StandingCall]) -> Tai
     // ends on outputs does.
     let mut items = turn.items().rev();
     let is_spoken = |index: &usize| session.items[*index].kind.is_from_model();
-    let behind = items.clone().take_while(|index| !is_spoken(index));
-    let mut answers = behind.map(|index| session.items[index].kind);
+    let unspoken = items.clone().take_while(|index| !is_spoken(index));
+    let mut answers = unspoken.map(|index| session.items[index].kind);
     if answers.any(|kind| matches!(kind, Kind::Output | Kind::ApprovalResponse)) {
         return Tail::AsksModel;
     }
@@ -205,8 +205,8 @@ fn faults_of(
     session: &Session,
     findings: &[Finding],
     turn: Turn,
-    calls: &[StandingCall],
-) -> Vec<Fault> {
+    calls: &[RunCall],
+) -> Vec<RunFault> {
     let is_of_turn = |finding: &&Finding| match finding.item {
         Some(item) => turn.items().contains(&(item as usize)),
         None => true,
@@ -234,8 +234,8 @@ fn faults_of(
 fn fault_of(
     session: &Session,
     finding: &Finding,
-    calls: &HashMap<u32, &StandingCall>,
-) -> Option<Fault> {
+    calls: &HashMap<u32, &RunCall>,
+) -> Option<RunFault> {
     let rule = finding.rule.id;
     let half = finding.item.and_then(|item| {
         let partner = || session.pairing.partner(item as usize).map(index_number);
@@ -244,11 +244,12 @@ fn fault_of(
     });
     let own = half.filter(|call| finding.item == Some(call.item));
     let waits = own.is_some_and(|call| call.is_open) && OF_OPEN_CALLS.contains(&rule);
-    let told = own.is_some_and(|call| !call.is_open) && TOLD_BY_AN_OUTPUT.contains(&rule);
-    if waits || told {
+    let is_reported =
+        own.is_some_and(|call| !call.is_open) && REPORTED_BY_AN_OUTPUT.contains(&rule);
+    if waits || is_reported {
         return None;
     }
-    Some(Fault {
+    Some(RunFault {
         rule,
         severity: finding.severity,
         item: finding.item,

@@ -15,10 +15,10 @@ fn read(text: &str) -> Session {
     contents.sessions.remove(0)
 }
 
-fn stand(text: &str, ledger: &Ledger) -> Standing {
+fn stand(text: &str, ledger: &Ledger) -> RunStatus {
     let session = read(text);
     let findings = check(&Run::new(&session, None)).unwrap();
-    standing_of(&session, &findings, ledger, TakeId(1), &[TakeId(1)]).unwrap()
+    run_status(&session, &findings, ledger, TakeId(1), &[TakeId(1)]).unwrap()
 }
 
 /// A request of Chat Completions that offers `pay`, with these messages behind the user's.
@@ -43,7 +43,7 @@ fn reply(calls: &[String]) -> String {
 
 const PAID: &str = r#",{"role":"tool","tool_call_id":"a","content":"paid"}"#;
 
-fn told(standing: &Standing) -> Vec<(&'static str, Option<&str>)> {
+fn told(standing: &RunStatus) -> Vec<(&'static str, Option<&str>)> {
     let faults = standing.faults.iter();
     faults
         .map(|fault| {
@@ -65,8 +65,7 @@ fn a_request_stands_with_what_its_provider_would_refuse_wherever_it_is() {
     let session = read(&orphans);
     let findings = check(&Run::new(&session, None)).unwrap();
     let take = TakeId(1);
-    let standing =
-        standing_of_request(&session, &findings, &Ledger::default(), take, &[take]).unwrap();
+    let standing = request_status(&session, &findings, &Ledger::default(), take, &[take]).unwrap();
     // Arguments and names that only the agent minds are not among them.
     assert_eq!(
         told(&standing),
@@ -96,7 +95,7 @@ fn open_calls_are_no_faults_and_bad_ones_are() {
         standing
             .calls
             .iter()
-            .all(|call| call.is_open && call.ran == Ran::No)
+            .all(|call| call.is_open && call.ran == ExecutionStatus::No)
     );
     assert_eq!(standing.calls[0].arguments, r#"{"eur":1}"#);
     let expected = [
@@ -214,17 +213,17 @@ fn the_ledger_says_what_ran_with_these_arguments() {
     let same = stand(&chat(&reply(&[call("a", "pay", arguments)])), &ledger);
     assert_eq!(
         (&same.calls[0].key, &same.calls[0].ran),
-        (&key, &Ran::MayHave)
+        (&key, &ExecutionStatus::MayHave)
     );
     let other = stand(&chat(&reply(&[call("a", "pay", r#"{"eur":2}"#)])), &ledger);
-    assert_eq!(other.calls[0].ran, Ran::No);
+    assert_eq!(other.calls[0].ran, ExecutionStatus::No);
 }
 
 #[test]
 fn a_standing_is_written_and_read_as_it_is() {
     let standing = stand(&chat(&reply(&[call("b", "pai", "{}")])), &Ledger::default());
     let text = serde_json::to_string(&standing).unwrap();
-    assert_eq!(serde_json::from_str::<Standing>(&text).unwrap(), standing);
+    assert_eq!(serde_json::from_str::<RunStatus>(&text).unwrap(), standing);
     let invented = text.replace("unknown-tool", "no-such-rule");
-    assert!(serde_json::from_str::<Standing>(&invented).is_err());
+    assert!(serde_json::from_str::<RunStatus>(&invented).is_err());
 }

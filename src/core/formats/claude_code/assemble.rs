@@ -6,7 +6,7 @@ use super::graph::{Branch, Branches, Graph, Role};
 use crate::formats::Contents;
 use crate::session::index_number;
 use crate::session::{
-    Fact, Flags, Fragment, Item, Keyed, Kind, Link, LinkFlags, Record, Session, Source,
+    Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, Record, RecordLink, Session, Source,
     SourceError, Stop,
 };
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ pub(super) fn assemble(
     // Lines that could not be read have no link.
     fragment
         .links
-        .resize(fragment.records.len(), Link::default());
+        .resize(fragment.records.len(), RecordLink::default());
     let Branches {
         list,
         problems,
@@ -121,7 +121,7 @@ impl Builder<'_> {
 }
 
 /// One message over many lines: only its first line starts the reply.
-fn mark_reply(mut item: Item, link: &Link, messages: &mut HashSet<u64, Keyed>) -> Item {
+fn mark_reply(mut item: Item, link: &RecordLink, messages: &mut HashSet<u64, Keyed>) -> Item {
     let is_reply = link.flags.has(LinkFlags::ASSISTANT) && item.kind.is_from_model();
     if is_reply && link.message != 0 && !messages.insert(link.message) {
         item.flags = item

@@ -7,7 +7,7 @@
 //! it is linear in the lines of the file.
 
 use crate::session::index_number;
-use crate::session::{Fragment, Item, Keyed, Kind, Link, LinkFlags, Problem, ProblemKind};
+use crate::session::{Fragment, Item, Keyed, Kind, LinkFlags, Problem, ProblemKind, RecordLink};
 use std::collections::{HashMap, HashSet};
 
 /// A chain of lines, in the order of the history.
@@ -99,7 +99,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    fn links(&self) -> &'a [Link] {
+    fn links(&self) -> &'a [RecordLink] {
         &self.fragment.links
     }
 
@@ -115,7 +115,7 @@ impl<'a> Graph<'a> {
                 repeated.set(record);
             }
         }
-        let parent = |link: &Link| {
+        let parent = |link: &RecordLink| {
             by_id
                 .get(&link.parent)
                 .copied()

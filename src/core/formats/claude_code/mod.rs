@@ -13,8 +13,8 @@ mod tests;
 
 use super::{Document, Format, Reading, Records, Sample};
 use crate::dialects::anthropic;
-use crate::json::{Cursor, Fault};
-use crate::session::{Dialect, Flags, Fragment, Kind, Link, LinkFlags, Shape, Span};
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Shape, Span};
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
@@ -59,7 +59,7 @@ fn is_preamble(document: &Document<'_>) -> bool {
 struct Entry<'a> {
     kind: Option<&'a [u8]>,
     subtype: Option<&'a [u8]>,
-    link: Link,
+    link: RecordLink,
     logical_parent: u64,
     is_compact_summary: bool,
     is_api_error: bool,
@@ -67,7 +67,7 @@ struct Entry<'a> {
     denied: bool,
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let first = out.items.len();
     let start = cursor.position();
     let mut entry = Entry::default();
@@ -85,7 +85,8 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         }
     }
     // A line that could not be read left a record without a link.
-    out.links.resize(out.record() as usize, Link::default());
+    out.links
+        .resize(out.record() as usize, RecordLink::default());
     out.links.push(entry.link);
     Ok(())
 }
@@ -96,18 +97,18 @@ fn read_member<'a>(
     base: u64,
     entry: &mut Entry<'a>,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let flags = &mut entry.link.flags;
     match key {
         b"type" => entry.kind = cursor.string()?,
         b"subtype" => entry.subtype = cursor.string()?,
-        b"uuid" => entry.link.id = Link::key(cursor.string()?.unwrap_or_default()),
-        b"parentUuid" => entry.link.parent = Link::key(cursor.string()?.unwrap_or_default()),
+        b"uuid" => entry.link.id = RecordLink::key(cursor.string()?.unwrap_or_default()),
+        b"parentUuid" => entry.link.parent = RecordLink::key(cursor.string()?.unwrap_or_default()),
         b"logicalParentUuid" => {
-            entry.logical_parent = Link::key(cursor.string()?.unwrap_or_default())
+            entry.logical_parent = RecordLink::key(cursor.string()?.unwrap_or_default())
         }
         b"sourceToolAssistantUUID" => {
-            entry.link.answers = Link::key(cursor.string()?.unwrap_or_default())
+            entry.link.answers = RecordLink::key(cursor.string()?.unwrap_or_default())
         }
         b"isSidechain" => flags.set_if(LinkFlags::SIDE, cursor.is_true()?),
         b"isMeta" => flags.set_if(LinkFlags::META, cursor.is_true()?),
@@ -116,7 +117,7 @@ fn read_member<'a>(
         b"toolDenialKind" => entry.denied = cursor.peek() == Some(b'"'),
         b"message" if cursor.peek() == Some(b'{') => {
             let message = anthropic::read_message(cursor, base, out)?;
-            entry.link.message = Link::key(message.id.unwrap_or_default());
+            entry.link.message = RecordLink::key(message.id.unwrap_or_default());
             entry.is_synthetic = message.model == Some(b"<synthetic>");
             if let (Some(model), false) = (message.model, entry.is_synthetic) {
                 out.note_model(model);

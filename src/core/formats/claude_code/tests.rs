@@ -2,7 +2,7 @@
 
 use super::FORMAT;
 use crate::formats::{Contents, Sample, read_buffer, recognise};
-use crate::session::{Flags, Kind, ProblemKind, Session, Source, Speaker, Standing};
+use crate::session::{Flags, Kind, PairStatus, ProblemKind, Session, Source, Speaker};
 use std::sync::Arc;
 
 /// One line: `uuid parent content`. Content: `user text`, `say m1 text`, `think m1`, `call m1 id`, `out id`, `cut`, `meta text`, `side ...`.
@@ -100,7 +100,7 @@ fn is_whole(session: &Session) -> bool {
     (0..session.items.len()).all(|index| {
         matches!(
             session.pairing.standing(index),
-            Standing::Alone | Standing::Paired(_)
+            PairStatus::Alone | PairStatus::Paired(_)
         )
     })
 }
@@ -256,7 +256,7 @@ fn a_compaction_cuts_what_it_stands_on() {
             "output t2"
         ]
     );
-    assert_eq!(session.pairing.standing(1), Standing::Orphan);
+    assert_eq!(session.pairing.standing(1), PairStatus::Orphan);
     let sent = session
         .items
         .iter()

@@ -1,7 +1,7 @@
 //! Call ids as the target wants them: a call and its output always share one, and no two calls do.
 
 use super::LossKind;
-use crate::session::{Dialect, Flags, Kind, Session, SourceError, Standing};
+use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceError};
 use std::collections::{HashMap, HashSet};
 
 /// The ids that had to change, by the index of the call.
@@ -25,7 +25,7 @@ impl TargetIds {
                 continue;
             }
             // What has no id and no partner is no worse off without one in the target.
-            let is_paired = matches!(session.pairing.standing(index), Standing::Paired(_));
+            let is_paired = matches!(session.pairing.standing(index), PairStatus::Paired(_));
             if recorded.is_empty() && !is_paired {
                 continue;
             }

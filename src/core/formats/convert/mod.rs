@@ -21,7 +21,7 @@ pub use losses::{Loss, LossKind};
 
 use crate::dialects::Fields;
 use crate::json::{Cursor, display_text, respelled};
-use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError, Standing};
+use crate::session::{Dialect, Flags, Item, Kind, PairStatus, Session, Shape, SourceError};
 use ids::TargetIds;
 use names::TargetNames;
 use parts::{Content, Part, Room, joined};
@@ -218,7 +218,7 @@ impl<'a> Conversion<'a> {
         let item = self.item(index);
         item.kind == Kind::Output
             && (self.session.contract.server_state || item.flags.has(Flags::SERVER_STATE))
-            && self.session.pairing.standing(index) == Standing::Orphan
+            && self.session.pairing.standing(index) == PairStatus::Orphan
     }
 
     /// What the user says in the place of such an output.

@@ -3,7 +3,7 @@
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
-use crate::session::{Kind, Session, Shape, Standing};
+use crate::session::{Kind, PairStatus, Session, Shape};
 use std::collections::HashMap;
 
 /// What stands together in the target.
@@ -28,7 +28,7 @@ impl Order {
         let mut followers = Followers::new();
         for (index, item) in session.items.iter().enumerate() {
             let standing = session.pairing.standing(index);
-            if let (Kind::Output, Standing::Duplicate(call) | Standing::Severed(call)) =
+            if let (Kind::Output, PairStatus::Duplicate(call) | PairStatus::Severed(call)) =
                 (item.kind, standing)
             {
                 followers.entry(call as usize).or_default().push(index);
@@ -71,7 +71,7 @@ impl Order {
 
     fn answers(&self, conversion: &Conversion<'_>, call: usize) -> Vec<usize> {
         let paired = match conversion.session.pairing.standing(call) {
-            Standing::Paired(output) => Some(output as usize),
+            PairStatus::Paired(output) => Some(output as usize),
             _ => None,
         };
         let more = self.followers.get(&call).into_iter().flatten().copied();

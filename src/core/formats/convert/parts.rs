@@ -1,7 +1,7 @@
 //! What a message or an output says, part by part, whoever spelled it.
 
 use super::LossKind;
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Kind};
 
 /// The content of a message or an output.
@@ -40,7 +40,7 @@ impl Part {
 
 impl Content {
     /// The content of an item from its bytes.
-    pub(super) fn of(item: &Item, bytes: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn of(item: &Item, bytes: &[u8]) -> Result<Self, JsonError> {
         let mut content = Self::default();
         let mut cursor = Cursor::new(bytes);
         if cursor.peek() != Some(b'{') {
@@ -83,14 +83,14 @@ impl Content {
     }
 
     /// A string, a list of parts, one part, or another value, which stands for its JSON.
-    fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         match cursor.peek() {
             Some(b'[') => cursor.array(|cursor| self.part(cursor)).map(|_| ()),
             _ => self.part(cursor),
         }
     }
 
-    fn part(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn part(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         match cursor.peek() {
             Some(b'"') => self.parts.push(Part::Text(text(cursor)?)),
             Some(b'{') => {
@@ -130,7 +130,7 @@ struct Found {
 }
 
 impl Found {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, JsonError> {
         let mut found = Self::default();
         cursor.object(|cursor, key| {
             match key {
@@ -180,7 +180,7 @@ impl Found {
 }
 
 /// `image_url` of Responses is the URL, that of Chat an object with it.
-fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
+fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     if cursor.peek() == Some(b'"') {
         return text(cursor).map(Some);
     }
@@ -196,7 +196,7 @@ fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
 
 /// `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files
 /// stand at the provider.
-fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, Fault> {
+fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     let (mut url, mut media_type, mut data) = (None, None, None);
     cursor.object(|cursor, key| {
         match key {
@@ -217,7 +217,7 @@ pub(super) fn inline_data(url: &str) -> Option<(&str, &str)> {
     Some((media_type, data))
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
+fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
     let inside = cursor.string()?.unwrap_or_default();
     Ok(display_text(inside).into_owned())
 }

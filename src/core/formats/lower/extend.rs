@@ -4,8 +4,8 @@ use super::list::insertion;
 use super::{CannotWrite, Lowering, on_one_line};
 use crate::dialects::write::draft_message;
 use crate::formats::{anthropic_messages, openai_chat, openai_responses};
-use crate::json::{Cursor, Fault, FaultKind};
-use crate::session::{Span, Splice, Voice};
+use crate::json::{Cursor, JsonError, JsonErrorKind};
+use crate::session::{MessageRole, Span, Splice};
 use std::ops::Range;
 
 /// Formats in which a history is a plain list of what the provider is sent.
@@ -48,7 +48,7 @@ impl Lowering<'_> {
     }
 
     /// A message at the end of a history that has no element yet.
-    pub(super) fn say_first(&mut self, voice: Voice, text: &str) -> Result<(), CannotWrite> {
+    pub(super) fn say_first(&mut self, voice: MessageRole, text: &str) -> Result<(), CannotWrite> {
         let shape = self.ground.session.dialect.facts().shape;
         self.extend(&[draft_message(shape, voice, text)])
     }
@@ -163,9 +163,9 @@ fn check_object(text: &str) -> Result<(), CannotWrite> {
     let bytes = text.as_bytes();
     let mut cursor = Cursor::new(bytes);
     let opens = cursor.peek();
-    let fault = |at, found: Option<u8>| Fault {
+    let fault = |at, found: Option<u8>| JsonError {
         at,
-        kind: found.map_or(FaultKind::End, FaultKind::Byte),
+        kind: found.map_or(JsonErrorKind::End, JsonErrorKind::Byte),
     };
     if opens != Some(b'{') {
         return Err(fault(cursor.position(), opens).into());

@@ -17,9 +17,9 @@ mod tests;
 mod unit;
 
 use crate::dialects::write::{draft_message, draft_output, draft_parts, text_block};
-use crate::json::Fault;
+use crate::json::JsonError;
 use crate::session::{
-    Edit, Family, Item, Kind, Patch, Session, Shape, SourceError, Span, Splice, Voice,
+    Edit, Family, Item, Kind, MessageRole, Patch, Session, Shape, SourceError, Span, Splice,
 };
 use block::{Begun, message_of};
 use claude_code::Lines;
@@ -64,11 +64,11 @@ pub enum CannotWrite {
     Unreadable(#[from] SourceError),
     /// The bytes are not JSON.
     #[error("not JSON: {0:?}")]
-    NotJson(Fault),
+    NotJson(JsonError),
 }
 
-impl From<Fault> for CannotWrite {
-    fn from(fault: Fault) -> Self {
+impl From<JsonError> for CannotWrite {
+    fn from(fault: JsonError) -> Self {
         Self::NotJson(fault)
     }
 }
@@ -140,7 +140,7 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
 }
 
 /// A new message as the file of a session spells it beside an item.
-pub fn new_message(session: &Session, beside: &Item, voice: Voice, text: &str) -> String {
+pub fn new_message(session: &Session, beside: &Item, voice: MessageRole, text: &str) -> String {
     if session.format == super::codex::FORMAT.id {
         return draft_parts(voice, text);
     }
@@ -317,7 +317,8 @@ impl Lowering<'_> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
         let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
-            let with = new_message(self.ground.session, &item, Voice::User, text).into_bytes();
+            let with =
+                new_message(self.ground.session, &item, MessageRole::User, text).into_bytes();
             self.splices.push(Splice {
                 at: place.unit,
                 with,
@@ -347,7 +348,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn say(&mut self, after: u32, voice: Voice, text: &str) -> Result<(), CannotWrite> {
+    fn say(&mut self, after: u32, voice: MessageRole, text: &str) -> Result<(), CannotWrite> {
         if self.ground.session.items.is_empty() {
             return self.say_first(voice, text);
         }

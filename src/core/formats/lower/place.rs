@@ -2,7 +2,7 @@
 //! object is one of many.
 
 use super::CannotWrite;
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use crate::session::{Item, Kind, Session, Shape, Span};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -359,7 +359,7 @@ impl Way {
         bytes: &[u8],
         mut value: Range<usize>,
         target: &Range<usize>,
-    ) -> Result<Vec<Step>, Fault> {
+    ) -> Result<Vec<Step>, JsonError> {
         let mut steps = Vec::new();
         while value != *target {
             let depth = steps.len();
@@ -379,7 +379,7 @@ impl Way {
 }
 
 impl Level {
-    fn of(bytes: &[u8], container: Range<usize>) -> Result<Self, Fault> {
+    fn of(bytes: &[u8], container: Range<usize>) -> Result<Self, JsonError> {
         let mut parts = Vec::new();
         let mut cursor = Cursor::at(bytes, container.start);
         if bytes.get(container.start) == Some(&b'[') {

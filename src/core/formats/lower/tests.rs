@@ -65,7 +65,7 @@ fn responses_lines_gain_and_lose_items() {
             Edit::Cut { from: 1 },
             Edit::Say {
                 after: 0,
-                voice: Voice::User,
+                voice: MessageRole::User,
                 text: "again".to_owned(),
             },
         ],
@@ -250,8 +250,8 @@ fn what_stands_in_no_list_is_refused_and_every_file_stays_json() {
             let edits = [
                 Edit::Drop { item },
                 Edit::Degrade { item, text: said() },
-                say(Voice::User),
-                say(Voice::Assistant),
+                say(MessageRole::User),
+                say(MessageRole::Assistant),
             ];
             let first = alone.len() == session.items.len() && !text.contains("$schemaVersion");
             for edit in edits {
@@ -338,7 +338,7 @@ fn rollouts_keep_their_envelope() {
     );
     let say = Edit::Say {
         after: 0,
-        voice: Voice::User,
+        voice: MessageRole::User,
         text: "go on".to_owned(),
     };
     assert!(edited(text, &[say]).ends_with(

@@ -12,8 +12,8 @@ use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
 use super::FORMAT;
 use super::meaning::Reader;
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Heard, Item, Kind, Names, Record, Session, Source, SourceError,
-    hash, index_number,
+    Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Names, Record, Session, Source,
+    SourceError, hash, index_number,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub(super) fn assemble_conversations(
 /// One exchange: where its items and facts are in the fragment.
 #[derive(Debug)]
 struct Part {
-    heard: Heard,
+    heard: ExchangeFacts,
     model: Option<String>,
     request: Stretch,
     reply: Stretch,
@@ -110,7 +110,7 @@ fn parts(fragment: &Fragment) -> Vec<Part> {
                 end(&mut last.request);
                 last.reply = stretch;
             }
-            (Fact::ToldBegins, Some(last)) => {
+            (Fact::ReplacementBegins, Some(last)) => {
                 end(&mut last.reply);
                 last.told = Some(stretch);
             }
@@ -211,7 +211,7 @@ struct Branch {
     number: u32,
     history: History,
     /// Whether the client got another reply instead.
-    was_mended: bool,
+    was_repaired: bool,
 }
 
 #[derive(Debug, Default)]
@@ -282,7 +282,7 @@ impl Conversations {
                 conversation: index,
                 number: part.heard.number,
                 history: branch,
-                was_mended: part.heard.was_mended,
+                was_repaired: part.heard.was_repaired,
             });
             used = told;
         }
@@ -343,7 +343,7 @@ impl Conversations {
                 conversation: index,
                 number: conversation.last_number,
                 history: branch,
-                was_mended: false,
+                was_repaired: false,
             });
         }
     }
@@ -361,7 +361,7 @@ impl Conversations {
         self.all.len() - 1
     }
 
-    fn place(&mut self, index: usize, heard: &Heard) {
+    fn place(&mut self, index: usize, heard: &ExchangeFacts) {
         let [asked, replied] = self.all[index].ends;
         self.at.entry(asked).or_default().push(index);
         if replied != asked {
@@ -406,7 +406,7 @@ impl Conversations {
             // What is wrong with its tools was said of the conversation.
             let inactive = |session| Session {
                 active: false,
-                was_mended: branch.was_mended,
+                was_repaired: branch.was_repaired,
                 ..session
             };
             contents

@@ -8,8 +8,10 @@
 //! `exchange::entry`, which writes them.
 
 use super::super::body;
-use crate::json::{Cursor, Fault, display_text};
-use crate::session::{Dialect, Fact, Flags, Fragment, Heard, Kind, Link, Shape, Span};
+use crate::json::{Cursor, JsonError, display_text};
+use crate::session::{
+    Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, Shape, Span,
+};
 use std::ops::Range;
 
 /// The members that are read.
@@ -17,7 +19,7 @@ use std::ops::Range;
 struct Members {
     number: u32,
     has_ended: bool,
-    was_mended: bool,
+    was_repaired: bool,
     incomplete: bool,
     model: Option<String>,
     request: Option<Range<usize>>,
@@ -34,7 +36,7 @@ pub(super) fn read(
     dialect: Dialect,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let bytes = cursor.bytes();
     let members = walk(cursor)?;
     let has_body = members.request.is_some() || members.response.is_some();
@@ -45,11 +47,11 @@ pub(super) fn read(
         Some(body) => id_in(bytes, body.start, names),
         None => Ok(0),
     };
-    out.note(Fact::Exchange(Heard {
+    out.note(Fact::Exchange(ExchangeFacts {
         number: members.number,
         dialect,
         has_ended: members.has_ended,
-        was_mended: members.was_mended,
+        was_repaired: members.was_repaired,
         earlier: member(
             &members.request,
             &[b"previous_response_id", b"conversation", b"thread"],
@@ -70,7 +72,7 @@ pub(super) fn read(
         out.push(Kind::Notice, Shape::Format, Span::within(base, notice));
     }
     if let Some(told) = &members.told {
-        out.note(Fact::ToldBegins);
+        out.note(Fact::ReplacementBegins);
         read_reply(dialect, bytes, told, false, base, out)?;
         // Only where the agent got something else does the provider's side stand apart.
         if let Some(sent) = &members.sent {
@@ -81,7 +83,7 @@ pub(super) fn read(
     Ok(())
 }
 
-fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
+fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
     let mut members = Members::default();
     cursor.object(|cursor, key| {
         let opens = cursor.peek();
@@ -100,7 +102,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
             (b"ending", Some(b'{')) => {
                 cursor.object(|cursor, key| {
                     if key == b"how" {
-                        members.was_mended = cursor.string()? == Some(b"mended");
+                        members.was_repaired = cursor.string()? == Some(b"mended");
                     }
                     Ok(())
                 })?;
@@ -126,18 +128,18 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, Fault> {
 
 /// The id that stands under one of these names: a string, or the `id` or `previous_message_id` of an object.
 /// Keyed hash; 0 for none.
-fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, Fault> {
+fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, JsonError> {
     let mut id = 0;
     Cursor::at(bytes, at).object(|cursor, key| {
         if !names.contains(&key) {
             return Ok(());
         }
         match cursor.peek() {
-            Some(b'"') => id = Link::key(cursor.string()?.unwrap_or_default()),
+            Some(b'"') => id = RecordLink::key(cursor.string()?.unwrap_or_default()),
             Some(b'{') => {
                 cursor.object(|cursor, key| {
                     if matches!(key, b"id" | b"previous_message_id") {
-                        id = Link::key(cursor.string()?.unwrap_or_default());
+                        id = RecordLink::key(cursor.string()?.unwrap_or_default());
                     }
                     Ok(())
                 })?;
@@ -157,7 +159,7 @@ fn read_reply(
     is_incomplete: bool,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let first = out.items.len();
     if is_error(bytes, reply.start)? {
         let span = Span::within(base, reply.clone());
@@ -178,7 +180,7 @@ fn read_reply(
 
 /// Whether an object is the body of an error and no reply: it has an `error`, and nothing of what
 /// replies are made of.
-fn is_error(bytes: &[u8], at: usize) -> Result<bool, Fault> {
+fn is_error(bytes: &[u8], at: usize) -> Result<bool, JsonError> {
     let (mut has_error, mut has_reply) = (false, false);
     Cursor::at(bytes, at).object(|cursor, key| {
         match key {

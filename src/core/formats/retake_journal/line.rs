@@ -1,7 +1,7 @@
 //! The lines of a journal: numbered, and each with a checksum of its own.
 
 use super::VERSION;
-use crate::json::{Cursor, Fault};
+use crate::json::{Cursor, JsonError};
 use std::ops::Range;
 
 /// The first line of a journal of nothing in particular, with its line feed.
@@ -51,7 +51,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn walk(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+    pub(super) fn walk(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut line = Self::default();
         cursor.object(|cursor, key| {
             match key {

@@ -18,7 +18,7 @@ pub use line::{Sound, decode_line, encode_header, encode_line, seal_header, unse
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Shape, Source, SourceError,
     Span,
@@ -51,7 +51,7 @@ pub(super) const FORMAT: Format = Format {
     }),
 };
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let line = Line::walk(cursor)?;
     if line.is_header {
@@ -79,7 +79,7 @@ fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
     out.push(Kind::Unreadable, Shape::Format, span).flags = Flags::ERROR;
 }
 
-fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), Fault> {
+fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let (mut kind, mut dialect, mut label, mut item) = (None, None, None, None);
     cursor.object(|cursor, key| {

@@ -9,7 +9,7 @@ use crate::lab::{
 };
 use crate::session::ledger::Usage;
 use crate::session::takes::TakeId;
-use crate::wording::{Channel, Kind};
+use crate::wording::{Channel, FailureKind};
 use std::sync::Arc;
 
 fn trial(variants: usize) -> Trial {
@@ -30,7 +30,7 @@ fn trial(variants: usize) -> Trial {
             session: 0,
             item: 0,
             rule: "unknown-tool".to_owned(),
-            kind: Kind::UnknownTool,
+            kind: FailureKind::UnknownTool,
             tool: "serch".to_owned(),
             meant: Meant::AnyTool,
         },

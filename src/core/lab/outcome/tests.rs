@@ -3,10 +3,10 @@
 mod spelling;
 
 use super::{FailedCall, Reply, classify};
-use crate::actions::stage::{Stage, stage};
+use crate::actions::fixture::{ActionFixture, fixture};
 use crate::lab::{Class, Meant, Subject};
 use crate::session::Dialect::{self, Anthropic, Chat, Responses};
-use crate::wording::Kind;
+use crate::wording::FailureKind;
 use serde_json::{Value, json};
 use spelling::Step::{self, Call, Fails, Says, User};
 use spelling::spell;
@@ -37,7 +37,7 @@ fn subject() -> Subject {
         session: 0,
         item: 1,
         rule: "unknown-tool".to_owned(),
-        kind: Kind::UnknownTool,
+        kind: FailureKind::UnknownTool,
         tool: "serch_flights".to_owned(),
         meant: Meant::Tool("search_flights".to_owned()),
     }
@@ -59,16 +59,20 @@ fn final_output(rule: &str) -> Subject {
     }
 }
 
-fn read(dialect: Dialect, steps: &[Step]) -> Stage {
-    let mut stage = stage(&spell(dialect, steps)).tools(tools());
+fn read(dialect: Dialect, steps: &[Step]) -> ActionFixture {
+    let mut fixture = fixture(&spell(dialect, steps)).tools(tools());
     // As runs and the takes of a journal are read.
-    stage.session.contract.goes_on = true;
-    stage.session.link();
-    stage
+    fixture.session.contract.goes_on = true;
+    fixture.session.link();
+    fixture
 }
 
 /// What a reply to a history is called, with the reason.
-fn judge_staged(before: &Stage, after: &Stage, subject: &Subject) -> (Class, String) {
+fn judge_staged(
+    before: &ActionFixture,
+    after: &ActionFixture,
+    subject: &Subject,
+) -> (Class, String) {
     let told = before.findings();
     let failing = told.iter().find(|finding| finding.rule.id == subject.rule);
     let failed = failing.and_then(|finding| FailedCall::of(&before.session, finding).unwrap());
@@ -153,7 +157,7 @@ fn the_tool_that_was_meant_may_be_named_without_its_namespace() {
         .unwrap()
         .push(json!({"type": "function_call", "call_id": "call_9",
         "namespace": "desk", "name": "rooms", "arguments": "{}"}));
-    let after = stage(&items.to_string()).tools(tools());
+    let after = fixture(&items.to_string()).tools(tools());
     for name in ["desk.rooms", "rooms"] {
         let judged = judge_staged(&before, &after, &meant(name));
         assert_eq!(judged, (Class::Corrected, "calls desk.rooms".to_owned()));
@@ -377,7 +381,7 @@ fn an_empty_reply_is_the_same_however_it_is_spelled() {
                 _ => &mut spelled,
             };
             messages.as_array_mut().unwrap().push(reply.clone());
-            let mut after = asked(stage(&spelled.to_string()).tools(tools()));
+            let mut after = asked(fixture(&spelled.to_string()).tools(tools()));
             after.session.contract.goes_on = true;
             after.session.link();
             let judged = judge_staged(&asked(read(dialect, &STORY)), &after, &subject);
@@ -401,8 +405,8 @@ fn a_call_written_as_text_is_another_mistake() {
     }
 }
 
-fn asked(stage: Stage) -> Stage {
-    stage.output_schema(json!({"type": "object", "required": ["answer"]}))
+fn asked(fixture: ActionFixture) -> ActionFixture {
+    fixture.output_schema(json!({"type": "object", "required": ["answer"]}))
 }
 
 fn judge_asked(history: &[Step], reply: &[Step], subject: &Subject) -> Vec<(Class, String)> {
@@ -465,10 +469,10 @@ fn ended(reason: &str, message: &Value) -> (Class, String) {
     let messages: Value = serde_json::from_str(&messages).unwrap();
     let request = json!({"model": "m", "messages": messages, "tools": [
         {"type": "function", "function": {"name": "search_flights"}}]});
-    let before = stage(&request.to_string());
+    let before = fixture(&request.to_string());
     let exchange = json!({"request": request, "response":
         {"choices": [{"finish_reason": reason, "message": message}]}});
-    judge_staged(&before, &stage(&exchange.to_string()), &subject())
+    judge_staged(&before, &fixture(&exchange.to_string()), &subject())
 }
 
 #[test]

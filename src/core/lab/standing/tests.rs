@@ -71,7 +71,7 @@ fn trials_of_one_kind_are_taken_together_by_the_names_of_their_wordings() {
         &[&["recorded", "nearest"], &["nearest", "all"], &["nearest"]],
         Stop::Never,
     );
-    experiment(&mut board).trials[2].subject.kind = Kind::CutOff;
+    experiment(&mut board).trials[2].subject.kind = FailureKind::CutOff;
     corrected(&mut board, 0, 0, 1, 4);
     corrected(&mut board, 0, 1, 3, 4);
     corrected(&mut board, 1, 0, 2, 4);
@@ -80,7 +80,10 @@ fn trials_of_one_kind_are_taken_together_by_the_names_of_their_wordings() {
     let [together] = overall.as_slice() else {
         panic!("{overall:?}");
     };
-    assert_eq!((together.kind, together.baseline), (Kind::UnknownTool, 0));
+    assert_eq!(
+        (together.kind, together.baseline),
+        (FailureKind::UnknownTool, 0)
+    );
     assert_eq!(together.trials, [0, 1]);
     let rows = together.wordings.iter();
     let rows = rows.map(|row| (row.name.as_str(), &row.trials[..], row.measured.rate()));

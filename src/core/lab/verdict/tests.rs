@@ -6,7 +6,7 @@ use crate::lab::{
     Variant,
 };
 use crate::session::takes::TakeId;
-use crate::wording::{Channel, Kind};
+use crate::wording::{Channel, FailureKind};
 use Verdict::{Fails, Holds, Undecided};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(in crate::lab) fn board(trials: &[(&str, &[Counts])]) -> Board {
             session: 0,
             item: 4,
             rule: "unknown-tool".to_owned(),
-            kind: Kind::UnknownTool,
+            kind: FailureKind::UnknownTool,
             tool: "serch".to_owned(),
             meant: Meant::Tool("search".to_owned()),
         },

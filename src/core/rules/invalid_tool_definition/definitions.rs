@@ -7,7 +7,7 @@
 //! invalid"; Gemini "items: missing field".
 
 use crate::dialects::tools::type_word;
-use crate::schema::{Unusable, Validator};
+use crate::schema::{SchemaError, Validator};
 use crate::session::Dialect;
 use crate::wire::Schemas;
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub(super) fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
             ))
         })
         .or_else(|| match Validator::compile_either(schema) {
-            Err(Unusable::NotASchema { pointer, reason }) if rule.is_checked => {
+            Err(SchemaError::NotASchema { pointer, reason }) if rule.is_checked => {
                 let place = if pointer.is_empty() {
                     "the top"
                 } else {

@@ -1,19 +1,19 @@
 //! Reuses what an earlier reading found where the same bytes have only moved.
 
-use super::{Fact, Fragment, Mark};
+use super::{Checkpoint, Fact, Fragment};
 use crate::session::item::index_number;
-use crate::session::{Item, Link, Problem, Record, Span};
+use crate::session::{Item, Problem, Record, RecordLink, Span};
 
 /// Where a stretch of text was, and where it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct MovedText {
     /// Its first byte in the text that was read.
     pub was: u64,
     /// The same byte in the text as it is now.
     pub is: u64,
 }
 
-impl Place {
+impl MovedText {
     /// Where a position is now.
     pub fn of(self, position: u64) -> u64 {
         self.is.wrapping_add(position.wrapping_sub(self.was))
@@ -50,14 +50,14 @@ impl Fragment {
     }
 
     /// The place before a record.
-    pub fn mark_before(&self, record: usize) -> Mark {
+    pub fn mark_before(&self, record: usize) -> Checkpoint {
         let number = index_number(record);
         let (start, lines) = match self.records.get(record) {
             Some(record) => (record.span.start, record.number.saturating_sub(1)),
             None => (u64::MAX, self.lines),
         };
         let is_before = |problem: &Problem| problem.at < start;
-        Mark {
+        Checkpoint {
             records: record,
             items: self.items.partition_point(|item| item.record < number),
             facts: self.noted_in.partition_point(|begun| *begun <= number),
@@ -68,7 +68,7 @@ impl Fragment {
     }
 
     /// The model that was noted last in a part of the records.
-    pub fn model_within(&self, from: Mark, to: Mark) -> Option<&str> {
+    pub fn model_within(&self, from: Checkpoint, to: Checkpoint) -> Option<&str> {
         let noted = self.facts.get(from.facts..to.facts)?;
         noted.iter().rev().find_map(|(_, fact)| match fact {
             Fact::Model(model) => Some(&**model),
@@ -83,14 +83,14 @@ impl Fragment {
     }
 
     /// Takes over what `other`, whose names it has, found between two places; its bytes stand at `place` now.
-    pub fn take_over(&mut self, other: &Self, from: Mark, to: Mark, place: Place) {
+    pub fn take_over(&mut self, other: &Self, from: Checkpoint, to: Checkpoint, place: MovedText) {
         let begun = self.records.len();
         let now = |number: u32, from: usize, begun: usize| {
             index_number((number as usize).saturating_sub(from) + begun)
         };
         let taken = &other.records[from.records..to.records];
         if to.links > from.links {
-            self.links.resize(begun, Link::default());
+            self.links.resize(begun, RecordLink::default());
             self.links
                 .extend_from_slice(&other.links[from.links..to.links]);
         }

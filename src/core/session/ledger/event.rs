@@ -1,6 +1,6 @@
 //! What can be entered in the ledger.
 
-use crate::session::takes::{Author, Digest, TakeId};
+use crate::session::takes::{Author, ContentDigest, TakeId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -204,7 +204,7 @@ pub enum LedgerEvent {
         take: TakeId,
         tool: String,
         /// Digest of the tool and the arguments ([`LedgerEvent::digest`]).
-        arguments: Digest,
+        arguments: ContentDigest,
         attempt: u32,
     },
     /// An attempt to carry out a call ended.
@@ -214,7 +214,7 @@ pub enum LedgerEvent {
         take: TakeId,
         tool: String,
         /// Digest of the tool and the arguments.
-        arguments: Digest,
+        arguments: ContentDigest,
         attempt: u32,
         /// What the model will read.
         output: String,
@@ -276,7 +276,7 @@ impl LedgerEvent {
 
     /// What tells executions of one call apart: the tool and the arguments that ran, which the
     /// operator may have changed.
-    pub fn digest(tool: &str, arguments: &str) -> Digest {
-        Digest::of(format!("{tool}\n{arguments}").as_bytes())
+    pub fn digest(tool: &str, arguments: &str) -> ContentDigest {
+        ContentDigest::of(format!("{tool}\n{arguments}").as_bytes())
     }
 }

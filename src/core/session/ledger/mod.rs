@@ -9,7 +9,7 @@ mod event;
 
 pub use event::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
 
-use super::takes::{Author, Digest, TakeId, Takes};
+use super::takes::{Author, ContentDigest, TakeId, Takes};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Decisions of the operator that give a call its output.
@@ -24,7 +24,7 @@ const REFUSALS: &[u16] = &[400, 422];
 /// Whether a call was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "ran", rename_all = "kebab-case")]
-pub enum Ran {
+pub enum ExecutionStatus {
     #[default]
     No,
     /// It started, and nobody knows what came of it: retake was ended meanwhile, or its end
@@ -43,13 +43,13 @@ pub enum Ran {
 /// The side effects of a run, by request and by call.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    asks: BTreeMap<Ask, Asked>,
+    asks: BTreeMap<Ask, ModelRequest>,
     runs: HashMap<CallKey, Vec<Execution>>,
     usage: Usage,
     endings: BTreeMap<TakeId, Ending>,
     approved: Vec<String>,
     begun: BTreeSet<TakeId>,
-    growths: HashMap<(TakeId, u32), GrownBy>,
+    growths: HashMap<(TakeId, u32), GrowthSource>,
     breakers: BTreeMap<String, String>,
     failed: HashMap<CallKey, (Option<Failure>, String)>,
     supplied: HashSet<CallKey>,
@@ -83,7 +83,7 @@ pub enum CallResult {
 
 /// What a take grew by in one step, where that makes a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GrownBy {
+pub enum GrowthSource {
     /// A reply of the model.
     Reply {
         /// Whether its stream reached the end.
@@ -103,7 +103,7 @@ pub enum GrownBy {
 
 /// One request to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The take that sent it.
     pub take: TakeId,
     /// How often it was tried.
@@ -123,8 +123,8 @@ pub struct Asked {
 /// One execution of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Execution {
-    arguments: Digest,
-    ran: Ran,
+    arguments: ContentDigest,
+    ran: ExecutionStatus,
 }
 
 impl Ledger {
@@ -134,7 +134,7 @@ impl Ledger {
                 ask, take, attempt, ..
             } => {
                 self.endings.remove(take);
-                let asked = self.asks.entry(*ask).or_insert_with(|| Asked {
+                let request = self.asks.entry(*ask).or_insert_with(|| ModelRequest {
                     take: *take,
                     attempts: 0,
                     calls: None,
@@ -143,7 +143,7 @@ impl Ledger {
                     refusal: None,
                     ids: HashSet::new(),
                 });
-                asked.attempts = asked.attempts.max(*attempt);
+                request.attempts = request.attempts.max(*attempt);
             }
             LedgerEvent::Replied {
                 ask,
@@ -153,20 +153,20 @@ impl Ledger {
                 ..
             } => {
                 self.usage.add(usage);
-                if let Some(asked) = self.asks.get_mut(ask) {
-                    asked.ids = calls.iter().cloned().collect();
-                    asked.calls = Some(calls.clone());
-                    asked.usage = *usage;
-                    asked.total_ms = *total_ms;
-                    asked.refusal = None;
+                if let Some(request) = self.asks.get_mut(ask) {
+                    request.ids = calls.iter().cloned().collect();
+                    request.calls = Some(calls.clone());
+                    request.usage = *usage;
+                    request.total_ms = *total_ms;
+                    request.refusal = None;
                 }
             }
             LedgerEvent::NotReplied {
                 ask, status, why, ..
             } => {
                 let is_refusal = status.is_some_and(|status| REFUSALS.contains(&status));
-                if let Some(asked) = self.asks.get_mut(ask) {
-                    asked.refusal = is_refusal.then(|| why.clone());
+                if let Some(request) = self.asks.get_mut(ask) {
+                    request.refusal = is_refusal.then(|| why.clone());
                 }
             }
             LedgerEvent::Started {
@@ -180,7 +180,7 @@ impl Ledger {
                 failure,
                 ..
             } => {
-                let ran = Ran::Yes {
+                let ran = ExecutionStatus::Yes {
                     output: output.clone(),
                     is_error: *is_error,
                     failure: *failure,
@@ -228,7 +228,7 @@ impl Ledger {
             } => {
                 let stop = stop.clone();
                 let ended = *ended;
-                (*take, GrownBy::Reply { ended, stop })
+                (*take, GrowthSource::Reply { ended, stop })
             }
             LedgerEvent::Failed {
                 take,
@@ -238,7 +238,7 @@ impl Ledger {
             } => {
                 let call_id = call.call_id.clone();
                 let failure = *failure;
-                (*take, GrownBy::Error { call_id, failure })
+                (*take, GrowthSource::Error { call_id, failure })
             }
             LedgerEvent::Decided {
                 take,
@@ -246,7 +246,7 @@ impl Ledger {
                 action,
                 by: Author::Operator,
                 ..
-            } if GIVES_AN_OUTPUT.contains(&action.as_str()) => (*take, GrownBy::Operator),
+            } if GIVES_AN_OUTPUT.contains(&action.as_str()) => (*take, GrowthSource::Operator),
             _ => return,
         };
         self.growths.insert((take, takes.growth(take)), by);
@@ -254,23 +254,23 @@ impl Ledger {
 
     /// What a take grew by in a step, from 0; `None` where that is an output of a tool, or nothing
     /// is known of it.
-    pub fn grown_by(&self, take: TakeId, step: u32) -> Option<&GrownBy> {
+    pub fn grown_by(&self, take: TakeId, step: u32) -> Option<&GrowthSource> {
         self.growths.get(&(take, step))
     }
 
-    fn start(&mut self, call: &CallKey, arguments: Digest) {
+    fn start(&mut self, call: &CallKey, arguments: ContentDigest) {
         let runs = self.runs.entry(call.clone()).or_default();
         let again = runs.iter_mut().find(|run| run.arguments == arguments);
         match again {
-            Some(run) => run.ran = Ran::MayHave,
+            Some(run) => run.ran = ExecutionStatus::MayHave,
             None => runs.push(Execution {
                 arguments,
-                ran: Ran::MayHave,
+                ran: ExecutionStatus::MayHave,
             }),
         }
     }
 
-    fn finish(&mut self, call: &CallKey, arguments: Digest, ran: Ran) {
+    fn finish(&mut self, call: &CallKey, arguments: ContentDigest, ran: ExecutionStatus) {
         let runs = self.runs.entry(call.clone()).or_default();
         match runs.iter_mut().find(|run| run.arguments == arguments) {
             Some(run) => run.ran = ran,
@@ -284,26 +284,29 @@ impl Ledger {
         last.map_or(Ask(1), |Ask(number)| Ask(number.saturating_add(1)))
     }
 
-    pub fn asked(&self, ask: Ask) -> Option<&Asked> {
+    pub fn request(&self, ask: Ask) -> Option<&ModelRequest> {
         self.asks.get(&ask)
     }
 
     /// Every request with its number, in order.
-    pub fn asks(&self) -> impl Iterator<Item = (Ask, &Asked)> {
-        self.asks.iter().map(|(ask, asked)| (*ask, asked))
+    pub fn asks(&self) -> impl Iterator<Item = (Ask, &ModelRequest)> {
+        self.asks.iter().map(|(ask, request)| (*ask, request))
     }
 
     /// The provider's message to the last request of a take, where it refused that for its contents.
     pub fn refusal(&self, take: TakeId) -> Option<&str> {
         let mut asks = self.asks.values().rev();
-        asks.find(|asked| asked.take == take)?.refusal.as_deref()
+        asks.find(|request| request.take == take)?
+            .refusal
+            .as_deref()
     }
 
     /// How a call of this id, seen from a take, is known: by the last request of the takes that lead there
     /// whose reply has such a call. `line` is those takes ([`super::takes::Takes::line`]).
     pub fn key(&self, call_id: &str, line: &[TakeId]) -> CallKey {
-        let made = |asked: &Asked| asked.ids.contains(call_id) && line.contains(&asked.take);
-        let ask = self.asks.iter().rev().find(|(_, asked)| made(asked));
+        let made =
+            |request: &ModelRequest| request.ids.contains(call_id) && line.contains(&request.take);
+        let ask = self.asks.iter().rev().find(|(_, request)| made(request));
         CallKey {
             ask: ask.map_or(Ask::default(), |(ask, _)| *ask),
             call_id: call_id.to_owned(),
@@ -311,10 +314,11 @@ impl Ledger {
     }
 
     /// Whether a call ran with arguments of this digest ([`LedgerEvent::digest`]).
-    pub fn ran(&self, call: &CallKey, arguments: Digest) -> Ran {
+    pub fn ran(&self, call: &CallKey, arguments: ContentDigest) -> ExecutionStatus {
         let runs = self.runs.get(call).into_iter().flatten();
         let mut same = runs.filter(|run| run.arguments == arguments);
-        same.next().map_or(Ran::No, |run| run.ran.clone())
+        same.next()
+            .map_or(ExecutionStatus::No, |run| run.ran.clone())
     }
 
     /// Whether a call ever started, with whatever arguments.
@@ -338,9 +342,9 @@ impl Ledger {
         let asks = self
             .asks
             .iter()
-            .filter(|(_, asked)| line.contains(&asked.take));
-        let calls = asks.flat_map(|(ask, asked)| {
-            let ids = asked.calls.iter().flatten();
+            .filter(|(_, request)| line.contains(&request.take));
+        let calls = asks.flat_map(|(ask, request)| {
+            let ids = request.calls.iter().flatten();
             ids.map(|id| CallKey {
                 ask: *ask,
                 call_id: id.clone(),
@@ -367,8 +371,10 @@ impl Ledger {
         };
         let runs = self.runs.get(call).into_iter().flatten();
         let mut outputs = runs.filter_map(|run| match &run.ran {
-            Ran::Yes { output, .. } => Some(output.chars().take(MOST_OF_A_FAILURE).collect()),
-            Ran::No | Ran::MayHave => None,
+            ExecutionStatus::Yes { output, .. } => {
+                Some(output.chars().take(MOST_OF_A_FAILURE).collect())
+            }
+            ExecutionStatus::No | ExecutionStatus::MayHave => None,
         });
         Some(CallResult::Failed {
             failure: *failure,
@@ -421,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_known_by_the_question_that_made_it_from_every_take_below() {
+    fn a_call_is_identified_by_its_request_from_every_later_take() {
         let mut ledger = Ledger::default();
         // Take 1 asked; take 2 took the reply back and asked again, and the model used the same id.
         for event in asked(1, 1, &["call_1"])
@@ -444,11 +450,11 @@ mod tests {
     }
 
     #[test]
-    fn what_started_without_an_end_may_have_run() {
+    fn a_call_that_started_and_never_ended_may_have_run() {
         let mut ledger = Ledger::default();
         let call = key(1, "a");
         let arguments = LedgerEvent::digest("pay", "{}");
-        assert_eq!(ledger.ran(&call, arguments), Ran::No);
+        assert_eq!(ledger.ran(&call, arguments), ExecutionStatus::No);
         ledger.apply(&LedgerEvent::Started {
             call: call.clone(),
             take: TakeId(1),
@@ -456,10 +462,10 @@ mod tests {
             arguments,
             attempt: 1,
         });
-        assert_eq!(ledger.ran(&call, arguments), Ran::MayHave);
+        assert_eq!(ledger.ran(&call, arguments), ExecutionStatus::MayHave);
         assert_eq!(
             ledger.ran(&call, LedgerEvent::digest("pay", "{\"n\":1}")),
-            Ran::No
+            ExecutionStatus::No
         );
         ledger.apply(&LedgerEvent::Finished {
             call: call.clone(),
@@ -472,7 +478,7 @@ mod tests {
             failure: None,
             ms: 3,
         });
-        let paid = Ran::Yes {
+        let paid = ExecutionStatus::Yes {
             failure: None,
             output: "paid".to_owned(),
             is_error: false,

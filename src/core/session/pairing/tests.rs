@@ -46,12 +46,12 @@ fn stand(history: &str) -> String {
     session.records = records.into();
     session.link();
     let told = (0..session.items.len()).map(|index| match session.pairing.standing(index) {
-        Standing::Alone => "-".to_owned(),
-        Standing::Paired(partner) => format!("={partner}"),
-        Standing::Pending => "pending".to_owned(),
-        Standing::Orphan => "orphan".to_owned(),
-        Standing::Duplicate(call) => format!("again {call}"),
-        Standing::Severed(partner) => format!("severed {partner}"),
+        PairStatus::Alone => "-".to_owned(),
+        PairStatus::Paired(partner) => format!("={partner}"),
+        PairStatus::Pending => "pending".to_owned(),
+        PairStatus::Orphan => "orphan".to_owned(),
+        PairStatus::Duplicate(call) => format!("again {call}"),
+        PairStatus::Severed(partner) => format!("severed {partner}"),
     });
     told.collect::<Vec<_>>().join(", ")
 }
@@ -155,5 +155,5 @@ fn in_chat_a_tool_message_answers_a_custom_call() {
         item(Kind::Output, Family::Function),
     ];
     session.link();
-    assert_eq!(session.pairing.standing(0), Standing::Paired(1));
+    assert_eq!(session.pairing.standing(0), PairStatus::Paired(1));
 }

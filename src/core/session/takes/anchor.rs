@@ -22,9 +22,9 @@ const BLOCK: usize = 64 * 1024;
 /// against files that were changed or mixed up, not against forgery: who can write the recording needs no
 /// collision to change what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest(u64);
+pub struct ContentDigest(u64);
 
-impl Digest {
+impl ContentDigest {
     const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
 
     pub fn of(bytes: &[u8]) -> Self {
@@ -62,19 +62,19 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
 }
 
-impl Serialize for Digest {
+impl Serialize for ContentDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Digest {
+impl<'de> Deserialize<'de> for ContentDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = u64::from_str_radix(&text, 16).map_err(serde::de::Error::custom)?;
@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// A splice with digests that identify its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anchored {
+pub struct AnchoredSplice {
     /// The place when it was made.
     #[serde(with = "super::spelling::span")]
     at: Span,
@@ -92,9 +92,9 @@ pub struct Anchored {
     #[serde(with = "super::spelling::shared")]
     with: Arc<Vec<u8>>,
     /// The digest of the bytes that it removes.
-    removed: Digest,
+    removed: ContentDigest,
     /// The digest of up to 64 bytes before it.
-    before: Digest,
+    before: ContentDigest,
     /// What follows a cut to the end of the records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest: Option<Suffix>,
@@ -104,10 +104,10 @@ pub struct Anchored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Suffix {
     length: u64,
-    digest: Digest,
+    digest: ContentDigest,
 }
 
-impl Anchored {
+impl AnchoredSplice {
     /// The splice as it was made.
     pub fn splice(&self) -> Splice {
         Splice {
@@ -129,28 +129,28 @@ impl Anchored {
 
 /// A splice whose place cannot be located.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("change {} of the take does not fit the file any more: at byte {}, {why}", index + 1, at.start)]
-pub struct Lost {
+#[error("change {} of the take no longer fits the file: at byte {}, {why}", index + 1, at.start)]
+pub struct AnchorError {
     /// Which splice, from 0.
     pub index: usize,
     /// Where it was made.
     pub at: Span,
-    pub why: LostWhy,
+    pub why: AnchorErrorKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LostWhy {
+pub enum AnchorErrorKind {
     /// The file ends before the place.
     #[error("the file is shorter than it was")]
     Shorter,
     /// Where bytes were removed, the file now holds others.
-    #[error("the bytes that it replaces are others now")]
+    #[error("the bytes that it replaces have changed")]
     Removed,
     /// The bytes before the place have changed.
-    #[error("the bytes before it are others now")]
+    #[error("the bytes before it have changed")]
     Before,
     /// The bytes after the last record have changed.
-    #[error("the file ends in another way now")]
+    #[error("the file ends differently now")]
     Suffix,
     /// The bytes cannot be read.
     #[error(transparent)]
@@ -163,25 +163,25 @@ pub fn anchor(
     source: &dyn Source,
     splices: Vec<Splice>,
     cuts_the_rest: bool,
-) -> Result<Vec<Anchored>, SourceError> {
+) -> Result<Vec<AnchoredSplice>, SourceError> {
     let removing = splices.iter().enumerate();
     let removing = removing.filter(|(_, splice)| !splice.at.is_empty());
     let last = removing.max_by_key(|(_, splice)| splice.at.end);
     let rest = last.map(|(index, _)| index).filter(|_| cuts_the_rest);
     let anchored = |(index, Splice { at, with })| {
-        let behind = Span {
+        let tail = Span {
             start: at.end,
             end: source.len(),
         };
         let suffix = || -> Result<_, SourceError> {
             Ok(Suffix {
-                length: behind.len(),
-                digest: Digest::of_span(source, behind)?,
+                length: tail.len(),
+                digest: ContentDigest::of_span(source, tail)?,
             })
         };
-        Ok(Anchored {
-            removed: Digest::of_span(source, at)?,
-            before: Digest::of_span(source, before(at))?,
+        Ok(AnchoredSplice {
+            removed: ContentDigest::of_span(source, at)?,
+            before: ContentDigest::of_span(source, before(at))?,
             rest: (rest == Some(index)).then(suffix).transpose()?,
             at,
             with: Arc::new(with),
@@ -191,14 +191,17 @@ pub fn anchor(
 }
 
 /// The splices for `source` as it is now; an error names the first one whose place has changed.
-pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, Lost> {
+pub fn resolve(
+    source: &dyn Source,
+    splices: &[AnchoredSplice],
+) -> Result<Vec<Splice>, AnchorError> {
     let grown = splices.iter().enumerate().find_map(|(index, anchored)| {
         let lost = |why| lost(index, anchored, why);
         let suffix = anchored.rest?;
         Some(end_of_rest(source, anchored, suffix).map_err(lost))
     });
     let grown = grown.transpose()?;
-    let settled = |(index, anchored): (usize, &Anchored)| {
+    let resolve = |(index, anchored): (usize, &AnchoredSplice)| {
         check(source, anchored, grown).map_err(|why| lost(index, anchored, why))?;
         let mut splice = anchored.splice();
         match grown {
@@ -208,18 +211,18 @@ pub fn settle(source: &dyn Source, splices: &[Anchored]) -> Result<Vec<Splice>, 
         }
         Ok(splice)
     };
-    splices.iter().enumerate().map(settled).collect()
+    splices.iter().enumerate().map(resolve).collect()
 }
 
 /// How far the records have grown since.
 #[derive(Debug, Clone, Copy)]
-struct Grown {
+struct Extension {
     from: u64,
     /// By how many bytes.
     by: u64,
 }
 
-impl Grown {
+impl Extension {
     /// Where a place is now: what followed the records still follows them.
     fn moved(self, at: Span) -> Span {
         let by = if at.start >= self.from { self.by } else { 0 };
@@ -230,47 +233,55 @@ impl Grown {
     }
 }
 
-fn lost(index: usize, anchored: &Anchored, why: LostWhy) -> Lost {
-    Lost {
+fn lost(index: usize, anchored: &AnchoredSplice, why: AnchorErrorKind) -> AnchorError {
+    AnchorError {
         index,
         at: anchored.at,
         why,
     }
 }
 
-fn end_of_rest(source: &dyn Source, anchored: &Anchored, suffix: Suffix) -> Result<Grown, LostWhy> {
+fn end_of_rest(
+    source: &dyn Source,
+    anchored: &AnchoredSplice,
+    suffix: Suffix,
+) -> Result<Extension, AnchorErrorKind> {
     let length = source.len();
     let end = length.checked_sub(suffix.length);
     let end = end
         .filter(|end| *end >= anchored.at.end)
-        .ok_or(LostWhy::Shorter)?;
-    let behind = Span {
+        .ok_or(AnchorErrorKind::Shorter)?;
+    let tail = Span {
         start: end,
         end: length,
     };
-    if Digest::of_span(source, behind)? != suffix.digest {
-        return Err(LostWhy::Suffix);
+    if ContentDigest::of_span(source, tail)? != suffix.digest {
+        return Err(AnchorErrorKind::Suffix);
     }
-    Ok(Grown {
+    Ok(Extension {
         from: anchored.at.end,
         by: end - anchored.at.end,
     })
 }
 
-fn check(source: &dyn Source, anchored: &Anchored, grown: Option<Grown>) -> Result<(), LostWhy> {
+fn check(
+    source: &dyn Source,
+    anchored: &AnchoredSplice,
+    grown: Option<Extension>,
+) -> Result<(), AnchorErrorKind> {
     let at = match grown {
         Some(grown) if anchored.rest.is_none() => grown.moved(anchored.at),
         _ => anchored.at,
     };
     if at.start > at.end || at.end > source.len() {
-        return Err(LostWhy::Shorter);
+        return Err(AnchorErrorKind::Shorter);
     }
-    if Digest::of_span(source, at)? != anchored.removed {
-        return Err(LostWhy::Removed);
+    if ContentDigest::of_span(source, at)? != anchored.removed {
+        return Err(AnchorErrorKind::Removed);
     }
     // A place that moved follows other records now; the digest of the suffix identifies it.
-    if at == anchored.at && Digest::of_span(source, before(at))? != anchored.before {
-        return Err(LostWhy::Before);
+    if at == anchored.at && ContentDigest::of_span(source, before(at))? != anchored.before {
+        return Err(AnchorErrorKind::Before);
     }
     Ok(())
 }
@@ -311,44 +322,47 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_one_that_the_world_knows() {
-        assert_eq!(Digest::of(b"").to_string(), "cbf29ce484222325");
-        assert_eq!(Digest::of(b"foobar").to_string(), "85944171f73967e8");
+    fn a_digest_is_fnv_1a_of_64_bits() {
+        assert_eq!(ContentDigest::of(b"").to_string(), "cbf29ce484222325");
+        assert_eq!(ContentDigest::of(b"foobar").to_string(), "85944171f73967e8");
         let long: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
         let all = Span {
             start: 0,
             end: long.len() as u64,
         };
-        assert_eq!(Digest::of_span(&long, all), Ok(Digest::of(&long)));
+        assert_eq!(
+            ContentDigest::of_span(&long, all),
+            Ok(ContentDigest::of(&long))
+        );
     }
 
     #[test]
-    fn of_a_giant_both_ends_count() {
+    fn a_long_span_is_digested_at_both_ends() {
         let mut giant = vec![b'x'; 3 * 1024 * 1024];
         let all = Span {
             start: 0,
             end: giant.len() as u64,
         };
-        let digest = Digest::of_span(&giant, all).unwrap();
+        let digest = ContentDigest::of_span(&giant, all).unwrap();
         for (place, counts) in [(9, true), (all.end as usize - 9, true), (1 << 20, false)] {
             giant[place] = b'y';
-            let now = Digest::of_span(&giant, all).unwrap();
+            let now = ContentDigest::of_span(&giant, all).unwrap();
             assert_eq!(now != digest, counts, "{place}");
             giant[place] = b'x';
         }
     }
 
     #[test]
-    fn a_change_is_found_again_in_a_file_that_grew() {
+    fn a_splice_is_located_in_a_file_that_grew() {
         let text = "one\ntwo\nthree\n";
         let anchored = anchor(&source(text), vec![splice(text, "two", "2")], false).unwrap();
         let grown = "one\ntwo\nthree\nfour\n";
-        let settled = settle(&source(grown), &anchored).unwrap();
-        assert_eq!(spliced(grown, &settled), "one\n2\nthree\nfour\n");
+        let resolved = resolve(&source(grown), &anchored).unwrap();
+        assert_eq!(spliced(grown, &resolved), "one\n2\nthree\nfour\n");
     }
 
     #[test]
-    fn a_cut_goes_on_to_the_new_end_and_leaves_the_brackets() {
+    fn a_cut_extends_to_the_new_end_and_keeps_the_closing_brackets() {
         let text = "{\"a\":[1,2,3]}";
         let question = Splice {
             at: Span { start: 11, end: 11 },
@@ -358,54 +372,54 @@ mod tests {
         let anchored = anchor(&source(text), splices, true).unwrap();
         assert!(anchored[0].cuts_the_rest() && !anchored[1].cuts_the_rest());
         let grown = "{\"a\":[1,2,3,4,5]}";
-        let settled = settle(&source(grown), &anchored).unwrap();
-        assert_eq!(spliced(grown, &settled), "{\"a\":[1,9]}");
-        let other = settle(&source("{\"a\":[1,2,3,4,5]]"), &anchored);
-        assert_eq!(other.unwrap_err().why, LostWhy::Suffix);
+        let resolved = resolve(&source(grown), &anchored).unwrap();
+        assert_eq!(spliced(grown, &resolved), "{\"a\":[1,9]}");
+        let other = resolve(&source("{\"a\":[1,2,3,4,5]]"), &anchored);
+        assert_eq!(other.unwrap_err().why, AnchorErrorKind::Suffix);
     }
 
     #[test]
-    fn a_place_beyond_every_file_is_lost_and_nothing_worse() {
+    fn a_place_beyond_the_end_of_the_file_is_an_error() {
         let text = "{\"a\":[1,2,3]}";
         let mut anchored = anchor(&source(text), vec![splice(text, ",2,3", "")], true).unwrap();
         let at = Span {
             start: u64::MAX,
             end: u64::MAX,
         };
-        anchored.push(Anchored {
+        anchored.push(AnchoredSplice {
             at,
             rest: None,
             ..anchored[0].clone()
         });
-        let lost = settle(&source("{\"a\":[1,2,3,4]}"), &anchored).unwrap_err();
-        assert_eq!((lost.index, lost.why), (1, LostWhy::Shorter));
+        let lost = resolve(&source("{\"a\":[1,2,3,4]}"), &anchored).unwrap_err();
+        assert_eq!((lost.index, lost.why), (1, AnchorErrorKind::Shorter));
     }
 
     #[test]
-    fn dropping_the_last_item_does_not_drop_what_came_later() {
+    fn dropping_the_last_item_keeps_later_items() {
         let text = "one\ntwo\n";
         let anchored = anchor(&source(text), vec![splice(text, "two\n", "")], false).unwrap();
-        let settled = settle(&source("one\ntwo\nthree\n"), &anchored).unwrap();
-        assert_eq!(spliced("one\ntwo\nthree\n", &settled), "one\nthree\n");
+        let resolved = resolve(&source("one\ntwo\nthree\n"), &anchored).unwrap();
+        assert_eq!(spliced("one\ntwo\nthree\n", &resolved), "one\nthree\n");
     }
 
     #[test]
-    fn what_is_another_file_now_is_said_with_its_place() {
+    fn a_changed_file_is_reported_with_the_place() {
         let text = "one\ntwo\nthree\n";
         let splices = vec![splice(text, "one", "1"), splice(text, "three", "3")];
         let anchored = anchor(&source(text), splices, false).unwrap();
         let why = |now: &str| {
-            let lost = settle(&source(now), &anchored).unwrap_err();
+            let lost = resolve(&source(now), &anchored).unwrap_err();
             (lost.index, lost.why)
         };
-        assert_eq!(why("one\ntwo\nthreX\n"), (1, LostWhy::Removed));
-        assert_eq!(why("one\ntwX\nthree\n"), (1, LostWhy::Before));
-        assert_eq!(why("One\ntwo\nthree\n"), (0, LostWhy::Removed));
-        assert_eq!(why("one\ntwo\n"), (1, LostWhy::Shorter));
-        let lost = settle(&source("x"), &anchored).unwrap_err().to_string();
+        assert_eq!(why("one\ntwo\nthreX\n"), (1, AnchorErrorKind::Removed));
+        assert_eq!(why("one\ntwX\nthree\n"), (1, AnchorErrorKind::Before));
+        assert_eq!(why("One\ntwo\nthree\n"), (0, AnchorErrorKind::Removed));
+        assert_eq!(why("one\ntwo\n"), (1, AnchorErrorKind::Shorter));
+        let lost = resolve(&source("x"), &anchored).unwrap_err().to_string();
         assert_eq!(
             lost,
-            "change 1 of the take does not fit the file any more: at byte 0, the file is shorter than it was"
+            "change 1 of the take no longer fits the file: at byte 0, the file is shorter than it was"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The take and the events of the tree of takes: the entries of its journal.
 
-use super::anchor::{Anchored, Digest};
+use super::anchor::{AnchoredSplice, ContentDigest};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub struct Take {
     #[serde(default, skip_serializing_if = "is_default")]
     pub forked_at: Option<u32>,
     /// Which finding it fixes, by which action, and who decided it.
-    pub cause: Cause,
+    pub cause: TakeCause,
     /// Name of the wording.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wording: Option<String>,
@@ -55,12 +55,12 @@ pub struct Take {
     #[serde(default, skip_serializing_if = "is_default")]
     pub fallback: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub outcome: Outcome,
+    pub outcome: TakeOutcome,
     /// A text of its own in the place of its parent's: the history written as one request.
     #[serde(default, skip_serializing_if = "is_default")]
     pub own: Option<OwnText>,
     /// What changes, in the places of its parent.
-    pub splices: Vec<Anchored>,
+    pub splices: Vec<AnchoredSplice>,
 }
 
 /// A text that a take replaces its parent's with.
@@ -74,7 +74,7 @@ pub struct OwnText {
 
 /// Why there is a take.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cause {
+pub struct TakeCause {
     /// Id of the rule whose finding it mends; `None` where the operator acted without one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rule: Option<String>,
@@ -100,12 +100,12 @@ pub enum Author {
 
 /// The result of a take.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct TakeOutcome {
     /// The findings of its parent.
     #[serde(default)]
-    pub before: Tally,
+    pub before: FindingCounts,
     #[serde(default)]
-    pub after: Tally,
+    pub after: FindingCounts,
     /// Whether it ends where it is the model's turn.
     #[serde(default, skip_serializing_if = "is_default")]
     pub asks_model: bool,
@@ -115,7 +115,7 @@ pub struct Outcome {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct FindingCounts {
     pub errors: u32,
     pub warnings: u32,
     /// Findings of severity info.
@@ -128,13 +128,13 @@ pub struct ItemMark {
     /// Byte at which the item begins in the take.
     pub at: u64,
     /// Digest of its bytes: the item may have gone from there.
-    pub digest: Digest,
+    pub digest: ContentDigest,
 }
 
 impl ItemMark {
     /// The mark of an item with these bytes.
     pub fn new(at: u64, bytes: &[u8]) -> Self {
-        let digest = Digest::of(bytes);
+        let digest = ContentDigest::of(bytes);
         Self { at, digest }
     }
 }
@@ -151,7 +151,7 @@ pub enum TakeEvent {
         /// Which of its steps this is, from 0: what follows a lost step has no place.
         step: u32,
         /// What changes, in the places of its text so far.
-        splices: Vec<Anchored>,
+        splices: Vec<AnchoredSplice>,
     },
     /// Another take became the current one.
     Moved { to: TakeId },
@@ -171,17 +171,17 @@ pub enum TakeEvent {
         set: bool,
     },
     /// The result of a take is known.
-    Judged { take: TakeId, outcome: Outcome },
+    Judged { take: TakeId, outcome: TakeOutcome },
 }
 
 /// Why an event cannot be applied to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum TakeEventError {
     /// It is about a take that is not there.
-    #[error("take {0} is not there")]
+    #[error("take {0} does not exist")]
     NoTake(TakeId),
     /// The take that it branches off is not there.
-    #[error("take {take} branches off take {parent}, which is not there")]
+    #[error("take {take} branches off take {parent}, which does not exist")]
     NoParent {
         take: TakeId,
         /// The one that is missing.
@@ -191,13 +191,13 @@ pub enum Misfit {
     #[error("there are two takes {0}")]
     Twice(TakeId),
     /// The recording does not grow by a take's event.
-    #[error("nothing is appended to the recording itself")]
+    #[error("nothing can be appended to the recording itself")]
     Recording,
     /// Other takes build on its text.
-    #[error("others branch off take {0}, so nothing is appended to it")]
+    #[error("other takes branch off take {0}, so nothing can be appended to it")]
     HasBranches(TakeId),
     /// Steps before it are missing, or one of them occurs twice.
-    #[error("step {step} of take {take} does not follow on what there is of it")]
+    #[error("step {step} of take {take} does not follow its previous step")]
     NoStep { take: TakeId, step: u32 },
 }
 

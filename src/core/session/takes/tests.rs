@@ -72,7 +72,7 @@ fn a_story_without_forks_stays_in_one_column() {
     );
 }
 
-fn appended(text: &str) -> Vec<Anchored> {
+fn appended(text: &str) -> Vec<AnchoredSplice> {
     let splice = Splice {
         at: Span { start: 4, end: 4 },
         with: text.as_bytes().to_vec(),
@@ -84,15 +84,15 @@ fn appended(text: &str) -> Vec<Anchored> {
 fn a_take_grows_until_something_branches_off() {
     let mut takes = Takes::default();
     let grown = takes.grow(TakeId::MAIN, appended("a"));
-    assert_eq!(grown, Err(Misfit::Recording));
+    assert_eq!(grown, Err(TakeEventError::Recording));
     let run = forked(&mut takes, TakeId::MAIN);
     takes.grow(run, appended("a")).unwrap();
     takes.grow(run, appended("b")).unwrap();
-    let steps: Vec<_> = takes.steps(run).map(<[Anchored]>::to_vec).collect();
+    let steps: Vec<_> = takes.steps(run).map(<[AnchoredSplice]>::to_vec).collect();
     assert_eq!(steps, [vec![], appended("a"), appended("b")]);
     let child = forked(&mut takes, run);
     let grown = takes.grow(run, appended("c"));
-    assert_eq!(grown, Err(Misfit::HasBranches(run)));
+    assert_eq!(grown, Err(TakeEventError::HasBranches(run)));
     takes.grow(child, appended("c")).unwrap();
     assert_eq!((takes.growth(run), takes.growth(child)), (2, 1));
 }
@@ -107,7 +107,7 @@ fn what_follows_a_lost_step_has_no_place_and_the_take_grows_on_from_what_is_left
         splices: appended(&step.to_string()),
     };
     takes.apply(step(0)).unwrap();
-    let misfit = Misfit::NoStep { take: run, step: 2 };
+    let misfit = TakeEventError::NoStep { take: run, step: 2 };
     assert_eq!(takes.apply(step(2)), Err(misfit));
     takes.grow(run, appended("1")).unwrap();
     takes.apply(step(2)).unwrap();
@@ -123,22 +123,22 @@ fn what_does_not_fit_changes_nothing_but_keeps_its_number() {
         take: Box::new(take(lost, "")),
     };
     let parent = lost;
-    let misfit = Misfit::NoParent {
+    let misfit = TakeEventError::NoParent {
         take: child,
         parent,
     };
     assert_eq!(takes.apply(orphan), Err(misfit));
-    assert_eq!(takes.go_to(lost), Err(Misfit::NoTake(lost)));
+    assert_eq!(takes.go_to(lost), Err(TakeEventError::NoTake(lost)));
     assert_eq!((takes.count(), takes.current()), (1, TakeId::MAIN));
     assert_eq!(forked(&mut takes, TakeId::MAIN), TakeId(10));
     let again = TakeEvent::Taken {
         id: TakeId(10),
         take: Box::default(),
     };
-    assert_eq!(takes.apply(again), Err(Misfit::Twice(TakeId(10))));
+    assert_eq!(takes.apply(again), Err(TakeEventError::Twice(TakeId(10))));
     assert_eq!(
         misfit.to_string(),
-        "take 9 branches off take 7, which is not there"
+        "take 9 branches off take 7, which does not exist"
     );
 }
 
@@ -172,7 +172,7 @@ fn an_event_is_readable_and_keeps_bytes_that_are_no_text() {
     let event = |with: &[u8]| TakeEvent::Taken {
         id: TakeId(1),
         take: Box::new(Take {
-            cause: Cause {
+            cause: TakeCause {
                 rule: Some("unknown-tool".into()),
                 item: Some(3),
                 action: Some("take-suggestion".into()),
@@ -265,13 +265,13 @@ fn walk(takes: &mut Takes, step: Step) -> Option<TakeEvent> {
             takes.bookmark(some(takes, at), item, set).ok()
         }
         Step::Judge(at, errors) => {
-            let after = Tally {
+            let after = FindingCounts {
                 errors,
-                ..Tally::default()
+                ..FindingCounts::default()
             };
-            let outcome = Outcome {
+            let outcome = TakeOutcome {
                 after,
-                ..Outcome::default()
+                ..TakeOutcome::default()
             };
             takes.judge(some(takes, at), outcome).ok()
         }

@@ -3,8 +3,8 @@
 use super::sentences::{
     INSTRUCTS, NAMED, echo, near, offered, reason, schema, unknown, violations,
 };
-use super::{Axes, Listing, Wording};
-use crate::wording::Kind;
+use super::{Axes, ToolListing, Wording};
+use crate::wording::FailureKind;
 
 /// The wordings; within a kind, the default first.
 pub(super) const WORDINGS: &[Wording] = &[
@@ -12,9 +12,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "nearest-and-list",
         title: "nearest names and all tools",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: Axes {
-            listing: Listing::NearestAndAll,
+            listing: ToolListing::NearestAndAll,
             ..INSTRUCTS
         },
         template: concat!(
@@ -27,16 +27,16 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: NAMED,
         template: unknown!(),
     },
     Wording {
         name: "nearest",
         title: "nearest names",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: Axes {
-            listing: Listing::Nearest,
+            listing: ToolListing::Nearest,
             ..INSTRUCTS
         },
         template: concat!(
@@ -48,9 +48,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "list-all",
         title: "all tools",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: Axes {
-            listing: Listing::All,
+            listing: ToolListing::All,
             ..NAMED
         },
         template: concat!(unknown!(), offered!()),
@@ -58,9 +58,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "with-arguments",
         title: "nearest names and your arguments",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: Axes {
-            listing: Listing::Nearest,
+            listing: ToolListing::Nearest,
             echoes: true,
             ..INSTRUCTS
         },
@@ -74,9 +74,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "no-repeat",
         title: "all tools, and never this name again",
-        kinds: &[Kind::UnknownTool],
+        kinds: &[FailureKind::UnknownTool],
         axes: Axes {
-            listing: Listing::NearestAndAll,
+            listing: ToolListing::NearestAndAll,
             warns: true,
             ..INSTRUCTS
         },
@@ -91,7 +91,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "reason",
         title: "what the parser said",
-        kinds: &[Kind::MalformedArguments],
+        kinds: &[FailureKind::MalformedArguments],
         axes: INSTRUCTS,
         template: concat!(
             "The arguments of \"{{ tool }}\" are not a JSON object",
@@ -102,14 +102,14 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::MalformedArguments],
+        kinds: &[FailureKind::MalformedArguments],
         axes: NAMED,
         template: "The arguments of \"{{ tool }}\" are not a JSON object.",
     },
     Wording {
         name: "with-arguments",
         title: "the parser's words and your arguments",
-        kinds: &[Kind::MalformedArguments],
+        kinds: &[FailureKind::MalformedArguments],
         axes: Axes {
             echoes: true,
             ..INSTRUCTS
@@ -124,7 +124,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "with-schema",
         title: "the parser's words and the schema",
-        kinds: &[Kind::MalformedArguments],
+        kinds: &[FailureKind::MalformedArguments],
         axes: Axes {
             shows_schema: true,
             ..INSTRUCTS
@@ -139,7 +139,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "no-repeat",
         title: "and never these arguments again",
-        kinds: &[Kind::MalformedArguments],
+        kinds: &[FailureKind::MalformedArguments],
         axes: Axes {
             warns: true,
             ..INSTRUCTS
@@ -155,7 +155,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "violations",
         title: "each violation",
-        kinds: &[Kind::InvalidArguments],
+        kinds: &[FailureKind::InvalidArguments],
         axes: INSTRUCTS,
         template: concat!(
             "The arguments of \"{{ tool }}\" break its schema",
@@ -170,14 +170,14 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::InvalidArguments],
+        kinds: &[FailureKind::InvalidArguments],
         axes: NAMED,
         template: "The arguments of \"{{ tool }}\" break its schema.",
     },
     Wording {
         name: "with-arguments",
         title: "each violation and your arguments",
-        kinds: &[Kind::InvalidArguments],
+        kinds: &[FailureKind::InvalidArguments],
         axes: Axes {
             echoes: true,
             ..INSTRUCTS
@@ -192,7 +192,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "with-schema",
         title: "each violation and the schema",
-        kinds: &[Kind::InvalidArguments],
+        kinds: &[FailureKind::InvalidArguments],
         axes: Axes {
             shows_schema: true,
             ..INSTRUCTS
@@ -207,7 +207,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "no-repeat",
         title: "each violation, and never these arguments again",
-        kinds: &[Kind::InvalidArguments],
+        kinds: &[FailureKind::InvalidArguments],
         axes: Axes {
             warns: true,
             ..INSTRUCTS

@@ -3,8 +3,8 @@
 use super::sentences::{
     BARE, INSTRUCTS, MESSAGE, NAMED, echo, offered, reason, schema, violations,
 };
-use super::{Axes, Listing, Wording};
-use crate::wording::Kind;
+use super::{Axes, ToolListing, Wording};
+use crate::wording::FailureKind;
 
 /// The wordings; within a kind, the default first.
 pub(super) const WORDINGS: &[Wording] = &[
@@ -12,7 +12,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "may-have-run",
         title: "the outcome is not known",
-        kinds: &[Kind::MissingOutput],
+        kinds: &[FailureKind::MissingOutput],
         axes: INSTRUCTS,
         template: "The call of \"{{ tool }}\" was interrupted and its output was lost. It may have taken \
             effect: find out before you call it again.",
@@ -20,21 +20,21 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::MissingOutput],
+        kinds: &[FailureKind::MissingOutput],
         axes: BARE,
         template: "The output of this call was lost.",
     },
     Wording {
         name: "not-run",
         title: "it did not run",
-        kinds: &[Kind::MissingOutput],
+        kinds: &[FailureKind::MissingOutput],
         axes: INSTRUCTS,
         template: "\"{{ tool }}\" was not run, and nothing was changed. Call it again if it is still needed.",
     },
     Wording {
         name: "no-repeat",
         title: "go on without it",
-        kinds: &[Kind::MissingOutput],
+        kinds: &[FailureKind::MissingOutput],
         axes: Axes {
             warns: true,
             ..INSTRUCTS
@@ -46,21 +46,21 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "reason",
         title: "what the tool said",
-        kinds: &[Kind::ToolError],
+        kinds: &[FailureKind::ToolError],
         axes: NAMED,
         template: concat!("\"{{ tool }}\" failed", reason!()),
     },
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::ToolError],
+        kinds: &[FailureKind::ToolError],
         axes: NAMED,
         template: "\"{{ tool }}\" failed.",
     },
     Wording {
         name: "with-arguments",
         title: "what the tool said and your arguments",
-        kinds: &[Kind::ToolError],
+        kinds: &[FailureKind::ToolError],
         axes: Axes {
             echoes: true,
             ..INSTRUCTS
@@ -75,9 +75,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "list-all",
         title: "what the tool said and the other tools",
-        kinds: &[Kind::ToolError],
+        kinds: &[FailureKind::ToolError],
         axes: Axes {
-            listing: Listing::All,
+            listing: ToolListing::All,
             ..INSTRUCTS
         },
         template: concat!(
@@ -90,7 +90,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "no-repeat",
         title: "and no second try",
-        kinds: &[Kind::ToolError],
+        kinds: &[FailureKind::ToolError],
         axes: Axes {
             warns: true,
             ..INSTRUCTS
@@ -105,7 +105,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "no-repeat",
         title: "it will not come out differently",
-        kinds: &[Kind::RepeatedCall],
+        kinds: &[FailureKind::RepeatedCall],
         axes: Axes {
             warns: true,
             ..INSTRUCTS
@@ -116,14 +116,14 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::RepeatedCall],
+        kinds: &[FailureKind::RepeatedCall],
         axes: NAMED,
         template: "This call of \"{{ tool }}\" was made before, with the same outcome.",
     },
     Wording {
         name: "reason",
         title: "what it said each time",
-        kinds: &[Kind::RepeatedCall],
+        kinds: &[FailureKind::RepeatedCall],
         axes: Axes {
             warns: true,
             ..INSTRUCTS
@@ -137,9 +137,9 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "list-all",
         title: "the other tools",
-        kinds: &[Kind::RepeatedCall],
+        kinds: &[FailureKind::RepeatedCall],
         axes: Axes {
-            listing: Listing::All,
+            listing: ToolListing::All,
             warns: true,
             ..INSTRUCTS
         },
@@ -153,7 +153,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "call-it",
         title: "how to call",
-        kinds: &[Kind::LeakedCall],
+        kinds: &[FailureKind::LeakedCall],
         axes: Axes {
             instructs: true,
             ..MESSAGE
@@ -164,7 +164,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::LeakedCall],
+        kinds: &[FailureKind::LeakedCall],
         axes: MESSAGE,
         template: "The tool call in your last message was text; nothing was run.",
     },
@@ -172,7 +172,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "shorter",
         title: "say it shorter",
-        kinds: &[Kind::CutOff],
+        kinds: &[FailureKind::CutOff],
         axes: Axes {
             instructs: true,
             ..MESSAGE
@@ -183,7 +183,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::CutOff],
+        kinds: &[FailureKind::CutOff],
         axes: MESSAGE,
         template: "Your reply was cut off at the length limit.",
     },
@@ -191,7 +191,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "violations",
         title: "each violation",
-        kinds: &[Kind::InvalidFinalOutput],
+        kinds: &[FailureKind::InvalidFinalOutput],
         axes: Axes {
             instructs: true,
             ..MESSAGE
@@ -209,14 +209,14 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::InvalidFinalOutput],
+        kinds: &[FailureKind::InvalidFinalOutput],
         axes: MESSAGE,
         template: "Your answer does not have the required form.",
     },
     Wording {
         name: "with-schema",
         title: "each violation and the schema",
-        kinds: &[Kind::InvalidFinalOutput],
+        kinds: &[FailureKind::InvalidFinalOutput],
         axes: Axes {
             instructs: true,
             shows_schema: true,
@@ -233,7 +233,7 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "answer",
         title: "answer now",
-        kinds: &[Kind::MissingFinalOutput],
+        kinds: &[FailureKind::MissingFinalOutput],
         axes: Axes {
             instructs: true,
             ..MESSAGE
@@ -243,14 +243,14 @@ pub(super) const WORDINGS: &[Wording] = &[
     Wording {
         name: "bare",
         title: "the fact only",
-        kinds: &[Kind::MissingFinalOutput],
+        kinds: &[FailureKind::MissingFinalOutput],
         axes: MESSAGE,
         template: "Your last message was empty.",
     },
     Wording {
         name: "with-schema",
         title: "answer now, with the schema",
-        kinds: &[Kind::MissingFinalOutput],
+        kinds: &[FailureKind::MissingFinalOutput],
         axes: Axes {
             instructs: true,
             shows_schema: true,

@@ -1,11 +1,11 @@
 //! What several wordings share: axes and sentences.
 
-use super::{Axes, Channel, Listing};
+use super::{Axes, Channel, ToolListing};
 
 /// The fact only, as the output of a call.
 pub(super) const BARE: Axes = Axes {
     names_tool: false,
-    listing: Listing::Nothing,
+    listing: ToolListing::Nothing,
     instructs: false,
     echoes: false,
     shows_schema: false,

@@ -3,32 +3,36 @@
 //! source of openai-agents 0.22.0 and 0.24.0 (`run_config.py`, `run_error_handlers.py`, `tool.py`).
 
 use super::python::{literal, quoted};
-use super::{NoRecipe, Recovery};
-use crate::wording::grammar::{self, Piece};
-use crate::wording::{Kind, VARIABLES, Variable, check};
+use super::{RecipeError, RecoveryCase};
+use crate::wording::grammar::{self, TemplatePart};
+use crate::wording::{FailureKind, VARIABLES, Variable, check};
 use std::fmt::Write as _;
 
 /// The recipe: a Python module.
-pub fn openai_agents(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
-    let kind = Kind::of_rule(recovery.rule);
+pub fn openai_agents(recovery: &RecoveryCase<'_>) -> Result<String, RecipeError> {
+    let kind = FailureKind::of_rule(recovery.rule);
     match (recovery.action, recovery.rule, kind) {
-        ("inject-error", _, Some(Kind::UnknownTool)) if recovery.is_custom => {
-            Err(NoRecipe::NoCounterpart(
+        ("inject-error", _, Some(FailureKind::UnknownTool)) if recovery.is_custom => {
+            Err(RecipeError::NoCounterpart(
                 "openai-agents raises for an unknown tool with free-form input; its tool_not_found_behavior \
                 covers function calls only",
             ))
         }
-        ("inject-error", "duplicate-argument-key", _) => Err(NoRecipe::NoCounterpart(
+        ("inject-error", "duplicate-argument-key", _) => Err(RecipeError::NoCounterpart(
             "openai-agents takes the last of two equal keys without a word: there is nothing to hook into",
         )),
-        ("inject-error", _, Some(Kind::UnknownTool)) => tool_not_found(recovery),
+        ("inject-error", _, Some(FailureKind::UnknownTool)) => tool_not_found(recovery),
         (
             "inject-error",
             _,
-            Some(kind @ (Kind::MalformedArguments | Kind::InvalidArguments | Kind::ToolError)),
+            Some(
+                kind @ (FailureKind::MalformedArguments
+                | FailureKind::InvalidArguments
+                | FailureKind::ToolError),
+            ),
         ) => {
             if recovery.is_custom {
-                return Err(NoRecipe::NoCounterpart(
+                return Err(RecipeError::NoCounterpart(
                     "a tool with free-form input has no failure_error_function in openai-agents: return the \
                     text from the tool itself",
                 ));
@@ -40,7 +44,7 @@ pub fn openai_agents(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
         }
         ("fallback", "refused", _) => handler(recovery, "model_refusal"),
         ("fallback", "turn-limit", _) => handler(recovery, "max_turns"),
-        _ => Err(NoRecipe::NoCounterpart(without_counterpart(
+        _ => Err(RecipeError::NoCounterpart(without_counterpart(
             recovery.action,
             kind,
         ))),
@@ -48,10 +52,10 @@ pub fn openai_agents(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
 }
 
 /// Why there is nothing in the framework to carry the recovery to.
-fn without_counterpart(action: &str, kind: Option<Kind>) -> &'static str {
+fn without_counterpart(action: &str, kind: Option<FailureKind>) -> &'static str {
     match (action, kind) {
-        ("inject-error" | "supply-output", Some(Kind::MissingOutput)) => {
-            "openai-agents drops calls without an output when it prepares a request; it cannot be told to answer them"
+        ("inject-error" | "supply-output", Some(FailureKind::MissingOutput)) => {
+            "openai-agents drops calls without an output when it prepares a request, and has no option to answer them"
         }
         ("inject-error", _) => {
             "openai-agents can put a text of one's own in place of an unknown tool, of faulty arguments and of \
@@ -65,7 +69,7 @@ fn without_counterpart(action: &str, kind: Option<Kind>) -> &'static str {
             "error_handlers of openai-agents know max_turns, model_refusal and invalid_final_output only"
         }
         ("take-suggestion" | "repair-arguments", _) => {
-            "openai-agents runs a call as the model made it: it cannot be told to change the name or the arguments"
+            "openai-agents runs a call as the model made it: it cannot change the name or the arguments"
         }
         ("raise-limit", _) => {
             "set ModelSettings(max_tokens=...) on the agent: there is nothing else to it"
@@ -75,7 +79,7 @@ fn without_counterpart(action: &str, kind: Option<Kind>) -> &'static str {
 }
 
 /// Where a variable's value comes from, in Python; `None` where the framework does not hand it over.
-type Origin = fn(&str) -> Option<&'static str>;
+type VariableSource = fn(&str) -> Option<&'static str>;
 
 /// The variables of `tool_error_formatter`, inside a function that knows the agent.
 fn in_formatter(name: &str) -> Option<&'static str> {
@@ -115,31 +119,31 @@ fn empty(name: &str) -> &'static str {
 }
 
 /// The variables that a template uses.
-fn used(pieces: &[Piece<'_>]) -> Vec<&'static Variable> {
+fn used(pieces: &[TemplatePart<'_>]) -> Vec<&'static Variable> {
     let used = VARIABLES
         .iter()
         .filter(|variable| grammar::names(pieces, variable.name));
     used.collect()
 }
 
-fn needs_words(recovery: &Recovery<'_>) -> Result<(), NoRecipe> {
+fn needs_words(recovery: &RecoveryCase<'_>) -> Result<(), RecipeError> {
     if recovery.template.is_empty() {
         let reason = "write what the model should read first".to_owned();
-        return Err(NoRecipe::Unfit(reason));
+        return Err(RecipeError::Unfit(reason));
     }
     Ok(check(recovery.template)?)
 }
 
 /// The function that returns the text, the call with the available variables, and the variables that are
 /// missing.
-struct Words {
+struct FormatterCode {
     function: String,
     call: String,
     missing: Vec<&'static str>,
     names: Vec<&'static str>,
 }
 
-fn words(template: &str, origin: Origin) -> Result<Words, NoRecipe> {
+fn words(template: &str, origin: VariableSource) -> Result<FormatterCode, RecipeError> {
     let pieces = grammar::pieces(template)?;
     let names = used(&pieces)
         .iter()
@@ -166,7 +170,7 @@ def wording({parameters}) -> str:
     });
     let call = call.collect::<Vec<_>>().join(", ");
     let missing = names.iter().copied().filter(|name| origin(name).is_none());
-    Ok(Words {
+    Ok(FormatterCode {
         function,
         call: format!("wording({call})"),
         missing: missing.collect(),
@@ -193,7 +197,12 @@ TEMPLATE = ENVIRONMENT.from_string(WORDING)
 "#;
 
 /// The head of the module: what it does, what it cannot do, imports.
-fn head(what: &str, recovery: &Recovery<'_>, words: Option<&Words>, imports: &[&str]) -> String {
+fn head(
+    what: &str,
+    recovery: &RecoveryCase<'_>,
+    words: Option<&FormatterCode>,
+    imports: &[&str],
+) -> String {
     let mut head = format!("# {what}\n# For openai-agents 0.22 or newer; made by retake");
     if !recovery.wording.is_empty() {
         let _ = write!(head, " from the wording {}", quoted(recovery.wording));
@@ -231,7 +240,7 @@ fn group(import: &str) -> u8 {
     }
 }
 
-fn tool_not_found(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
+fn tool_not_found(recovery: &RecoveryCase<'_>) -> Result<String, RecipeError> {
     needs_words(recovery)?;
     let words = words(recovery.template, in_formatter)?;
     let uses = |name: &str| words.names.contains(&name);
@@ -270,7 +279,7 @@ def run_config(agent: Agent) -> RunConfig:
     Ok(text)
 }
 
-fn failure(recovery: &Recovery<'_>, kind: Kind) -> Result<String, NoRecipe> {
+fn failure(recovery: &RecoveryCase<'_>, kind: FailureKind) -> Result<String, RecipeError> {
     needs_words(recovery)?;
     let words = words(recovery.template, in_failure)?;
     let uses = |name: &str| words.names.contains(&name);
@@ -364,10 +373,10 @@ def schema_of(ctx: ToolContext) -> dict | None:
     return None
 "#;
 
-fn handler(recovery: &Recovery<'_>, key: &str) -> Result<String, NoRecipe> {
+fn handler(recovery: &RecoveryCase<'_>, key: &str) -> Result<String, RecipeError> {
     let Some(value) = recovery.value else {
         let reason = "choose the value of the fallback first".to_owned();
-        return Err(NoRecipe::Unfit(reason));
+        return Err(RecipeError::Unfit(reason));
     };
     let what = match key {
         "max_turns" => "Ends a run that reached its turn limit with a value.",

@@ -5,7 +5,7 @@
 //! it are left there: a fault that was answered stays on record. Whatever the model adds to the history must
 //! not add to them.
 
-use super::{NoRecipe, Recovery};
+use super::{RecipeError, RecoveryCase};
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
 use crate::wire::ToolSpelling;
 use serde_json::{Map, Value, json};
@@ -33,10 +33,10 @@ pub struct History<'a> {
 }
 
 /// The fixture: a JSON text.
-pub fn fixture(recovery: &Recovery<'_>, history: &History<'_>) -> Result<String, NoRecipe> {
+pub fn fixture(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Result<String, RecipeError> {
     let facts = history.dialect.facts();
     if facts.asked_as != history.dialect {
-        return Err(NoRecipe::NoCounterpart(
+        return Err(RecipeError::NoCounterpart(
             "no request body of Gemini is written: convert the take to another dialect first",
         ));
     }
@@ -71,11 +71,11 @@ pub fn fixture(recovery: &Recovery<'_>, history: &History<'_>) -> Result<String,
     Ok(text)
 }
 
-fn unfit(error: impl std::fmt::Display) -> NoRecipe {
-    NoRecipe::Unfit(format!("an item of the history cannot be read: {error}"))
+fn unfit(error: impl std::fmt::Display) -> RecipeError {
+    RecipeError::Unfit(format!("an item of the history cannot be read: {error}"))
 }
 
-fn expectation(recovery: &Recovery<'_>, history: &History<'_>) -> Value {
+fn expectation(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Value {
     let absent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "rule": recovery.rule,

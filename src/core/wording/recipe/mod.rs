@@ -10,11 +10,11 @@ pub use agents::openai_agents;
 pub use fixture::{History, fixture};
 pub use policy::policy;
 
-use super::Fault;
+use super::TemplateError;
 
 /// A recovery that helped.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Recovery<'a> {
+pub struct RecoveryCase<'a> {
     /// Id of the rule whose finding it resolved.
     pub rule: &'a str,
     /// Id of the action.
@@ -35,7 +35,7 @@ pub struct Recovery<'a> {
 
 /// Why a recovery cannot be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoRecipe {
+pub enum RecipeError {
     /// The target has no counterpart.
     #[error("{0}")]
     NoCounterpart(&'static str),
@@ -44,5 +44,5 @@ pub enum NoRecipe {
     Unfit(String),
     /// The template cannot be used.
     #[error("the template, {0}")]
-    Template(#[from] Fault),
+    Template(#[from] TemplateError),
 }

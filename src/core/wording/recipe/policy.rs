@@ -1,21 +1,21 @@
 //! A recovery as an entry of a policy: what to do about findings of its rule without asking.
 
-use super::{NoRecipe, Recovery};
-use crate::wording::{Kind, check, find, in_vain, reads_as_name, verb_of};
+use super::{RecipeError, RecoveryCase};
+use crate::wording::{FailureKind, check, find, in_vain, reads_as_name, verb_of};
 use toml::{Table, Value};
 
 /// How often a policy asks the model again before it gives up.
 const TIMES: i64 = 2;
 
 /// The entry: TOML to add to the other entries of a policy.
-pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
+pub fn policy(recovery: &RecoveryCase<'_>) -> Result<String, RecipeError> {
     let Some(verb) = verb_of(recovery.action) else {
-        return Err(NoRecipe::NoCounterpart(
+        return Err(RecipeError::NoCounterpart(
             "a policy cannot do this by itself: it can inject, suggest, repair, retry, fall back, drop and release",
         ));
     };
     if let Some(why) = in_vain(recovery.rule, verb.word) {
-        return Err(NoRecipe::NoCounterpart(why));
+        return Err(RecipeError::NoCounterpart(why));
     }
     let mut entry = Table::new();
     entry.insert("do".to_owned(), verb.word.into());
@@ -30,7 +30,7 @@ pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     if verb.has_value {
         let Some(value) = recovery.value else {
             let reason = "choose the value of the fallback first".to_owned();
-            return Err(NoRecipe::Unfit(reason));
+            return Err(RecipeError::Unfit(reason));
         };
         entry.insert(
             "include_in_history".to_owned(),
@@ -40,13 +40,13 @@ pub fn policy(recovery: &Recovery<'_>) -> Result<String, NoRecipe> {
     }
     let rules = Table::from_iter([(recovery.rule.to_owned(), Value::Table(entry))]);
     let document = Table::from_iter([("on".to_owned(), Value::Table(rules))]);
-    toml::to_string(&document).map_err(|error| NoRecipe::Unfit(error.to_string()))
+    toml::to_string(&document).map_err(|error| RecipeError::Unfit(error.to_string()))
 }
 
 /// The name where the library has these very words under it, else the words. Words that could be taken for
 /// a name are quoted.
-fn wording(recovery: &Recovery<'_>) -> String {
-    let known = |name: &str| Kind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
+fn wording(recovery: &RecoveryCase<'_>) -> String {
+    let known = |name: &str| FailureKind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
     if known(recovery.wording).is_some_and(|known| known.template == recovery.template) {
         return recovery.wording.to_owned();
     }
@@ -56,9 +56,9 @@ fn wording(recovery: &Recovery<'_>) -> String {
     recovery.template.to_owned()
 }
 
-fn as_toml(value: &serde_json::Value) -> Result<Value, NoRecipe> {
+fn as_toml(value: &serde_json::Value) -> Result<Value, RecipeError> {
     use serde_json::Value as Json;
-    let unfit = |reason: &str| NoRecipe::Unfit(reason.to_owned());
+    let unfit = |reason: &str| RecipeError::Unfit(reason.to_owned());
     match value {
         Json::Null => Err(unfit(
             "a policy is TOML, which has no null: leave the member out",
@@ -80,7 +80,7 @@ fn as_toml(value: &serde_json::Value) -> Result<Value, NoRecipe> {
             let members = members
                 .iter()
                 .map(|(key, value)| Ok((key.clone(), as_toml(value)?)));
-            Ok(Value::Table(members.collect::<Result<_, NoRecipe>>()?))
+            Ok(Value::Table(members.collect::<Result<_, RecipeError>>()?))
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::proxy::News as ProxyNews;
 use crate::takes::{About, wall_clock};
 use crate::{TakeError, TakeStore};
 use retake_core::dialects::tools::read_tools;
-use retake_core::engine::{Breakpoint, Config, Fault, Machine, Reason, Whose};
+use retake_core::engine::{Breakpoint, Config, Machine, Reason, RunFault, ToolOwner};
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
@@ -44,7 +44,7 @@ pub(super) struct HeldRun {
     /// Who let something pass, and the rule of what that was.
     releases: Vec<(Option<String>, Author)>,
     /// The findings of the last report.
-    found: Vec<Fault>,
+    found: Vec<RunFault>,
     /// The wait reason of the last report.
     waits: Option<WaitReason>,
 }
@@ -69,7 +69,7 @@ impl HeldRun {
         let closed = order.closed;
         let config = Config {
             has_operator: settings.has_operator,
-            tools_are: Whose::Agents {
+            tools_are: ToolOwner::Agents {
                 asks: if closed.is_some() { 0 } else { settings.asks },
             },
             policy: settings.policy.clone(),

@@ -6,7 +6,7 @@ use crate::Recording;
 use crate::reading::{read_document, read_document_again};
 use bytes::Bytes;
 use retake_core::formats::Format;
-use retake_core::rules::{Digests, Faultless, Finding, Known, Run};
+use retake_core::rules::{CleanCache, CleanItem, Digests, Finding, Run};
 use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
 use retake_core::wire::RequestHead;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -52,7 +52,7 @@ pub(super) struct Shared {
 /// The items in which nothing was found: they stand in the first bytes of the text.
 #[derive(Debug, Clone, Default)]
 struct Knowledge {
-    faultless: Arc<Faultless>,
+    faultless: Arc<CleanCache>,
     until: u64,
 }
 
@@ -181,7 +181,7 @@ impl Reading {
 
     /// The items of a history that goes on from this request in which nothing was found before. `rope` is the
     /// text of the history.
-    pub(super) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<Known> {
+    pub(super) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<CleanItem> {
         let Knowledge { faultless, until } = self.knowledge();
         faultless.among(run, |span| {
             recorded(rope, span).filter(|recorded| recorded.end <= until)
@@ -204,7 +204,7 @@ impl Reading {
         if judged <= known + known / 8 + 4 {
             return;
         }
-        let faultless = Faultless::of(run, |span| recorded(rope, span), findings, digests);
+        let faultless = CleanCache::of(run, |span| recorded(rope, span), findings, digests);
         let learnt = Knowledge {
             faultless: Arc::new(faultless),
             until: self.body.len() as u64,

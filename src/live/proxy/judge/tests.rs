@@ -46,8 +46,8 @@ fn told_of(session: &Session) -> String {
 
 /// How a request and a reply stand, read and judged as recordings are: each time from the first byte.
 struct FromScratch {
-    request: Vec<Fault>,
-    reply: Option<(Arc<Vec<u8>>, Vec<Finding>, Standing)>,
+    request: Vec<RunFault>,
+    reply: Option<(Arc<Vec<u8>>, Vec<Finding>, RunStatus)>,
 }
 
 fn from_scratch(dialect: Dialect, body: &[u8], reply: &str) -> FromScratch {

@@ -5,7 +5,7 @@ use crate::proxy::headers::content_encoding;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use retake_core::exchange::Seen;
-use retake_core::redact::{Shown, header_holds_a_secret};
+use retake_core::redact::{HeaderSecret, header_holds_a_secret};
 
 /// Most bytes of a reply that are recorded; what stands behind them only passes.
 pub const REPLY_CAP: u64 = 16 << 20;
@@ -165,7 +165,7 @@ pub struct Head {
     pub(super) encoding: String,
     pub(super) is_stream: bool,
     /// What must not be in any file, wherever it turns up.
-    pub(super) secrets: Vec<Shown>,
+    pub(super) secrets: Vec<HeaderSecret>,
 }
 
 /// Says nothing of the secrets.

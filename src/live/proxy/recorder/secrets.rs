@@ -2,7 +2,7 @@
 
 use super::repeated::{Repeated, Repeats};
 use bytes::Bytes;
-use retake_core::redact::{Redactor, Shown, Vault, is_key};
+use retake_core::redact::{HeaderSecret, Redactor, Vault, is_key};
 use retake_core::session::Dialect;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ impl Secrets {
 
     /// Knows what a client or a server showed in its header lines. What is no key is none: it
     /// would be found everywhere.
-    pub(super) fn learn(&mut self, shown: &[Shown]) {
+    pub(super) fn learn(&mut self, shown: &[HeaderSecret]) {
         let mut learned = false;
         for one in shown.iter().filter(|one| is_key(&one.secret)) {
             if self.shown.contains(&one.secret) || self.cookies.contains(&one.secret) {

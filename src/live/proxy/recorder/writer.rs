@@ -9,7 +9,7 @@ use super::spread::Spread;
 use crate::proxy::exchanges::lock;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
-use retake_core::redact::Shown;
+use retake_core::redact::HeaderSecret;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(super) enum What {
     Observed(ExchangeId, u64, Side, String),
     Entry(Entry),
     /// Secrets of header lines, to be known from now on.
-    Shown(Vec<Shown>),
+    Shown(Vec<HeaderSecret>),
 }
 
 /// Tells the operator something.

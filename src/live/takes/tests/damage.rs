@@ -143,7 +143,7 @@ fn what_depends_on_a_lost_take_is_told_and_not_invented() {
     let told: Vec<_> = opened.damages.iter().map(ToString::to_string).collect();
     assert!(told[0].contains("a damaged line at byte"), "{told:?}");
     assert!(
-        told[1].contains("take 3 branches off take 2, which is not there"),
+        told[1].contains("take 3 branches off take 2, which does not exist"),
         "{told:?}"
     );
     assert!(keep_take(&mut opened));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::takes::run::{is_run, read_run};
-use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Ran};
+use retake_core::session::ledger::{Ask, CallKey, ExecutionStatus, LedgerEvent};
 use std::os::unix::fs::PermissionsExt;
 
 const BASE: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
@@ -87,7 +87,7 @@ fn a_run_is_one_private_file_that_nobody_else_writes_to() {
     let again = Journal::open_run(&path, clock);
     assert!(again.journal.not_recording().is_none());
     let digest = LedgerEvent::digest("f", "{}");
-    assert_eq!(again.ledger.ran(&call(), digest), Ran::MayHave);
+    assert_eq!(again.ledger.ran(&call(), digest), ExecutionStatus::MayHave);
     assert_eq!(again.happened.len(), 1);
     let happened = &again.happened[0];
     assert_eq!((happened.current, happened.time), (TakeId(1), clock()));

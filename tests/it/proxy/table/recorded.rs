@@ -5,7 +5,7 @@ use super::{Fault, Makes, live};
 use crate::proxy::speech::{Agent, DIALECTS, calls_in, http_body};
 use crate::proxy::stage::PATIENCE;
 use crate::proxy_wire::client::Client;
-use retake_core::actions::{self, Choice, Planned, Refusal, Scene};
+use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
 use retake_core::dialects::write::history_of;
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{Finding, Run, beside};
@@ -74,7 +74,7 @@ impl Known {
         let scene = run.scene(own.defect(), &beside).ok_or("no scene")?;
         let planned = match planned(&scene, recovery) {
             // It is done in a run, or by somebody else.
-            Err(Refusal::Elsewhere(_)) => return Ok(()),
+            Err(ActionError::Elsewhere(_)) => return Ok(()),
             planned => planned.map_err(|refusal| refusal.to_string())?,
         };
         let splices = match lower(session, &planned.edits) {
@@ -104,12 +104,12 @@ impl Known {
 }
 
 /// What an action comes to where the operator says whatever it asks for.
-pub(super) fn planned(scene: &Scene<'_>, action: &str) -> Result<Planned, Refusal> {
+pub(super) fn planned(scene: &ActionContext<'_>, action: &str) -> Result<Plan, ActionError> {
     let plan = actions::find(action).unwrap().plan;
-    let confirmed = Choice {
+    let confirmed = ActionInput {
         confirmed: true,
         include_in_history: true,
-        ..Choice::default()
+        ..ActionInput::default()
     };
     let session: &Session = scene.session();
     let item = session.bytes(scene.item()?)?;
@@ -123,7 +123,7 @@ pub(super) fn planned(scene: &Scene<'_>, action: &str) -> Result<Planned, Refusa
     let planned = match planned {
         Err(refusal) if refusal.is_question() => plan(
             scene,
-            &Choice {
+            &ActionInput {
                 words: Some(words),
                 ..confirmed
             },

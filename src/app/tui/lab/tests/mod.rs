@@ -21,7 +21,7 @@ use retake_core::lab::{
 };
 use retake_core::session::ledger::Usage;
 use retake_core::session::takes::TakeId;
-use retake_core::wording::{Channel, Kind};
+use retake_core::wording::{Channel, FailureKind};
 use retake_live::wordings::Wordings;
 use std::sync::Arc;
 
@@ -88,7 +88,8 @@ fn lab_on(subject: Subject) -> Lab {
 }
 
 fn variant(name: &str, origin: Origin, words: &str) -> Variant {
-    let axes = retake_core::wording::find(Kind::UnknownTool, name).map(|wording| wording.axes);
+    let axes =
+        retake_core::wording::find(FailureKind::UnknownTool, name).map(|wording| wording.axes);
     Variant {
         name: name.to_owned(),
         title: name.to_owned(),
@@ -108,7 +109,7 @@ fn experiment() -> Experiment {
         session: 0,
         item: 2,
         rule: "unknown-tool".to_owned(),
-        kind: Kind::UnknownTool,
+        kind: FailureKind::UnknownTool,
         tool: "serch_flights".to_owned(),
         meant: Meant::Tool("search_flights".to_owned()),
     };

@@ -37,7 +37,7 @@ fn on_the_output_of_an_unknown_tool_the_lab_is_about_the_call() {
     let subject = subject_after(&failed, &["]", "]", "W"]);
     assert_eq!(
         (subject.rule, subject.kind),
-        ("unknown-tool", Kind::UnknownTool)
+        ("unknown-tool", FailureKind::UnknownTool)
     );
     assert_eq!(subject.nearest.as_deref(), Some("search_flights"));
     assert_eq!(subject.place, of_call.place);
@@ -55,7 +55,7 @@ fn wordings_are_left_out_but_never_that_of_the_recording() {
     let Named::These(names) = &spec.wordings.named else {
         panic!("{:?}", spec.wordings);
     };
-    let all = retake_core::wording::library(Kind::UnknownTool).map(|wording| wording.name);
+    let all = retake_core::wording::library(FailureKind::UnknownTool).map(|wording| wording.name);
     assert!(all.skip(1).eq(names.iter().map(String::as_str)));
 }
 
@@ -223,7 +223,7 @@ fn a_turn_that_is_asked_for_again_is_compared_with_no_words_which_can_be_left_ou
     );
     let recording = std::fs::read_to_string(recording).unwrap();
     let mut lab = lab_on(subject_in(&recording));
-    let known = retake_core::wording::library(Kind::InvalidFinalOutput).count();
+    let known = retake_core::wording::library(FailureKind::InvalidFinalOutput).count();
     let shown = screen(&lab, (100, 30));
     assert!(shown.contains("[x] plain"), "{shown}");
     let requests = format!("{} requests at most", (known + 1) * 20);

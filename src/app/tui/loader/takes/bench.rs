@@ -3,7 +3,7 @@
 use super::live::Live;
 use super::worker::Job;
 use crate::tui::state::document::{Document, Extent};
-use retake_core::session::takes::{TakeId, Tally};
+use retake_core::session::takes::{FindingCounts, TakeId};
 use retake_live::TakeStore;
 use retake_live::takes::{Clock, usual_root, wall_clock};
 use std::collections::HashSet;
@@ -37,7 +37,7 @@ struct Facts {
     /// The recording itself as it was shown last.
     main: Option<Arc<Document>>,
     /// What there is in a recording.
-    tally: Option<(Arc<Document>, Tally)>,
+    tally: Option<(Arc<Document>, FindingCounts)>,
     /// The take that is on the screen. After a restart that is the recording, wherever the operator was before.
     shown: TakeId,
     /// What that take was read as.
@@ -197,13 +197,13 @@ impl Bench {
     }
 
     /// What there is in a recording, where that is known.
-    pub(super) fn tally_of(&self, main: &Arc<Document>) -> Option<Tally> {
+    pub(super) fn tally_of(&self, main: &Arc<Document>) -> Option<FindingCounts> {
         let facts = self.facts();
         let (document, tally) = facts.tally.as_ref()?;
         Arc::ptr_eq(document, main).then_some(*tally)
     }
 
-    pub(in crate::tui::loader) fn set_tally(&self, main: &Arc<Document>, tally: Tally) {
+    pub(in crate::tui::loader) fn set_tally(&self, main: &Arc<Document>, tally: FindingCounts) {
         self.facts().tally = Some((main.clone(), tally));
     }
 }

@@ -6,7 +6,7 @@ use super::view::view_of;
 use crate::tui::state::document::{Checked, Document};
 use crate::tui::update::{Report, TakesReport};
 use retake_core::rules::{Finding, Severity};
-use retake_core::session::takes::{Outcome, TakeId, Tally};
+use retake_core::session::takes::{FindingCounts, TakeId, TakeOutcome};
 use retake_core::session::{Rope, Session};
 use retake_live::{TakeError, TakeStore, add_refusal, check_session, settle};
 use std::sync::Arc;
@@ -36,9 +36,9 @@ impl Work {
     }
 
     /// What the rules find; `None` where it was called off.
-    fn findings_of(&self, check: &Check) -> Result<Option<Tally>, TakeError> {
+    fn findings_of(&self, check: &Check) -> Result<Option<FindingCounts>, TakeError> {
         let document = &check.document;
-        let mut tally = Tally::default();
+        let mut tally = FindingCounts::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
             if !self.bench.is_showing(check.showing) {
                 return Ok(None);
@@ -64,7 +64,7 @@ impl Work {
         Ok(Some(tally))
     }
 
-    fn note_outcome(&self, check: &Check, tally: Tally) -> Result<(), TakeError> {
+    fn note_outcome(&self, check: &Check, tally: FindingCounts) -> Result<(), TakeError> {
         if check.parent == Some(TakeId::MAIN) {
             // It is known then, and does not take long where the takes are held.
             self.tally_of_main()?;
@@ -86,14 +86,14 @@ impl Work {
         &self,
         bench: &mut TakeStore,
         id: TakeId,
-        after: Tally,
+        after: FindingCounts,
     ) -> Result<(), TakeError> {
         let Some(take) = bench.takes().get(id) else {
             return Ok(());
         };
         let (outcome, parent) = (take.outcome.clone(), take.parent);
         self.bench.set_unchecked(id, false);
-        let is_known = outcome.after == after && outcome.before != Tally::default();
+        let is_known = outcome.after == after && outcome.before != FindingCounts::default();
         if is_known || self.bench.is_unchecked(parent) {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Work {
             Some(parent) => parent.outcome.after,
             None => self.tally_of_main()?,
         };
-        let outcome = Outcome {
+        let outcome = TakeOutcome {
             before,
             after,
             ..outcome
@@ -113,9 +113,9 @@ impl Work {
     }
 
     /// What there is in the recording itself.
-    fn tally_of_main(&self) -> Result<Tally, TakeError> {
+    fn tally_of_main(&self) -> Result<FindingCounts, TakeError> {
         let Some(main) = self.bench.main() else {
-            return Ok(Tally::default());
+            return Ok(FindingCounts::default());
         };
         if let Some(tally) = self.bench.tally_of(&main) {
             return Ok(tally);
@@ -125,8 +125,8 @@ impl Work {
         Ok(tally)
     }
 
-    pub(super) fn tally_of(&self, sessions: &[Session]) -> Result<Tally, TakeError> {
-        let mut tally = Tally::default();
+    pub(super) fn tally_of(&self, sessions: &[Session]) -> Result<FindingCounts, TakeError> {
+        let mut tally = FindingCounts::default();
         for session in sessions {
             add(&mut tally, &check_session(session, self.knowledge.target)?);
         }
@@ -134,7 +134,7 @@ impl Work {
     }
 }
 
-pub(in crate::tui::loader) fn add(tally: &mut Tally, findings: &[Finding]) {
+pub(in crate::tui::loader) fn add(tally: &mut FindingCounts, findings: &[Finding]) {
     for finding in findings {
         match finding.severity {
             Severity::Error => tally.errors += 1,

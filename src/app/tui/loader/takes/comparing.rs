@@ -5,7 +5,7 @@ use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use crate::tui::state::document::{Document, Place};
 use retake_core::actions::with_open_arguments;
 use retake_core::session::takes::TakeId;
-use retake_core::session::{Change, Dialect, Rope, Session, compare, hash};
+use retake_core::session::{Dialect, HistoryChange, Rope, Session, compare, hash};
 use retake_live::{Recording, TakeError, TakeStore};
 use std::sync::Arc;
 
@@ -106,9 +106,9 @@ pub(super) fn first_change(
     for (number, (old, new)) in pairs.enumerate() {
         let changes = compare((old, before.1), (new, after.1)).ok()?;
         let first = changes.into_iter().find_map(|change| match change {
-            Change::Same { .. } => None,
-            Change::Changed { after, .. } | Change::Added { after } => Some(after),
-            Change::Removed { before } => Some(before),
+            HistoryChange::Same { .. } => None,
+            HistoryChange::Changed { after, .. } | HistoryChange::Added { after } => Some(after),
+            HistoryChange::Removed { before } => Some(before),
         });
         if let Some(item) = first {
             let last = new.items.len().saturating_sub(1);

@@ -5,7 +5,7 @@ use crate::tui::recovery::takes::TakeRow;
 use crate::tui::state::document::Place;
 use crate::tui::state::recovery::{Decided, TakesView};
 use retake_core::actions;
-use retake_core::session::takes::{Author, ItemMark, Take, TakeId, Takes, Tally};
+use retake_core::session::takes::{Author, FindingCounts, ItemMark, Take, TakeId, Takes};
 use retake_live::live::CONTINUE;
 use retake_live::{AS_REQUEST, TakeStore};
 use std::sync::Arc;
@@ -140,8 +140,8 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
 
 /// How many findings that matter there were before a take and are after it, where that is known.
 fn judged(take: &Take) -> Option<(usize, usize)> {
-    let sum = |tally: Tally| (tally.errors + tally.warnings) as usize;
+    let sum = |tally: FindingCounts| (tally.errors + tally.warnings) as usize;
     let (before, after) = (take.outcome.before, take.outcome.after);
-    let is_judged = [before, after] != [Tally::default(); 2];
+    let is_judged = [before, after] != [FindingCounts::default(); 2];
     is_judged.then(|| (sum(before), sum(after)))
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
-use retake_core::engine::Place;
+use retake_core::engine::BreakpointTarget;
 use retake_core::session::takes::Author;
 use retake_live::proxy::Command;
 
@@ -212,7 +212,10 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
     let Some(Wish::Tell(Command::Breakpoints(set))) = told.first() else {
         panic!("{told:?}");
     };
-    assert_eq!(set[0].on, Place::Tool("serch_flights".to_owned()));
+    assert_eq!(
+        set[0].on,
+        BreakpointTarget::Tool("serch_flights".to_owned())
+    );
     let told = press(&mut board, "B a `arg .n > 9` enter");
     assert!(
         matches!(&told[..], [Wish::Tell(Command::Breakpoints(set))] if set.len() == 2),

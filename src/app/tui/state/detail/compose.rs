@@ -8,7 +8,7 @@ use retake_core::json::{complete, skip_value};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::Violation;
-use retake_core::session::{Flags, Item, Kind, Session, Standing};
+use retake_core::session::{Flags, Item, Kind, PairStatus, Session};
 
 /// The longest line that is laid out as one; longer ones are cut in several.
 const LONGEST: usize = 2048;
@@ -150,20 +150,20 @@ fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
     let number = |index: u32| u64::from(index) + 1;
     let answers = matches!(item.kind, Kind::Output | Kind::HostedOutput);
     let standing = match subject.session.pairing.standing(subject.index) {
-        Standing::Paired(call) if answers => Some(format!("answers item {}", number(call))),
-        Standing::Paired(output) => Some(format!("answered by item {}", number(output))),
-        Standing::Duplicate(call) => Some(format!(
+        PairStatus::Paired(call) if answers => Some(format!("answers item {}", number(call))),
+        PairStatus::Paired(output) => Some(format!("answered by item {}", number(output))),
+        PairStatus::Duplicate(call) => Some(format!(
             "answers item {}, which was answered already",
             number(call)
         )),
-        Standing::Severed(partner) => Some(format!(
+        PairStatus::Severed(partner) => Some(format!(
             "its partner, item {}, is on the other side of a compaction",
             number(partner)
         )),
-        Standing::Pending => Some("waits for its output".to_owned()),
-        Standing::Orphan if answers => Some("its call is not in the history".to_owned()),
-        Standing::Orphan => Some("its output is not in the history".to_owned()),
-        Standing::Alone => None,
+        PairStatus::Pending => Some("waits for its output".to_owned()),
+        PairStatus::Orphan if answers => Some("its call is not in the history".to_owned()),
+        PairStatus::Orphan => Some("its output is not in the history".to_owned()),
+        PairStatus::Alone => None,
     };
     let said = [
         (Flags::ERROR, "says that it is an error"),

@@ -28,7 +28,7 @@ const FAULTY_CALLS: &[&str] = &[
 ];
 
 /// The kind of failure that an attempt answers.
-pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<wording::Kind> {
+pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<wording::FailureKind> {
     let session = attempt.document.session(attempt.place.session)?;
     let run = Run::new(session, target);
     let defect = attempt.finding.as_ref().map_or_else(
@@ -156,7 +156,12 @@ fn faulty_calls(session: &Session, findings: &[Finding], attempt: &Attempt) -> u
 }
 
 /// The library for a kind of failure: the wording of the recording first, then the operator's own, then ours.
-fn library(state: &State, session: &Session, attempt: &Attempt, kind: wording::Kind) -> Vec<Entry> {
+fn library(
+    state: &State,
+    session: &Session,
+    attempt: &Attempt,
+    kind: wording::FailureKind,
+) -> Vec<Entry> {
     let output = session.pairing.partner(attempt.place.item);
     let output = output
         .and_then(|output| session.items.get(output))

@@ -1,6 +1,6 @@
 //! Members laid over a JSON object: what they do not name stays byte for byte.
 
-use crate::json::{Cursor, Fault, skip_whitespace, unescape};
+use crate::json::{Cursor, JsonError, skip_whitespace, unescape};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,11 +13,11 @@ pub enum NoRequest {
     NoObject,
     /// It breaks off, or is no JSON.
     #[error("the request body cannot be read at byte {}: {}", .0.at, .0.kind)]
-    NoJson(Fault),
+    NoJson(JsonError),
 }
 
-impl From<Fault> for NoRequest {
-    fn from(fault: Fault) -> Self {
+impl From<JsonError> for NoRequest {
+    fn from(fault: JsonError) -> Self {
         Self::NoJson(fault)
     }
 }

@@ -22,10 +22,10 @@ pub(super) fn play(config: Config, script: &str) -> String {
 fn happen(world: &mut World, line: &str) {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "stands" => world.handle(Event::Stands(world.standing().into())),
+        "stands" => world.handle(Event::StatusChanged(world.standing().into())),
         "agent-asks" => {
             let take = world.standing().take;
-            world.handle(Event::AgentAsked { take });
+            world.handle(Event::AgentRequested { take });
             world.asking = Some((Ask(1), 1));
         }
         "calls" => world.reply(calls(rest), None, true),
@@ -69,7 +69,7 @@ fn happen(world: &mut World, line: &str) {
         "close" => world.close_and_resume(),
         "go" => {
             world.current = rest.parse().unwrap();
-            world.handle(Event::Stands(world.standing().into()));
+            world.handle(Event::StatusChanged(world.standing().into()));
         }
         "edit" => {
             let (id, arguments) = rest.split_once(' ').unwrap();
@@ -83,12 +83,12 @@ fn happen(world: &mut World, line: &str) {
                     .filter(|slot| slot.key == key)
                     .for_each(|slot| slot.arguments = arguments.to_owned());
             });
-            world.handle(Event::Stands(world.standing().into()));
+            world.handle(Event::StatusChanged(world.standing().into()));
         }
         "inject-error" | "take-suggestion" | "repair-arguments" | "drop-pair" | "retry" => {
             let call = (!rest.is_empty()).then(|| key(world, rest));
             world.recover(word, call);
-            world.handle(Event::Stands(world.standing().into()));
+            world.handle(Event::StatusChanged(world.standing().into()));
         }
         _ => {
             let command = command(world, word, rest);

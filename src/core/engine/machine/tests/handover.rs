@@ -2,11 +2,11 @@
 
 use super::conversations::play;
 use super::world::config;
-use crate::engine::{Breakpoint, Config, Whose};
+use crate::engine::{Breakpoint, Config, ToolOwner};
 
 fn held(policy: &str, asks: u32) -> Config {
     Config {
-        tools_are: Whose::Agents { asks },
+        tools_are: ToolOwner::Agents { asks },
         max_turns: None,
         ..config(policy)
     }

@@ -1,6 +1,6 @@
 //! The histories of the small world, its tools and its rules.
 
-use crate::engine::{Approval, Fault, Nature, StandingCall};
+use crate::engine::{Approval, Nature, RunCall, RunFault};
 use crate::rules::Severity;
 use crate::session::ledger::CallKey;
 
@@ -36,8 +36,8 @@ pub(super) const TOOLS: &[(&str, Approval, Nature)] = &[
 ];
 
 /// The rules of this world: tools that are not offered, arguments that say so, last messages that say so.
-pub(super) fn faults(calls: &[StandingCall], last: Option<&Reply>) -> Vec<Fault> {
-    let fault = |rule, severity, call: Option<&StandingCall>| Fault {
+pub(super) fn faults(calls: &[RunCall], last: Option<&Reply>) -> Vec<RunFault> {
+    let fault = |rule, severity, call: Option<&RunCall>| RunFault {
         rule,
         severity,
         item: call.map(|call| call.item),

@@ -22,7 +22,7 @@ const DEEDS: &[&str] = &["inject", "suggest", "drop", "retry", "release"];
 
 fn begin(config: Config, is_streamed: bool, is_parallel: bool) -> World {
     let mut world = World::new(config);
-    world.handle(Event::Stands(world.standing().into()));
+    world.handle(Event::StatusChanged(world.standing().into()));
     if is_streamed {
         let (ask, _) = world.asking.take().unwrap();
         let fault = ModelFault {
@@ -106,7 +106,7 @@ fn the_operator_recovers_in_every_way_and_each_call_has_one_output() {
             } else {
                 let call = bad_call(&world);
                 world.recover(way, call);
-                world.handle(Event::Stands(world.standing().into()));
+                world.handle(Event::StatusChanged(world.standing().into()));
             }
             finish(&mut world);
         });
@@ -130,7 +130,7 @@ fn a_refused_action_of_a_policy_leaves_the_fault_to_the_operator() {
     each_shape(|_, is_parallel| {
         let mut world = World::new(config(policy));
         world.refuses_all = true;
-        world.handle(Event::Stands(world.standing().into()));
+        world.handle(Event::StatusChanged(world.standing().into()));
         let mut calls = vec![("bad".to_owned(), "serch".to_owned(), "{}".to_owned())];
         if is_parallel {
             calls.push(("good".to_owned(), "search".to_owned(), "{}".to_owned()));

@@ -120,7 +120,7 @@ fn live(seed: u64, reached: &mut Reached) {
     world.checks_state_every = 7;
     let mut witness = Witness { seed, world };
     let world = &mut witness.world;
-    world.handle(Event::Stands(world.standing().into()));
+    world.handle(Event::StatusChanged(world.standing().into()));
     for _ in 0..20 + dice.below(150) {
         world.now += 1 + dice.next() % 800;
         if world.ended.is_some() && !world.config.has_operator {
@@ -290,7 +290,7 @@ fn decide(world: &mut World, dice: &mut Dice) {
             let action = *dice.of(&actions);
             world.log.push(format!("> {action}"));
             world.recover(action, call.map(|call| call.key.clone()));
-            return world.handle(Event::Stands(world.standing().into()));
+            return world.handle(Event::StatusChanged(world.standing().into()));
         }
         Reason::Approval { call, .. } => match dice.below(6) {
             0 => reject(call),
@@ -342,7 +342,7 @@ fn edit(world: &mut World, dice: &mut Dice) {
             slot.arguments = arguments;
         }
     });
-    world.handle(Event::Stands(world.standing().into()));
+    world.handle(Event::StatusChanged(world.standing().into()));
 }
 
 /// Something that nobody expected.
@@ -392,10 +392,10 @@ fn go_elsewhere(world: &mut World, dice: &mut Dice) {
     let take = 1 + dice.below(world.takes.len() - 1);
     world.current = u32::try_from(take).unwrap();
     world.log.push(format!("> go to {take}"));
-    world.handle(Event::Stands(world.standing().into()));
+    world.handle(Event::StatusChanged(world.standing().into()));
     // A take that has children does not grow: the operator goes on in a child of it.
     world.fork(|_| {});
-    world.handle(Event::Stands(world.standing().into()));
+    world.handle(Event::StatusChanged(world.standing().into()));
 }
 
 /// Events that belong to nothing: of what was called off, or of nothing at all.

@@ -5,10 +5,12 @@ use super::history::{History, Reply, Slot, TOOLS, faults};
 use super::transcript::told;
 use crate::engine::{
     Approval, Config, Decision, Effect, Event, Machine, Nature, Outcome, Phase, Policy, Reason,
-    Standing, StandingCall, Tail, Timer, ToolConfig,
+    RunCall, RunStatus, Tail, Timer, ToolConfig,
 };
 use crate::session::Kind;
-use crate::session::ledger::{Ask, CallKey, Ending, Failure, Ledger, LedgerEvent, Ran, Usage};
+use crate::session::ledger::{
+    Ask, CallKey, Ending, ExecutionStatus, Failure, Ledger, LedgerEvent, Usage,
+};
 use crate::session::takes::TakeId;
 use std::collections::BTreeMap;
 
@@ -107,13 +109,13 @@ impl World {
 
     /// Hands an event in, carries out what comes of it, and goes on until nothing follows by itself.
     pub(super) fn handle(&mut self, event: Event) {
-        self.has_begun |= matches!(event, Event::Stands(_));
+        self.has_begun |= matches!(event, Event::StatusChanged(_));
         let is_growing = matches!(event, Event::Replied { .. });
         let mut queue = vec![event];
         while !queue.is_empty() {
             let event = queue.remove(0);
             let event = match event {
-                Event::Stands(_) => Event::Stands(self.standing().into()),
+                Event::StatusChanged(_) => Event::StatusChanged(self.standing().into()),
                 other => other,
             };
             if matches!(event, Event::Operator(_)) {
@@ -129,7 +131,7 @@ impl World {
                 grows |= self.carry_out(effect, &mut queue);
             }
             if grows {
-                queue.push(Event::Stands(self.standing().into()));
+                queue.push(Event::StatusChanged(self.standing().into()));
             }
         }
         if !matches!(self.machine.phase(self.now), Phase::Ended(_)) {
@@ -144,15 +146,15 @@ impl World {
     fn check_state(&self) {
         let state = self.machine.state();
         let text = serde_json::to_string(state).unwrap();
-        let read: super::super::State = serde_json::from_str(&text).unwrap();
+        let read: super::super::MachineState = serde_json::from_str(&text).unwrap();
         assert_eq!(&read, state);
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> RunStatus {
         let history = &self.takes[self.current as usize];
         let last = history.replies.last().filter(|_| !history.asks);
         let calls = last.map_or(&[][..], |reply| &reply.calls);
-        let calls = (0_u32..).zip(calls).map(|(item, slot)| StandingCall {
+        let calls = (0_u32..).zip(calls).map(|(item, slot)| RunCall {
             item,
             key: slot.key.clone(),
             tool: slot.tool.clone(),
@@ -172,7 +174,7 @@ impl World {
             Some(reply) if reply.text.is_some() => Tail::Final { item: Some(0) },
             Some(_) => Tail::AsksModel,
         };
-        Standing {
+        RunStatus {
             take: TakeId(self.current),
             turn: u32::try_from(history.replies.len()).unwrap(),
             turns: u32::try_from(history.replies.len()).unwrap(),
@@ -208,7 +210,7 @@ impl World {
                 assert_eq!(self.asking, None, "two questions at once");
                 assert_eq!(self.standing().tail, Tail::AsksModel);
                 assert!(
-                    self.ledger.asked(ask).is_some(),
+                    self.ledger.request(ask).is_some(),
                     "asked before it was recorded"
                 );
                 self.asking = Some((ask, attempt));
@@ -277,7 +279,11 @@ impl World {
             let ran = self
                 .ledger
                 .ran(&key, LedgerEvent::digest(&tool, &arguments));
-            assert_eq!(ran, Ran::MayHave, "{key} starts before that is recorded");
+            assert_eq!(
+                ran,
+                ExecutionStatus::MayHave,
+                "{key} starts before that is recorded"
+            );
         }
         self.running.push(Running {
             key,
@@ -337,7 +343,7 @@ impl World {
             };
         }
         self.recover(decision.action, decision.call.clone());
-        Event::Stands(self.standing().into())
+        Event::StatusChanged(self.standing().into())
     }
 
     /// What the actions of recordings do, as far as a machine can see it.
@@ -392,7 +398,7 @@ impl World {
         history.asks = false;
         history.replies.push(Reply { calls, text });
         self.handle_reply(ask, ids, ended);
-        self.handle(Event::Stands(self.standing().into()));
+        self.handle(Event::StatusChanged(self.standing().into()));
     }
 
     pub(super) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
@@ -429,7 +435,7 @@ impl World {
         self.timers.sort_by_key(|(at, _)| *at);
         let (at, timer) = self.timers.remove(0);
         self.now = self.now.max(at);
-        self.handle(Event::Rang(timer));
+        self.handle(Event::TimerFired(timer));
     }
 
     /// The process is gone, and another one goes on with what is on the disk.
@@ -458,7 +464,7 @@ impl World {
         self.timers.clear();
         self.paused.clear();
         self.is_stopping = false;
-        self.handle(Event::Stands(self.standing().into()));
+        self.handle(Event::StatusChanged(self.standing().into()));
     }
 
     /// What must hold after every event.

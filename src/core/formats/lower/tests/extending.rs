@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::formats::find;
-use crate::session::{Kind, Standing};
+use crate::session::{Kind, PairStatus};
 
 /// What the model and the tools of a dialect say.
 struct Dialectal {
@@ -125,7 +125,7 @@ fn a_run_goes_on_in_every_container_and_its_outputs_come_in_any_order() {
             if !has_user {
                 let say = Edit::Say {
                     after: 0,
-                    voice: Voice::User,
+                    voice: MessageRole::User,
                     text: "hi".to_owned(),
                 };
                 at = changed(format, &at, &[say]);
@@ -144,7 +144,7 @@ fn a_run_goes_on_in_every_container_and_its_outputs_come_in_any_order() {
             at = changed(format, &at, &[extend(&[dialect.last])]);
             let done = read_as(format, &at);
             let is_paired =
-                |call: &u32| matches!(done.pairing.standing(*call as usize), Standing::Paired(_));
+                |call: &u32| matches!(done.pairing.standing(*call as usize), PairStatus::Paired(_));
             assert!(calls.iter().all(is_paired), "{at}");
             assert_eq!(kinds(&done).last(), Some(&Kind::Assistant), "{at}");
             let outputs = at.matches("\"one\"").count() + at.matches("\"two\"").count();
@@ -164,7 +164,7 @@ fn all_outputs_at_once_are_one_message_of_anthropic() {
     let text = format!("[{},{}]", dialect.user, dialect.reply[0]);
     let say = Edit::Say {
         after: 3,
-        voice: Voice::User,
+        voice: MessageRole::User,
         text: "and?".to_owned(),
     };
     let edits = [answer(3, "two"), answer(2, "one"), say];

@@ -14,13 +14,13 @@ use crate::model::Answer;
 use crate::proxy::News as ProxyNews;
 use crate::takes::wall_clock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use retake_core::actions::{self, Choice};
+use retake_core::actions::{self, ActionInput};
 use retake_core::engine::{Breakpoint, Policy, Reason};
 use retake_core::exchange::ExchangeId;
 use retake_core::rules;
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
-use retake_core::session::takes::{Cause, Take, TakeId};
+use retake_core::session::takes::{Take, TakeCause, TakeId};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -287,20 +287,20 @@ impl Sitting {
         let beside = rules::beside(session, findings, finding);
         let run = rules::Run::new(session, None);
         let scene = run.scene(finding.defect(), &beside).unwrap();
-        let choice = Choice {
+        let choice = ActionInput {
             words,
             confirmed: true,
-            ..Choice::default()
+            ..ActionInput::default()
         };
         let planned = (actions::find(action).unwrap().plan)(&scene, &choice);
         let planned = planned.unwrap_or_else(|why| panic!("{action}: {why}"));
         let about = Take {
             title: action.to_owned(),
-            cause: Cause {
+            cause: TakeCause {
                 rule: Some(rule.to_owned()),
                 item: finding.item,
                 action: Some(action.to_owned()),
-                ..Cause::default()
+                ..TakeCause::default()
             },
             fallback: planned.result.clone(),
             ..Take::default()

@@ -15,26 +15,26 @@ use std::hash::BuildHasher;
 /// whether there is one. leaked-tool-call looks at the calls of the turn and all names of the session, so
 /// texts are judged again.
 #[derive(Debug, Default)]
-pub struct Faultless {
+pub struct CleanCache {
     tool_sets: Vec<ToolSet>,
-    items: HashMap<Span, Judged, FixedState>,
+    items: HashMap<Span, CacheEntry, FixedState>,
 }
 
 #[derive(Debug)]
-struct Judged {
+struct CacheEntry {
     circumstances: u64,
     digest: Option<Digest>,
 }
 
 /// An item that needs no check.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct CleanItem {
     pub item: u32,
     /// What the item pass remembers of it.
     pub digest: Option<Digest>,
 }
 
-impl Faultless {
+impl CleanCache {
     /// Those of a session with `findings` and `digests`, all of the same rules. `place` maps a
     /// span of its text to the recording.
     pub fn of(
@@ -48,7 +48,7 @@ impl Faultless {
         let items = items.filter_map(|index| {
             let index = index as usize;
             let place = place(run.session.items[index].span)?;
-            let judged = Judged {
+            let judged = CacheEntry {
                 circumstances: circumstances(run, index),
                 digest: digests.get(index).copied(),
             };
@@ -61,7 +61,7 @@ impl Faultless {
     }
 
     /// The cached items that occur, under the same circumstances, in another text of the same recording.
-    pub fn among(&self, run: &Run<'_>, place: impl Fn(Span) -> Option<Span>) -> Vec<Known> {
+    pub fn among(&self, run: &Run<'_>, place: impl Fn(Span) -> Option<Span>) -> Vec<CleanItem> {
         let sets = &run.session.contract.tool_sets;
         let is_same = |(one, other): (&ToolSet, &ToolSet)| {
             one.replaces == other.replaces && one.tools == other.tools
@@ -76,7 +76,7 @@ impl Faultless {
             let judged = self.items.get(&place)?;
             let digest = judged.digest.map(|digest| Digest { item, ..digest });
             (judged.circumstances == circumstances(run, item as usize))
-                .then_some(Known { item, digest })
+                .then_some(CleanItem { item, digest })
         });
         known.collect()
     }

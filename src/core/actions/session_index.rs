@@ -1,9 +1,9 @@
 //! Lookups over a whole session that actions and rules share: which tools are offered where, and where ids and
 //! names occur.
 
-use crate::schema::{Compiled, Unusable, Validator};
+use crate::schema::{SchemaCache, SchemaError, Validator};
 use crate::session::{
-    Flags, Keyed, Kind, NameId, Session, Standing, Tool, ToolKind, ToolSet, index_number,
+    Flags, Keyed, Kind, NameId, PairStatus, Session, Tool, ToolKind, ToolSet, index_number,
 };
 use crate::suggest::Catalogue;
 use std::collections::{HashMap, HashSet};
@@ -12,10 +12,10 @@ use std::sync::{Arc, OnceLock};
 
 /// A session with lookups that are computed on first use.
 #[derive(Debug)]
-pub struct Surroundings<'a> {
+pub struct SessionIndex<'a> {
     pub session: &'a Session,
     /// What is offered, by the number of tool sets in force.
-    lists: Vec<OnceLock<List>>,
+    lists: Vec<OnceLock<ToolList>>,
     /// For each tool set the sets that it belongs to: one that replaces what was offered, and those
     /// that add to it.
     runs: Vec<Range<usize>>,
@@ -23,23 +23,23 @@ pub struct Surroundings<'a> {
     further_outputs: OnceLock<HashMap<u32, Vec<u32>, Keyed>>,
     named: OnceLock<HashMap<NameId, Vec<u32>>>,
     last_waiting: OnceLock<Option<u32>>,
-    compiled: Option<Arc<Compiled>>,
+    compiled: Option<Arc<SchemaCache>>,
 }
 
 /// The tools that are offered during a part of the history.
 #[derive(Debug, Clone, Copy)]
-pub struct Offered<'a> {
+pub struct OfferedTools<'a> {
     session: &'a Session,
-    list: &'a List,
-    compiled: Option<&'a Compiled>,
+    list: &'a ToolList,
+    compiled: Option<&'a SchemaCache>,
 }
 
 #[derive(Debug)]
-struct List {
+struct ToolList {
     /// Where the tools stand in the contract.
     places: Vec<(usize, usize)>,
     by_name: HashMap<NameId, usize>,
-    validators: Vec<OnceLock<Arc<Result<Validator, Unusable>>>>,
+    validators: Vec<OnceLock<Arc<Result<Validator, SchemaError>>>>,
     catalogue: OnceLock<Catalogue>,
 }
 
@@ -47,7 +47,7 @@ struct List {
 /// all tools before it.
 const MOST_LISTS: usize = 256;
 
-impl<'a> Surroundings<'a> {
+impl<'a> SessionIndex<'a> {
     pub fn new(session: &'a Session) -> Self {
         let sets = &session.contract.tool_sets;
         Self {
@@ -63,7 +63,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The same, where schemas may have been compiled before.
-    pub fn compiling(mut self, compiled: &Arc<Compiled>) -> Self {
+    pub fn compiling(mut self, compiled: &Arc<SchemaCache>) -> Self {
         self.compiled = Some(compiled.clone());
         self
     }
@@ -84,13 +84,13 @@ impl<'a> Surroundings<'a> {
     }
 
     /// What is offered to the reply that holds the item at `index`; `None` where no tool list is known.
-    pub fn offered(&self, index: usize) -> Option<Offered<'_>> {
+    pub fn offered(&self, index: usize) -> Option<OfferedTools<'_>> {
         let last = self.shared_set(self.epoch(index).checked_sub(1)?)?;
         let from = self.session.contract.tool_sets.get(last)?.from;
         let list = self.lists.get(last)?;
-        Some(Offered {
+        Some(OfferedTools {
             session: self.session,
-            list: list.get_or_init(|| List::new(self.session, from)),
+            list: list.get_or_init(|| ToolList::new(self.session, from)),
             compiled: self.compiled.as_deref(),
         })
     }
@@ -100,8 +100,8 @@ impl<'a> Surroundings<'a> {
     fn shared_set(&self, place: usize) -> Option<usize> {
         let run = self.runs.get(place)?;
         let step = run.len().div_ceil(MOST_LISTS).max(1);
-        let behind = run.start + ((place - run.start) / step + 1) * step;
-        Some(behind.min(run.end) - 1)
+        let end = run.start + ((place - run.start) / step + 1) * step;
+        Some(end.min(run.end) - 1)
     }
 
     /// Whether some item has a call id of this hash.
@@ -118,7 +118,7 @@ impl<'a> Surroundings<'a> {
         let outputs = self.further_outputs.get_or_init(|| {
             let mut outputs: HashMap<u32, Vec<u32>, Keyed> = HashMap::default();
             for index in 0..self.session.items.len() {
-                if let Standing::Duplicate(call) = self.session.pairing.standing(index) {
+                if let PairStatus::Duplicate(call) = self.session.pairing.standing(index) {
                     outputs.entry(call).or_default().push(index_number(index));
                 }
             }
@@ -131,7 +131,7 @@ impl<'a> Surroundings<'a> {
     pub(super) fn awaits_approval(&self, index: usize) -> bool {
         let item = self.session.items.get(index);
         item.is_some_and(|item| {
-            let is_pending = || self.session.pairing.standing(index) == Standing::Pending;
+            let is_pending = || self.session.pairing.standing(index) == PairStatus::Pending;
             item.flags.has(Flags::AWAITS_APPROVAL)
                 || (item.kind == Kind::ApprovalRequest && is_pending())
         })
@@ -175,7 +175,7 @@ fn runs(sets: &[ToolSet]) -> Vec<Range<usize>> {
     runs
 }
 
-impl List {
+impl ToolList {
     fn new(session: &Session, from: u32) -> Self {
         let places = session.contract.places_at(from);
         let name =
@@ -195,7 +195,7 @@ impl List {
     }
 }
 
-impl<'a> Offered<'a> {
+impl<'a> OfferedTools<'a> {
     /// How many tools there are.
     pub fn count(self) -> usize {
         self.list.places.len()
@@ -229,16 +229,16 @@ impl<'a> Offered<'a> {
 
     /// The compiled schema of the arguments of a tool; `None` where it has no schema, an error where
     /// it cannot be used.
-    pub fn validator(self, name: NameId) -> Option<Result<&'a Validator, &'a Unusable>> {
+    pub fn validator(self, name: NameId) -> Option<Result<&'a Validator, &'a SchemaError>> {
         self.validator_at(*self.list.by_name.get(&name)?)
     }
 
     /// The same for a tool by its name as text, which no call need have.
-    pub fn validator_of(self, name: &str) -> Option<Result<&'a Validator, &'a Unusable>> {
+    pub fn validator_of(self, name: &str) -> Option<Result<&'a Validator, &'a SchemaError>> {
         self.validator_at(self.tools().position(|tool| tool.name == name)?)
     }
 
-    fn validator_at(self, position: usize) -> Option<Result<&'a Validator, &'a Unusable>> {
+    fn validator_at(self, position: usize) -> Option<Result<&'a Validator, &'a SchemaError>> {
         let schema = self.tool_at(position).parameters.as_ref()?;
         let validator = &self.list.validators[position];
         let validator = validator.get_or_init(|| match self.compiled {
@@ -252,7 +252,7 @@ impl<'a> Offered<'a> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::actions::stage::sessions;
+    use crate::actions::fixture::sessions;
     use serde_json::json;
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
             items.push(json!({"type": "function_call", "call_id": number.to_string(), "name": name, "arguments": "{}"}));
         }
         let sessions = sessions(&json!(items).to_string());
-        let around = super::Surroundings::new(&sessions[0]);
+        let around = super::SessionIndex::new(&sessions[0]);
         for call in (2..items.len()).step_by(2) {
             let offered = around.offered(call).unwrap();
             assert!(

@@ -1,7 +1,7 @@
 //! Short transcripts for the tests of actions: each with its findings, and what an action does
 //! about one of them.
 
-use super::{Choice, Defect, Planned, Refusal, find};
+use super::{ActionError, ActionInput, Defect, Plan, find};
 use crate::dialects::tools::read_tools;
 use crate::formats::split::{Part, Within};
 use crate::formats::{Reading, Sample, read_buffer, recognise};
@@ -45,20 +45,20 @@ pub fn anthropic(messages: &[&str]) -> String {
 pub const USER: &str = r#"{"role":"user","content":"hi"}"#;
 
 /// A session on which actions are tried.
-pub struct Stage {
+pub struct ActionFixture {
     pub session: Session,
     target: Option<Dialect>,
 }
 
 /// The first session of a transcript.
-pub fn stage(text: &str) -> Stage {
-    Stage {
+pub fn fixture(text: &str) -> ActionFixture {
+    ActionFixture {
         session: sessions(text).remove(0),
         target: None,
     }
 }
 
-impl Stage {
+impl ActionFixture {
     /// Tools given from outside, in any spelling.
     pub fn tools(mut self, tools: Value) -> Self {
         let (tools, complaints) = read_tools(&tools);
@@ -87,7 +87,12 @@ impl Stage {
     }
 
     /// What an action does about the first finding of a rule, which offers it.
-    pub fn mend(&self, rule: &str, action: &str, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    pub fn apply(
+        &self,
+        rule: &str,
+        action: &str,
+        choice: &ActionInput<'_>,
+    ) -> Result<Plan, ActionError> {
         let findings = self.findings();
         let own = findings
             .iter()
@@ -110,7 +115,12 @@ impl Stage {
     }
 
     /// What an action does about an item without a finding.
-    pub fn act(&self, item: u32, action: &str, choice: &Choice<'_>) -> Result<Planned, Refusal> {
+    pub fn act(
+        &self,
+        item: u32,
+        action: &str,
+        choice: &ActionInput<'_>,
+    ) -> Result<Plan, ActionError> {
         let run = Run::new(&self.session, self.target);
         let defect = Defect {
             item: Some(item),
@@ -121,7 +131,7 @@ impl Stage {
     }
 
     /// The bytes of a session's item after the edits of a plan.
-    pub fn after(&self, planned: &Planned, item: u32) -> String {
+    pub fn after(&self, planned: &Plan, item: u32) -> String {
         let head = &self.session.items[item as usize];
         let mut text = String::from_utf8(self.session.bytes(head).unwrap()).unwrap();
         for edit in &planned.edits {
@@ -143,13 +153,13 @@ impl Stage {
 
 /// The only edit of a plan.
 #[track_caller]
-pub fn only(planned: &Planned) -> &Edit {
+pub fn only(planned: &Plan) -> &Edit {
     assert_eq!(planned.edits.len(), 1, "{planned:?}");
     &planned.edits[0]
 }
 
 /// The items that a plan drops.
-pub fn dropped(planned: &Planned) -> Vec<u32> {
+pub fn dropped(planned: &Plan) -> Vec<u32> {
     let dropped = planned.edits.iter().map(|edit| match edit {
         Edit::Drop { item } => *item,
         other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Schemas that stay compiled from one session to the next: an agent offers the same tools again and again.
 
-use super::{Unusable, Validator};
+use super::{SchemaError, Validator};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,17 @@ const LONGEST: usize = 16 * 1024;
 
 /// Validators by the texts of their schemas.
 #[derive(Debug, Default)]
-pub struct Compiled(Mutex<Kept>);
+pub struct SchemaCache(Mutex<CacheEntries>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    validators: HashMap<String, Arc<Result<Validator, Unusable>>>,
+struct CacheEntries {
+    validators: HashMap<String, Arc<Result<Validator, SchemaError>>>,
     bytes: usize,
 }
 
-impl Compiled {
+impl SchemaCache {
     /// The validator of a schema in either spelling, as [`Validator::compile_either`] compiles it.
-    pub fn validator(&self, schema: &Value) -> Arc<Result<Validator, Unusable>> {
+    pub fn validator(&self, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
         let text = schema.to_string();
         // A pattern of a few bytes may take a megabyte.
         if text.len() > LONGEST || text.contains("\"pattern") {
@@ -36,13 +36,13 @@ impl Compiled {
         validator
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CacheEntries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn keep(&mut self, text: String, validator: &Arc<Result<Validator, Unusable>>) {
+impl CacheEntries {
+    fn keep(&mut self, text: String, validator: &Arc<Result<Validator, SchemaError>>) {
         if self.bytes + text.len() > MOST {
             self.validators.clear();
             self.bytes = 0;
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_same_schema_is_compiled_once_and_another_one_anew() {
-        let compiled = Compiled::default();
+        let compiled = SchemaCache::default();
         let schema = json!({"type": "object", "required": ["date"]});
         let first = compiled.validator(&schema);
         assert!(Arc::ptr_eq(&first, &compiled.validator(&schema)));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_stays_compiled_is_bounded() {
-        let compiled = Compiled::default();
+        let compiled = SchemaCache::default();
         for number in 0..200 {
             let long = "x".repeat(10_000);
             compiled.validator(&json!({"description": long, "minimum": number}));

@@ -5,12 +5,12 @@ use super::render::{OUTPUT, TEMPLATE};
 
 /// Why a template cannot be used. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum TemplateError {
     /// The template is too long.
     #[error("the template is too long: {} KB at most", TEMPLATE / 1024)]
     TooLong,
     /// It uses an unknown name.
-    #[error("line {line}: there is no `{name}`; these stand ready: {}", names())]
+    #[error("line {line}: unknown name `{name}`; available: {}", names())]
     UnknownName { name: String, line: usize },
     /// It uses a part of the template language that wordings leave out.
     #[error("line {line}: `{what}` is not for wordings; {hint}")]
@@ -32,7 +32,7 @@ pub enum Fault {
     TooMuch,
 }
 
-impl Fault {
+impl TemplateError {
     /// The line of the template, where one is to blame.
     pub fn line(&self) -> Option<usize> {
         match self {
@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-impl Fault {
+impl TemplateError {
     /// Its line in a TOML file whose template starts, quotes included, at byte `at`. A multi-line text usually
     /// starts on the line after its quotes.
     pub fn line_in_toml(&self, file: &str, at: usize) -> usize {
