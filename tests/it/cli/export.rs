@@ -203,7 +203,7 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
                 "--action",
                 "take-suggestion",
             ],
-            "it cannot be told to change the name or the arguments",
+            "it cannot change the name or the arguments",
         ),
         (
             &["run.json", "--to", "policy", "--wording", "none"],

@@ -166,7 +166,7 @@ fn a_recording_goes_on_in_any_dialect_and_reads_the_same_after_a_restart() {
             refused
                 .unwrap_err()
                 .to_string()
-                .contains("others branch off")
+                .contains("other takes branch off")
         );
         assert_eq!(again.line(child), [take, child]);
     }
