@@ -1,80 +1,74 @@
 //! How much is held at once: a hold takes several times the memory of what it holds.
 
 use super::HoldOrder;
-use super::hold::{Hold, lock};
+use super::hold::{Hold, HoldInput};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
-/// From so many bytes on, a hold is large: it is run on a thread of its own, so that others do
-/// not wait for it.
+/// From so many bytes on, a hold is large: one at a time is worked on, so that others do not
+/// wait for it.
 pub(super) const LARGE: usize = 1 << 20;
-/// Most bytes of large holds that have begun; one hold alone may be larger.
-const BEGUN: usize = 24 << 20;
-/// Most bytes of large holds that wait to begin.
+/// Most bytes of large holds that have started; one hold alone may be larger.
+const STARTED: usize = 24 << 20;
+/// Most bytes of large holds that wait to start.
 const WAITING: usize = 64 << 20;
 
-/// Which large holds may begin.
+/// Which large holds may start.
 #[derive(Default)]
-pub(super) struct Admission(Mutex<Large>);
-
-/// A hold that has not begun, with its order.
-pub(super) type Waiting = (Arc<Hold>, HoldOrder);
-
-#[derive(Default)]
-struct Large {
-    /// Bytes of those that have begun.
-    begun: usize,
+pub(super) struct Admission {
+    /// Bytes of those that have started.
+    started: usize,
     waiting: VecDeque<Waiting>,
 }
 
-impl Large {
-    fn has_room(&self, size: usize) -> bool {
-        self.begun == 0 || self.begun + size <= BEGUN
-    }
-}
+/// A hold that has not started, with its order and its inputs.
+pub(super) type Waiting = (Arc<Hold>, HoldOrder, Receiver<HoldInput>);
 
 impl Admission {
-    /// Gives the order back where its hold may begin, and keeps it where the hold has to wait. Fails where
-    /// too much waits already.
+    fn has_room(&self, size: usize) -> bool {
+        self.started == 0 || self.started + size <= STARTED
+    }
+
+    /// Returns the order if its hold may start, and keeps it if the hold has to wait. Fails if too much waits
+    /// already.
     pub(super) fn enter(
-        &self,
+        &mut self,
         hold: &Arc<Hold>,
         order: HoldOrder,
-    ) -> Result<Option<HoldOrder>, AdmissionError> {
+        inputs: Receiver<HoldInput>,
+    ) -> Result<Option<(HoldOrder, Receiver<HoldInput>)>, AdmissionError> {
         if hold.size < LARGE {
-            return Ok(Some(order));
+            return Ok(Some((order, inputs)));
         }
-        let mut large = lock(&self.0);
-        if large.waiting.is_empty() && large.has_room(hold.size) {
-            large.begun += hold.size;
-            return Ok(Some(order));
+        if self.waiting.is_empty() && self.has_room(hold.size) {
+            self.started += hold.size;
+            return Ok(Some((order, inputs)));
         }
-        let waiting: usize = large.waiting.iter().map(|(hold, _)| hold.size).sum();
+        let waiting: usize = self.waiting.iter().map(|(hold, ..)| hold.size).sum();
         if waiting + hold.size > WAITING {
             return Err(AdmissionError);
         }
-        large.waiting.push_back((hold.clone(), order));
+        self.waiting.push_back((hold.clone(), order, inputs));
         Ok(None)
     }
 
-    /// A hold that had begun, or was decided before that, is over; gives those that may begin now.
-    pub(super) fn leave(&self, hold: &Hold) -> Vec<Waiting> {
+    /// A hold is over, whether it had started or not; returns those that may start now.
+    pub(super) fn leave(&mut self, hold: &Arc<Hold>) -> Vec<Waiting> {
         if hold.size < LARGE {
             return Vec::new();
         }
-        let mut large = lock(&self.0);
-        let before = large.waiting.len();
-        let waiting = &mut large.waiting;
-        waiting.retain(|(known, _)| !std::ptr::eq(&**known, hold));
-        if large.waiting.len() == before {
-            large.begun = large.begun.saturating_sub(hold.size);
+        let before = self.waiting.len();
+        self.waiting.retain(|(known, ..)| !Arc::ptr_eq(known, hold));
+        if self.waiting.len() == before {
+            self.started = self.started.saturating_sub(hold.size);
         }
         let mut next = Vec::new();
-        while let Some((first, _)) = large.waiting.front()
-            && large.has_room(first.size)
+        while let Some((first, ..)) = self.waiting.front()
+            && self.has_room(first.size)
         {
-            large.begun += first.size;
-            next.extend(large.waiting.pop_front());
+            self.started += first.size;
+            next.extend(self.waiting.pop_front());
         }
         next
     }

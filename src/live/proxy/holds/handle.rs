@@ -1,8 +1,8 @@
-//! The seat of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
-//! the seat is left.
+//! The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
+//! the handle is dropped.
 
-use super::hold::{Hold, Job, Stage, Wake, lock};
-use super::run::HeldRun;
+use super::hold::{Active, Hold, HoldInput, Start, Wake, lock, spawn};
+use super::holder::Shared;
 use crate::live::{Input, News, Phase};
 use crate::{TakeError, TakeStore};
 use retake_core::engine::Command;
@@ -10,38 +10,35 @@ use retake_core::exchange::ExchangeId;
 use retake_core::session::takes::TakeId;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-/// A run that somebody watches. If it is left before anything is decided, the exchange stays held behind
-/// the screen; the workbench of its journal is to be dropped before.
+/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held behind
+/// the screen; the store of its journal is to be dropped before.
 pub struct HoldHandle {
+    shared: Arc<Shared>,
     hold: Arc<Hold>,
-    /// There until the seat is left.
-    run: Option<Box<HeldRun>>,
+    /// There until the handle is dropped.
+    active: Option<Active>,
 }
 
 impl HoldHandle {
-    /// Takes the run of a hold that is held here.
-    pub(super) fn of(hold: Arc<Hold>, wake: Wake) -> Option<Self> {
-        let mut stage = lock(&hold.stage);
-        if hold.is_decided() {
+    /// Takes over the run of a hold that has started and that nobody watches.
+    pub(super) fn of(shared: &Arc<Shared>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
+        if hold.is_decided() || lock(&hold.thread).is_none() || lock(&hold.wake).is_some() {
             return None;
         }
-        let run = match std::mem::replace(&mut *stage, Stage::Away) {
-            // The journal is another one's to open now.
-            Stage::Here(run, bench) => {
-                drop(bench);
-                run
-            }
-            other => {
-                *stage = other;
-                return None;
-            }
-        };
-        hold.seat(wake);
-        drop(stage);
+        let (to, active) = channel();
+        hold.send(HoldInput::HandOver(to));
+        let active = active.recv().ok();
+        active.as_ref()?;
+        *lock(&hold.wake) = Some(wake.clone());
+        // Something may have happened before anybody could be notified.
+        wake();
+        let shared = shared.clone();
         Some(Self {
+            shared,
             hold,
-            run: Some(run),
+            active,
         })
     }
 
@@ -51,31 +48,29 @@ impl HoldHandle {
 
     /// The journal of the run.
     pub fn journal(&self) -> Option<&Path> {
-        self.run.as_deref().map(HeldRun::journal)
+        self.active.as_ref().map(|active| active.run.journal())
     }
 
     /// Goes on with the run, in a store of its takes; everything is reported again.
-    pub fn start(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
-        let Some(run) = &mut self.run else {
+    pub fn start(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+        let Some(Active { run, .. }) = &mut self.active else {
             return Ok(Vec::new());
         };
-        let news = run.start_again(bench)?;
-        self.settle(bench, &news);
+        let news = run.start_again(store)?;
+        run.settle(store, &news, &self.hold);
         Ok(news)
     }
 
-    /// Hears something, and does what follows from it. Of an exchange that was decided nothing goes on.
-    pub fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
-        let Some(run) = &mut self.run else {
+    /// Handles an input. Of an exchange that was decided nothing goes on.
+    pub fn handle(&mut self, store: &mut TakeStore, input: Input) -> Vec<News> {
+        let Some(Active { run, .. }) = &mut self.active else {
             return Vec::new();
         };
-        let closing = self.hold.closing();
-        let has_ended = matches!(run.run().phase(), Phase::Ended(_));
-        let news = match (closing, has_ended) {
+        let news = match (self.hold.closing(), run.has_ended()) {
             (Some(closing), false) => {
-                let mut news = vec![News::Notice(closing.words)];
-                let end = Input::Operator(Command::End(closing.ending));
-                news.extend(run.handle(bench, end));
+                let mut news = vec![News::Notice(closing.words.clone())];
+                let end = Input::Operator(Command::End(closing.ending.clone()));
+                news.extend(run.handle(store, end));
                 news
             }
             // Going about its takes asks for nothing.
@@ -84,24 +79,24 @@ impl HoldHandle {
                 let text = "the exchange is decided: nothing goes on here any more";
                 vec![News::Notice(text.to_owned())]
             }
-            (None, false) => run.handle(bench, input),
+            (None, false) => run.handle(store, input),
         };
-        self.settle(bench, &news);
+        run.settle(store, &news, &self.hold);
         news
     }
 
-    /// Hears what has happened meanwhile: in the world of the run, and to its exchange.
-    pub fn handle_io(&mut self, bench: &mut TakeStore) -> Vec<News> {
+    /// Handles what has happened meanwhile: to its model, and to its exchange.
+    pub fn handle_io(&mut self, store: &mut TakeStore) -> Vec<News> {
         let mut news = Vec::new();
-        while let Some(job) = self.hold.next_in_seat() {
-            match job {
-                Job::Io(event) => news.extend(self.handle(bench, Input::Io(event))),
-                Job::Close => {
+        while let Some(Ok(input)) = self.active.as_ref().map(|active| active.inputs.try_recv()) {
+            match input {
+                HoldInput::Io(event) => news.extend(self.handle(store, Input::Io(event))),
+                HoldInput::Close => {
                     let current = self.take();
-                    news.extend(self.handle(bench, Input::Went(current)));
+                    news.extend(self.handle(store, Input::Went(current)));
                 }
-                // Neither comes while somebody sits here.
-                Job::Begin(_) | Job::GivenBack(_) => {}
+                // It is in somebody's hands; the proxy ends with the screen.
+                HoldInput::HandOver(_) | HoldInput::Stop => {}
             }
         }
         news
@@ -109,33 +104,24 @@ impl HoldHandle {
 
     /// The take that the run drives.
     pub fn take(&self) -> TakeId {
-        let run = self.run.as_deref();
-        run.map_or(TakeId::MAIN, |run| run.run().take())
+        let active = self.active.as_ref();
+        active.map_or(TakeId::MAIN, |active| active.run.run().take())
     }
 
     /// What it is doing.
     pub fn phase(&self) -> Phase {
-        let run = self.run.as_deref();
-        run.map_or(Phase::Idle, |run| run.run().phase())
-    }
-
-    fn settle(&mut self, bench: &mut TakeStore, news: &[News]) {
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        self.hold.report(run.report(news));
-        if !self.hold.is_decided()
-            && let Some(outcome) = run.outcome(bench)
-        {
-            self.hold.decide(outcome);
-        }
+        let active = self.active.as_ref();
+        active.map_or(Phase::Idle, |active| active.run.run().phase())
     }
 }
 
 impl Drop for HoldHandle {
     fn drop(&mut self) {
-        if let Some(run) = self.run.take() {
-            self.hold.unseat(run);
+        *lock(&self.hold.wake) = None;
+        if let Some(active) = self.active.take()
+            && !self.shared.has_stopped()
+        {
+            spawn(&self.shared, &self.hold, Start::GivenBack(active));
         }
     }
 }

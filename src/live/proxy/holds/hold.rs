@@ -1,79 +1,71 @@
-//! One exchange that is held: what it still has to hear, who has it in hand, and the one decision about it.
+//! One exchange that is held: its one decision, and the inputs of its run.
 
+use super::holder::Shared;
 use super::run::HeldRun;
-use super::workers::Line;
 use super::{HoldOrder, HoldOutcome, HoldUpdate};
 use crate::TakeStore;
-use crate::live::IoEvent;
+use crate::live::{Input, IoEvent};
+use retake_core::engine::Command;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SendError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
-/// Who hears what was decided.
+/// Receives the decision.
 pub(super) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
-/// Who hears what a hold tells before it is decided.
+/// Receives what a hold reports before it is decided.
 pub(super) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
-
-/// Tells whoever sits in the seat that there is something to hear.
+/// Notifies whoever watches the run that there is an input.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// An exchange that is held.
+/// An exchange that is held, as everybody but its run sees it. The run is a thread's, or the screen's
+/// ([`super::HoldHandle`]); whoever has it has the receiver of its inputs as well.
 pub(super) struct Hold {
     pub(super) id: ExchangeId,
     /// Bytes of what is held.
     pub(super) size: usize,
     /// Taken by whoever decides: there is one decision.
     decided: Mutex<Option<Decided>>,
+    /// A decision that does not come from the run.
+    closing: OnceLock<Closing>,
     on_update: OnUpdate,
-    inbox: Mutex<Inbox>,
-    line: Line,
-    /// Locked by whoever drives it.
-    pub(super) stage: Mutex<Stage>,
+    inputs: Sender<HoldInput>,
+    /// Set while the screen has the run.
+    pub(super) wake: Mutex<Option<Wake>>,
+    /// Set once it has started.
+    pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Default)]
-struct Inbox {
-    jobs: VecDeque<Job>,
-    /// Whether it is queued or being run.
-    is_in_line: bool,
-    /// Notifies whoever watches the run that there is an input.
-    seat: Option<Wake>,
-    /// How it was decided from outside of its run.
-    closing: Option<Closing>,
-}
-
-/// Something that a hold is to hear.
-pub(super) enum Job {
-    Begin(Box<HoldOrder>),
+/// An input of a hold's run.
+pub(super) enum HoldInput {
     Io(IoEvent),
+    /// It was decided from outside of its run.
     Close,
-    GivenBack(Box<HeldRun>),
+    /// The screen wants the run.
+    HandOver(Sender<Active>),
+    /// The proxy ends.
+    Stop,
 }
 
-/// A decision that does not come from the run.
-#[derive(Debug, Clone)]
+/// The run of a hold, with its inputs.
+pub(super) struct Active {
+    pub(super) run: Box<HeldRun>,
+    pub(super) inputs: Receiver<HoldInput>,
+}
+
+/// How a run ends that was decided from outside.
+#[derive(Debug)]
 pub(super) struct Closing {
-    /// How the run ends.
     pub(super) ending: Ending,
     pub(super) words: String,
-}
-
-/// Who has the run.
-pub(super) enum Stage {
-    /// Nobody yet: it is to begin.
-    New,
-    /// It is held here. The workbench is opened when it is needed.
-    Here(Box<HeldRun>, Option<Box<TakeStore>>),
-    /// The screen has it.
-    Away,
-    Over,
 }
 
 impl Hold {
     pub(super) fn new(
         (id, size): (ExchangeId, usize),
-        line: Line,
+        inputs: Sender<HoldInput>,
         on_update: OnUpdate,
         decided: Decided,
     ) -> Self {
@@ -81,105 +73,144 @@ impl Hold {
             id,
             size,
             decided: Mutex::new(Some(decided)),
+            closing: OnceLock::new(),
             on_update,
-            inbox: Mutex::default(),
-            line,
-            stage: Mutex::new(Stage::New),
+            inputs,
+            wake: Mutex::default(),
+            thread: Mutex::default(),
         }
     }
 
-    /// Tells the decision, unless there is one; says whether it counts.
+    /// Reports the decision, unless there is one; returns whether it counts.
     pub(super) fn decide(&self, outcome: HoldOutcome) -> bool {
         let decided = lock(&self.decided).take();
         decided.map(|decided| decided(outcome)).is_some()
     }
 
-    /// Whether it was decided.
     pub(super) fn is_decided(&self) -> bool {
         lock(&self.decided).is_none()
     }
 
     /// Decides from outside of the run, which ends so.
-    pub(super) fn close(self: &Arc<Self>, outcome: HoldOutcome, closing: Closing) -> bool {
-        if !self.decide(outcome) {
+    pub(super) fn close(&self, outcome: HoldOutcome, closing: Closing) -> bool {
+        let Some(decided) = lock(&self.decided).take() else {
             return false;
-        }
-        lock(&self.inbox).closing = Some(closing);
-        self.push(Job::Close);
+        };
+        // Whoever decides is the only one to get here.
+        let _ = self.closing.set(closing);
+        decided(outcome);
+        self.send(HoldInput::Close);
         true
     }
 
-    /// How it was decided from outside of its run.
-    pub(super) fn closing(&self) -> Option<Closing> {
-        lock(&self.inbox).closing.clone()
+    pub(super) fn closing(&self) -> Option<&Closing> {
+        self.closing.get()
     }
 
-    pub(super) fn report(&self, words: Vec<HoldUpdate>) {
-        words.into_iter().for_each(&self.on_update);
+    pub(super) fn report(&self, updates: Vec<HoldUpdate>) {
+        updates.into_iter().for_each(&self.on_update);
     }
 
-    /// Hands in something to hear.
-    pub(super) fn push(self: &Arc<Self>, job: Job) {
-        let mut inbox = lock(&self.inbox);
-        inbox.jobs.push_back(job);
-        let wake = inbox.seat.clone();
-        let is_in_line = wake.is_some() || std::mem::replace(&mut inbox.is_in_line, true);
-        drop(inbox);
-        match wake {
-            Some(wake) => wake(),
-            None if !is_in_line => self.line.push(self.clone()),
-            None => {}
-        }
-    }
-
-    /// What is to be heard next here; without anything it leaves the line.
-    pub(super) fn next(&self) -> Option<Job> {
-        let mut inbox = lock(&self.inbox);
-        let is_seated = inbox.seat.is_some();
-        let job = inbox.jobs.pop_front_if(|_| !is_seated);
-        inbox.is_in_line = job.is_some();
-        job
-    }
-
-    /// Hands a job back that is the seat's to hear.
-    pub(super) fn put_back(&self, job: Job) {
-        let mut inbox = lock(&self.inbox);
-        let after_handover = matches!(inbox.jobs.front(), Some(Job::GivenBack(_)));
-        inbox.jobs.insert(usize::from(after_handover), job);
-        let wake = inbox.seat.clone();
-        drop(inbox);
+    pub(super) fn send(&self, input: HoldInput) {
+        // Without a receiver the run has ended.
+        let _ = self.inputs.send(input);
+        let wake = lock(&self.wake).clone();
         if let Some(wake) = wake {
             wake();
         }
     }
+}
 
-    /// From now on whoever sits in the seat hears what happens, and what was not heard yet.
-    pub(super) fn seat(&self, wake: Wake) {
-        let mut inbox = lock(&self.inbox);
-        inbox.seat = Some(wake.clone());
-        let has_more = !inbox.jobs.is_empty();
-        drop(inbox);
-        if has_more {
-            wake();
+/// Where the thread of a hold begins.
+pub(super) enum Start {
+    Order(Box<HoldOrder>, Receiver<HoldInput>),
+    /// The screen gives the run back.
+    GivenBack(Active),
+}
+
+/// Runs a hold on a thread of its own until it is over, or the screen has it.
+pub(super) fn spawn(shared: &Arc<Shared>, hold: &Arc<Hold>, start: Start) {
+    let (inside, held) = (shared.clone(), hold.clone());
+    let spawned = Builder::new().name("hold".to_owned()).spawn(move || {
+        let run = || drive(&inside, &held, start);
+        let is_over = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            // The panic hook reported it; the agent must not suffer from it.
+            let by = "retake failed while it was held".to_owned();
+            held.decide(HoldOutcome::Release { by });
+            true
+        });
+        if is_over {
+            inside.forget(&held);
+        }
+    });
+    match spawned {
+        Ok(thread) => *lock(&hold.thread) = Some(thread),
+        Err(error) => {
+            shared.cannot_hold(hold, &error.to_string());
+            shared.forget(hold);
         }
     }
+}
 
-    /// What is to be heard next in the seat.
-    pub(super) fn next_in_seat(&self) -> Option<Job> {
-        lock(&self.inbox).jobs.pop_front()
-    }
-
-    /// He is gone: what he did not hear is heard here.
-    pub(super) fn unseat(self: &Arc<Self>, run: Box<HeldRun>) {
-        let mut inbox = lock(&self.inbox);
-        inbox.seat = None;
-        inbox.jobs.push_front(Job::GivenBack(run));
-        let is_in_line = std::mem::replace(&mut inbox.is_in_line, true);
-        drop(inbox);
-        if !is_in_line {
-            self.line.push(self.clone());
+/// Returns whether the hold is over.
+fn drive(shared: &Arc<Shared>, hold: &Arc<Hold>, start: Start) -> bool {
+    let (
+        Active {
+            mut run,
+            mut inputs,
+        },
+        mut store,
+    ) = match start {
+        Start::GivenBack(active) => (active, None),
+        // It was decided before it could start.
+        Start::Order(..) if hold.closing().is_some() => return true,
+        Start::Order(order, inputs) => {
+            let _turn = shared.turn(hold);
+            match HeldRun::start(*order, shared, hold) {
+                Ok((run, store)) => (Active { run, inputs }, Some(store)),
+                Err(why) => {
+                    shared.cannot_hold(hold, &why);
+                    return true;
+                }
+            }
         }
+    };
+    while !run.has_ended() {
+        let input = match hold.closing() {
+            Some(closing) => Input::Operator(Command::End(closing.ending.clone())),
+            None => match inputs.recv() {
+                Ok(HoldInput::Io(event)) => Input::Io(event),
+                Ok(HoldInput::Close) => continue,
+                Ok(HoldInput::HandOver(to)) => {
+                    // The journal is another one's to open now.
+                    store = None;
+                    match to.send(Active { run, inputs }) {
+                        Ok(()) => return false,
+                        Err(SendError(back)) => Active { run, inputs } = back,
+                    }
+                    continue;
+                }
+                Ok(HoldInput::Stop) | Err(_) => return true,
+            },
+        };
+        let _turn = shared.turn(hold);
+        let opened = match store.take() {
+            Some(store) => Ok(store),
+            None => run.open().map(Box::new),
+        };
+        let store: &mut TakeStore = match opened {
+            Ok(opened) => store.insert(opened),
+            Err(why) => {
+                run.notice(&why);
+                let by = format!("its journal is lost: {why}");
+                hold.decide(HoldOutcome::Release { by });
+                return true;
+            }
+        };
+        let news = run.handle(store, input);
+        run.settle(store, &news, hold);
     }
+    true
 }
 
 /// A lock; what a panic left is whole enough, since every holder puts back what it takes.

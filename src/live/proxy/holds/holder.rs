@@ -2,23 +2,21 @@
 
 use super::admission::{Admission, LARGE};
 use super::handle::HoldHandle;
-use super::hold::{Closing, Hold, Job, Stage, lock};
-use super::run::{Begun, HeldRun};
-use super::workers::Workers;
+use super::hold::{Closing, Hold, HoldInput, Start, Wake, lock, spawn};
 use super::{ASKS, HoldOrder, HoldOutcome, HoldUpdate};
-use crate::TakeStore;
 use crate::http::{Http, Target};
-use crate::live::{Input, IoEvent, IoThread, News, Thread};
+use crate::live::{IoThread, Thread};
 use crate::model::Timeouts;
 use crate::proxy::News as ProxyNews;
-use retake_core::engine::{Breakpoint, Command, Policy};
+use retake_core::engine::{Breakpoint, Policy};
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-/// Who hears what happens to exchanges that are held; it must not wait.
+/// Receives what happens to exchanges that are held; it must not wait.
 pub(super) type Report = Arc<dyn Fn(ProxyNews) + Send + Sync>;
 
 /// How exchanges are held.
@@ -50,25 +48,79 @@ impl Default for Settings {
     }
 }
 
+/// More holds than this are not worked on at a time: one works for a moment, and then waits.
+const MOST: usize = 4;
+
 /// What all holds share.
 pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) report: Report,
     breakpoints: Mutex<Vec<Breakpoint>>,
-    /// In the order in which they began. An exchange can be held again before its last hold
-    /// has left the screen.
-    holds: Mutex<Vec<Arc<Hold>>>,
-    admission: Admission,
+    table: Mutex<Table>,
+    /// For holds of usual size, and for large ones.
+    turns: [Turns; 2],
+    has_stopped: AtomicBool,
     thread: Thread,
     /// The clients: for http, for https, whose certificates take a while, and for hosts that need not
     /// prove who they are.
     clients: Mutex<[Option<Http>; 3]>,
 }
 
+#[derive(Default)]
+struct Table {
+    /// In the order in which they began. An exchange can be held again before its last hold
+    /// has left the screen.
+    holds: Vec<Arc<Hold>>,
+    admission: Admission,
+}
+
+/// Lets so many threads work at a time.
+struct Turns {
+    free: Mutex<Receiver<()>>,
+    back: Sender<()>,
+}
+
+/// A turn of one thread, until it is dropped.
+pub(super) struct Turn(Sender<()>);
+
+impl Turns {
+    fn new(most: usize) -> Self {
+        let (back, free) = channel();
+        for _ in 0..most {
+            drop(Turn(back.clone()));
+        }
+        let free = Mutex::new(free);
+        Self { free, back }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Nobody waits for a turn any more when the receiver is gone.
+        let _ = self.0.send(());
+    }
+}
+
 impl Shared {
     /// A slot in the thread that calls models.
     pub(super) fn room(&self) -> IoThread {
         self.thread.room()
+    }
+
+    pub(super) fn breakpoints(&self) -> Vec<Breakpoint> {
+        lock(&self.breakpoints).clone()
+    }
+
+    pub(super) fn has_stopped(&self) -> bool {
+        self.has_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a hold may work.
+    pub(super) fn turn(&self, hold: &Hold) -> Turn {
+        let turns = &self.turns[usize::from(hold.size >= LARGE)];
+        // The other end is in `turns` itself.
+        let _ = lock(&turns.free).recv();
+        Turn(turns.back.clone())
     }
 
     /// The client for a target, which is believed as the exchange itself believes it.
@@ -89,33 +141,41 @@ impl Shared {
     }
 
     /// A hold is over: nobody asks for it any more.
-    fn forget(&self, hold: &Hold) {
-        let mut holds = lock(&self.holds);
-        let before = holds.len();
-        holds.retain(|known| !std::ptr::eq(&**known, hold));
-        if holds.len() == before {
+    pub(super) fn forget(self: &Arc<Self>, hold: &Arc<Hold>) {
+        let mut table = lock(&self.table);
+        let before = table.holds.len();
+        table.holds.retain(|known| !Arc::ptr_eq(known, hold));
+        if table.holds.len() == before {
             return;
         }
-        drop(holds);
-        for (hold, order) in self.admission.leave(hold) {
-            hold.push(Job::Begin(Box::new(order)));
+        let next = table.admission.leave(hold);
+        drop(table);
+        for (hold, order, inputs) in next {
+            spawn(self, &hold, Start::Order(Box::new(order), inputs));
         }
+    }
+
+    /// What cannot be held is released.
+    pub(super) fn cannot_hold(&self, hold: &Hold, why: &str) {
+        let by = format!("it cannot be held: {why}");
+        (self.report)(ProxyNews::Notice(format!(
+            "exchange {} was released: {by}",
+            hold.id
+        )));
+        hold.decide(HoldOutcome::Release { by });
     }
 
     /// The latest hold of an exchange.
     fn find(&self, id: ExchangeId) -> Option<Arc<Hold>> {
-        let holds = lock(&self.holds);
-        holds.iter().rev().find(|hold| hold.id == id).cloned()
+        let table = lock(&self.table);
+        let mut latest = table.holds.iter().rev();
+        latest.find(|hold| hold.id == id).cloned()
     }
 }
 
 /// Holds exchanges, until it is dropped. What is not decided by then stays undecided in its journal, and its
 /// connections are dropped with what was to hear of it.
-pub struct Holder {
-    // Its threads end before what they use.
-    workers: Workers,
-    shared: Arc<Shared>,
-}
+pub struct Holder(Arc<Shared>);
 
 impl Holder {
     /// A holder. Fails where the system gives no thread.
@@ -123,18 +183,17 @@ impl Holder {
         settings: Settings,
         report: Arc<dyn Fn(ProxyNews) + Send + Sync>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self(Arc::new(Shared {
             breakpoints: Mutex::new(settings.breakpoints.clone()),
             settings,
             report,
-            holds: Mutex::default(),
-            admission: Admission::default(),
+            table: Mutex::default(),
+            turns: [Turns::new(cores.clamp(2, MOST)), Turns::new(1)],
+            has_stopped: AtomicBool::new(false),
             thread: Thread::start()?,
             clients: Mutex::default(),
-        });
-        let inside = shared.clone();
-        let workers = Workers::start(move |hold| drive(&inside, hold))?;
-        Ok(Self { workers, shared })
+        })))
     }
 
     /// Holds an exchange. Returns at once: `on_update` gets findings and wait reasons, `decided`
@@ -146,27 +205,21 @@ impl Holder {
         on_update: impl Fn(HoldUpdate) + Send + Sync + 'static,
         decided: impl FnOnce(HoldOutcome) + Send + 'static,
     ) {
-        let (id, size) = (order.id, order.size());
-        let line = self.workers.line(size >= LARGE);
-        let hold = Hold::new((id, size), line, Box::new(on_update), Box::new(decided));
-        let hold = Arc::new(hold);
-        let mut holds = lock(&self.shared.holds);
-        let admitted = self.shared.admission.enter(&hold, order);
+        let about = (order.id, order.size());
+        let (to, inputs) = channel();
+        let hold = Arc::new(Hold::new(about, to, Box::new(on_update), Box::new(decided)));
+        let mut table = lock(&self.0.table);
+        let admitted = table.admission.enter(&hold, order, inputs);
         if admitted.is_ok() {
-            holds.push(hold.clone());
+            table.holds.push(hold.clone());
         }
-        // Nobody finds it before it has its place.
-        drop(holds);
+        drop(table);
         match admitted {
-            Ok(Some(order)) => hold.push(Job::Begin(Box::new(order))),
-            Ok(None) => {}
-            Err(why) => {
-                let by = format!("it cannot be held: {why}");
-                (self.shared.report)(ProxyNews::Notice(format!(
-                    "exchange {id} was released: {by}"
-                )));
-                hold.decide(HoldOutcome::Release { by });
+            Ok(Some((order, inputs))) => {
+                spawn(&self.0, &hold, Start::Order(Box::new(order), inputs));
             }
+            Ok(None) => {}
+            Err(why) => self.0.cannot_hold(&hold, &why.to_string()),
         }
     }
 
@@ -193,19 +246,19 @@ impl Holder {
     }
 
     fn close(&self, id: ExchangeId, outcome: HoldOutcome, ending: Ending, words: String) -> bool {
-        let hold = self.shared.find(id);
+        let hold = self.0.find(id);
         hold.is_some_and(|hold| hold.close(outcome, Closing { ending, words }))
     }
 
     /// The most calls to the model that retake adds to one exchange.
     pub fn asks(&self) -> u32 {
-        self.shared.settings.asks
+        self.0.settings.asks
     }
 
     /// The exchanges that are held, in order.
     pub fn held(&self) -> Vec<ExchangeId> {
-        let holds = lock(&self.shared.holds);
-        let held = holds.iter().filter(|hold| !hold.is_decided());
+        let table = lock(&self.0.table);
+        let held = table.holds.iter().filter(|hold| !hold.is_decided());
         let mut held: Vec<_> = held.map(|hold| hold.id).collect();
         held.sort_unstable();
         held
@@ -213,7 +266,7 @@ impl Holder {
 
     /// Other breakpoints, for what is held from now on.
     pub fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
-        *lock(&self.shared.breakpoints) = breakpoints;
+        *lock(&self.0.breakpoints) = breakpoints;
     }
 
     /// Hands the run of an exchange over to whoever watches it; its journal is closed here. `None` where it is
@@ -221,131 +274,22 @@ impl Holder {
     ///
     /// `wake` is called, on any thread, when something has happened that [`HoldHandle::handle_io`] hears;
     /// it must not wait.
-    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<HoldHandle> {
-        HoldHandle::of(self.shared.find(id)?, wake)
+    pub fn seat(&self, id: ExchangeId, wake: Wake) -> Option<HoldHandle> {
+        HoldHandle::of(&self.0, self.0.find(id)?, wake)
     }
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // Their worlds end with them.
-        lock(&self.shared.holds).clear();
-    }
-}
-
-/// Does everything that a hold has to do.
-fn drive(shared: &Arc<Shared>, hold: &Arc<Hold>) {
-    while let Some(job) = hold.next() {
-        let done = catch_unwind(AssertUnwindSafe(|| work(shared, hold, job)));
-        if done.is_err() {
-            // The panic hook reported it; the agent must not suffer from it.
-            let by = "retake failed while it was held".to_owned();
-            hold.decide(HoldOutcome::Release { by });
-            *lock(&hold.stage) = Stage::Over;
+        self.0.has_stopped.store(true, Ordering::Relaxed);
+        let holds = std::mem::take(&mut lock(&self.0.table).holds);
+        for hold in &holds {
+            hold.send(HoldInput::Stop);
         }
-        if matches!(*lock(&hold.stage), Stage::Over) {
-            shared.forget(hold);
+        for hold in &holds {
+            let thread = lock(&hold.thread).take();
+            // The panic hook has reported a panic in it.
+            let _ = thread.map(std::thread::JoinHandle::join);
         }
-    }
-}
-
-fn work(shared: &Arc<Shared>, hold: &Arc<Hold>, job: Job) {
-    let mut stage = lock(&hold.stage);
-    let now = std::mem::replace(&mut *stage, Stage::Over);
-    *stage = match (now, job) {
-        (Stage::New, Job::Begin(order)) => start(shared, hold, *order),
-        (Stage::Here(run, bench), Job::Io(event)) => {
-            on_run(hold, run, bench, Some(Input::Io(event)))
-        }
-        (Stage::Here(run, bench), Job::Close) => on_run(hold, run, bench, None),
-        // It was decided before it could begin.
-        (Stage::New, Job::Close) => Stage::Over,
-        // The operator sees it on return.
-        (_, Job::GivenBack(run)) => match hold.closing() {
-            None if !has_ended(&run) => Stage::Here(run, None),
-            None => Stage::Over,
-            Some(_) => on_run(hold, run, None, None),
-        },
-        (Stage::Away, job) => {
-            hold.put_back(job);
-            Stage::Away
-        }
-        (stage, _) => stage,
-    };
-}
-
-fn has_ended(run: &HeldRun) -> bool {
-    matches!(run.run().phase(), crate::live::Phase::Ended(_))
-}
-
-fn start(shared: &Arc<Shared>, hold: &Arc<Hold>, order: HoldOrder) -> Stage {
-    if hold.closing().is_some() {
-        return Stage::Over;
-    }
-    let id = order.id;
-    let breakpoints = lock(&shared.breakpoints).clone();
-    let to = Arc::downgrade(hold);
-    let on_update = Arc::new(move |event: IoEvent| {
-        // Nobody hears it when the hold is over; how a reply grows is nobody's to see here.
-        if let Some(hold) = to.upgrade() {
-            hold.push(Job::Io(event));
-        }
-    });
-    match HeldRun::start(order, shared, breakpoints, on_update) {
-        Ok(Begun { run, bench, news }) => settle(hold, run, bench, &news),
-        Err(why) => {
-            let by = format!("it cannot be held: {why}");
-            (shared.report)(ProxyNews::Notice(format!(
-                "exchange {id} was released: {by}"
-            )));
-            hold.decide(HoldOutcome::Release { by });
-            Stage::Over
-        }
-    }
-}
-
-/// The run hears something, or that it was decided elsewhere.
-fn on_run(
-    hold: &Arc<Hold>,
-    mut run: Box<HeldRun>,
-    bench: Option<Box<TakeStore>>,
-    input: Option<Input>,
-) -> Stage {
-    let bench = match bench {
-        Some(bench) => Ok(bench),
-        None => run.open().map(Box::new),
-    };
-    let mut bench = match bench {
-        Ok(bench) => bench,
-        Err(why) => {
-            run.notice(&why);
-            let by = format!("its journal is lost: {why}");
-            hold.decide(HoldOutcome::Release { by });
-            return Stage::Over;
-        }
-    };
-    let input = match (hold.closing(), input) {
-        (Some(closing), _) => Input::Operator(Command::End(closing.ending)),
-        (None, Some(input)) => input,
-        (None, None) => return Stage::Here(run, Some(bench)),
-    };
-    let news = run.handle(&mut bench, input);
-    settle(hold, run, bench, &news)
-}
-
-/// Tells what came of it, and decides where the run has ended.
-fn settle(
-    hold: &Arc<Hold>,
-    mut run: Box<HeldRun>,
-    mut bench: Box<TakeStore>,
-    news: &[News],
-) -> Stage {
-    hold.report(run.report(news));
-    match run.outcome(&mut bench) {
-        Some(outcome) => {
-            hold.decide(outcome);
-            Stage::Over
-        }
-        None => Stage::Here(run, Some(bench)),
     }
 }

@@ -5,8 +5,8 @@
 //! its provider are to see then is a [`HoldOutcome`], given once: whoever decides first, the operator, the policy,
 //! a deadline or the client that leaves, has decided.
 //!
-//! Nobody who forwards bytes waits here: a hold is run by a few threads with a queue, and the model is called
-//! again on another one.
+//! Nobody who forwards bytes waits here: each hold has a thread of its own until the screen takes its run over,
+//! and the model is called again on another one.
 
 mod admission;
 mod handle;
@@ -16,7 +16,6 @@ mod run;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;
-mod workers;
 
 pub use handle::HoldHandle;
 pub use holder::{Holder, Settings};

@@ -1,15 +1,17 @@
 //! The run of a held exchange: started from its order, reported as proxy news, and read for its
 //! outcome in the end.
 
+use super::hold::{Hold, HoldInput};
 use super::holder::Shared;
 use super::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-use crate::live::{Input, Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunIo};
+use crate::live::{Input, IoEvent, Judged, ModelBinding, News, Phase, Run, RunInfo, RunIo};
 use crate::model::Model;
 use crate::proxy::News as ProxyNews;
 use crate::takes::{About, wall_clock};
 use crate::{TakeError, TakeStore};
 use retake_core::dialects::tools::read_tools;
-use retake_core::engine::{Breakpoint, Config, Machine, Reason, RunFault, ToolOwner};
+use retake_core::engine::{Config, Machine, Reason, RunFault, ToolOwner};
+
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
@@ -24,7 +26,7 @@ use std::time::Duration;
 /// What the run of a hold is called in its journal, before its number.
 pub(super) const NAME: &str = "exchange";
 
-/// How often a journal is tried that another workbench has not closed yet, and how long between.
+/// How often a journal is tried that another store has not closed yet, and how long between.
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(50);
 
@@ -49,21 +51,14 @@ pub(super) struct HeldRun {
     waits: Option<WaitReason>,
 }
 
-/// A run that has begun, its workbench and its first news.
-pub(super) struct Begun {
-    pub(super) run: Box<HeldRun>,
-    pub(super) bench: Box<TakeStore>,
-    pub(super) news: Vec<News>,
-}
-
 impl HeldRun {
-    /// Begins the run of an order. Fails, in words for the operator, where the exchange cannot be held.
+    /// Starts the run of an order, and decides where it has ended already. Fails, in words for the operator,
+    /// where the exchange cannot be held.
     pub(super) fn start(
         order: HoldOrder,
         shared: &Shared,
-        breakpoints: Vec<Breakpoint>,
-        on_update: Report,
-    ) -> Result<Begun, String> {
+        hold: &Arc<Hold>,
+    ) -> Result<(Box<Self>, Box<TakeStore>), String> {
         let settings = &shared.settings;
         let name = format!("{NAME} {}", order.id);
         let closed = order.closed;
@@ -73,7 +68,7 @@ impl HeldRun {
                 asks: if closed.is_some() { 0 } else { settings.asks },
             },
             policy: settings.policy.clone(),
-            breakpoints,
+            breakpoints: shared.breakpoints(),
             seed: wall_clock(),
             ..Config::default()
         };
@@ -86,7 +81,14 @@ impl HeldRun {
         let first = redactor.json(&order.request, &mut vault).into_owned();
         let http = shared.http(&order.target, order.is_verified)?;
         let model = Model::of_client(order.dialect, order.target, order.headers, http);
-        let world = RunIo::in_room(model, shared.room(), on_update);
+        let to = Arc::downgrade(hold);
+        let on_event = Arc::new(move |event: IoEvent| {
+            // Nobody hears it when the hold is over.
+            if let Some(hold) = to.upgrade() {
+                hold.send(HoldInput::Io(event));
+            }
+        });
+        let io = RunIo::in_room(model, shared.room(), on_event);
         let about = About {
             agent: name.clone(),
             format: order.dialect.facts().format.to_owned(),
@@ -104,14 +106,14 @@ impl HeldRun {
             redactor,
             vault,
         };
-        let bench = TakeStore::begin_run(&order.journal, about, &first, wall_clock);
-        let mut bench = Box::new(bench.map_err(|error| error.to_string())?);
-        let mut run = Run::new(Machine::new(config), who, world);
-        let news = run.start_held(&mut bench, order.came);
+        let store = TakeStore::begin_run(&order.journal, about, &first, wall_clock);
+        let mut store = Box::new(store.map_err(|error| error.to_string())?);
+        let mut run = Run::new(Machine::new(config), who, io);
+        let news = run.start_held(&mut store, order.came);
         let news = news.map_err(|error| error.to_string())?;
         let path = order.journal.clone();
         (shared.report)(ProxyNews::Journal { id: order.id, path });
-        let run = Box::new(Self {
+        let mut run = Box::new(Self {
             id: order.id,
             run,
             base: order.request,
@@ -124,52 +126,67 @@ impl HeldRun {
             found: Vec::new(),
             waits: None,
         });
-        Ok(Begun { run, bench, news })
+        run.settle(&mut store, &news, hold);
+        Ok((run, store))
     }
 
     pub(super) fn run(&self) -> &Run {
         &self.run
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.run.phase(), Phase::Ended(_))
+    }
+
+    /// Reports what came of it, and decides where the run has ended.
+    pub(super) fn settle(&mut self, store: &mut TakeStore, news: &[News], hold: &Hold) {
+        hold.report(self.report(news));
+        if !hold.is_decided()
+            && let Some(outcome) = self.outcome(store)
+        {
+            hold.decide(outcome);
+        }
+    }
+
     pub(super) fn journal(&self) -> &Path {
         &self.journal
     }
 
-    /// The workbench of the run, which nobody has open, or has just closed.
+    /// The store of the run, which nobody has open, or has just closed.
     pub(super) fn open(&self) -> Result<TakeStore, String> {
         let mut tries = 0;
         loop {
             let opened = TakeStore::open_run(&self.journal, wall_clock);
-            let (bench, _) = opened.map_err(|error| error.to_string())?;
+            let (store, _) = opened.map_err(|error| error.to_string())?;
             tries += 1;
-            let Some(trouble) = bench.not_recording() else {
-                return Ok(bench);
+            let Some(trouble) = store.not_recording() else {
+                return Ok(store);
             };
             if tries == TRIES {
                 self.notice(&trouble.to_string());
-                return Ok(bench);
+                return Ok(store);
             }
             std::thread::sleep(BETWEEN);
         }
     }
 
     /// Reports everything again to a new watcher.
-    pub(super) fn start_again(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
-        if bench.takes().current() != self.run.take() {
-            bench.go_to(self.run.take())?;
+    pub(super) fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+        if store.takes().current() != self.run.take() {
+            store.go_to(self.run.take())?;
         }
-        self.run.start_again(bench)
+        self.run.start_again(store)
     }
 
     /// Handles an input; a change that the operator made to its takes is reported as a decision.
-    pub(super) fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+    pub(super) fn handle(&mut self, store: &mut TakeStore, input: Input) -> Vec<News> {
         if let Input::Edited(take) = input
-            && let Some(take) = bench.takes().get(take)
+            && let Some(take) = store.takes().get(take)
         {
             let reported = take.clone();
             self.report_edited(&reported);
         }
-        self.run.handle(bench, input)
+        self.run.handle(store, input)
     }
 
     fn report_edited(&mut self, take: &Take) {
@@ -203,7 +220,7 @@ impl HeldRun {
     }
 
     /// Reports the news of the run to the proxy; returns what is new for the exchange.
-    pub(super) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
+    fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
@@ -271,13 +288,13 @@ impl HeldRun {
     }
 
     /// What is to be done with the exchange, once its run has ended.
-    pub(super) fn outcome(&self, bench: &mut TakeStore) -> Option<HoldOutcome> {
+    fn outcome(&self, store: &mut TakeStore) -> Option<HoldOutcome> {
         let Phase::Ended(ending) = self.run.phase() else {
             return None;
         };
         let outcome = match ending {
-            Ending::Final | Ending::HandedOver => self.handed_over(bench),
-            Ending::Fallback => self.value(bench),
+            Ending::Final | Ending::HandedOver => self.handed_over(store),
+            Ending::Fallback => self.value(store),
             Ending::Raised { rule } => {
                 let text = self.run.fault_of(&rule).unwrap_or("the policy refuses it");
                 let why = format!("{rule}: {text}");
@@ -302,16 +319,16 @@ impl HeldRun {
         Some(outcome.unwrap_or_else(|error| released(format!("the take is lost: {error}"))))
     }
 
-    fn handed_over(&self, bench: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
+    fn handed_over(&self, store: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
         let has_replies = self.run.has_replies();
         // A history that waits for the model has nothing for the agent but what came first.
         if has_replies && self.run.awaits_reply() {
             return Ok(released(self.released_by()));
         }
-        let Some(take) = self.run.changed(bench)? else {
+        let Some(take) = self.run.changed(store)? else {
             return Ok(released(self.released_by()));
         };
-        let edited = Box::new(self.edited(bench, take));
+        let edited = Box::new(self.edited(store, take));
         Ok(match (has_replies, edited.last_reply.is_empty()) {
             (false, _) => HoldOutcome::Request(edited),
             (true, false) => HoldOutcome::Reply(Box::new(EditedExchange {
@@ -322,22 +339,22 @@ impl HeldRun {
         })
     }
 
-    fn value(&self, bench: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
-        let take = bench.takes().get(self.run.take());
+    fn value(&self, store: &mut TakeStore) -> Result<HoldOutcome, TakeError> {
+        let take = store.takes().get(self.run.take());
         let text = take.and_then(|take| take.fallback.clone());
-        let changed = self.run.changed(bench)?.unwrap_or_default();
+        let changed = self.run.changed(store)?.unwrap_or_default();
         Ok(HoldOutcome::Value {
             text: text.unwrap_or_default(),
-            edited: Box::new(self.edited(bench, changed)),
+            edited: Box::new(self.edited(store, changed)),
         })
     }
 
-    fn edited(&self, bench: &TakeStore, take: Vec<u8>) -> EditedExchange {
+    fn edited(&self, store: &TakeStore, take: Vec<u8>) -> EditedExchange {
         EditedExchange {
             base: self.base.clone(),
             take,
-            last_reply: self.run.last_reply(bench).unwrap_or_default().to_owned(),
-            usage: bench.ledger().usage(),
+            last_reply: self.run.last_reply(store).unwrap_or_default().to_owned(),
+            usage: store.ledger().usage(),
             let_pass_by: None,
         }
     }
