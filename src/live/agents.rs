@@ -15,7 +15,6 @@ const FILE: u64 = 1024 * 1024;
 /// Most bytes of all files that one agent names.
 const ALL: u64 = 16 * FILE;
 
-/// An agent file as it was read.
 #[derive(Debug, Clone)]
 pub struct AgentFile {
     /// Where it is, without links on the way.
@@ -28,13 +27,10 @@ pub struct AgentFile {
     pub scripts: Vec<String>,
 }
 
-/// Why there is no agent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     Unreadable { path: PathBuf, error: InputError },
-    /// It says what cannot be: one line for each fault.
     #[error("{}", errors.in_file(&path.to_string_lossy()))]
     Invalid { path: PathBuf, errors: ConfigErrors },
 }
@@ -112,7 +108,6 @@ impl AgentFile {
         model
     }
 
-    /// The folder that a program runs in.
     pub fn folder_for(&self, command: &Command) -> PathBuf {
         match &command.cwd {
             Some(cwd) => self.folder().join(cwd),

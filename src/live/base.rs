@@ -41,16 +41,12 @@ struct Rows {
     starts: Vec<u64>,
 }
 
-/// Why nothing can be laid over a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum BaseError {
-    /// The file holds no items as they are.
     #[error("a captured stream holds no item as it is; convert it to a list of items first")]
     Stream,
-    /// The database has other rows than a moment ago.
     #[error("the database has changed since it was read")]
     Changed,
-    /// The rows cannot be read again.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
@@ -93,17 +89,14 @@ impl Base {
         })
     }
 
-    /// The recording as it was read.
     pub fn recording(&self) -> &Arc<Recording> {
         &self.recording
     }
 
-    /// The text as it was recorded.
     pub fn rope(&self) -> &Arc<Rope> {
         &self.rope
     }
 
-    /// Where the recording is, if it is a file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

@@ -9,18 +9,13 @@ use retake_core::session::{CallId, Flags, Item, Kind, Session, SourceError, Span
 use retake_core::wire::RequestUnit;
 use std::ops::Range;
 
-/// An item that may have caused the refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
-    /// Index of its session.
     pub session: usize,
-    /// Index of the item.
     pub item: usize,
-    /// Why it is suspected.
     pub why: Why,
 }
 
-/// Why an item is suspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// The refusal names its call id.

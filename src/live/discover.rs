@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::SystemTime;
 
-/// How many files one batch holds.
 const BATCH: usize = 256;
 /// How deep folders are entered.
 const DEPTH: usize = 32;
@@ -30,7 +29,6 @@ pub const TOOLS_SUFFIX: &str = ".tools.json";
 /// How a place came to be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The operator named it.
     Named,
     Sessions,
     /// Claude Code writes its sessions there.
@@ -45,7 +43,6 @@ pub enum Origin {
 pub struct Place {
     /// A file or a folder.
     pub path: PathBuf,
-    /// Why it is looked at.
     pub origin: Origin,
 }
 
@@ -94,11 +91,9 @@ pub struct Candidate {
     pub path: PathBuf,
     /// The place it was found in, as an index into the places.
     pub place: usize,
-    /// Why it was looked for.
     pub origin: Origin,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last written.
     pub modified: Option<SystemTime>,
 }
 
@@ -107,7 +102,6 @@ pub enum Discovery {
     Found(Vec<Candidate>),
     /// A place, or a folder in it, cannot be read; the system's words.
     Refused(PathBuf, String),
-    /// Everything was looked at.
     Finished,
 }
 
@@ -136,7 +130,6 @@ impl Drop for Walk {
     }
 }
 
-/// Looks at all places, one after the other.
 pub fn walk(places: &[Place], cancel: &AtomicBool, on_discovery: &mut dyn FnMut(Discovery)) {
     let mut walker = Walker {
         cancel,

@@ -17,16 +17,13 @@ pub enum EditorError {
     /// The variable cannot be taken apart into a program and its arguments.
     #[error("cannot read the editor's command `{0}`: a quote is open")]
     Unreadable(String),
-    /// The editor is not there, or cannot be run.
     #[error("cannot run the editor `{program}`: {error}; set $VISUAL or $EDITOR")]
     NotStarted { program: String, error: io::Error },
     /// It ended with an error; the text is as it was.
     #[error("the editor failed ({0}); nothing was taken over")]
     Failed(ExitStatus),
-    /// What was saved is no text.
     #[error("what the editor saved is not UTF-8; nothing was taken over")]
     NotText,
-    /// The file could not be written or read.
     #[error("cannot use a temporary file: {0}")]
     File(#[from] io::Error),
 }

@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a file was like at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     file: (u64, u64),
     /// When its content was last changed: seconds and nanoseconds.
     changed: (i64, i64),
-    /// Who may do what with it.
     mode: u32,
 }
 
@@ -70,7 +68,6 @@ impl FileSource {
         })
     }
 
-    /// What it was like when it was opened.
     pub(super) fn opened(&self) -> Stamp {
         self.opened
     }
@@ -200,35 +197,25 @@ impl Input {
     }
 }
 
-/// Why an input cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// There is nothing of this name.
     #[error("no such file or folder")]
     Missing,
-    /// A folder without a recording in it.
     #[error("no recorded session in this folder")]
     EmptyFolder,
-    /// A pipe, socket or device.
     #[error("{0}, not a file; pipe it in and name it `-`")]
     NotAFile(&'static str),
-    /// The system says no.
     #[error("permission denied")]
     Permission,
-    /// Nothing in it, or white space only.
     #[error("empty file")]
     Empty,
-    /// No format claims it, and it is no text.
     #[error("a binary file, not a recording")]
     Binary,
-    /// No format claims it, but it is known by sight.
     #[error("format not known yet: this is {title}")]
     Foreign {
         title: &'static str,
-        /// What to do instead.
         hint: &'static str,
     },
-    /// No format claims it.
     #[error("format not recognised")]
     Unrecognised,
     /// It looks like a format, and what was read shows that it is another one.
@@ -236,28 +223,21 @@ pub enum InputError {
     Alike {
         /// Id of the format that it looks like.
         format: &'static str,
-        /// What speaks against it.
         reason: String,
     },
-    /// The name given with `--format` is no format.
     #[error("no format is called \"{0}\"")]
     UnknownFormat(String),
-    /// A compressed file that grows beyond all measure.
     #[error("it unpacks to more than {limit_mib} MiB")]
     TooLarge { limit_mib: u64 },
-    /// A compressed file that is broken from the start.
     #[error("cannot be unpacked: {0}")]
     Compressed(String),
-    /// A database that cannot be read.
     #[error(transparent)]
     Database(#[from] DatabaseError),
     /// A database that does not lie in a file of its own: SQLite reads files only.
     #[error("a database can only be read as a file, not packed and not from a pipe")]
     DatabaseInPipe,
-    /// Reading failed on the way.
     #[error("{0}")]
     Source(#[from] SourceError),
-    /// Anything else the system says.
     #[error("{0}")]
     Refused(String),
 }
@@ -272,7 +252,6 @@ impl From<std::io::Error> for InputError {
     }
 }
 
-/// Whether two paths lead to one file.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let identity = |path: &Path| {
         let metadata = std::fs::metadata(path).ok()?;
@@ -358,7 +337,6 @@ fn refuse_special(kind: FileType) -> Result<(), InputError> {
     }
 }
 
-/// Reads standard input to its end.
 pub fn read_stdin() -> Result<Input, InputError> {
     from_reader("-", std::io::stdin().lock())
 }

@@ -15,7 +15,6 @@ use splicing::{carry_out, touched_by};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// How a recording is fixed.
 pub struct FixRun<'a> {
     pub base: &'a Base,
     /// How unsafe an action may be: `Safe`, or for errors `Unsafe` as well. What needs words is never applied.
@@ -33,7 +32,6 @@ pub struct FixRun<'a> {
 #[derive(Debug)]
 pub struct FixReport {
     pub rope: Arc<Rope>,
-    /// What was applied, in order.
     pub applied: Vec<Applied>,
     /// How many strings were spelled anew because JSON does not allow them as they were.
     pub respelled: usize,
@@ -51,47 +49,33 @@ pub struct FixReport {
 /// How many findings there are of each severity and rule.
 pub type Tally = BTreeMap<(Severity, &'static str), usize>;
 
-/// One action that was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The round, from 1; item numbers are those of its beginning.
     pub round: usize,
-    /// Index of the session.
     pub session: usize,
-    /// Index of the item in it.
     pub item: u32,
-    /// Id of the rule.
     pub rule: &'static str,
-    /// Id of the action.
     pub action: &'static str,
-    /// What the action has to say.
     pub notes: Vec<String>,
 }
 
-/// One offer that could not be carried out.
 #[derive(Debug)]
 pub struct Refused {
-    /// Index of the session.
     pub session: usize,
     /// Index of the item in it, as it is now.
     pub item: u32,
-    /// Id of the rule.
     pub rule: &'static str,
-    /// Id of the action.
     pub action: &'static str,
     pub reason: Reason,
 }
 
-/// Why an offer could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
-    /// The action says so.
     #[error(transparent)]
     Action(ActionError),
-    /// The file has no place for it.
     #[error(transparent)]
     Writing(CannotWrite),
-    /// Each round found something new to do.
     #[error("there is no end after {MOST_ROUNDS} rounds")]
     NoEnd,
     /// The round that it was part of left no fewer findings than there were before.
@@ -105,7 +89,6 @@ const MOST_ROUNDS: usize = 8;
 /// The action that answers a call with an error.
 const ANSWER: &str = "inject-error";
 
-/// A plan of one finding.
 struct Plan {
     applied: Applied,
     edits: Vec<Edit>,

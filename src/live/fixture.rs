@@ -16,21 +16,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// What a fixture is made of.
 pub struct Fixture<'a> {
     /// What the recovery did.
     pub recovery: RecoveryCase<'a>,
     /// What the take is laid over.
     pub base: &'a Base,
-    /// Index of the session.
     pub number: usize,
     /// The session before, with its text.
     pub before: (&'a Session, &'a Rope),
-    /// The text of the take.
     pub rope: &'a Arc<Rope>,
     /// The fixed item, by its number before.
     pub item: u32,
-    /// Whether its secrets stay in it.
     pub keeps_secrets: bool,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
@@ -38,19 +34,14 @@ pub struct Fixture<'a> {
     pub complete: &'a dyn Fn(&mut Recording),
 }
 
-/// Why there is no fixture.
 #[derive(Debug, thiserror::Error)]
 pub enum FixtureError {
-    /// It cannot be written.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// The history cannot end after the recovery.
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
-    /// A text cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The recovery changed nothing that a test could look at.
     #[error("the recovery leaves no trace in the history")]
     NothingChanged,
 }
@@ -62,7 +53,6 @@ impl From<SourceError> for FixtureError {
 }
 
 impl Fixture<'_> {
-    /// The fixture: a JSON text.
     pub fn text(&self) -> Result<String, FixtureError> {
         let after = self.read(self.rope)?;
         let session = self.session_of(&after)?;

@@ -34,7 +34,6 @@ pub struct Follower<'a> {
     seam: Vec<u8>,
 }
 
-/// What happened to a followed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
     None,
@@ -77,12 +76,10 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// How many items were read.
     pub fn items(&self) -> usize {
         self.fragment.items.len()
     }
 
-    /// The recording so far.
     pub fn recording(&self) -> Result<Recording, InputError> {
         self.opening.recording(&self.records, self.fragment.clone())
     }

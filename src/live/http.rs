@@ -38,7 +38,6 @@ pub enum UrlError {
     /// Its scheme is neither `http` nor `https`, or it has no host.
     #[error("a URL of a server begins with http:// or https://")]
     NoServer,
-    /// It holds a user or a password.
     #[error("a URL may not hold a user or a password; put the key into the environment")]
     Secret,
 }
@@ -95,12 +94,10 @@ impl Target {
         self.0.port_or_known_default().unwrap_or_default()
     }
 
-    /// Whether there is a query.
     pub(crate) fn has_query(&self) -> bool {
         self.0.query().is_some()
     }
 
-    /// Whether it uses TLS.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"
     }
@@ -161,16 +158,13 @@ impl fmt::Debug for Headers {
 pub enum Broken {
     #[error("the connection is refused")]
     Refused,
-    /// The host has no address.
     #[error("the name of the host cannot be resolved")]
     NoName,
-    /// The connection was not made in time.
     #[error("no connection in time")]
     NoConnection,
     /// There is no trust in the server, or it does not speak TLS.
     #[error("no safe connection: {0}")]
     Tls(String),
-    /// The host cannot be reached for another reason.
     #[error("the host cannot be reached: {0}")]
     Unreachable(String),
     /// The connection ended too early, or what came was not HTTP.
@@ -335,25 +329,18 @@ impl Incoming {
     }
 }
 
-/// Why a webhook was not called.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
-    /// Its URL cannot be used.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// The text is too long.
     #[error("the text has more than {} KiB", WEBHOOK_BODY / 1024)]
     TooLong,
-    /// There is no client.
     #[error(transparent)]
     Client(#[from] HttpClientError),
-    /// There was no reply.
     #[error(transparent)]
     Broken(#[from] Broken),
-    /// The reply is a refusal.
     #[error("the server answers with status {0}")]
     Status(u16),
-    /// There was no reply in time.
     #[error("no answer within {} seconds", WEBHOOK.as_secs())]
     Late,
 }

@@ -21,17 +21,12 @@ const WORDS: usize = 400;
 const LOOKED_AT: usize = 12;
 const LOOKED_THROUGH: usize = 64 * 1024;
 
-/// What a file holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Id of the format.
     pub format: &'static str,
     pub sessions: usize,
-    /// How many turns in all.
     pub turns: usize,
-    /// How many findings are errors.
     pub errors: usize,
-    /// How many findings are warnings.
     pub warnings: usize,
     /// The folder in which the agent worked, where it is recorded.
     pub folder: Option<String>,

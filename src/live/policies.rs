@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Why a policy cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// The file cannot be read.
     #[error("{path}: {error}", path = path.display())]
     Unreadable { path: PathBuf, error: InputError },
     /// Something is wrong with what it says: one line for each fault.

@@ -17,7 +17,6 @@ pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 /// Smaller files are read in one piece.
 const SMALL: u64 = 4 << 20;
 
-/// How a file is to be read.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// Id of the format; recognised by content if `None`.
@@ -36,16 +35,13 @@ pub struct Recording {
     /// What the operator named it.
     pub name: String,
     pub source: Arc<dyn Source>,
-    /// The format it was read in.
     pub format: &'static Format,
     pub sessions: Vec<Session>,
-    /// What could not be read.
     pub problems: Vec<Problem>,
     /// What was read, before it was put in order, where it is kept.
     pub kept: Option<Arc<Kept>>,
 }
 
-/// Opens and reads a file.
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputError> {
     read_input(open(path)?, options)
 }

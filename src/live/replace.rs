@@ -35,7 +35,6 @@ pub enum Backup {
 pub struct Replaced {
     /// The file that was written: for a link the one that it leads to.
     pub path: PathBuf,
-    /// Where the old content is.
     pub backup: Option<PathBuf>,
 }
 
@@ -43,30 +42,22 @@ pub struct Replaced {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step} {}: {error}{}", path.display(), step.consequence())]
 pub struct ReplaceError {
-    /// What was being done.
     pub step: Step,
     pub path: PathBuf,
     pub error: io::Error,
 }
 
-/// A step on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Looking at what is there.
     Look,
-    /// Making a file where there was none.
     Create,
     /// Making the file that will take the place of another.
     Beside,
     /// Giving it the owner and the mode of that other.
     Resemble,
-    /// Writing it and bringing it to the disk.
     Write,
-    /// Keeping the old one.
     Backup,
-    /// Giving the new one the name.
     Rename,
-    /// Bringing the name to the disk.
     SyncFolder,
 }
 
@@ -139,7 +130,6 @@ impl Draft {
         Ok(Self { path, old, new })
     }
 
-    /// Takes the place of the old content.
     pub fn take_place(self, backup: Backup) -> Result<Replaced, ReplaceError> {
         let Self { path, old, new } = self;
         let kept = match (&old, backup) {

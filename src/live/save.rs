@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 /// How much is copied at once.
 const BLOCK: u64 = 1 << 20;
 
-/// Why a take could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// The bytes on the disk are not the text that was read.
@@ -21,16 +20,12 @@ pub enum SaveError {
     /// Somebody wrote to the file since it was read; what they wrote would be lost.
     #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]
     Changed(PathBuf),
-    /// Somebody has the database open.
     #[error("{} is in use: its log {} would no longer fit; save under another name", .0.display(), .1.display())]
     InUse(PathBuf, PathBuf),
-    /// The format holds no changed session.
     #[error(transparent)]
     NotWritten(#[from] FormatError),
-    /// The file could not be replaced.
     #[error(transparent)]
     Replace(#[from] ReplaceError),
-    /// The database could not be written.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
 }
@@ -74,7 +69,6 @@ pub fn save_take(
     Ok(draft.take_place(backup)?)
 }
 
-/// Writes a take to a stream.
 pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), WriteError> {
     check_format(base, rope)?;
     if base.is_database() {
@@ -86,13 +80,10 @@ pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), W
 /// Why a take could not be written to a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The stream, or the recording of the take.
     #[error(transparent)]
     Stream(#[from] io::Error),
-    /// The format holds no changed session.
     #[error(transparent)]
     NotWritten(#[from] FormatError),
-    /// The database could not be made.
     #[error(transparent)]
     Database(#[from] SaveDatabaseError),
 }

@@ -66,7 +66,6 @@ impl SpeculativeWrite {
         running.thread.join().ok()
     }
 
-    /// Throws away what is being written.
     fn stop(&self) {
         if let Some(running) = self.running().take() {
             running.is_stale.store(true, Ordering::Relaxed);

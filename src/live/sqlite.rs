@@ -16,10 +16,8 @@ use std::time::Duration;
 /// How long to wait for a writer that holds the database.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why a database could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// No table looks like one of the SDK.
     #[error(
         "an SQLite database, but none of an openai-agents session: no table has the columns session_id and message_data"
     )]
@@ -31,7 +29,6 @@ pub enum DatabaseError {
     Source(#[from] SourceError),
 }
 
-/// Reads the sessions of a database file.
 pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
     let found = found_in(path)?;
     let mut contents = sessions_of(&found.rows)?;

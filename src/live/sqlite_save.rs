@@ -16,15 +16,12 @@ use std::time::Duration;
 /// Why a take of a database could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveDatabaseError {
-    /// The take is of another kind of file.
     #[error("the recording is no database")]
     NoDatabase,
-    /// Rows are listed by their ids in another table.
     #[error(
         "rows of this database are listed by branches ({0}): none can come in or go; save the take as items"
     )]
     Branches(String),
-    /// The rows stand in several tables.
     #[error("the rows stand in {0} tables; save the take as items")]
     ManyTables(usize),
     /// A new row takes its owner and time from a row of its session.
@@ -32,10 +29,8 @@ pub enum SaveDatabaseError {
     NoNeighbour,
     #[error("cannot write the database: {0}")]
     Refused(#[from] rusqlite::Error),
-    /// The database cannot be read.
     #[error(transparent)]
     Read(#[from] DatabaseError),
-    /// The take cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

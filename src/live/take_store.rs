@@ -28,25 +28,18 @@ use std::sync::Arc;
 /// journal is turned into before it can be changed.
 pub const AS_REQUEST: &str = "as-request";
 
-/// Why there is no take.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
-    /// Nothing can be laid over the recording.
     #[error(transparent)]
     Base(#[from] BaseError),
-    /// The edits cannot be written into the session.
     #[error(transparent)]
     CannotWrite(#[from] CannotWrite),
-    /// The file has changed under the take.
     #[error("{0}")]
     Lost(#[from] AnchorError),
-    /// The take is not in the tree.
     #[error(transparent)]
     Misfit(#[from] TakeEventError),
-    /// The text cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// There is no such session.
     #[error("there is no session {}", .0 + 1)]
     NoSession(u32),
 }
@@ -68,7 +61,6 @@ impl TakeError {
     }
 }
 
-/// A recording with its takes.
 #[derive(Debug)]
 pub struct TakeStore {
     recording: Arc<Recording>,
@@ -137,7 +129,6 @@ impl TakeStore {
         self.is_run
     }
 
-    /// The tree of takes.
     pub fn takes(&self) -> &Takes {
         &self.takes
     }
@@ -165,7 +156,6 @@ impl TakeStore {
         }
     }
 
-    /// Where the journal is, or would be.
     pub fn journal_path(&self) -> Option<PathBuf> {
         self.journal.path()
     }
@@ -206,7 +196,6 @@ impl TakeStore {
         )
     }
 
-    /// The text of a take.
     pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, TakeError> {
         let mut rope = self.base(id)?.rope().clone();
         let mut line = self.takes.line(id);
@@ -322,14 +311,12 @@ impl TakeStore {
         Some(self.takes.current())
     }
 
-    /// Goes to any take.
     pub fn go_to(&mut self, id: TakeId) -> Result<(), TakeError> {
         let event = self.takes.go_to(id)?;
         self.keep(&event);
         Ok(())
     }
 
-    /// Gives a take another title.
     pub fn rename(&mut self, id: TakeId, title: String) -> Result<(), TakeError> {
         let event = self.takes.rename(id, title)?;
         self.keep(&event);

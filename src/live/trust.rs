@@ -66,19 +66,14 @@ impl fmt::Display for Content {
     }
 }
 
-/// Why a confirmation is not remembered.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// There is no home.
     #[error("there is no folder for what programs remember: set HOME or XDG_STATE_HOME")]
     NoFolder,
-    /// The folder is not the operator's alone.
     #[error("{} belongs to somebody else, or others may write to it", .0.display())]
     NotOwn(PathBuf),
-    /// The folder cannot be made or looked at.
     #[error("{}: {error}", path.display())]
     Folder { path: PathBuf, error: io::Error },
-    /// The confirmation cannot be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),
 }
@@ -138,7 +133,6 @@ fn name_of(path: &Path, content: &Content) -> String {
     both.to_string()
 }
 
-/// Whether nobody but the operator can write there.
 fn is_own(path: &Path) -> io::Result<bool> {
     let found = path.symlink_metadata()?;
     let is_operators = found.uid() == rustix::process::geteuid().as_raw();

@@ -41,12 +41,9 @@ pub struct WordingFile {
 /// A wording that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// Its name; unique for one kind of failure.
     pub name: &'a str,
-    /// What menus call it.
     pub title: &'a str,
     pub template: &'a str,
-    /// Where it comes from.
     pub origin: Origin,
 }
 

@@ -59,7 +59,6 @@ struct Mend {
     found: u64,
 }
 
-/// Why nothing was written.
 #[derive(Debug)]
 pub(crate) enum AppendError {
     /// The file is as it was.

@@ -188,7 +188,6 @@ impl Folder {
         at_free_name(spare(stem, suffix), link).map(|_| ())
     }
 
-    /// What a name leads to.
     pub(crate) fn presence(&self, name: &str, file: &File) -> io::Result<Presence> {
         let then = rustix::fs::fstat(file)?;
         match rustix::fs::statat(&self.open, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -199,7 +198,6 @@ impl Folder {
         }
     }
 
-    /// Gives a file another name, which may be taken.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.open, from, &self.open, to)?)
     }
@@ -213,7 +211,6 @@ impl Folder {
         Ok(rustix::fs::fsync(&self.open)?)
     }
 
-    /// The names of the journals.
     pub(crate) fn journals(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.open)? {

@@ -102,19 +102,15 @@ fn tail(size: u64) -> Span {
 /// What a run's journal says of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct About {
-    /// What the agent is called.
     pub agent: String,
     /// Id of the format of its requests.
     pub format: String,
     pub model: String,
-    /// Whether the model is a script.
     pub scripted: bool,
 }
 
-/// The first line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// The version of the journal.
     pub(crate) version: u64,
     #[serde(flatten)]
     pub(crate) subject: Subject,
@@ -170,7 +166,6 @@ impl Header {
         Self::decode(&head[..memchr(b'\n', head).unwrap_or(length)])
     }
 
-    /// The first line, with its line feed.
     pub(super) fn line(&self) -> serde_json::Result<String> {
         let members = serde_json::to_string(self)?;
         Ok(seal_header(&format!(

@@ -70,25 +70,19 @@ impl fmt::Display for NotRecording {
     }
 }
 
-/// Why a journal cannot be written to.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The recording is no file.
     #[error("takes of what is no file are not kept")]
     NoFile,
-    /// There is no home folder.
     #[error("there is no home folder to keep takes in")]
     NoHome,
-    /// Another process writes to the journal.
     #[error("another retake has the takes of this file open ({})", journal.display())]
     OpenElsewhere { journal: PathBuf },
-    /// A newer retake wrote the journal.
     #[error("the takes of this file are in a journal of version {version}: open it with a newer retake ({})", journal.display())]
     Newer { version: u64, journal: PathBuf },
     /// There is a file where a new run should have its journal.
     #[error("there is a file already ({})", journal.display())]
     Exists { journal: PathBuf },
-    /// The journal may not be written to.
     #[error("the journal is read-only ({})", journal.display())]
     ReadOnly { journal: PathBuf },
     /// Somebody else put another journal in its place, or wrote to it.

@@ -13,45 +13,35 @@ const LINE: &[u8] = b"{\"seq\":";
 /// What is wrong with a journal; `at` is a byte position in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// The first line cannot be trusted.
     #[error("the first line of the journal is damaged; the takes that can be read are shown")]
     Header,
-    /// The last line was not written to its end.
     #[error("the journal breaks off at byte {at}; the takes before it are whole")]
     Torn { at: u64 },
-    /// A line cannot be trusted.
     #[error("a damaged line at byte {at} of the journal was left out")]
     Line { at: u64 },
     #[error("lines {from} to {to} are missing before byte {at} of the journal")]
     Missing {
-        /// Number of the first one.
         from: u64,
         /// Number of the last one.
         to: u64,
         at: u64,
     },
-    /// A line stands twice.
     #[error("line {seq} stands again at byte {at} of the journal and was left out")]
     Repeated { seq: u64, at: u64 },
-    /// An entry that this version does not know.
     #[error("line {seq} at byte {at} of the journal says what this version does not know: {why}")]
     Unknown {
         /// Number of the line.
         seq: u64,
         at: u64,
-        /// What is not understood.
         why: String,
     },
-    /// An entry that needs one which was lost.
     #[error("line {seq} at byte {at} of the journal was left out: {why}")]
     Misfit {
         /// Number of the line.
         seq: u64,
         at: u64,
-        /// Why it does not fit.
         why: TakeEventError,
     },
-    /// The journal of this path is about another recording.
     #[error(
         "the takes that were made of this file belong to what it held before; they are kept in the journal"
     )]

@@ -86,13 +86,11 @@ impl Lab {
         })
     }
 
-    /// Tells it something; what comes of it is reported.
     pub fn command(&self, command: Command) {
         // An experiment that is over hears nothing.
         let _over = self.inputs.send(Input::Command(command));
     }
 
-    /// The journals of its trials.
     pub fn journals(&self) -> &[PathBuf] {
         &self.journals
     }
@@ -135,7 +133,6 @@ struct LabDriver {
     has_estimated: bool,
 }
 
-/// Opens the journals of the trials.
 struct Opener {
     trials: Vec<Sent>,
     redactor: Arc<Redactor>,

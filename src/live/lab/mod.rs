@@ -28,7 +28,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// News of an experiment.
 #[derive(Debug, Clone)]
 pub enum News {
     /// The current state; at most some ten times a second, and once when it is over.
@@ -40,7 +39,6 @@ pub enum News {
 /// The receiver of news, called on a thread of the lab.
 pub type Report = Arc<dyn Fn(News) + Send + Sync>;
 
-/// A command to an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Ask nobody until [`Command::Resume`].
@@ -52,24 +50,20 @@ pub enum Command {
     Stop,
 }
 
-/// Why there is no experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A recording cannot be read.
     #[error("{path}: {error}")]
     NoRecording {
         /// The file, as the spec names it.
         path: String,
         error: InputError,
     },
-    /// A file of tools cannot be used.
     #[error("{path}: {reason}")]
     NoTools {
         /// The file, as the spec names it.
         path: String,
         reason: String,
     },
-    /// A recording has no such finding that words could help.
     #[error("{path}: there is no finding{}{} that words could mend", at(*item), of(rule.as_deref()))]
     NoFinding {
         /// The file, as the spec names it.
@@ -78,10 +72,8 @@ pub enum LabError {
         item: Option<u32>,
         rule: Option<String>,
     },
-    /// The spec names no finding, or no model.
     #[error("there is nothing to try: a spec names at least one [[finding]] and one [[model]]")]
     Nothing,
-    /// No wording has a name that the spec names.
     #[error("no wording `{name}` is known{hint}")]
     NoWording {
         name: String,
@@ -93,7 +85,6 @@ pub enum LabError {
         "`{name}` in [[wordings.add]] is the name of another wording: give these words one of their own"
     )]
     NameTaken { name: String },
-    /// The history of a finding cannot be sent.
     #[error("{path}: item {item}: {error}")]
     History {
         /// The file, as the spec names it.
@@ -101,22 +92,16 @@ pub enum LabError {
         item: u32,
         error: HistoryError,
     },
-    /// The model cannot be called.
     #[error(transparent)]
     Model(#[from] PrepareError),
-    /// The request cannot be written for the model.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
-    /// The journal of a trial cannot be opened.
     #[error(transparent)]
     NoJournal(#[from] RunError),
-    /// A take of the journal cannot be made.
     #[error(transparent)]
     Take(#[from] TakeError),
-    /// Samples would not be kept.
     #[error("{0}")]
     NotRecording(String),
-    /// The system gives no thread.
     #[error("the lab cannot be set up: {0}")]
     NoThread(io::Error),
 }
@@ -129,22 +114,16 @@ fn of(rule: Option<&str>) -> String {
     rule.map_or_else(String::new, |rule| format!(" of {rule}"))
 }
 
-/// Why a history cannot be sent with some words.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// It cannot be written as a request.
     #[error(transparent)]
     Take(#[from] TakeError),
-    /// Written for another provider, the fault is none.
     #[error("the finding is not there when the history is written for {}", .0.word())]
     NotInDialect(Dialect),
-    /// The finding is about no item.
     #[error("the finding is about no item")]
     NoPlace,
-    /// The words cannot be put there.
     #[error("{0}")]
     Refused(#[from] ActionError),
-    /// No wording is left.
     #[error("no wording can be tried: {0}")]
     Nothing(String),
 }
@@ -154,7 +133,6 @@ pub fn labs_folder(root: &Path) -> PathBuf {
     root.join("retake").join("labs")
 }
 
-/// Reads a request that was written here.
 fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
     read_written(Input::of("request", Arc::new(text)), format)
 }

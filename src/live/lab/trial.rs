@@ -91,12 +91,10 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Where the journal is.
     pub(super) fn path(&self) -> PathBuf {
         self.bench.journal_path().unwrap_or_default()
     }
 
-    /// The takes of the wordings.
     pub(super) fn takes(&self) -> impl Iterator<Item = TakeId> {
         self.variants.iter().map(|ground| ground.take)
     }

@@ -11,16 +11,10 @@ pub enum ModelBinding {
     /// That of an agent file, whose settings are laid over each history.
     Described(Model),
     /// That of an agent elsewhere: its own request says everything, and is sent as it is.
-    OfClient {
-        /// How it is spelled.
-        dialect: Dialect,
-        /// What the model is called.
-        name: String,
-    },
+    OfClient { dialect: Dialect, name: String },
 }
 
 impl ModelBinding {
-    /// The dialect of its requests.
     pub(super) fn dialect(&self) -> Dialect {
         match self {
             Self::Described(model) => model.dialect,
@@ -28,7 +22,6 @@ impl ModelBinding {
         }
     }
 
-    /// What it is called.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Described(model) => &model.name,

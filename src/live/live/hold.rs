@@ -22,16 +22,13 @@ pub enum UpstreamResult {
     Refusal(ModelFault),
 }
 
-/// Why an exchange cannot be held.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     /// Its request is none that a take can be made of.
     #[error(transparent)]
     Take(#[from] TakeError),
-    /// Its reply is none.
     #[error(transparent)]
     NoReply(#[from] NoReply),
-    /// The reply holds nothing.
     #[error("the reply holds nothing")]
     Empty,
 }

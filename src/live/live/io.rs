@@ -26,21 +26,16 @@ const END: Duration = Duration::from_secs(10);
 /// What happened in the world.
 #[derive(Debug)]
 pub enum IoEvent {
-    /// What has come of a reply.
     Growing(Streaming),
-    /// A question has ended.
     Answered {
         ask: Ask,
         /// The reply, or why there is none.
         answer: Box<Result<Answer, ModelFault>>,
     },
-    /// A call has ended.
     Called {
         call: CallKey,
-        /// What came of it.
         called: Called,
     },
-    /// A time is up.
     Rang(Timer),
     /// The operator should know this; it holds text from outside.
     Notice(String),
@@ -49,7 +44,6 @@ pub enum IoEvent {
 /// Who hears of it, on the world's own thread.
 pub type Report = Arc<dyn Fn(IoEvent) + Send + Sync>;
 
-/// The world of a run.
 pub struct RunIo {
     handle: Handle,
     report: Report,

@@ -13,11 +13,9 @@ use std::sync::Arc;
 /// Something about the run has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum News {
-    /// What the run is doing.
     Phase(Phase),
     /// The history of this take has grown, or the run drives another take now.
     Grown(TakeId),
-    /// The take was read and judged.
     Judged(Judged),
     /// What has come of the reply so far.
     Streaming(Streaming),
@@ -83,7 +81,6 @@ pub struct Streaming {
     pub silent_ms: Millis,
 }
 
-/// A call that is on its way.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StreamedCall {
     /// Its id; empty while it is not known.
@@ -91,11 +88,9 @@ pub struct StreamedCall {
     pub name: String,
     /// The arguments so far.
     pub arguments: String,
-    /// Whether it is complete.
     pub is_complete: bool,
 }
 
-/// The state of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolState {
     pub tool: String,
@@ -111,7 +106,6 @@ pub struct ToolState {
 }
 
 impl ToolState {
-    /// What the engine knows of a tool.
     pub(super) fn of(state: engine::ToolState<'_>) -> Self {
         Self {
             tool: state.tool.to_owned(),

@@ -77,7 +77,6 @@ impl Run {
         }
     }
 
-    /// Carries out a call.
     fn run(&mut self, call: CallKey, tool: String, arguments: &str) -> Option<Event> {
         let unrecorded = self
             .unrecorded

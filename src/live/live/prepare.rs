@@ -58,22 +58,17 @@ pub struct Prepared {
     pub notes: Vec<String>,
 }
 
-/// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The system gives no thread, or no program to keep tools with.
     #[error("the world of the run cannot be set up: {0}")]
     NoWorld(#[from] io::Error),
-    /// The model cannot be called.
     #[error("model: {0}")]
     Model(#[from] ModelError),
-    /// The script is none.
     #[error("{}", errors.in_file(file))]
     Script { file: String, errors: ConfigErrors },
-    /// What carries out a tool cannot be had.
     #[error(transparent)]
     Tools(#[from] ToolboxError),
-    /// The first request cannot be written.
     #[error("{0}")]
     NoRequest(#[from] NoRequest),
 }

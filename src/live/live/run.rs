@@ -70,9 +70,7 @@ pub struct Run {
     pub(super) vault: Vault,
     /// What the agent's tools look like to a model.
     pub(super) tools: Vec<Tool>,
-    /// The session of the recording.
     pub(super) session: u32,
-    /// The take that it drives.
     pub(super) take: TakeId,
     pub(super) stood: Option<Arc<TakeSnapshot>>,
     /// A call whose start could not be recorded, and why: it does not run.
@@ -85,7 +83,6 @@ pub struct Run {
 }
 
 pub struct RunInfo {
-    /// What the agent is called.
     pub name: String,
     pub file: String,
     pub model: ModelBinding,
@@ -125,7 +122,6 @@ impl Run {
         self.redactor.json(json, &mut self.vault).into_owned()
     }
 
-    /// The take that the run drives.
     pub fn take(&self) -> TakeId {
         self.take
     }
@@ -147,7 +143,6 @@ impl Run {
         Some(body_of(item, &bytes).ok()?.text)
     }
 
-    /// What it is doing.
     pub fn phase(&self) -> Phase {
         self.machine.phase(self.now())
     }
@@ -178,7 +173,6 @@ impl Run {
         Ok(std::mem::take(&mut self.news))
     }
 
-    /// Hears something, and does what follows from it.
     pub fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
         match input {
             Input::Operator(command) => self.operator(bench, command),
@@ -435,7 +429,6 @@ impl Run {
         Ok(Event::StatusChanged(standing))
     }
 
-    /// Tells what has changed.
     fn report(&mut self, bench: &TakeStore) {
         let phase = self.phase();
         if self.reported.as_ref() != Some(&phase) {

@@ -46,7 +46,6 @@ fn groups() -> MutexGuard<'static, Vec<Pid>> {
 /// How an agent is started.
 #[derive(Debug)]
 pub struct AgentCommand {
-    /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// Whether it reads what retake's own standard input holds; otherwise it has none.
     pub inherits_input: bool,

@@ -27,10 +27,8 @@ pub struct Base {
 /// Why a text is no base URL. The text itself may hold a secret and is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// It is no URL of a server.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// It has a query, after which no path can follow.
     #[error("a base URL has no query; the agent's own requests bring it")]
     Query,
 }
@@ -69,7 +67,6 @@ impl Base {
         self.authority.as_str()
     }
 
-    /// Whether TLS is spoken.
     pub fn is_encrypted(&self) -> bool {
         self.target.is_encrypted()
     }

@@ -26,16 +26,12 @@ pub type Body = UnsyncBoxBody<Bytes, Cut>;
 /// Why a body ends before its end. The connection that it goes to is cut as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Cut {
-    /// The upstream broke off.
     #[error("the upstream broke off")]
     Upstream,
-    /// The client broke off, or framed its body wrongly.
     #[error("the client broke off")]
     Client,
-    /// It is longer than allowed.
     #[error("the body is too long")]
     TooLong,
-    /// It was decided so.
     #[error("the connection was cut by a decision")]
     Decided,
 }

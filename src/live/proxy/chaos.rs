@@ -17,18 +17,14 @@ use std::time::{Duration, Instant};
 /// As long a reply is looked through for its id, in bytes.
 const LOOKED_THROUGH: usize = 16 << 20;
 
-/// Why a spec cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ChaosSpecError {
-    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] InputError),
-    /// Something is wrong with what it says.
     #[error(transparent)]
     Invalid(#[from] ConfigErrors),
 }
 
-/// Reads the file of a spec.
 pub fn read_spec(path: &Path) -> Result<Spec, ChaosSpecError> {
     let text = read_text(path, LONGEST_SPEC as u64)?;
     Ok(Spec::parse(&text)?)
@@ -68,7 +64,6 @@ impl Chaos {
         self.course().requests().clone()
     }
 
-    /// How many conversations there were.
     pub fn conversations(&self) -> usize {
         self.course().conversations()
     }

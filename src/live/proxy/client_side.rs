@@ -128,7 +128,6 @@ impl ClientSide {
         Ok(())
     }
 
-    /// Sends a whole reply.
     pub(super) fn give(&mut self, head: Parts, body: Bytes) -> Result<(), Gone> {
         let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
@@ -167,7 +166,6 @@ impl ClientSide {
         pieces.send(Piece::End).await.map_err(|_| Gone)
     }
 
-    /// Breaks the connection off.
     pub(super) fn abort(&mut self) {
         *self = Self::Over;
     }

@@ -37,7 +37,6 @@ pub struct Line {
     pub text: &'static str,
 }
 
-/// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A variable of this name in the agent's environment.

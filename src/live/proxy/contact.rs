@@ -44,7 +44,6 @@ const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// The first byte of a TLS handshake.
 const TLS: u8 = 0x16;
 
-/// How long a client may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// For the head of a request, from its first byte.

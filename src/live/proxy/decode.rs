@@ -24,13 +24,10 @@ pub struct Decoded<'a> {
 /// Why a body could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It unpacks to more than what is looked at.
     #[error("the decoded view is cut at {} MiB", DECODED >> 20)]
     TooLong,
-    /// It is not in the coding that `Content-Encoding` names.
     #[error("the body is not encoded as its content-encoding says")]
     Lying,
-    /// The coding is not known.
     #[error("the body has a content-encoding that is not known")]
     Unknown,
 }

@@ -24,24 +24,18 @@ const CONTROL_PATH: &str = "/__";
 pub enum Refusal {
     #[error("CONNECT and TRACE are not served")]
     Method,
-    /// The target of the request is a whole URL.
     #[error(
         "retake is no HTTP proxy of this kind: set the agent's base URL to it instead of HTTP_PROXY"
     )]
     AbsoluteForm,
-    /// There is not exactly one `Host` line.
     #[error("a request needs exactly one Host line")]
     Hosts,
-    /// The `Host` line means another server.
     #[error("the Host line names another server than this one; use 127.0.0.1 with the port")]
     ForeignHost,
-    /// It comes from a page in a browser.
     #[error("requests of web pages are not served")]
     Browser,
-    /// There is no token, or a wrong one.
     #[error("this address wants its token")]
     Token,
-    /// Its key is another provider's than the upstream.
     #[error(
         "the key is one of {0}, and the upstream of this address is another: --upstream {0}=URL says that it \
         takes such keys"
@@ -50,28 +44,21 @@ pub enum Refusal {
     /// The body is framed in a way that servers read differently.
     #[error("the framing of the body cannot be used")]
     Framing,
-    /// It asks for another protocol.
     #[error("no upgrade is passed at this path")]
     Upgrade,
-    /// Its path could be read in two ways.
     #[error("a path with dot segments or backslashes is not passed")]
     Path,
-    /// Its path is reserved.
     #[error("nothing is served at this path")]
     Control,
-    /// It went through retake before.
     #[error("the request has come back to retake: the upstream leads to its own listener")]
     Loop,
-    /// Its body is longer than what is passed.
     #[error("the body of the request is too long")]
     TooLong,
-    /// Its body broke off.
     #[error("the body of the request broke off, or is not framed as HTTP wants it")]
     BodyBroken,
 }
 
 impl Refusal {
-    /// The status that says so.
     pub fn status(self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,

@@ -27,16 +27,13 @@ struct Name {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Others than this machine could reach it.
     #[error(
         "{0} can be reached from other machines: whoever reaches retake uses the agent's model. Listen on \
         127.0.0.1, or say --allow-remote; then a token is wanted"
     )]
     Remote(IpAddr),
-    /// There is no token for it.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The address cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Address {
         address: SocketAddr,
@@ -85,7 +82,6 @@ impl Listen {
         Self { upstream, ..self }
     }
 
-    /// The same, with another patience for clients.
     pub fn patient(self, patience: Patience) -> Self {
         Self { patience, ..self }
     }

@@ -76,20 +76,16 @@ pub struct Upstream {
     pub version: &'static str,
 }
 
-/// Why a text names no upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// It cannot be read as a URL.
     #[error("this is no URL; an upstream is written as https://api.openai.com")]
     NoUrl,
-    /// Neither `http` nor `https`.
     #[error("a URL of an upstream begins with https:// or http://")]
     NoScheme,
     #[error("a user or a password has no place in it; the agent sends its key as ever")]
     User,
     #[error("a query has no place in it")]
     Query,
-    /// `=https://host`, or a name with spaces.
     #[error("a name is made of letters, digits, `-`, `_` and `.`")]
     Name,
 }

@@ -41,10 +41,8 @@ pub struct Origin {
     client: Client<StrictHeads<HttpsConnector<HttpConnector>>, Outgoing>,
 }
 
-/// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum NoReply {
-    /// The upstream was not reached, or broke off.
     #[error("no reply from the upstream: {0}")]
     Broken(Broken),
     /// It broke off after the request: the model may have been called, and paid for.
@@ -59,19 +57,16 @@ pub enum NoReply {
         the model, so it is not sent again"
     )]
     KeptClosed,
-    /// The request's own body did not come to its end.
     #[error("the request did not come to its end: {0}")]
     Body(Cut),
     /// It answers with another protocol, which the request does not offer.
     #[error("no reply from the upstream: it switched to another protocol unasked")]
     Switched,
-    /// The request cannot be sent.
     #[error("the request cannot be sent on")]
     Unsendable,
 }
 
 impl NoReply {
-    /// The status that tells a client.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Broken(_) | Self::MayHaveArrived(_) | Self::KeptClosed | Self::Switched => {

@@ -21,14 +21,12 @@ const PROVIDERS: &[(&str, &str, &[&str])] = &[
     ("google", "googleapis.com", &["AIza"]),
 ];
 
-/// The provider of this name.
 pub(super) fn of_name(name: &str) -> Option<&'static str> {
     let mut providers = PROVIDERS.iter();
     let found = providers.find(|(known, _, _)| known.eq_ignore_ascii_case(name));
     found.map(|(name, _, _)| *name)
 }
 
-/// The provider whose API is at this host.
 pub(super) fn of_host(host: &str) -> Option<&'static str> {
     let host = host.to_ascii_lowercase();
     let is_at = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));

@@ -44,25 +44,18 @@ pub struct Proxy {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Why a proxy does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    /// An upstream is none.
     #[error("{0}: {1}")]
     Upstream(String, BaseUrlError),
-    /// Its TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// There is no listener.
     #[error(transparent)]
     Listener(#[from] ListenError),
-    /// A listener does not serve.
     #[error(transparent)]
     Served(#[from] ServeError),
-    /// Nothing can be written down.
     #[error(transparent)]
     Journal(#[from] NotRecording),
-    /// The system gives no thread.
     #[error("the proxy cannot be set up: {0}")]
     System(#[from] io::Error),
 }

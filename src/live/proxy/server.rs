@@ -38,17 +38,14 @@ const HEAD: usize = 64 * 1024;
 /// How long the answer to a missing token takes, so that guessing is slow.
 const GUESSED: Duration = Duration::from_millis(250);
 
-/// A listener with what it is for.
 struct Place<W> {
     door: Door,
     upstream: Arc<Origin>,
     watch: Arc<W>,
 }
 
-/// Why a listener does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// What it sends would come back to it.
     #[error("the upstream {0} is this listener itself")]
     Itself(String),
     #[error("the listener cannot be used: {0}")]
@@ -204,7 +201,6 @@ impl<W: Watch> Conversation<W> {
         reply
     }
 
-    /// Answers a request that may come in.
     async fn serve(
         &self,
         mut head: Parts,

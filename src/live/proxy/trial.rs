@@ -21,7 +21,6 @@ const LINES: usize = 40;
 /// How an agent is started, again and again.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// The program and its arguments.
     pub argv: &'a [OsString],
     /// Variables that it gets where retake's own environment does not have them: name and value.
     pub defaults: &'static [(&'static str, &'static str)],
@@ -45,19 +44,14 @@ pub struct Played {
     pub journal: PathBuf,
 }
 
-/// Why an agent was not played to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// There is no proxy.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
-    /// The agent cannot be started.
     #[error("the agent cannot be started: {0}")]
     Agent(#[from] io::Error),
-    /// A signal of this number came.
     #[error("interrupted")]
     Interrupted(i32),
-    /// The proxy has ended.
     #[error("the proxy ended by itself")]
     Over,
 }

@@ -18,7 +18,6 @@ pub struct Question {
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,
-    /// The dialect of the path.
     pub dialect: Dialect,
     pub method: Method,
     /// Path and query, without a token.
@@ -27,7 +26,6 @@ pub struct Question {
     pub lines: HeaderMap,
     /// The whole body, as it came.
     pub body: Bytes,
-    /// Whether the client is still there.
     pub presence: Presence,
 }
 
@@ -42,7 +40,6 @@ pub struct Passed {
     pub method: Method,
     /// The path, without its query.
     pub path: String,
-    /// The status of the reply.
     pub status: Option<u16>,
     /// Bytes of the request, if it states its length.
     pub sent: u64,
@@ -75,7 +72,6 @@ pub trait Watch: Send + Sync + 'static {
         drop(passed);
     }
 
-    /// A request was turned away.
     fn turned_away(&self, turned: TurnedAway) {
         drop(turned);
     }

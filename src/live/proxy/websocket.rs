@@ -45,7 +45,6 @@ pub enum Direction {
 
 /// Reads along what passes on a WebSocket. Nothing that it does changes what passes.
 pub trait Observer: Send {
-    /// A message of text has passed.
     fn text(&mut self, direction: Direction, text: &str);
     /// Messages of this direction cannot be read any more; the bytes go on.
     fn unreadable(&mut self, direction: Direction);

@@ -30,10 +30,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How a recording is served.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// How requests are matched.
     pub matching: Matching,
     /// Whether a reply takes as long as it was recorded to take; otherwise it comes at once.
     pub keeps_pace: bool,
@@ -47,20 +45,15 @@ pub enum Event {
         place: Place,
         /// It in words, as `turn 3`.
         turn: String,
-        /// How it was requested.
         dialect: Dialect,
-        /// Whether it was streamed.
         streams: bool,
         /// What differs from the request, where only the nearest turn was found.
         differences: Option<Differences>,
         /// What the reply could not hold.
         left_out: Vec<LeftOut>,
     },
-    /// A request was refused.
     Refused {
-        /// How it was requested.
         dialect: Dialect,
-        /// The code of the refusal.
         code: &'static str,
         /// Why, over several lines where something differs.
         why: String,

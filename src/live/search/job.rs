@@ -15,11 +15,9 @@ pub struct Job {
 /// How far a count is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The hits so far.
     pub hits: u64,
     /// How many bytes are searched.
     pub searched: u64,
-    /// Whether everything is searched.
     pub complete: bool,
 }
 

@@ -28,13 +28,10 @@ const BLOCK: u64 = 256 * 1024;
 /// How many blocks the asking thread scans itself before it starts others: most hits are near.
 const NEAR: u64 = 4;
 
-/// Why a search gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
-    /// It was called off.
     #[error("the search was called off")]
     Cancelled,
-    /// The source could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
@@ -53,7 +50,6 @@ pub enum Place {
 pub struct Search<'a> {
     /// Where to search; what is appended to it meanwhile is not searched.
     pub source: &'a dyn Source,
-    /// What to search for.
     pub needle: &'a Needle,
     /// Ends the search when it becomes true.
     pub cancel: &'a AtomicBool,
@@ -267,7 +263,6 @@ fn on_cores(tasks: u64, threads: usize, work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// How many cores there are.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

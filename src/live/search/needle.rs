@@ -29,13 +29,10 @@ enum Finder {
     Spellings(Regex),
 }
 
-/// Why a text cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NeedleError {
-    /// Nothing to search for.
     #[error("nothing to search for")]
     Empty,
-    /// More than the search takes.
     #[error("the text is too long to search for: {LIMIT} bytes at most")]
     TooLong,
 }

@@ -28,7 +28,6 @@ pub(crate) enum BodyEnding {
     Silence,
 }
 
-/// A body in one piece.
 pub(crate) fn whole(text: String) -> Body {
     let body = Full::new(Bytes::from(text));
     body.map_err(|never| match never {}).boxed_unsync()

@@ -16,17 +16,14 @@ const REQUEST: usize = 64 * 1024 * 1024;
 /// How long a client may take to send it.
 const SENDING: Duration = Duration::from_secs(60);
 
-/// What a client wants.
 pub(crate) enum Asking {
     /// A reply of a model.
     Reply {
         /// How it is requested.
         dialect: Dialect,
-        /// The headers of the request.
         headers: HeaderMap,
         body: Vec<u8>,
     },
-    /// The list of models.
     Models,
     /// Something that is not served; this is sent instead.
     Nothing(Sending),
@@ -130,7 +127,6 @@ impl Sending {
     }
 }
 
-/// The bytes of a request.
 async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
     let too_long = (
         StatusCode::PAYLOAD_TOO_LARGE,

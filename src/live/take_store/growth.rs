@@ -10,16 +10,12 @@ use retake_core::session::{Edit, Session};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a run could not be begun or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Its journal cannot be written.
     #[error("{0}")]
     NotRecording(#[from] NotRecording),
-    /// What it begins with cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The journal no longer tells what it began with.
     #[error("the journal does not tell the request that the run began with")]
     NoBase,
 }

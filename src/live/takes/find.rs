@@ -13,7 +13,6 @@ use std::io::{self, Read};
 /// How often a journal is opened that is being replaced at the same time.
 const ATTEMPTS: usize = 5;
 
-/// A journal that was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) scan: Scan,
@@ -152,7 +151,6 @@ impl ReadJournal {
         }
     }
 
-    /// The journal of this recording.
     fn found(self, location: &Location, folder: Folder) -> Found {
         if let Some(kept_as) = self.renewal() {
             return self.replaced(location, kept_as);

@@ -194,7 +194,6 @@ impl Journal {
         self.trouble.as_ref()
     }
 
-    /// Where the journal is, or would be.
     pub fn path(&self) -> Option<PathBuf> {
         self.location.as_ref().map(Location::path)
     }
@@ -309,7 +308,6 @@ impl Opened {
         }
     }
 
-    /// Looks for the journal in its folder.
     fn look(
         &mut self,
         location: Location,

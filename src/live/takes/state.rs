@@ -59,7 +59,6 @@ impl FirstRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happened {
     pub event: LedgerEvent,
-    /// The take that was the current one.
     pub current: TakeId,
     /// The time that was told with it, in milliseconds since 1970; 0 where none was.
     pub time: u64,

@@ -29,7 +29,6 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// with `LC_`, and `TERM=dumb`.
 pub const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
-/// A tool that is a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandTool {
     /// The program and its arguments. A program with a slash is looked for in the folder,
@@ -77,23 +76,18 @@ impl Supervisor {
     }
 }
 
-/// A command that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// What came of it.
     pub outcome: Outcome,
     /// What the system says of it.
     pub facts: Facts,
 }
 
-/// What the system says of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Its exit code, where it ended by itself.
     pub exit: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What it wrote to standard output.
     pub stdout: Text,
     /// What it wrote to standard error; the model reads it only where the tool failed.
     pub stderr: Text,

@@ -28,13 +28,11 @@ pub enum Means {
     Canned(Vec<Canned>),
     Recorded(Recorded),
     Mcp(Arc<mcp::Server>),
-    /// The operator types the output.
     Operator,
     /// What the call says is its output: a structured output that the model wrote as a call.
     Echo,
 }
 
-/// The tools of a run.
 #[derive(Debug)]
 pub struct Toolbox {
     supervisor: Supervisor,
@@ -52,11 +50,9 @@ pub struct Call<'a> {
     pub earlier: &'a [&'a str],
 }
 
-/// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Called {
     Ended {
-        /// What came of it.
         outcome: Outcome,
         /// What the operator should know beside it; it holds text from outside.
         notes: Vec<String>,
@@ -71,7 +67,6 @@ pub enum ToolboxError {
     /// The recording at hand is to answer, and there is none.
     #[error("the tool {tool} is answered by the recording at hand, and there is none")]
     NothingAtHand { tool: String },
-    /// The recording cannot be opened.
     #[error("the recording {file} of the tool {tool}: {error}")]
     NoRecording {
         tool: String,
@@ -79,7 +74,6 @@ pub enum ToolboxError {
         file: String,
         error: InputError,
     },
-    /// The recording cannot be read.
     #[error("the recording of the tool {tool}: {error}")]
     Unreadable { tool: String, error: SourceError },
 }

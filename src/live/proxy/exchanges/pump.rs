@@ -55,7 +55,6 @@ use given::Given;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
-/// One exchange under way.
 pub(super) struct Pump {
     pub(super) watcher: Watcher,
     /// Remembers the reply where its client can continue it.

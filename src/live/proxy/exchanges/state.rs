@@ -79,7 +79,6 @@ impl Request {
     }
 }
 
-/// An exchange that is under way.
 pub(super) struct ActiveExchange {
     inbox: UnboundedSender<Message>,
     /// By what a retry of its request is known.
@@ -308,7 +307,6 @@ impl ProxyState {
         }
     }
 
-    /// Where the journal of a hold goes.
     pub(super) fn journal_of(&self, id: ExchangeId) -> PathBuf {
         self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
     }

@@ -150,7 +150,6 @@ impl Recorder {
         })
     }
 
-    /// Where the journal is.
     pub fn path(&self) -> PathBuf {
         lock(&self.load.path).clone()
     }

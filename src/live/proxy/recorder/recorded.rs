@@ -38,7 +38,6 @@ impl Recorded {
         self.request.memory() + self.reply.memory() + told + sent
     }
 
-    /// The same without its bodies.
     pub(super) fn without_bodies(mut self) -> Self {
         self.request = Body::nothing_of(&self.request);
         self.reply = Body::nothing_of(&self.reply);

@@ -22,7 +22,6 @@ pub(in crate::proxy) struct Assembled {
     pub(super) is_odd: bool,
 }
 
-/// Whether a text looks like a stream of events.
 pub(in crate::proxy) fn looks_streamed(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     [&b"data:"[..], b"event:", b"id:", b"retry:", b":"]
@@ -30,7 +29,6 @@ pub(in crate::proxy) fn looks_streamed(bytes: &[u8]) -> bool {
         .any(|field| text.starts_with(field))
 }
 
-/// Puts a stream together.
 pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
     let Some(dialect) = dialect else {
         return Assembled {

@@ -44,7 +44,6 @@ pub(super) struct Job {
     pub(super) acknowledge: Option<oneshot::Sender<bool>>,
 }
 
-/// What is to be written.
 #[derive(Debug)]
 pub(super) enum What {
     Exchange(Box<Recorded>, Stage),

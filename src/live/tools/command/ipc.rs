@@ -5,13 +5,10 @@ use serde::{Deserialize, Serialize};
 /// The order: what to start, and for how long.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// The program and its arguments.
     pub(super) argv: Vec<String>,
     /// What it reads on its standard input.
     pub(super) input: String,
-    /// How long it may take, in milliseconds.
     pub(super) timeout_ms: u64,
-    /// Grace period before the kill, in milliseconds.
     pub(super) grace_ms: u64,
 }
 
@@ -44,14 +41,12 @@ pub(super) struct Ended {
     pub(super) remain: Vec<Process>,
 }
 
-/// Why a tool ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Why {
     /// By itself, or by a signal that did not come from here.
     #[default]
     ByItself,
-    /// Its time was up.
     Timeout,
     /// Nobody wants its output any longer: the operator stopped it, or the run is gone.
     Stopped,

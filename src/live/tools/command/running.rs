@@ -170,7 +170,6 @@ fn absolute(folder: &Path, program: &str) -> Option<String> {
     Some(folder.join(program).to_str()?.to_owned())
 }
 
-/// Reads a stream to its end.
 async fn read(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept) {
     let Some(mut stream) = stream else { return };
     let mut buffer = vec![0; HALF];

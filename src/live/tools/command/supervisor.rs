@@ -132,7 +132,6 @@ fn start(order: &Order) -> io::Result<Child> {
 
 /// Something that the keeper waits for.
 enum News {
-    /// The tool itself ended.
     Ended(ExitStatus),
     /// The run wants no more of it.
     HungUp,

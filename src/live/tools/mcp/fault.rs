@@ -10,22 +10,17 @@ use std::time::Duration;
 /// Why a server cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerFault {
-    /// The program does not start.
     #[error("it does not start: {0}")]
     NotStarted(String),
-    /// The address or a header cannot be used.
     #[error("it cannot be called: {0}")]
     BadAddress(String),
-    /// It does not say hello.
     #[error("it gave no answer within {} s ({what})", within.as_secs())]
     Silent {
         what: &'static str,
         within: Duration,
     },
-    /// It replied with something else.
     #[error("{0}")]
     Refused(String),
-    /// It went away too often.
     #[error("it went away {RESTARTS} times within a minute and is not started again")]
     GoneTooOften,
 }

@@ -53,7 +53,6 @@ pub struct ServerSpec {
 pub enum Reach {
     /// A program of ours that speaks over its standard input and output.
     Command {
-        /// The program and its arguments.
         command: Vec<String>,
         /// Where it runs; `None` for where retake runs.
         folder: Option<PathBuf>,
@@ -97,7 +96,6 @@ impl Server {
         }
     }
 
-    /// What notices call it.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
