@@ -5,6 +5,7 @@ pub mod anthropic;
 mod body;
 pub mod chat;
 mod codec;
+mod content;
 mod fields;
 pub mod images;
 mod known;
@@ -24,6 +25,7 @@ pub mod write;
 
 pub use body::{Arguments, Body, body_of, body_without_reasoning};
 pub use codec::{Codec, Said};
+pub use content::{Content, joined};
 pub use fields::Fields;
 pub use known::unknown_in;
 pub use places::{Misplaced, Misplacement, misplaced};

@@ -25,7 +25,7 @@ mod tests;
 pub use asked::Asked;
 pub use difference::{Change, Differing, Part};
 pub use find::{Differences, Found, How, Matching, NotFound};
-pub use reply::{LeftOut, Reply};
+pub use reply::Reply;
 use said::Input;
 pub use tape::{Place, Tape};
 

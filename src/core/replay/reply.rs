@@ -1,12 +1,12 @@
 //! A recorded turn in the words of whoever asks for it.
 
-use super::content::Content;
+use super::content::{content, texts_and_refusals, words};
 use super::record::{self, Noted};
 use super::tape::{Place, Tape};
 use crate::dialects::write::{End, NewCall, NewReply};
 use crate::dialects::{Arguments, body_of};
+use crate::formats::convert::LossKind;
 use crate::session::{Dialect, Family, Flags, Item, Kind, Session, Shape, SourceError};
-use std::fmt;
 use std::ops::Range;
 
 /// A turn as it is served.
@@ -14,33 +14,9 @@ use std::ops::Range;
 pub struct Reply {
     pub said: NewReply,
     /// What the recording has beside it and the reply has not; each once.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LossKind>,
     /// Milliseconds until the reply began, and until it ended, as far as they were recorded.
     pub took: [Option<u64>; 2],
-}
-
-/// Something that a reply cannot hold.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LeftOut {
-    /// Reasoning that only the provider takes back that wrote it.
-    Reasoning,
-    /// A call that the provider ran itself, or its result.
-    Hosted { tool: String },
-    /// A call of a type that is served as a function call.
-    AsFunction { tool: String },
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Reasoning => write!(
-                f,
-                "reasoning is left out: only the provider that wrote it takes it back"
-            ),
-            Self::Hosted { tool } => write!(f, "left out: {tool} was run by the provider"),
-            Self::AsFunction { tool } => write!(f, "{tool} is called as a function"),
-        }
-    }
 }
 
 impl Tape {
@@ -76,7 +52,7 @@ struct Writing<'a> {
     said: NewReply,
     /// The index of the item that the last text is of.
     last_text: Option<usize>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<LossKind>,
 }
 
 impl<'a> Writing<'a> {
@@ -91,37 +67,36 @@ impl<'a> Writing<'a> {
     }
 
     fn add(&mut self, index: usize) -> Result<(), SourceError> {
-        let item = &self.session.items[index];
+        let session = self.session;
+        let item = &session.items[index];
         match item.kind {
-            Kind::Assistant => self.message(index, item),
-            Kind::Reasoning => self.reasoning(item),
-            Kind::Call => self.call(index, item),
-            Kind::HostedCall | Kind::HostedOutput => {
-                let tool = match self.session.name(item) {
-                    "" => "a tool",
-                    name => name,
-                };
-                let tool = tool.to_owned();
-                self.left_out.push(LeftOut::Hosted { tool });
-                Ok(())
+            Kind::Assistant => {
+                let content = content(session, item)?;
+                let [mut text, mut refusal] =
+                    texts_and_refusals(&content).map(|parts| parts.concat());
+                if item.flags.has(Flags::REFUSAL) && refusal.is_empty() {
+                    std::mem::swap(&mut text, &mut refusal);
+                }
+                if !refusal.is_empty() {
+                    add_line(&mut self.said.refusal, &refusal);
+                }
+                if !text.is_empty() || refusal.is_empty() {
+                    self.add_text(index, text);
+                }
+                self.add_reasoning(&content.reasoning);
             }
-            _ => Ok(()),
+            Kind::Reasoning => match words(&content(session, item)?) {
+                none if none.is_empty() => self.left_out.push(LossKind::Reasoning),
+                text => self.add_reasoning(&text),
+            },
+            Kind::Call => self.call(index, item)?,
+            Kind::HostedCall | Kind::HostedOutput => {
+                let tool = Some(session.name(item)).filter(|name| !name.is_empty());
+                let tool = tool.unwrap_or("a tool").to_owned();
+                self.left_out.push(LossKind::Hosted { tool });
+            }
+            _ => {}
         }
-    }
-
-    fn message(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
-        let content = Content::of(item, &self.session.bytes(item)?);
-        let (mut text, mut refusal) = (content.text(), content.refusal());
-        if item.flags.has(Flags::REFUSAL) && refusal.is_empty() {
-            (text, refusal) = (refusal, text);
-        }
-        if !refusal.is_empty() {
-            add_line(&mut self.said.refusal, &refusal);
-        }
-        if !text.is_empty() || refusal.is_empty() {
-            self.add_text(index, text);
-        }
-        self.add_reasoning(&content.reasoning);
         Ok(())
     }
 
@@ -141,44 +116,36 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn reasoning(&mut self, item: &Item) -> Result<(), SourceError> {
-        let text = Content::of(item, &self.session.bytes(item)?).words();
-        if text.is_empty() {
-            self.left_out.push(LeftOut::Reasoning);
-        }
-        self.add_reasoning(&text);
-        Ok(())
-    }
-
     fn add_reasoning(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         match self.dialect == self.session.dialect {
             true => add_line(&mut self.said.reasoning, text),
-            false => self.left_out.push(LeftOut::Reasoning),
+            false => self.left_out.push(LossKind::Reasoning),
         }
     }
 
     fn call(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
         let bytes = self.session.bytes(item)?;
-        let body = body_of(item, &bytes).unwrap_or_default();
-        let name = self.session.name(item).to_owned();
+        let written = body_of(item, &bytes).unwrap_or_default().arguments;
         let mut input = None;
         let arguments = match item.family {
-            Family::Function | Family::Legacy => match body.arguments.as_written() {
+            Family::Function | Family::Legacy => match written.as_written() {
                 "" => "{}".to_owned(),
                 written => written.to_owned(),
             },
-            _ => {
-                input = self.input_of(item, &body.arguments);
-                if input.is_none() {
-                    let tool = name.clone();
-                    self.left_out.push(LeftOut::AsFunction { tool });
-                }
-                match super::history::input(&body.arguments) {
+            family => {
+                input = match &written {
+                    Arguments::FreeForm(text) if self.takes(family) => Some(text.clone()),
+                    _ => {
+                        self.left_out.push(LossKind::as_function(family));
+                        None
+                    }
+                };
+                match super::history::input(&written) {
                     super::Input::Json(value) if value.is_object() => value.to_string(),
-                    _ => serde_json::json!({"input": body.arguments.as_written()}).to_string(),
+                    _ => serde_json::json!({"input": written.as_written()}).to_string(),
                 }
             }
         };
@@ -188,20 +155,16 @@ impl<'a> Writing<'a> {
         };
         self.said.calls.push(NewCall {
             id,
-            name,
+            name: self.session.name(item).to_owned(),
             arguments,
             input,
         });
         Ok(())
     }
 
-    /// The input of a call of a custom tool, where whoever asks knows such calls.
-    fn input_of(&self, item: &Item, arguments: &Arguments) -> Option<String> {
-        let is_known = item.family == Family::Custom && self.dialect.facts().made_custom_calls;
-        match arguments {
-            Arguments::FreeForm(text) if is_known => Some(text.clone()),
-            _ => None,
-        }
+    /// Whether whoever asks knows calls of custom tools, and this is one.
+    fn takes(&self, family: Family) -> bool {
+        family == Family::Custom && self.dialect.facts().made_custom_calls
     }
 }
 

@@ -1,6 +1,7 @@
 //! One thing of a history, in the form that is compared.
 
 use serde_json::{Map, Number, Value};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A message, a call or an output, as it is compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +16,11 @@ pub(super) struct Said {
     pub(super) text: String,
     /// What a call is called with.
     pub(super) input: Input,
-    /// The call that an output answers: its number among the calls of the history, from 0.
+    /// The call that an output answers: its index in the session; in a form of a history its number among the
+    /// calls, from 0.
     pub(super) answers: Option<usize>,
+    /// Whether a secret was taken out of it when it was written.
+    pub(super) is_redacted: bool,
 }
 
 /// What a part of a history is.
@@ -51,6 +55,28 @@ pub(super) enum Input {
 }
 
 impl Said {
+    /// A number that does not hang on the order in which things are said, nor on how many messages they are
+    /// said in. What the model says counts nothing: it may be divided anywhere.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let name = match self.who {
+            Who::Assistant => return 0,
+            Who::Call => name_for_all(&self.name),
+            Who::User | Who::Output => String::new(),
+        };
+        let lines = self.text.lines().chain([name.as_str()]);
+        let lines = lines.filter(|line| !line.trim().is_empty());
+        lines.fold(0, |sum: u64, line| {
+            let mut hasher = DefaultHasher::new();
+            line.trim().hash(&mut hasher);
+            sum.wrapping_add(hasher.finish())
+        })
+    }
+
+    /// Whether it is a part of a reply.
+    pub(super) fn is_of_reply(&self) -> bool {
+        matches!(self.who, Who::Assistant | Who::Call)
+    }
+
     /// Whether a request says the same as this, which is recorded. Anthropic takes JSON objects only, so that
     /// there any object stands for arguments that are no JSON.
     pub(super) fn is_said_by(&self, asked: &Self, takes_objects_only: bool) -> bool {

@@ -1,7 +1,7 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
 use super::asked::Asked;
-use super::history::{self, Piece, Replies};
+use super::history::{self, Replies};
 use super::said::Said;
 use super::terms::Terms;
 use crate::formats::RequestError;
@@ -167,7 +167,7 @@ fn items_before(session: &Session, first: usize) -> Vec<usize> {
     (0..first).filter(|index| !is_compacted(index)).collect()
 }
 
-fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Piece>, SourceError> {
+fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Said>, SourceError> {
     let pieces = items.iter().map(|index| history::piece(session, *index));
     let pieces = pieces.filter_map(Result::transpose);
     pieces.collect()

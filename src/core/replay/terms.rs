@@ -1,6 +1,6 @@
 //! What a recording knows of the requests beside their messages, and whether a request agrees with it.
 
-use super::content::Content;
+use super::content::{content, words};
 use super::difference::{Differing, Part};
 use super::said::{equal, name_for_all};
 use crate::redact::without_tags;
@@ -95,7 +95,7 @@ fn instructions(session: &Session, items: &[usize]) -> Result<Vec<Vec<String>>, 
         if item.kind != Kind::System {
             continue;
         }
-        let text = Content::of(item, &session.bytes(item)?).words();
+        let text = words(&content(session, item)?);
         let text = without_tags(&text).into_owned();
         if text.is_empty() {
             continue;

@@ -84,6 +84,13 @@ pub struct Facts {
     pub refuses_repeated_tools: bool,
     /// Whether arguments are JSON in place, so that broken ones make the history unsendable (vercel/ai #14280).
     pub object_arguments: bool,
+    /// Whether an output may hold pictures, and one of an error is marked as such.
+    pub images_in_outputs: bool,
+    pub marks_errors: bool,
+    /// Whether a history tells a refusal from other words of the model.
+    pub marks_refusals: bool,
+    /// Whether a text without words is taken.
+    pub blank_texts: bool,
     /// Whether a call of a custom tool, whose input is free text, has a type of its own.
     pub custom_tools: bool,
     /// Whether replies that retake makes hold such calls; elsewhere they are calls of functions.

@@ -11,6 +11,7 @@ mod head;
 mod output;
 mod responses;
 mod route;
+mod turn;
 
 pub use facts::{
     CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
@@ -19,6 +20,7 @@ pub use facts::{
 
 pub use head::RequestHead;
 pub use route::{asks_gemini, dialect_at};
+pub use turn::{Element, Input, Part, Role, ToolCall, ToolResult, inline_data};
 
 use crate::session::{Dialect, Shape};
 

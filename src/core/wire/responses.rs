@@ -56,6 +56,8 @@ pub(super) const FACTS: Facts = Facts {
         repeats: Repeats::AnsweredOrSame,
     },
     placement: Placement::Behind,
+    images_in_outputs: true,
+    marks_refusals: false,
     made_custom_calls: true,
     namespaces: true,
     keeps_reasoning: true,

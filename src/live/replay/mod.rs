@@ -23,7 +23,8 @@ mod serving;
 pub use super::serving::ANY_PORT;
 
 use super::serving::Listening;
-use retake_core::replay::{Differences, LeftOut, Matching, Place, Tape};
+use retake_core::formats::convert::LossKind;
+use retake_core::replay::{Differences, Matching, Place, Tape};
 use retake_core::session::Dialect;
 use serving::{Served, Serving};
 use std::io;
@@ -50,7 +51,7 @@ pub enum Event {
         /// What differs from the request, where only the nearest turn was found.
         differences: Option<Differences>,
         /// What the reply could not hold.
-        left_out: Vec<LeftOut>,
+        left_out: Vec<LossKind>,
     },
     Refused {
         dialect: Dialect,

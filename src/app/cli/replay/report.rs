@@ -4,7 +4,8 @@ use crate::cli::arguments::LineFormat;
 use crate::cli::exit::{Why, print_error};
 use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;
-use retake_core::replay::{Differences, LeftOut, Place, Tape};
+use retake_core::formats::convert::LossKind;
+use retake_core::replay::{Differences, Place, Tape};
 use retake_core::session::Dialect;
 use retake_live::proxy::News;
 use retake_live::replay::Event;
@@ -70,7 +71,7 @@ pub(super) struct Teller<'a, W> {
     lenient: usize,
     refused: usize,
     asked_for: BTreeSet<Place>,
-    left_out: BTreeSet<LeftOut>,
+    left_out: BTreeSet<LossKind>,
 }
 
 impl<'a, W: Write> Teller<'a, W> {

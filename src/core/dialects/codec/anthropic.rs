@@ -5,10 +5,13 @@ use crate::dialects::anthropic;
 use crate::dialects::stream::anthropic::Anthropic as MessageDecoder;
 use crate::dialects::stream::{Decoder, Look, look, text};
 use crate::dialects::write::rewrite::{self, Begun};
-use crate::dialects::write::{NewEvent, NewReply, NoReply, behind, reply, spell_reply, text_block};
+use crate::dialects::write::{
+    NewEvent, NewReply, NoReply, behind, element, reply, spell_reply, text_block,
+};
 use crate::json::{Cursor, JsonError};
 use crate::session::Fragment;
 use crate::session::ledger::Usage;
+use crate::wire::Element;
 use serde_json::{Value, json};
 
 pub(super) struct Anthropic;
@@ -21,6 +24,10 @@ impl Codec for Anthropic {
         out: &mut Fragment,
     ) -> Result<(), JsonError> {
         anthropic::read_message(cursor, base, out).map(|_| ())
+    }
+
+    fn write_element(&self, element: &Element) -> Vec<String> {
+        element::anthropic(element)
     }
 
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {

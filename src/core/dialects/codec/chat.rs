@@ -6,11 +6,12 @@ use crate::dialects::stream::chat::{Chat as ChatDecoder, first_choice};
 use crate::dialects::stream::{Decoder, Look, look, text};
 use crate::dialects::write::rewrite::{self, Begun};
 use crate::dialects::write::{
-    NewEvent, NewReply, NoReply, behind, draft_message, reply, spell_reply,
+    NewEvent, NewReply, NoReply, behind, draft_message, element, reply, spell_reply,
 };
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
 use crate::session::{Fragment, MessageRole, Shape};
+use crate::wire::Element;
 use serde_json::Value;
 
 pub(super) struct Chat;
@@ -23,6 +24,10 @@ impl Codec for Chat {
         out: &mut Fragment,
     ) -> Result<(), JsonError> {
         chat::read_message(cursor, base, out)
+    }
+
+    fn write_element(&self, element: &Element) -> Vec<String> {
+        element::chat(element)
     }
 
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {

@@ -11,6 +11,7 @@ use super::write::{NewEvent, NewReply, NoReply};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Fragment};
+use crate::wire::Element;
 use serde_json::Value;
 
 /// The words of one event of a stream; empty where it has none.
@@ -31,6 +32,9 @@ pub trait Codec: Sync {
         base: u64,
         out: &mut Fragment,
     ) -> Result<(), JsonError>;
+
+    /// The elements of a history that say this; in a dialect of blocks the blocks of one message.
+    fn write_element(&self, element: &Element) -> Vec<String>;
 
     /// The elements of the next request's list that a whole reply becomes.
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply>;

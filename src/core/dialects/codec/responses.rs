@@ -5,10 +5,11 @@ use crate::dialects::responses;
 use crate::dialects::stream::responses::Responses as ResponseDecoder;
 use crate::dialects::stream::{Decoder, Look, look, text};
 use crate::dialects::write::rewrite::{self, Begun};
-use crate::dialects::write::{NewEvent, NewReply, NoReply, quoted, reply, spell_reply};
+use crate::dialects::write::{NewEvent, NewReply, NoReply, element, quoted, reply, spell_reply};
 use crate::json::{Cursor, JsonError};
 use crate::session::Fragment;
 use crate::session::ledger::Usage;
+use crate::wire::Element;
 use serde_json::{Value, json};
 
 pub(super) struct Responses;
@@ -21,6 +22,10 @@ impl Codec for Responses {
         out: &mut Fragment,
     ) -> Result<(), JsonError> {
         responses::read_item(cursor, base, out)
+    }
+
+    fn write_element(&self, element: &Element) -> Vec<String> {
+        element::responses(element)
     }
 
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {

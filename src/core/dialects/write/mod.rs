@@ -5,6 +5,7 @@
 
 pub mod behind;
 mod draft;
+pub(in crate::dialects) mod element;
 mod made_call;
 mod patch;
 pub(in crate::dialects) mod reply;

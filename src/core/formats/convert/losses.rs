@@ -1,6 +1,7 @@
 //! What another dialect cannot say, or says otherwise: each fact once, with its item, and its
 //! words in one place.
 
+use crate::session::Family;
 use std::fmt;
 
 /// One thing that did not go over as it was recorded.
@@ -13,7 +14,7 @@ pub struct Loss {
 }
 
 /// What happened to an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossKind {
     /// Reasoning is signed or encrypted for the provider that wrote it.
     Reasoning,
@@ -88,6 +89,30 @@ pub enum LossKind {
 }
 
 impl LossKind {
+    pub(super) fn part(of_type: &str) -> Self {
+        let of_type = of_type.to_owned();
+        Self::Part { of_type }
+    }
+
+    /// A call of this type became a function call.
+    pub(crate) fn as_function(family: Family) -> Self {
+        let was = match family {
+            Family::Custom => "custom",
+            Family::Computer => "computer",
+            Family::Shell => "shell",
+            Family::LocalShell => "local shell",
+            Family::ApplyPatch => "patch",
+            Family::ToolSearch => "tool search",
+            Family::Program => "program",
+            Family::None
+            | Family::Function
+            | Family::Legacy
+            | Family::Hosted
+            | Family::Approval => "provider's",
+        };
+        Self::AsFunction { was }
+    }
+
     /// Its id in reports.
     pub fn id(&self) -> &'static str {
         match self {

@@ -6,25 +6,22 @@
 //!
 //! The text is written item by item, so that memory goes with the number of items.
 
-mod anthropic;
-mod call;
-mod chat;
+mod element;
+mod history;
 mod ids;
 mod losses;
 mod names;
 mod order;
-mod parts;
+mod reply;
 mod request;
-mod responses;
 
 pub use losses::{Loss, LossKind};
 
 use crate::dialects::Fields;
 use crate::json::{Cursor, display_text, respelled};
-use crate::session::{Dialect, Flags, Item, Kind, PairStatus, Session, Shape, SourceError};
+use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError};
 use ids::TargetIds;
 use names::TargetNames;
-use parts::{Content, Part, Room, joined};
 
 /// How a session is converted.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +51,7 @@ pub fn convert<E: From<SourceError>>(
 ) -> Result<Converted, E> {
     let mut conversion = Conversion::new(session, to, options)?;
     let mut out = Out { write };
-    match to {
-        Dialect::Responses => responses::write(&mut conversion, &mut out)?,
-        Dialect::Chat | Dialect::Gemini => chat::write(&mut conversion, &mut out)?,
-        Dialect::Anthropic => anthropic::write(&mut conversion, &mut out)?,
-    }
+    history::write(&mut conversion, &mut out)?;
     let mut losses = conversion.losses;
     losses.sort_by_key(|loss| loss.item);
     let is_visible = |item: &&Item| !item.flags.has(Flags::COMPACTED);
@@ -167,70 +160,6 @@ impl<'a> Conversion<'a> {
             Shape::Responses => is_typed || fields.role.is_some(),
             _ => fields.kind.is_some(),
         })
-    }
-
-    /// The role and the parts of a message of the user or of the system, as OpenAI spells roles; `None`
-    /// where it says nothing.
-    fn instruction(
-        &mut self,
-        index: usize,
-    ) -> Result<Option<(&'static str, Vec<Part>)>, SourceError> {
-        let is_user = self.item(index).kind == Kind::User;
-        let room = Room {
-            images: is_user,
-            blanks: true,
-        };
-        let (role, parts) = self.parts(index, room)?;
-        if parts.is_empty() {
-            self.lose(index, LossKind::Empty);
-            return Ok(None);
-        }
-        let role = match role.as_str() {
-            _ if is_user => "user",
-            "developer" => "developer",
-            _ => "system",
-        };
-        Ok(Some((role, parts)))
-    }
-
-    /// What an item of another spelling says, as far as there is room for it.
-    fn parts(&mut self, index: usize, room: Room) -> Result<(String, Vec<Part>), SourceError> {
-        let item = self.item(index);
-        let bytes = self.session.bytes(item)?;
-        let Ok(content) = Content::of(item, &bytes) else {
-            self.lose(index, LossKind::Unreadable);
-            return Ok((String::new(), Vec::new()));
-        };
-        let role = content.role.clone();
-        let (parts, losses) = room.fit(content);
-        for loss in losses {
-            // An output may say nothing.
-            if loss != LossKind::Empty || item.kind != Kind::Output {
-                self.lose(index, loss);
-            }
-        }
-        Ok((role, parts))
-    }
-
-    /// Whether an output answers a call that the provider keeps: nothing in the target's history
-    /// could be its call.
-    fn is_of_server(&self, index: usize) -> bool {
-        let item = self.item(index);
-        item.kind == Kind::Output
-            && (self.session.contract.server_state || item.flags.has(Flags::SERVER_STATE))
-            && self.session.pairing.standing(index) == PairStatus::Orphan
-    }
-
-    /// What the user says in the place of such an output.
-    fn text_for_output(&mut self, index: usize) -> Result<String, SourceError> {
-        let room = Room {
-            images: false,
-            blanks: true,
-        };
-        let (_, parts) = self.parts(index, room)?;
-        self.lose(index, LossKind::OutputAsText);
-        let id = self.session.call_id(self.item(index))?;
-        Ok(format!("Output of the call {id}: {}", joined(&parts)))
     }
 
     /// The name of a call in the target, and what changed about it.

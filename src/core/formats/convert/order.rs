@@ -18,13 +18,27 @@ pub(super) enum Step {
 /// The outputs that answer a call beside the one that it is paired with.
 type Followers = HashMap<usize, Vec<usize>>;
 
-/// The steps of a turn.
+/// The steps of a history.
 pub(super) struct Order {
     followers: Followers,
 }
 
 impl Order {
-    pub(super) fn of(session: &Session) -> Self {
+    /// All that the target's history holds; notes which outputs move.
+    pub(super) fn steps(conversion: &mut Conversion<'_>) -> Vec<Step> {
+        let session = conversion.session;
+        if conversion.to.facts().calls_key.is_none() {
+            let visible = (0..session.items.len()).filter(|index| conversion.is_visible(*index));
+            return visible.map(Step::One).collect();
+        }
+        let order = Self::of(session);
+        let turns = 0..session.turns.len();
+        turns
+            .flat_map(|turn| order.steps_of_turn(conversion, turn))
+            .collect()
+    }
+
+    fn of(session: &Session) -> Self {
         let mut followers = Followers::new();
         for (index, item) in session.items.iter().enumerate() {
             let standing = session.pairing.standing(index);
@@ -37,8 +51,8 @@ impl Order {
         Self { followers }
     }
 
-    /// What stands together in a turn, in order; notes which outputs move.
-    pub(super) fn steps(&self, conversion: &mut Conversion<'_>, turn: usize) -> Vec<Step> {
+    /// What stands together in a turn, in order.
+    fn steps_of_turn(&self, conversion: &mut Conversion<'_>, turn: usize) -> Vec<Step> {
         let session = conversion.session;
         let items = session.turns[turn].items();
         let visible = items.filter(|index| conversion.is_visible(*index));

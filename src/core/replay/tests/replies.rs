@@ -2,7 +2,8 @@
 
 use super::{assistant, sessions, user};
 use crate::dialects::write::End;
-use crate::replay::{LeftOut, Tape};
+use crate::formats::convert::LossKind;
+use crate::replay::Tape;
 use crate::session::Dialect;
 use serde_json::json;
 
@@ -35,7 +36,7 @@ fn a_reply_keeps_its_ids_its_end_and_its_cost() {
     let reply = tape.reply(place, Dialect::Anthropic, "other").unwrap();
     assert_eq!(
         (reply.said.reasoning, reply.left_out),
-        (None, vec![LeftOut::Reasoning])
+        (None, vec![LossKind::Reasoning])
     );
 }
 
@@ -76,8 +77,8 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
     assert_eq!(
         reply.left_out,
         [
-            LeftOut::Reasoning,
-            LeftOut::Hosted {
+            LossKind::Reasoning,
+            LossKind::Hosted {
                 tool: tool("web_search")
             },
         ]
@@ -85,8 +86,6 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
     let reply = tape.reply(place, Dialect::Chat, "asked").unwrap();
     assert_eq!(reply.said.calls[0].input, None);
     assert_eq!(reply.said.calls[0].arguments, r#"{"input":"*** Begin"}"#);
-    let as_function = LeftOut::AsFunction {
-        tool: tool("patch"),
-    };
+    let as_function = LossKind::AsFunction { was: "custom" };
     assert!(reply.left_out.contains(&as_function));
 }

@@ -1,46 +1,26 @@
 //! What a message or an output says, part by part, whoever spelled it.
 
-use super::LossKind;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Kind};
+use crate::wire::Part;
 
-/// The content of a message or an output.
+/// The content of a message, of an output or of reasoning.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Content {
+pub struct Content {
     /// Its parts, in order.
     pub parts: Vec<Part>,
     pub role: String,
-    /// Whether it holds reasoning beside its text (`reasoning_content` of compatible servers).
+    /// Reasoning that stands beside the text (`reasoning_content` of compatible servers).
+    pub reasoning: String,
+    /// Whether there is such reasoning, in whatever form.
     pub has_reasoning: bool,
     /// Whether a text has citations or annotations.
     pub has_annotations: bool,
 }
 
-/// One part of a content.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
-    Text(String),
-    /// What the model said instead of an answer.
-    Refusal(String),
-    /// A picture: its URL, which may be a `data:` URL.
-    Image(String),
-    /// Something else, by its type.
-    Other(String),
-}
-
-impl Part {
-    /// Its text, where it has one.
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) | Self::Refusal(text) => Some(text),
-            Self::Image(_) | Self::Other(_) => None,
-        }
-    }
-}
-
 impl Content {
-    /// The content of an item from its bytes.
-    pub(super) fn of(item: &Item, bytes: &[u8]) -> Result<Self, JsonError> {
+    /// Reads the content of an item from its bytes.
+    pub fn of(item: &Item, bytes: &[u8]) -> Result<Self, JsonError> {
         let mut content = Self::default();
         let mut cursor = Cursor::new(bytes);
         if cursor.peek() != Some(b'{') {
@@ -48,18 +28,23 @@ impl Content {
             return Ok(content);
         }
         let is_output = item.kind == Kind::Output;
-        let (mut has_role, mut has_content) = (false, false);
+        let is_reasoning = item.kind == Kind::Reasoning;
+        let mut is_whole = is_output;
         cursor.object(|cursor, key| {
             match key {
                 b"role" => {
-                    has_role = true;
+                    is_whole = true;
                     content.role = text(cursor)?;
                 }
                 b"content" => {
-                    has_content = true;
+                    is_whole = true;
                     content.value(cursor)?;
                 }
                 b"output" | b"result" | b"response" | b"tools" if is_output => {
+                    content.value(cursor)?;
+                }
+                b"summary" | b"thinking" | b"text" if is_reasoning => {
+                    is_whole = true;
                     content.value(cursor)?;
                 }
                 b"refusal" => {
@@ -69,17 +54,30 @@ impl Content {
                     }
                 }
                 b"reasoning_content" | b"reasoning" | b"reasoning_details" => {
-                    content.has_reasoning |= !matches!(cursor.raw()?, b"null" | b"\"\"" | b"[]");
+                    content.read_reasoning(cursor)?;
                 }
                 _ => {}
             }
             Ok(())
         })?;
-        if !has_role && !has_content && !is_output {
+        if !is_whole {
             content.parts.clear();
             content.part(&mut Cursor::new(bytes))?;
         }
         Ok(content)
+    }
+
+    fn read_reasoning(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+        if cursor.peek() != Some(b'"') {
+            self.has_reasoning |= !matches!(cursor.raw()?, b"null" | b"[]");
+            return Ok(());
+        }
+        let reasoning = text(cursor)?;
+        self.has_reasoning |= !reasoning.is_empty();
+        if self.reasoning.is_empty() {
+            self.reasoning = reasoning;
+        }
+        Ok(())
     }
 
     /// A string, a list of parts, one part, or another value, which stands for its JSON.
@@ -100,20 +98,17 @@ impl Content {
                 let raw = &cursor.bytes()[start..cursor.position()];
                 self.parts.push(found.into_part(raw));
             }
-            _ => {
-                let raw = cursor.raw()?;
-                if raw != b"null" {
-                    let text = String::from_utf8_lossy(raw).into_owned();
-                    self.parts.push(Part::Text(text));
-                }
-            }
+            _ => match cursor.raw()? {
+                b"null" => {}
+                raw => self.parts.push(json(raw)),
+            },
         }
         Ok(())
     }
 }
 
 /// The texts of parts, joined by line feeds.
-pub(super) fn joined(parts: &[Part]) -> String {
+pub fn joined(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(Part::text);
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -158,25 +153,21 @@ impl Found {
             self.of_type.as_deref(),
             None | Some("image" | "image_url" | "input_image" | "computer_screenshot")
         );
-        match self {
-            Self {
-                image: Some(url), ..
-            } if is_picture => Part::Image(url),
-            Self {
-                refusal: Some(refusal),
-                ..
-            } => Part::Refusal(refusal),
-            Self {
-                text: Some(text), ..
-            } => Part::Text(text),
-            Self { printed, .. } if !printed.is_empty() => Part::Text(printed.concat()),
-            Self {
-                of_type: Some(of_type),
-                ..
-            } => Part::Other(of_type),
-            _ => Part::Text(String::from_utf8_lossy(raw).into_owned()),
+        if let Some(url) = self.image.filter(|_| is_picture) {
+            return Part::Image(url);
+        }
+        match (self.refusal, self.text, self.of_type) {
+            (Some(refusal), ..) => Part::Refusal(refusal),
+            (None, Some(text), _) => Part::Text(text),
+            _ if !self.printed.is_empty() => Part::Text(self.printed.concat()),
+            (.., Some(of_type)) => Part::Other(of_type),
+            _ => json(raw),
         }
     }
+}
+
+fn json(raw: &[u8]) -> Part {
+    Part::Json(String::from_utf8_lossy(raw).into_owned())
 }
 
 /// `image_url` of Responses is the URL, that of Chat an object with it.
@@ -211,56 +202,9 @@ fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     Ok(url.or_else(|| inline.map(|(kind, data)| format!("data:{kind};base64,{data}"))))
 }
 
-/// The media type and the data of a `data:` URL.
-pub(super) fn inline_data(url: &str) -> Option<(&str, &str)> {
-    let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-    Some((media_type, data))
-}
-
 fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
     let inside = cursor.string()?.unwrap_or_default();
     Ok(display_text(inside).into_owned())
-}
-
-/// Which parts have a place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
-    pub images: bool,
-    /// Whether texts without words have.
-    pub blanks: bool,
-}
-
-impl Room {
-    /// The parts of a content that have a place, and what became of the others.
-    pub(super) fn fit(self, content: Content) -> (Vec<Part>, Vec<LossKind>) {
-        let mut losses = Vec::new();
-        if content.has_reasoning {
-            losses.push(LossKind::Reasoning);
-        }
-        if content.has_annotations {
-            losses.push(LossKind::Annotations);
-        }
-        let mut parts = content.parts;
-        parts.retain(|part| match part {
-            Part::Text(text) | Part::Refusal(text) if !self.blanks && text.trim().is_empty() => {
-                losses.push(LossKind::Empty);
-                false
-            }
-            Part::Text(_) | Part::Refusal(_) => true,
-            Part::Image(_) if self.images => true,
-            Part::Image(_) => {
-                let of_type = "image".to_owned();
-                losses.push(LossKind::Part { of_type });
-                false
-            }
-            Part::Other(of_type) => {
-                let of_type = of_type.clone();
-                losses.push(LossKind::Part { of_type });
-                false
-            }
-        });
-        (parts, losses)
-    }
 }
 
 #[cfg(test)]

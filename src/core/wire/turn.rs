@@ -1,0 +1,99 @@
+//! What is said in a conversation, as no dialect spells it: the form in which it goes from one dialect into
+//! another.
+
+/// A message of a history, with the calls or the outputs that belong to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Element {
+    pub role: Role,
+    pub parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    System,
+    /// Instructions of the developer, which some dialects tell from those of the system.
+    Developer,
+    User,
+    Model,
+    /// Outputs of calls.
+    Tool,
+}
+
+impl Role {
+    /// The word for it in OpenAI's dialects.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Developer => "developer",
+            Self::User => "user",
+            Self::Model => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// One part of an element, or of the content of an output.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    Text(String),
+    /// What the model said instead of an answer.
+    Refusal(String),
+    /// A picture: its URL, which may be a `data:` URL.
+    Image(String),
+    /// A value that is no part of a content, as it is spelled.
+    Json(String),
+    /// Something else, by its type.
+    Other(String),
+    Call(ToolCall),
+    Result(ToolResult),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// `None` where it has none.
+    pub id: Option<String>,
+    pub name: String,
+    pub input: Input,
+}
+
+/// What a tool is called with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// What is, or should be, the JSON of an object.
+    Json(String),
+    /// Free-form text of a custom tool.
+    Free(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The id of the call that it answers.
+    pub id: Option<String>,
+    /// The tool that was called; empty where that is not known.
+    pub name: String,
+    pub content: Vec<Part>,
+    pub is_error: bool,
+    /// Whether the call is one of a custom tool.
+    pub is_custom: bool,
+}
+
+impl Element {
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self { role, parts }
+    }
+}
+
+impl Part {
+    /// Its text, where it has one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Refusal(text) | Self::Json(text) => Some(text),
+            Self::Image(_) | Self::Other(_) | Self::Call(_) | Self::Result(_) => None,
+        }
+    }
+}
+
+/// The media type and the data of a `data:` URL.
+pub fn inline_data(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
+}
