@@ -4,7 +4,7 @@ use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, print_error, report_where};
 use super::inputs::{Inputs, describe, hint_for};
 use super::output::safe_line;
-use crate::tui::loader::{Staged, StagedRun};
+use crate::tui::loader::takes::conductor::{Staged, StagedRun};
 use crate::tui::{self, Left, OpenError, OpenRequest};
 use retake_core::suggest;
 use std::io::{self, IsTerminal, Write};

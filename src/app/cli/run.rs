@@ -6,7 +6,7 @@ use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure};
 use super::output::safe_line;
-use crate::tui::loader::StagedRun;
+use crate::tui::loader::takes::conductor::StagedRun;
 use retake_core::engine::Breakpoint;
 use retake_live::agents::{AgentError, AgentFile};
 use retake_live::live::{IoEvent, Options, prepare};

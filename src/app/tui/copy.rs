@@ -5,7 +5,7 @@
 
 use super::keymap::Context;
 use super::layer::{Layer, Placement, Step};
-use super::recovery::popup::{framed, rows, write};
+use super::popup::{framed, rows, write};
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::clipboard::CopyToClipboard;
@@ -137,15 +137,15 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
 
 /// Sends bytes to the terminal's clipboard. Gives the words that say what happened; whether the terminal obeys,
 /// it does not say.
-pub fn copy(terminal: &mut impl Write, bytes: &[u8]) -> io::Result<SafeText> {
-    if bytes.len() > LIMIT {
-        return Ok(SafeText::from_str(&format!(
-            "too long for the clipboard: {} bytes, a terminal takes {LIMIT}; ^e opens it in the editor",
-            bytes.len()
-        )));
+pub fn copy(terminal: &mut impl Write, bytes: &[u8]) -> io::Result<String> {
+    let count = bytes.len();
+    if count > LIMIT {
+        return Ok(format!(
+            "too long for the clipboard: {count} bytes, a terminal takes {LIMIT}"
+        ));
     }
     execute!(terminal, CopyToClipboard::to_clipboard_from(bytes))?;
-    Ok(SafeText::from_str(&format!("copied {} bytes", bytes.len())))
+    Ok(format!("copied {count} bytes"))
 }
 
 #[cfg(test)]
@@ -191,16 +191,13 @@ mod tests {
         let mut sent = Vec::new();
         let said = copy(&mut sent, b"a\x1b[m\xff").unwrap();
         assert_eq!(sent, b"\x1b]52;c;YRtbbf8=\x1b\\");
-        assert_eq!(said.as_plain(), "copied 5 bytes");
+        assert_eq!(said, "copied 5 bytes");
         sent.clear();
         copy(&mut sent, &vec![b'x'; LIMIT]).unwrap();
         assert!(sent.len() <= BASE64_LIMIT + 16, "{}", sent.len());
         sent.clear();
         let said = copy(&mut sent, &vec![b'x'; LIMIT + 1]).unwrap();
         assert!(sent.is_empty());
-        assert!(
-            said.as_plain()
-                .starts_with("too long for the clipboard: 56245 bytes")
-        );
+        assert!(said.starts_with("too long for the clipboard: 56245 bytes"));
     }
 }

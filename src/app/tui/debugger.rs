@@ -1,17 +1,19 @@
 //! A file that is open: its state, its loader, and what effects ask for between the two.
 
+use super::effect::{Effect, LiveCommand, Perform};
 use super::keymap::Command;
-use super::lab::Subject;
-use super::layer::{Input, Layer, Screen as _, Step};
-use super::loader::{Knowledge, Loader, Staged};
+use super::lab::subject::Subject;
+use super::layer::{Input, Layer, Step};
+use super::loader::takes::conductor::Staged;
+use super::loader::{Knowledge, Loader};
+use super::report::Report;
+use super::request::OpenRequest;
 use super::state::State;
 use super::state::document::{Document, Extent};
 use super::theme::Theme;
-use super::update::{self, Effect, LiveCommand, Message, Report};
-use super::{App, Next, OpenRequest, copy, view};
+use super::{update, view};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use retake_core::session::Span;
 use retake_core::session::takes::TakeId;
 use retake_live::takes::wall_clock;
 use retake_live::wordings::{Wordings, usual_files};
@@ -119,46 +121,39 @@ impl Debugger {
     }
 
     /// The operator wants to quit from what lay over it.
-    pub(super) fn quit(&mut self) -> Vec<Next> {
+    pub(super) fn quit(&mut self) -> Vec<Effect> {
         update::obey(&mut self.state, Command::Quit);
         self.perform_all()
     }
 
     /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
-    pub(super) fn hear(&mut self, report: Report) -> Vec<Next> {
-        self.update(Message::Report(report))
+    pub(super) fn hear(&mut self, report: Report) -> Vec<Effect> {
+        self.update(|state| update::arrive(state, report))
     }
 
     /// Tells the state what time it is.
     fn look_at_the_clock(&mut self) {
         let now = self.opened.elapsed().as_millis();
-        let now = Message::Now(u64::try_from(now).unwrap_or(u64::MAX));
-        update::update(&mut self.state, now);
+        self.state.now = u64::try_from(now).unwrap_or(u64::MAX);
     }
 
-    fn update(&mut self, message: Message) -> Vec<Next> {
+    fn update(&mut self, change: impl FnOnce(&mut State)) -> Vec<Effect> {
         self.look_at_the_clock();
-        self.state.effects = update::update(&mut self.state, message);
+        change(&mut self.state);
         // The next key of a burst moves by the pages of the screen as it is now.
         self.state.lay_out();
         self.perform_all()
     }
 
     /// Does what the state asks for; gives what is left to do.
-    fn perform_all(&mut self) -> Vec<Next> {
+    fn perform_all(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.state.effects).into_iter();
         effects.filter_map(|effect| self.perform(effect)).collect()
     }
 
     /// Does what concerns this file alone; gives what is left to do.
-    fn perform(&mut self, effect: Effect) -> Option<Next> {
+    fn perform(&mut self, effect: Effect) -> Option<Effect> {
         match effect {
-            Effect::Quit => return Some(Next::Quit),
-            Effect::Close => return Some(Next::Close),
-            Effect::Suspend => return Some(Next::Suspend),
-            Effect::Redraw => return Some(Next::Redraw),
-            Effect::Edit(span) => return self.text(span).map(Next::EditItem),
-            Effect::EditWords(text) => return Some(Next::Edit(text)),
             Effect::Take(order) => self.loader.make_take(*order),
             Effect::Takes(command) => {
                 self.loader
@@ -169,22 +164,15 @@ impl Debugger {
                 self.loader.command_live(command);
                 return told;
             }
-            Effect::Lab(subject) => return Some(Next::Lab(Box::new(self.located(*subject)))),
-            Effect::Proxy(command) => return Some(Next::Proxy(command)),
+            Effect::Lab(subject) => return Some(Effect::Lab(Box::new(self.located(*subject)))),
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Count(counting) => self.loader.count(counting),
             Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
-            Effect::Copy(bytes) => {
-                let said = copy::copy(&mut std::io::stdout(), &bytes);
-                self.state.notice = Some(match said {
-                    Ok(said) => said.as_plain().to_owned(),
-                    Err(error) => error.to_string(),
-                });
-            }
             Effect::Watch(on) => self.loader.watch(on),
             Effect::Discard(document) => self.loader.discard(document),
+            other => return Some(other),
         }
         None
     }
@@ -206,11 +194,11 @@ impl Debugger {
     }
 
     /// Breakpoints that are set in an exchange hold for all others as well.
-    fn told_to_proxy(&self, command: &LiveCommand) -> Option<Next> {
+    fn told_to_proxy(&self, command: &LiveCommand) -> Option<Effect> {
         match command {
             LiveCommand::SetBreakpoints(breakpoints) if self.state.exchange.is_some() => {
                 let command = proxy::Command::Breakpoints(breakpoints.clone());
-                Some(Next::Proxy(command))
+                Some(Effect::Proxy(command))
             }
             _ => None,
         }
@@ -239,32 +227,13 @@ impl Debugger {
             Err(error) => self.state.notice = Some(error.to_string()),
         }
     }
-
-    fn text(&mut self, span: Span) -> Option<String> {
-        match self.state.session()?.source.read(span) {
-            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) => {
-                self.state.notice = Some(error.to_string());
-                None
-            }
-        }
-    }
 }
 
-impl Layer<App> for Debugger {
+impl<A: Perform> Layer<A> for Debugger {
     type Output = ();
 
-    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
-        let message = match input {
-            Input::Key(key) => Message::Key(key),
-            Input::Mouse(event) => Message::Mouse(event),
-            Input::Paste(text) => Message::Paste(text.to_owned()),
-            Input::Edited(text) => {
-                self.state.give_to_layers(Input::Edited(text));
-                return Step::Stay;
-            }
-        };
-        app.nexts.extend(self.update(message));
+    fn handle(&mut self, input: Input<'_>, app: &mut A) -> Step {
+        app.perform(self.update(|state| update::take(state, input)));
         Step::Stay
     }
 
@@ -277,7 +246,7 @@ impl Layer<App> for Debugger {
         self.state.prepare();
     }
 
-    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &A, theme: &Theme) {
         view::draw(frame, &self.state, theme);
     }
 

@@ -3,9 +3,9 @@
 //!
 //! It is made from the same rows as the palette, so it cannot differ from what the keys do.
 
+use super::keymap::KeyEntry;
 use super::layer::{Input, Layer, Step};
 use super::list::moved;
-use super::palette::Command;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
@@ -25,8 +25,8 @@ const GAP: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Help {
     /// The keys that work where the help was asked for.
-    here: Vec<Command>,
-    all: Vec<Command>,
+    here: Vec<KeyEntry>,
+    all: Vec<KeyEntry>,
     shows_all: bool,
     notes: Vec<&'static str>,
     find: Prompt,
@@ -39,8 +39,8 @@ pub struct Help {
 impl Help {
     /// The help for a place with these keys, among all keys there are; commands without a key are left to the
     /// palette. The notes stand below them.
-    pub fn new(here: &[Command], all: &[Command], notes: &[&'static str]) -> Self {
-        let with_key = |commands: &[Command]| {
+    pub fn new(here: &[KeyEntry], all: &[KeyEntry], notes: &[&'static str]) -> Self {
+        let with_key = |commands: &[KeyEntry]| {
             let commands = commands.iter().filter(|command| !command.key.is_empty());
             commands.copied().collect()
         };
@@ -103,20 +103,20 @@ impl Help {
     }
 
     /// The commands that are shown, by group, the groups in the order in which they first appear.
-    fn groups(&self) -> Vec<(&'static str, Vec<Command>)> {
+    fn groups(&self) -> Vec<(&'static str, Vec<KeyEntry>)> {
         let text = self.find.text().to_lowercase();
         let commands = match self.shows_all || !text.is_empty() {
             true => &self.all,
             false => &self.here,
         };
-        let is_meant = |command: &&Command| {
+        let is_meant = |command: &&KeyEntry| {
             let mut keys = command.key.split(' ');
             text.is_empty()
                 || keys.any(|key| key.eq_ignore_ascii_case(&text))
                 || command.title.to_lowercase().contains(&text)
                 || command.group.to_lowercase().contains(&text)
         };
-        let mut groups: Vec<(&'static str, Vec<Command>)> = Vec::new();
+        let mut groups: Vec<(&'static str, Vec<KeyEntry>)> = Vec::new();
         for command in commands.iter().filter(is_meant) {
             match groups.iter_mut().find(|(name, _)| *name == command.group) {
                 Some((_, members)) => members.push(*command),
@@ -252,7 +252,7 @@ impl<S> Layer<S> for Help {
 
 /// A group with its title: keys, at least a blank, and the whole text, wrapped.
 fn block(
-    (name, members): &(&'static str, Vec<Command>),
+    (name, members): &(&'static str, Vec<KeyEntry>),
     keys: usize,
     width: usize,
     theme: &Theme,
@@ -306,8 +306,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    fn command(group: &'static str, key: &'static str, title: &'static str) -> Command {
-        Command {
+    fn command(group: &'static str, key: &'static str, title: &'static str) -> KeyEntry {
+        KeyEntry {
             title,
             key,
             group,

@@ -8,13 +8,10 @@ mod group;
 pub mod hints;
 pub mod lab;
 pub mod layers;
-mod listing;
 
 pub use context::Context;
 pub use group::Group;
-pub use listing::{all_keys, commands_of, keys_of, markdown_table};
 
-use super::palette;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key does.
@@ -252,6 +249,21 @@ pub struct Binding {
     pub is_destructive: bool,
 }
 
+/// A row of the table, for the palette and for the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// What it does: `next finding`.
+    pub title: &'static str,
+    /// Its key as the operator reads it: `]`, `^d`, `enter`. Empty where it has none.
+    pub key: &'static str,
+    /// Under which heading it stands in the help: `move`, `recover`.
+    pub group: &'static str,
+    /// Other names, as gdb's: `next`, `finish`.
+    pub aliases: &'static [&'static str],
+    /// Whether it ends or throws away something: such a command is chosen only when its name was typed.
+    pub is_destructive: bool,
+}
+
 use Command as C;
 use Context::{Browse, Detail, Exchanges, LabForm, LabSamples, LabTable, List, Overlay};
 use Direction::{Backward, Forward};
@@ -298,8 +310,8 @@ impl Binding {
     }
 
     /// The row for the palette and the help.
-    fn described(&self) -> palette::Command {
-        palette::Command {
+    fn described(&self) -> KeyEntry {
+        KeyEntry {
             title: self.help,
             key: self.keys,
             group: self.group.title(),
@@ -431,6 +443,59 @@ pub fn recovery(action: &str) -> Option<&'static Binding> {
     let is_meant =
         |binding: &&Binding| matches!(binding.command, Command::Recover(id) if id == action);
     KEYMAP.iter().find(is_meant)
+}
+
+/// What can be done in these places, for a palette: what is done nowhere else first.
+pub fn commands_of(contexts: &[Context]) -> Vec<(KeyEntry, Command)> {
+    let tables = [exchanges::EXCHANGES, lab::LAB, KEYMAP];
+    let rows = tables.into_iter().flatten();
+    let rows = rows.filter(|row| row.works_in(contexts));
+    rows.map(|row| (row.described(), row.command)).collect()
+}
+
+/// The keys that work in one of these places, for the help, by group.
+pub fn keys_of(contexts: &[Context], has_use: impl Fn(Command) -> bool) -> Vec<KeyEntry> {
+    let rows = rows().filter(|row| row.works_in(contexts) && has_use(row.command));
+    let mut keys: Vec<_> = rows.map(Binding::described).collect();
+    sort_by_group(&mut keys);
+    keys
+}
+
+fn sort_by_group(keys: &mut [KeyEntry]) {
+    let place = |key: &KeyEntry| Group::ALL.iter().position(|(_, title)| *title == key.group);
+    keys.sort_by_key(place);
+}
+
+/// Every key, for the help: those of the panes and those of what lies over them, by group.
+pub fn all_keys() -> Vec<KeyEntry> {
+    let mut keys: Vec<_> = rows().map(Binding::described).collect();
+    sort_by_group(&mut keys);
+    keys
+}
+
+/// The keys as the table of `retake help keys`.
+pub fn markdown_table() -> String {
+    let mut table = String::from("| | keys | |\n|---|---|---|\n");
+    let mut last = "";
+    for binding in all_keys() {
+        let keys: Vec<String> = binding
+            .key
+            .split(' ')
+            .map(|key| format!("`{key}`"))
+            .collect();
+        let title = if binding.group == last {
+            ""
+        } else {
+            binding.group
+        };
+        last = binding.group;
+        table.push_str(&format!(
+            "| {title} | {} | {} |\n",
+            keys.join(" "),
+            binding.title
+        ));
+    }
+    table
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The cursor of a list and the window that shows it.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use super::keymap::{self, Command, Context, Direction};
+use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use std::cell::Cell;
 use std::ops::Range;
@@ -79,19 +80,24 @@ impl ListCursor {
     }
 }
 
+/// How far a key moves, and where to, by pages of so many rows; `usize::MAX` leads to the end. `None` if it does
+/// not move.
+pub fn motion(key: KeyEvent, page: usize) -> Option<(usize, Direction)> {
+    match keymap::command(Context::Overlay, &key)? {
+        Command::Step(direction) => Some((1, direction)),
+        Command::HalfPage(direction) => Some((page / 2, direction)),
+        Command::Page(direction) => Some((page, direction)),
+        Command::Edge(direction) => Some((usize::MAX, direction)),
+        _ => None,
+    }
+}
+
 /// Where a key leads from a row, by pages of so many rows and no further than `last`; `None` if it does not move.
 pub fn moved(key: KeyEvent, from: usize, page: usize, last: usize) -> Option<usize> {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let to = match (key.code, control) {
-        (KeyCode::Down, _) | (KeyCode::Char('j'), false) => from + 1,
-        (KeyCode::Up, _) | (KeyCode::Char('k'), false) => from.saturating_sub(1),
-        (KeyCode::Home, _) | (KeyCode::Char('g'), false) => 0,
-        (KeyCode::End, _) | (KeyCode::Char('G'), false) => last,
-        (KeyCode::PageDown, _) | (KeyCode::Char('f'), true) => from + page,
-        (KeyCode::PageUp, _) | (KeyCode::Char('b'), true) => from.saturating_sub(page),
-        (KeyCode::Char('d'), true) => from + page / 2,
-        (KeyCode::Char('u'), true) => from.saturating_sub(page / 2),
-        _ => return None,
+    let (rows, direction) = motion(key, page)?;
+    let to = match direction {
+        Direction::Forward => from.saturating_add(rows),
+        Direction::Backward => from.saturating_sub(rows),
     };
     Some(to.min(last))
 }
@@ -99,6 +105,7 @@ pub fn moved(key: KeyEvent, from: usize, page: usize, last: usize) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
     fn area(height: u16) -> Rect {
         Rect::new(0, 2, 20, height)

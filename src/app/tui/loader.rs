@@ -5,26 +5,29 @@ mod hits;
 mod paths;
 mod searching;
 mod sieve;
-mod takes;
+pub mod takes;
 #[cfg(test)]
 pub(super) mod testing;
+mod work;
 
-pub(super) use takes::expanded;
-pub use takes::{Conductor, Seated, Staged, StagedRun, Stir};
-
+use super::effect::{LiveCommand, Order, TakesCommand};
+use super::report::Report;
 use super::state::document::{Checked, Document, Extent};
-use super::update::{LiveCommand, Order, Report, TakesCommand};
 use retake_core::formats::Reading;
 use retake_core::session::takes::FindingCounts;
-use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_live::{
     Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
 };
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+use takes::bench::{Bench, Job};
+use takes::checking::add;
+use takes::conductor::Staged;
+use takes::worker;
+pub use work::Knowledge;
+use work::{Hear, Work};
 
 /// Least time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(50);
@@ -36,83 +39,6 @@ const NUMBERED: usize = 1000;
 const QUIET: Duration = Duration::from_millis(500);
 /// Followed files of up to so many bytes are put together at once.
 const SMALL: u64 = 1 << 20;
-
-/// Finds the tools that belong to a file, outside of it.
-pub type FindTools = fn(&Path) -> Option<Vec<Tool>>;
-
-/// What is known about the runs besides the files.
-#[derive(Debug, Clone, Default)]
-pub struct Knowledge {
-    tools: Option<Vec<Tool>>,
-    tools_beside: Option<FindTools>,
-    output_schema: Option<OutputSchema>,
-    target: Option<Dialect>,
-    /// The file that this is about.
-    path: PathBuf,
-}
-
-impl Knowledge {
-    /// What the command line says: the tools that were offered, whatever the file says; how the tools of a
-    /// file are found that does not tell; the schema of the final output; the dialect to judge for, if not
-    /// that of the recording.
-    pub fn new(
-        tools: Option<Vec<Tool>>,
-        tools_beside: FindTools,
-        output_schema: Option<OutputSchema>,
-        target: Option<Dialect>,
-    ) -> Self {
-        Self {
-            tools,
-            tools_beside: Some(tools_beside),
-            output_schema,
-            target,
-            path: PathBuf::new(),
-        }
-    }
-
-    /// What is known about the runs of a file.
-    pub fn of_file(&self, path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            ..self.clone()
-        }
-    }
-
-    /// Whether tools are known that the file itself may not tell.
-    pub fn has_tools(&self) -> bool {
-        self.tools.is_some()
-    }
-
-    /// Adds what is known about a file to its recording; returns the dialect to judge for, if not
-    /// that of the recording.
-    pub fn judge(&self, path: &Path, recording: &mut Recording) -> Option<Dialect> {
-        self.of_file(path).apply(recording);
-        self.target
-    }
-
-    /// The dialect to judge for, if not that of the recording.
-    pub fn target(&self) -> Option<Dialect> {
-        self.target
-    }
-
-    /// Adds what is known to the sessions of a recording.
-    fn apply(&self, recording: &mut Recording) {
-        let beside = match (&self.tools, self.tools_beside) {
-            (None, Some(find)) => find(&self.path),
-            _ => None,
-        };
-        for session in &mut recording.sessions {
-            session.contract.supplement(
-                self.tools.as_deref(),
-                beside.as_deref(),
-                self.output_schema.as_ref(),
-            );
-        }
-    }
-}
-
-/// Hears reports, in any thread.
-type Hear = Arc<dyn Fn(Report) + Send + Sync>;
 
 /// The loader from outside.
 pub struct Loader {
@@ -128,9 +54,9 @@ pub struct Loader {
     opening: Arc<Opening>,
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
-    bench: Arc<takes::Bench>,
+    bench: Arc<Bench>,
     /// What is to be done to the takes.
-    jobs: Sender<takes::Job>,
+    jobs: Sender<Job>,
     staged: Staged,
     reports: Hear,
 }
@@ -143,7 +69,7 @@ impl Drop for Loader {
         self.counting.store(true, Ordering::Relaxed);
         self.bench.set_jobs(None);
         let (closed, ends) = channel();
-        if self.jobs.send(takes::Job::Close(closed)).is_ok() && self.bench.is_live() {
+        if self.jobs.send(Job::Close(closed)).is_ok() && self.bench.is_live() {
             // What does not end in time ends with the process.
             let _ = ends.recv_timeout(END);
         }
@@ -160,7 +86,7 @@ impl Loader {
     ) -> Self {
         let (discarded, received) = channel::<Arc<Document>>();
         let read_to = Arc::new(AtomicU64::new(opening.length()));
-        let bench = Arc::new(takes::Bench::default());
+        let bench = Arc::new(Bench::default());
         let work = Work {
             opening: opening.clone(),
             read_to: read_to.clone(),
@@ -169,7 +95,7 @@ impl Loader {
             staged: staged.clone(),
             reports: reports.clone(),
         };
-        let jobs = takes::start(work.clone());
+        let jobs = worker::start(work.clone());
         bench.set_jobs(Some(jobs.clone()));
         let begin = staged.is_there().then(|| jobs.clone());
         std::thread::spawn(move || {
@@ -178,7 +104,7 @@ impl Loader {
             } else if let Some(jobs) = begin {
                 let agent = String::new();
                 // Nobody is there to begin it when the file is closed already.
-                let _ = jobs.send(takes::Job::Live(LiveCommand::Begin { agent }));
+                let _ = jobs.send(Job::Live(LiveCommand::Begin { agent }));
             }
             received.iter().for_each(drop);
         });
@@ -210,20 +136,20 @@ impl Loader {
     }
 
     pub fn make_take(&self, order: Order) {
-        self.ask(takes::Job::Make(Box::new(order)));
+        self.ask(Job::Make(Box::new(order)));
     }
 
     /// Does something to the live run.
     pub fn command_live(&self, command: LiveCommand) {
-        self.ask(takes::Job::Live(command));
+        self.ask(Job::Live(command));
     }
 
     /// Does something to the takes; `shown` is what the screen shows.
     pub fn command_takes(&self, command: TakesCommand, shown: Option<Arc<Document>>) {
-        self.ask(takes::Job::Obey(command, shown));
+        self.ask(Job::Obey(command, shown));
     }
 
-    fn ask(&self, job: takes::Job) {
+    fn ask(&self, job: Job) {
         if self.jobs.send(job).is_err() {
             let said = "nothing can be done to the takes any more: open the file again";
             (self.reports)(Report::Notice(said.to_owned()));
@@ -272,22 +198,7 @@ enum Watched {
     Replaced,
 }
 
-#[derive(Clone)]
-struct Work {
-    opening: Arc<Opening>,
-    /// How long the file was when it was read.
-    read_to: Arc<AtomicU64>,
-    knowledge: Arc<Knowledge>,
-    bench: Arc<takes::Bench>,
-    staged: Staged,
-    reports: Hear,
-}
-
 impl Work {
-    fn tell(&self, report: Report) {
-        (self.reports)(report);
-    }
-
     fn read(&self) -> Result<(), InputError> {
         self.read_to.store(self.opening.length(), Ordering::Relaxed);
         let last = std::sync::Mutex::new(Instant::now());
@@ -338,7 +249,7 @@ impl Work {
         let mut tally = FindingCounts::default();
         for (number, session) in document.recording.sessions.iter().enumerate() {
             let findings = check_session(session, self.knowledge.target)?;
-            takes::add(&mut tally, &findings);
+            add(&mut tally, &findings);
             self.tell(Report::Checked {
                 document: document.clone(),
                 session: number,

@@ -4,7 +4,7 @@
 //! table. What is typed has to begin words of a title or of an alias, in their order, or to stand in one as it
 //! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
-use super::keymap::Context;
+use super::keymap::{Context, KeyEntry};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
 use super::prompt::{Prompt, Typing};
@@ -18,21 +18,6 @@ use retake_core::safe_text::SafeText;
 
 /// Fewest letters that are looked for within words.
 const INSIDE: usize = 3;
-
-/// A command, for the palette and for the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command {
-    /// What it does: `next finding`.
-    pub title: &'static str,
-    /// Its key as the operator reads it: `]`, `^d`, `enter`. Empty where it has none.
-    pub key: &'static str,
-    /// Under which heading it stands in the help: `move`, `recover`.
-    pub group: &'static str,
-    /// Other names, as gdb's: `next`, `finish`.
-    pub aliases: &'static [&'static str],
-    /// Whether it ends or throws away something: such a command is chosen only when its name was typed.
-    pub is_destructive: bool,
-}
 
 /// What the operator wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +42,7 @@ enum Fit {
 
 #[derive(Debug, Clone)]
 pub struct Palette {
-    commands: Vec<Command>,
+    commands: Vec<KeyEntry>,
     /// What a number goes to.
     counted: &'static str,
     prompt: Prompt,
@@ -70,7 +55,7 @@ pub struct Palette {
 
 impl Palette {
     /// A palette over these commands, with everything listed. A number goes to what `counted` names: `a turn`.
-    pub fn new(commands: &[Command], counted: &'static str) -> Self {
+    pub fn new(commands: &[KeyEntry], counted: &'static str) -> Self {
         let mut palette = Self {
             commands: commands.to_vec(),
             counted,
@@ -215,7 +200,7 @@ impl<S> Layer<S> for Palette {
 }
 
 /// How well a command answers to what was typed in small letters; `None` if it does not.
-fn fit(command: &Command, typed: &str) -> Option<Fit> {
+fn fit(command: &KeyEntry, typed: &str) -> Option<Fit> {
     let names = || command.aliases.iter().chain([&command.title]);
     let mut keys = command.key.split(' ');
     let is_named = |name: &&&str| name.to_lowercase().starts_with(typed);
@@ -274,7 +259,7 @@ fn mentions(name: &str, typed: &str) -> bool {
 }
 
 /// `key  title  (alias, alias)            group`, as far as it fits.
-fn command_line(command: &Command, width: usize, theme: &Theme) -> Line<'static> {
+fn command_line(command: &KeyEntry, width: usize, theme: &Theme) -> Line<'static> {
     let fixed = SafeText::from_static;
     let mut spans = vec![
         Span::styled(format!(" {:<8}", command.key), theme.key),
@@ -302,36 +287,36 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    pub(super) const COMMANDS: &[Command] = &[
-        Command {
+    pub(super) const COMMANDS: &[KeyEntry] = &[
+        KeyEntry {
             title: "next finding",
             key: "]",
             group: "findings",
             aliases: &["next"],
             is_destructive: false,
         },
-        Command {
+        KeyEntry {
             title: "next turn",
             key: "J",
             group: "move",
             aliases: &["step"],
             is_destructive: false,
         },
-        Command {
+        KeyEntry {
             title: "call to output",
             key: "%",
             group: "move",
             aliases: &["finish"],
             is_destructive: false,
         },
-        Command {
+        KeyEntry {
             title: "tool health",
             key: "H",
             group: "live",
             aliases: &["info tools"],
             is_destructive: false,
         },
-        Command {
+        KeyEntry {
             title: "close; at the root quit",
             key: "q",
             group: "program",

@@ -1,9 +1,11 @@
 //! The picker with what works for it: the walk that finds files, the inspector that says what they hold.
 
+use super::effect::{Effect, Perform};
 use super::layer::{Layer, Step};
 use super::picker::Picker;
+use super::report::News;
+use super::request::OpenRequest;
 use super::theme::Theme;
-use super::{App, News, Next, OpenRequest};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -74,30 +76,30 @@ impl Picking {
     }
 }
 
-impl Layer<App> for Picking {
+impl<A: Perform> Layer<A> for Picking {
     type Output = ();
 
-    fn key(&mut self, key: KeyEvent, app: &mut App) -> Step {
+    fn key(&mut self, key: KeyEvent, app: &mut A) -> Step {
         let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             _ if key.kind == KeyEventKind::Release => {}
-            KeyCode::Char('z') if has_control => app.nexts.push_back(Next::Suspend),
-            KeyCode::Char('l') if has_control => app.nexts.push_back(Next::Redraw),
-            _ => app.nexts.extend(next(self.picker.key(key))),
+            KeyCode::Char('z') if has_control => app.perform(vec![Effect::Suspend]),
+            KeyCode::Char('l') if has_control => app.perform(vec![Effect::Redraw]),
+            _ => app.perform(effects(self.picker.key(key))),
         }
         Step::Stay
     }
 
-    fn mouse(&mut self, event: MouseEvent, app: &mut App) -> Step {
-        app.nexts.extend(next(self.picker.mouse(event)));
+    fn mouse(&mut self, event: MouseEvent, app: &mut A) -> Step {
+        app.perform(effects(self.picker.mouse(event)));
         Step::Stay
     }
 
-    fn paste(&mut self, text: &str, _: &mut App) {
+    fn paste(&mut self, text: &str, _: &mut A) {
         self.picker.paste(text);
     }
 
-    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &App, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &A, theme: &Theme) {
         self.picker.view(frame, area, theme);
         // What is on the screen is inspected first.
         if let Some((_, inspector)) = &self.work {
@@ -106,10 +108,10 @@ impl Layer<App> for Picking {
     }
 }
 
-fn next(picked: Step<PathBuf>) -> Option<Next> {
+fn effects(picked: Step<PathBuf>) -> Vec<Effect> {
     match picked {
-        Step::Done(path) => Some(Next::Open(path)),
-        Step::Leave => Some(Next::Quit),
-        Step::Stay | Step::Pass | Step::Edit(_) => None,
+        Step::Done(path) => vec![Effect::Open(path)],
+        Step::Leave => vec![Effect::Quit],
+        Step::Stay | Step::Pass | Step::Edit(_) => Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! What the screen is asked for, and how it was left.
 
-use super::loader::{Knowledge, Staged};
+use super::loader::Knowledge;
+use super::loader::takes::conductor::Staged;
 use super::theme::Wish;
 use retake_live::{InputError, ReadOptions};
 use std::io;

@@ -16,13 +16,14 @@ pub mod recovery;
 pub(crate) mod testing;
 pub mod tree;
 
+use super::effect::{Effect, LiveCommand};
 use super::filter::{Filter, FilterBar};
 use super::keymap::{Command, Context};
-use super::layer::{Layers, Screen};
 use super::live::breakpoints::Stops;
 use super::prompt::Prompt;
-use super::update::{Effect, LiveCommand};
-use detail::{Line, Mode, Scroll};
+use super::stack::{Layers, Screen};
+use super::text::{Line, Scroll};
+use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use frame::Frame;
@@ -487,7 +488,7 @@ impl Screen for State {
     }
 
     fn edit(&mut self, text: String) {
-        self.effects.push(Effect::EditWords(text));
+        self.effects.push(Effect::Edit(text));
     }
 }
 

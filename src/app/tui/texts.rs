@@ -4,8 +4,8 @@ use super::health::Table;
 use super::keymap::{self, Command, Context, Direction};
 use super::layer::{Input, Layer, Step};
 use super::live::words;
-use super::proxy;
-use super::recovery::popup::{centred, rows, write};
+use super::popup::{centred, rows, write};
+use super::proxy::words::time;
 use super::state::State;
 use super::theme::Theme;
 use crossterm::event::MouseEventKind;
@@ -194,7 +194,7 @@ fn events(
         let time = match entry.past {
             None => format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000),
             Some(0) => format!("{:>13}", "earlier  "),
-            Some(at) => format!("{:>13}", proxy::words::time(at) + "  "),
+            Some(at) => format!("{:>13}", time(at) + "  "),
         };
         let style = if entry.is_trouble {
             theme.error

@@ -14,6 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
+use retake_core::rules::Severity;
 use retake_core::safe_text::{SafeText, TextMark};
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
@@ -295,6 +296,21 @@ impl Theme {
             json_string: green,
             json_scalar: magenta,
         }
+    }
+
+    /// The glyph of a severity, and its style.
+    pub fn severity(&self, severity: Severity) -> (&'static str, Style) {
+        match severity {
+            Severity::Error => (self.glyphs.error, self.error),
+            Severity::Warning => (self.glyphs.warning, self.warning),
+            Severity::Info => (self.glyphs.info, self.info),
+        }
+    }
+
+    /// The sign of a severity.
+    pub fn sign(&self, severity: Severity) -> Span<'static> {
+        let (glyph, style) = self.severity(severity);
+        Span::styled(glyph, style)
     }
 
     /// Spans for one line of foreign text. Characters that stand for others get

@@ -99,7 +99,7 @@ const HOMES: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "live/",
-            "app/tui/mod.rs",
+            "app/tui/app.rs",
             "app/tui/signals.rs",
             "app/tui/panics.rs",
         ],

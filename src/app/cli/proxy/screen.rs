@@ -3,7 +3,7 @@
 use crate::cli::arguments::{LookArguments, OpenArguments};
 use crate::cli::exit::{Exit, Failure, report_where};
 use crate::cli::inputs::Inputs;
-use crate::tui::loader::{Seated, Stir};
+use crate::tui::loader::takes::conductor::{Seated, Stir};
 use crate::tui::proxy::{About, Exchanges, Request, Watched};
 use crate::tui::state::live::AgentInfo;
 use crate::tui::{self, Left};

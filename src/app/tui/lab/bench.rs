@@ -1,6 +1,6 @@
 //! The lab in the world: what is shown is a file or becomes one, and an experiment on it begins.
 
-use super::{Bench, Order, Running, Subject};
+use super::subject::{Bench, Order, Running, Subject};
 use retake_core::engine::agent::Endpoint;
 use retake_core::lab::Spec;
 use retake_core::session::{Span, Tool, ToolKind};

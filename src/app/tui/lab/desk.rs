@@ -2,12 +2,13 @@
 //! files and the clipboard.
 
 use super::models::read_models;
-use super::state::{Lab, Saved, Saving, Wish};
-use super::{Bench, Order, Running, Subject};
-use crate::tui::layer::{Input, Layer, Screen as _, Step};
-use crate::tui::loader::expanded;
+use super::state::Lab;
+use super::subject::{Bench, Order, Running, Saved, Saving, Subject};
+use crate::tui::effect::{Effect, Perform};
+use crate::tui::layer::{Input, Layer, Step};
+use crate::tui::loader::takes::saving::expanded;
+use crate::tui::stack::Screen as _;
 use crate::tui::theme::Theme;
-use crate::tui::{App, Next, copy};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::lab::Board;
@@ -124,8 +125,8 @@ impl Desk {
     }
 
     /// Takes an input; gives what is left to do.
-    pub(in crate::tui) fn take(&mut self, input: Input<'_>) -> Vec<Next> {
-        let wishes = match input {
+    pub(in crate::tui) fn take(&mut self, input: Input<'_>) -> Vec<Effect> {
+        let effects = match input {
             Input::Key(key) => self.lab.key(key),
             Input::Mouse(event) => self.lab.mouse(event),
             Input::Paste(_) | Input::Edited(_) => {
@@ -133,41 +134,35 @@ impl Desk {
                 Vec::new()
             }
         };
-        let wishes = wishes.into_iter();
-        wishes.filter_map(|wish| self.fulfil(wish)).collect()
+        let effects = effects.into_iter();
+        effects.filter_map(|effect| self.perform(effect)).collect()
     }
 
     /// The operator wants to quit from a sample.
-    pub(in crate::tui) fn quit(&mut self) -> Vec<Next> {
-        let wishes = self.lab.quit().into_iter();
-        wishes.filter_map(|wish| self.fulfil(wish)).collect()
+    pub(in crate::tui) fn quit(&mut self) -> Vec<Effect> {
+        let effects = self.lab.quit().into_iter();
+        effects.filter_map(|effect| self.perform(effect)).collect()
     }
 
-    fn fulfil(&mut self, wish: Wish) -> Option<Next> {
-        match wish {
-            Wish::Begin(order) => self.begin(*order),
-            Wish::Tell(command) => {
+    fn perform(&mut self, effect: Effect) -> Option<Effect> {
+        match effect {
+            Effect::Begin(order) => self.begin(*order),
+            Effect::Experiment(command) => {
                 if let Some(running) = &self.running {
                     running.command(command);
                 }
             }
-            Wish::ReadModels(written) => {
+            Effect::ReadModels(written) => {
                 let dialect = self.lab.subject().dialect;
                 let models = read_models(&written, dialect, &self.wordings);
                 self.lab.learn_models(models);
             }
-            Wish::Open { journal, take } => return Some(Next::Sample(journal, take)),
-            Wish::Becomes(order) => match self.bench.spec(&order, Path::new("")) {
+            Effect::Becomes(order) => match self.bench.spec(&order, Path::new("")) {
                 Ok(spec) => self.lab.show_winner(&spec),
                 Err(why) => self.lab.say(why),
             },
-            Wish::Save(saving) => self.save(saving),
-            Wish::Copy(bytes) => self.copy(&bytes),
-            Wish::Editor(text) => return Some(Next::Edit(text)),
-            Wish::Leave => return Some(Next::Close),
-            Wish::Quit => return Some(Next::Quit),
-            Wish::Suspend => return Some(Next::Suspend),
-            Wish::Redraw => return Some(Next::Redraw),
+            Effect::Save(saving) => self.save(saving),
+            other => return Some(other),
         }
         None
     }
@@ -239,29 +234,17 @@ impl Desk {
             Err(why) => why,
         });
     }
-
-    fn copy(&mut self, bytes: &[u8]) {
-        if bytes.len() > copy::LIMIT {
-            let words = format!("too long for the clipboard: {} bytes", bytes.len());
-            return self.lab.say(words);
-        }
-        let said = match copy::copy(&mut std::io::stdout(), bytes) {
-            Ok(said) => said.as_plain().to_owned(),
-            Err(error) => error.to_string(),
-        };
-        self.lab.say(said);
-    }
 }
 
-impl Layer<App> for Desk {
+impl<A: Perform> Layer<A> for Desk {
     type Output = ();
 
-    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
-        app.nexts.extend(self.take(input));
+    fn handle(&mut self, input: Input<'_>, app: &mut A) -> Step {
+        app.perform(self.take(input));
         Step::Stay
     }
 
-    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &A, theme: &Theme) {
         self.lab.view(frame, theme);
     }
 }

@@ -1,7 +1,7 @@
 //! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
 
 use super::models::Asked;
-use super::{Order, Subject};
+use super::subject::{Candidate, Order, Subject};
 use crate::tui::list::ListCursor;
 use retake_core::lab::{
     Added, Caps, MOST_CONCURRENCY, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY,
@@ -16,21 +16,6 @@ pub(super) const ERROR_RATE: f64 = 0.05;
 const MOST_AT_ONCE: u32 = MOST_CONCURRENCY;
 /// Most samples of a wording.
 const MOST_SAMPLES: u32 = 10_000;
-
-/// A wording that can be compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub name: String,
-    /// What it does, in a few words.
-    pub title: String,
-    /// Where it stands on the axes along which wordings vary, in words.
-    pub axes: String,
-    pub text: String,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// How it reaches the model; of words of one's own this can be chosen.
-    pub channel: Channel,
-}
 
 /// A value of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,20 +1,22 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
-use super::Order;
 use super::form::{FIELDS, Field, Row};
-use super::state::{Lab, Saved, Saving, Stage, Wish};
+use super::state::{Lab, Stage};
+use super::subject::{Order, Saved, Saving};
 use super::winning::{Becomes, Kept, Winning};
 use super::words;
+use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command};
-use crate::tui::layer::{Flow, Input, Layer, Screen as _, Step};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::palette::{Choice, Palette};
+use crate::tui::popup::{centred, framed};
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::page::Page;
-use crate::tui::recovery::popup::{centred, framed};
 use crate::tui::recovery::wording::{Entry, Setup, WordingEditor};
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::stack::{Flow, Screen as _};
+use crate::tui::text::Page;
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -30,7 +32,7 @@ const WIDEST: u16 = 110;
 const MORE: u32 = 10;
 
 impl Lab {
-    pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         if key.kind != KeyEventKind::Release {
             self.notice = None;
             if !self.give_to_layers(Input::Key(key))
@@ -39,17 +41,17 @@ impl Lab {
                 self.obey(command, key);
             }
         }
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.effects)
     }
 
     /// Quits, unless an experiment would end by that: then the operator is asked.
-    pub fn quit(&mut self) -> Vec<Wish> {
-        self.ask_to_leave(Wish::Quit);
-        std::mem::take(&mut self.wishes)
+    pub fn quit(&mut self) -> Vec<Effect> {
+        self.ask_to_leave(Effect::Quit);
+        std::mem::take(&mut self.effects)
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    pub fn mouse(&mut self, event: MouseEvent) -> Vec<Wish> {
+    pub fn mouse(&mut self, event: MouseEvent) -> Vec<Effect> {
         let is_over = self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty();
         if let Some((cursor, count)) = self.list().filter(|_| !is_over) {
             let before = cursor.get();
@@ -62,7 +64,7 @@ impl Lab {
                 }
             }
         }
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.effects)
     }
 
     /// The list that has the keys, and how many rows it has.
@@ -109,7 +111,8 @@ impl Lab {
             Command::PauseRun => self.pause(),
             Command::More if self.table().is_some() => {
                 self.notice = Some(format!("{MORE} samples more of each wording"));
-                self.wishes.push(Wish::Tell(lab::Command::More(MORE)));
+                self.effects
+                    .push(Effect::Experiment(lab::Command::More(MORE)));
             }
             Command::Abort => self.ask_to_stop(),
             Command::Sort => {
@@ -136,12 +139,12 @@ impl Lab {
             Command::Back | Command::Close => {
                 let samples = self.table_mut().and_then(|table| table.samples.take());
                 if samples.is_none() {
-                    self.ask_to_leave(Wish::Leave);
+                    self.ask_to_leave(Effect::Close);
                 }
             }
-            Command::Quit => self.ask_to_leave(Wish::Quit),
-            Command::Suspend => self.wishes.push(Wish::Suspend),
-            Command::Redraw => self.wishes.push(Wish::Redraw),
+            Command::Quit => self.ask_to_leave(Effect::Quit),
+            Command::Suspend => self.effects.push(Effect::Suspend),
+            Command::Redraw => self.effects.push(Effect::Redraw),
             _ => {
                 if let Some((cursor, count)) = self.list() {
                     cursor.key(key, count);
@@ -174,26 +177,26 @@ impl Lab {
                 return self.ask_for_model();
             }
         };
-        let wish = Wish::Begin(Box::new(order));
+        let effect = Effect::Begin(Box::new(order));
         if let Some(warning) = self.form.warning() {
             let question = Confirmation::new("not trusted", &warning, "Begin?");
-            return self.confirm(question, wish);
+            return self.confirm(question, effect);
         }
-        self.grant(wish);
+        self.grant(effect);
     }
 
     /// Asks whether this is wanted.
-    pub(super) fn confirm(&mut self, question: Confirmation, wish: Wish) {
-        self.open(question, move |lab, _, ()| lab.grant(wish.clone()));
+    pub(super) fn confirm(&mut self, question: Confirmation, effect: Effect) {
+        self.open(question, move |lab, _, ()| lab.grant(effect.clone()));
     }
 
-    /// Notes what a wish changes here, and passes it on.
-    fn grant(&mut self, wish: Wish) {
-        if let Wish::Begin(order) = &wish {
+    /// Notes what a effect changes here, and passes it on.
+    fn grant(&mut self, effect: Effect) {
+        if let Effect::Begin(order) = &effect {
             self.ordered = Some((**order).clone());
             self.stage = Stage::Beginning;
         }
-        self.wishes.push(wish);
+        self.effects.push(effect);
     }
 
     fn switch(&mut self) {
@@ -235,7 +238,7 @@ impl Lab {
                     self.open(prompt, move |lab, prompt, text| {
                         match lab.form.set(field, &text) {
                             Ok(()) if field == Field::Models => {
-                                lab.wishes.push(Wish::ReadModels(text));
+                                lab.effects.push(Effect::ReadModels(text));
                             }
                             Ok(()) => {}
                             Err(wrong) => {
@@ -320,7 +323,7 @@ impl Lab {
                 return Flow::Stay;
             }
             let what = what.clone();
-            lab.wishes.push(Wish::Save(Saving {
+            lab.effects.push(Effect::Save(Saving {
                 path,
                 what,
                 force: false,
@@ -366,7 +369,7 @@ impl Lab {
         match (take, self.journal(trial)) {
             (Some((Some(take), _)), Some(journal)) => {
                 let journal = journal.to_owned();
-                self.wishes.push(Wish::Open { journal, take });
+                self.effects.push(Effect::Sample(journal, take));
             }
             (Some((None, why)), _) => {
                 self.notice = Some(format!("the request failed, there is no take: {why}"));
@@ -377,8 +380,8 @@ impl Lab {
 
     fn pause(&mut self) {
         match self.table().map(|table| &table.board.phase) {
-            Some(Phase::Running) => self.wishes.push(Wish::Tell(lab::Command::Pause)),
-            Some(Phase::Paused) => self.wishes.push(Wish::Tell(lab::Command::Resume)),
+            Some(Phase::Running) => self.effects.push(Effect::Experiment(lab::Command::Pause)),
+            Some(Phase::Paused) => self.effects.push(Effect::Experiment(lab::Command::Resume)),
             Some(Phase::Ending(_) | Phase::Ended(_)) => {
                 self.notice = Some("it is over: + takes more samples".to_owned());
             }
@@ -393,25 +396,25 @@ impl Lab {
         }
         let reason = "What is on its way is called off. The samples so far are kept.";
         let question = Confirmation::new("stop", reason, "End the experiment?");
-        self.confirm(question, Wish::Tell(lab::Command::Stop));
+        self.confirm(question, Effect::Experiment(lab::Command::Stop));
     }
 
     /// Leaves; an experiment that runs would end by that, so the operator is asked.
-    fn ask_to_leave(&mut self, wish: Wish) {
+    fn ask_to_leave(&mut self, effect: Effect) {
         if !self.is_running() {
-            return self.wishes.push(wish);
+            return self.effects.push(effect);
         }
         let reason = "The experiment runs and ends when it is left. The samples so far are kept in its \
             journals; the same experiment goes on from them.";
         let question = Confirmation::new("leave", reason, "End it and leave?");
-        self.confirm(question, wish);
+        self.confirm(question, effect);
     }
 
     /// Asks for the spec of the experiment, from which follows what the wording with the cursor becomes.
     fn ask_for_winner(&mut self) {
         let order = self.ordered.clone().filter(|_| self.table().is_some());
-        let wish = order.map(|order| Wish::Becomes(Box::new(order)));
-        self.wishes.extend(wish);
+        let effect = order.map(|order| Effect::Becomes(Box::new(order)));
+        self.effects.extend(effect);
     }
 
     /// Shows what the wording with the cursor becomes.
@@ -429,7 +432,7 @@ impl Lab {
 
     fn keep_winner(&mut self, kept: Kept) {
         let (name, what) = match kept {
-            Kept::Copied(text) => return self.wishes.push(Wish::Copy(text.into_bytes())),
+            Kept::Copied(text) => return self.effects.push(Effect::Copy(text.into_bytes())),
             Kept::Saved { name, what } => (name, what),
         };
         let what = match what {

@@ -9,94 +9,16 @@
 //!
 //! [`Lab`] is pure: keys and news in, cells and wishes out. `desk` brings it together with what works for it.
 
-mod bench;
-mod desk;
-mod form;
+pub mod bench;
+pub mod desk;
+pub mod form;
 mod keys;
-mod models;
-mod state;
+pub mod models;
+pub mod state;
+pub mod subject;
 mod table;
 #[cfg(test)]
 mod tests;
 mod view;
 mod winning;
 mod words;
-
-pub use bench::World;
-pub(super) use desk::Desk;
-pub use form::{Candidate, Form};
-pub use models::{Asked, read_models};
-pub use state::{Lab, Wish};
-
-use crate::tui::recovery::wording::Previewer;
-use crate::tui::state::document::{Document, Place};
-use retake_core::lab::Spec;
-use retake_core::session::Dialect;
-use retake_core::wording::FailureKind;
-use retake_live::lab::{Command, Report};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The finding that the lab is opened for. Texts are from outside.
-#[derive(Debug, Clone)]
-pub struct Subject {
-    pub document: Arc<Document>,
-    pub place: Place,
-    /// Whether the recording itself is shown, and no take of it.
-    pub is_main: bool,
-    /// The file that holds exactly what is shown; `None` where it has to be saved first: a take, standard
-    /// input, a held exchange.
-    pub file: Option<PathBuf>,
-    /// Whether more tools are known than the file tells.
-    pub has_tools_from_outside: bool,
-    /// What the recording is called.
-    pub name: String,
-    /// Id of the rule.
-    pub rule: &'static str,
-    /// What is wrong, in a sentence.
-    pub message: String,
-    /// What kind of failure it is.
-    pub kind: FailureKind,
-    /// The tool of the call, as the model spelled it; empty where there is none.
-    pub tool: String,
-    /// Whether that tool takes free-form input.
-    pub is_custom: bool,
-    /// How the recording spells things.
-    pub dialect: Dialect,
-    /// The wordings that can be compared: that of the recording first, where there is one.
-    pub candidates: Vec<Candidate>,
-    /// The tool that was probably meant.
-    pub nearest: Option<String>,
-    /// The file of an agent that is proposed for its model.
-    pub agent: Option<String>,
-    /// Shows what a template makes.
-    pub previewer: Previewer,
-}
-
-/// An experiment that is to begin.
-#[derive(Debug, Clone)]
-pub struct Order {
-    pub spec: Spec,
-    /// What it is measured on.
-    pub subject: Arc<Subject>,
-    /// Whether what was answered before is left alone.
-    pub is_fresh: bool,
-}
-
-/// What the lab asks of the world.
-pub trait Bench: Send + Sync {
-    /// Prepares an experiment and begins it; what comes of it is told to `report`, also after this has
-    /// returned. It takes a while: never on the thread of the screen. The error is for the operator and
-    /// holds text from outside.
-    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String>;
-
-    /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown
-    /// is a file then.
-    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
-}
-
-/// An experiment that goes on until this is dropped.
-pub trait Running: Send {
-    /// Does what the operator wants; what comes of it is news.
-    fn command(&self, command: Command);
-}

@@ -2,63 +2,16 @@
 
 use super::form::Form;
 use super::models::Asked;
+use super::subject::{Order, Saving, Subject};
 use super::table::Table;
-use super::{Order, Subject};
+use crate::tui::effect::Effect;
 use crate::tui::keymap::Context;
-use crate::tui::layer::{Layers, Screen};
 use crate::tui::recovery::forms::Confirmation;
+use crate::tui::stack::{Layers, Screen};
 use retake_core::lab::Board;
 use retake_core::lab::words::ended;
-use retake_core::session::takes::TakeId;
-use retake_live::lab::Command;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What is wanted of the program around the lab.
-#[derive(Debug, Clone)]
-pub enum Wish {
-    Begin(Box<Order>),
-    Tell(Command),
-    /// Say which models these names mean.
-    ReadModels(String),
-    /// Open a take of a journal in the debugger.
-    Open {
-        journal: PathBuf,
-        take: TakeId,
-    },
-    /// Say what a wording becomes, for which the spec of this order is needed.
-    Becomes(Box<Order>),
-    Save(Saving),
-    /// Put bytes on the clipboard.
-    Copy(Vec<u8>),
-    /// Give words to the operator's editor and take them over.
-    Editor(String),
-    /// Back to the debugger; an experiment that runs ends.
-    Leave,
-    Quit,
-    /// Give the terminal back until the shell calls again.
-    Suspend,
-    Redraw,
-}
-
-/// A file that is to be written.
-#[derive(Debug, Clone)]
-pub struct Saving {
-    /// Where to, as it was typed.
-    pub path: String,
-    /// What it is to hold.
-    pub what: Saved,
-    /// Whether a file that is there already may be replaced.
-    pub force: bool,
-}
-
-/// What a file is to hold.
-#[derive(Debug, Clone)]
-pub enum Saved {
-    /// The spec of an experiment.
-    Spec(Box<Order>),
-    Text(String),
-}
 
 /// What the lab is at.
 #[derive(Debug)]
@@ -77,7 +30,7 @@ pub struct Lab {
     pub(super) stage: Stage,
     pub(super) layers: Layers<Self>,
     /// What is wanted since the last key.
-    pub(super) wishes: Vec<Wish>,
+    pub(super) effects: Vec<Effect>,
     pub(super) notice: Option<String>,
     /// What was told while the experiment was prepared and ran.
     pub(super) notes: Vec<String>,
@@ -99,7 +52,7 @@ impl Lab {
             subject,
             stage: Stage::Ordering,
             layers: Layers::default(),
-            wishes: Vec::new(),
+            effects: Vec::new(),
             notice: None,
             notes: Vec::new(),
             ordered: None,
@@ -187,7 +140,7 @@ impl Lab {
             force: true,
             ..saving
         };
-        self.confirm(question, Wish::Save(saving));
+        self.confirm(question, Effect::Save(saving));
     }
 
     /// The order that stands in the form, or that was given.
@@ -218,6 +171,6 @@ impl Screen for Lab {
     }
 
     fn edit(&mut self, text: String) {
-        self.wishes.push(Wish::Editor(text));
+        self.effects.push(Effect::Edit(text));
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::recovery::page::Page;
-use crate::tui::recovery::popup::{Popup, rows, write};
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::popup::{Popup, rows, write};
+use crate::tui::text::Page;
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;

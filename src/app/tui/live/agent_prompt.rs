@@ -1,11 +1,12 @@
 //! The path of the agent's file that goes on from here: a line with completion.
 
+use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::prompt::Prompt;
+use crate::tui::report::Paths;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
-use crate::tui::update::{Effect, Paths};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;

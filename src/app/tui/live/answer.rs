@@ -3,9 +3,9 @@
 
 use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::recovery::page::Page;
-use crate::tui::recovery::popup::{Popup, centred, rows, rule, write};
-use crate::tui::state::detail::Line;
+use crate::tui::popup::{Popup, centred, rows, rule, write};
+use crate::tui::text::Line;
+use crate::tui::text::Page;
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

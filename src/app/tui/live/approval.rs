@@ -4,12 +4,11 @@
 use super::vetting::Vetting;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
+use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::recovery::difference::lines_of;
-use crate::tui::recovery::popup::{Popup, centred, rows, write};
 use crate::tui::state::State;
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
-use crate::tui::update;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
@@ -50,36 +49,32 @@ impl Approval {
 }
 
 impl Layer<State> for Approval {
-    type Output = ();
+    /// What the operator says: yes, always, no, other arguments, or nothing yet.
+    type Output = Command;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Approval]
     }
 
-    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step {
+    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step<Command> {
         self.text.mouse(event);
         Step::Stay
     }
 
-    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<Command> {
         if !self.text.hears(state.now) {
             return Step::Stay;
         }
-        let call = self.call.clone();
         match command(Context::Approval, &key) {
-            Some(Command::Leave) => {
-                state.notice = Some("the call still waits: a asks again".to_owned());
+            Some(said @ (Command::Leave | Command::No | Command::Change)) => Step::Done(said),
+            Some(said @ (Command::Yes | Command::Always)) if self.text.was_read() => {
+                Step::Done(said)
             }
-            Some(Command::No) => update::reject(state, call),
-            Some(Command::Change) => update::edit_call(state, &call),
-            Some(Command::Yes) if self.text.was_read() => update::approve(state, call, false),
-            Some(Command::Always) if self.text.was_read() => update::approve(state, call, true),
             _ => {
                 self.text.key(key);
-                return Step::Stay;
+                Step::Stay
             }
         }
-        Step::Leave
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {

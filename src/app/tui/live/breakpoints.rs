@@ -1,10 +1,11 @@
 //! The list of breakpoints: on or off, once or lasting, deleted, and one more by words.
 
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Flow, Layer, Placement, Screen, Step};
+use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
+use crate::tui::popup::{self, Popup, centred};
 use crate::tui::prompt::Prompt;
-use crate::tui::recovery::popup::{self, Popup, centred};
+use crate::tui::stack::{Flow, Screen};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};

@@ -5,7 +5,7 @@ use super::breakpoints::{self, Stops};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::recovery::popup::{self, Popup, centred, rows};
+use crate::tui::popup::{self, Popup, centred, rows};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};

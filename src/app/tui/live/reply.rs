@@ -1,6 +1,6 @@
 //! A reply that is on its way, as rows and as lines. It is drawn dim: nothing of it is in the history yet.
 
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::text::{Line, Tone};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::{StreamedCall, Streaming};

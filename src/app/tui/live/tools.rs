@@ -3,10 +3,9 @@
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::recovery::popup::{Popup, centred, rows, write};
+use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
-use crate::tui::update;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
@@ -25,7 +24,8 @@ const FIGURES: u16 = 42;
 pub struct Tools(ListCursor);
 
 impl Layer<State> for Tools {
-    type Output = ();
+    /// The tool that is to be used again, by its number; `None` asks for the health of all in the history.
+    type Output = Option<usize>;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Tools]
@@ -35,20 +35,17 @@ impl Layer<State> for Tools {
         Placement::Body
     }
 
-    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<Option<usize>> {
         match command(Context::Tools, &key) {
             Some(Command::Leave) => return Step::Leave,
-            Some(Command::Enable) => update::enable_tool(state, self.0.get()),
-            Some(Command::Health) => {
-                update::health_of_history(state);
-                return Step::Leave;
-            }
+            Some(Command::Enable) => return Step::Done(Some(self.0.get())),
+            Some(Command::Health) => return Step::Done(None),
             _ => drop(self.0.key(key, state.live.tools.len())),
         }
         Step::Stay
     }
 
-    fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step {
+    fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step<Option<usize>> {
         self.0.mouse(event, state.live.tools.len());
         Step::Stay
     }

@@ -5,9 +5,9 @@ use super::vetting::Vetting;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::state::State;
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::state::live::TrustRequest;
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
-use crate::tui::update;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
@@ -15,16 +15,6 @@ use retake_core::safe_text::SafeText;
 
 /// What is said until the end was seen.
 const MORE: &str = "G shows the rest: nothing can be trusted before";
-
-/// What an agent's file names that would run, or be reached.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrustRequest {
-    pub agent: String,
-    /// Why it is asked about now: it is new here, or it has changed.
-    pub why: String,
-    /// What it may do, a sentence each: which programs run with which environment, which servers are reached.
-    pub powers: Vec<String>,
-}
 
 #[derive(Debug, Clone)]
 pub struct Trust {
@@ -59,29 +49,28 @@ impl Trust {
 }
 
 impl Layer<State> for Trust {
-    type Output = ();
+    /// Whether it is trusted.
+    type Output = bool;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Trust]
     }
 
-    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step {
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<bool> {
         if !self.text.hears(state.now) {
             return Step::Stay;
         }
-        let is_trusted = match command(Context::Trust, &key) {
-            Some(Command::Leave | Command::No) => false,
-            Some(Command::Yes) if self.text.was_read() => true,
+        match command(Context::Trust, &key) {
+            Some(Command::Leave | Command::No) => Step::Done(false),
+            Some(Command::Yes) if self.text.was_read() => Step::Done(true),
             _ => {
                 self.text.key(key);
-                return Step::Stay;
+                Step::Stay
             }
-        };
-        update::answer_trust(state, is_trusted);
-        Step::Leave
+        }
     }
 
-    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step {
+    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step<bool> {
         self.text.mouse(event);
         Step::Stay
     }

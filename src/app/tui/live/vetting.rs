@@ -1,8 +1,8 @@
 //! What has to be read before it is answered: a text that is shown to its end, and keys that were typed
 //! before it was seen.
 
-use crate::tui::recovery::page::Page;
-use crate::tui::state::detail::Line;
+use crate::tui::text::Line;
+use crate::tui::text::Page;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};

@@ -1,7 +1,7 @@
 //! From a hit in the bytes to the item that it stands in.
 
+use crate::tui::effect::{Counting, Search};
 use crate::tui::state::document::{Document, Place};
-use crate::tui::update::{Counting, Search};
 use retake_core::session::{Source, Span};
 use retake_live::search::{Place as Where, Search as ByteSearch, SearchError, cores};
 use std::collections::HashSet;

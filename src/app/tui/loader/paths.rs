@@ -1,7 +1,7 @@
 //! What a path can be completed to while it is typed: folders and files of agents; and which agent's file
 //! lies beside a recording.
 
-use crate::tui::update::Paths;
+use crate::tui::report::Paths;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;

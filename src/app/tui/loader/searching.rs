@@ -2,7 +2,8 @@
 //! the one before off.
 
 use super::{Loader, hits, paths, sieve};
-use crate::tui::update::{Counting, Report, Search, Sifting};
+use crate::tui::effect::{Counting, Search, Sifting};
+use crate::tui::report::Report;
 use retake_live::search::SearchError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

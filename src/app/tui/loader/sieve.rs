@@ -1,10 +1,10 @@
 //! Which items a filter lets through, decided on all cores.
 
+use crate::tui::effect::Sifting;
 use crate::tui::filter::{Filter, Head, ItemView};
 use crate::tui::state::document::{Checked, Place};
 use crate::tui::state::preview::{Previews, tool_of};
 use crate::tui::state::tree::Shown;
-use crate::tui::update::Sifting;
 use rayon::prelude::*;
 use retake_core::session::{Session, SourceError};
 use retake_live::in_background;

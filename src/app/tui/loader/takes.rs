@@ -1,38 +1,32 @@
 //! Makes, reads, compares and saves takes, one after the other, and checks them beside that. Sends reports; the
 //! screen never waits for it.
 
-mod bench;
+pub(super) mod bench;
 mod carry;
-mod checking;
+pub(super) mod checking;
 mod commands;
 mod comparing;
-mod conductor;
+pub mod conductor;
 mod live;
-mod saving;
+pub(in crate::tui) mod saving;
 mod view;
-mod worker;
+pub(super) mod worker;
 
-pub(super) use bench::Bench;
-pub(super) use checking::{Check, add};
-pub use conductor::{Conductor, Seated, Staged, StagedRun, Stir};
-pub(in crate::tui) use saving::expanded;
-pub(super) use worker::{Job, start};
-
-use super::Work;
+use super::work::Work;
+use crate::tui::effect::Order;
+use crate::tui::report::{Report, TakesReport};
 use crate::tui::state::document::{Document, Extent, Place};
-use crate::tui::update::{Order, Report, TakesReport};
+use checking::Check;
 use comparing::first_change;
 use retake_core::actions;
+use retake_core::session::index_number;
 use retake_core::session::takes::{FindingCounts, Take, TakeId};
-use retake_core::session::{Session, index_number};
 use retake_live::{TakeError, TakeStore, in_background};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use view::view_of;
 
-/// What a note on a take as a whole is written on: no item begins before the first byte with these digests.
-const WHOLE: &[u8] = b"";
 /// How often it is tried again to write what could not be written.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -230,14 +224,4 @@ impl Work {
             refusal: bench.ledger().refusal(id).map(str::to_owned),
         }))
     }
-}
-
-/// The items of two sessions that stand for each other, if all do.
-fn is_parallel(one: &Session, other: &Session) -> bool {
-    one.items.len() == other.items.len()
-        && one
-            .items
-            .iter()
-            .zip(&other.items)
-            .all(|(one, other)| one.kind == other.kind)
 }

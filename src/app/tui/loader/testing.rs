@@ -1,9 +1,15 @@
 //! The loader without threads of its own: what it is asked to do is done, and what it reports is handed back.
 
-use super::takes::{Check, Job, Staged, StagedRun};
-use super::{Hear, Knowledge, Work, hits, paths, takes};
+use super::takes::bench::{Bench, Job};
+use super::takes::checking::Check;
+use super::takes::conductor::{Staged, StagedRun};
+use super::takes::worker;
+use super::work::{Hear, Knowledge, Work};
+use super::{hits, paths};
+use crate::tui::effect::{Effect, TakesCommand};
+use crate::tui::report::Report;
 use crate::tui::state::State;
-use crate::tui::update::{Effect, Message, Report, TakesCommand, update};
+use crate::tui::tests::messages::{Message, update};
 use retake_live::agents::AgentFile;
 use retake_live::live::{Options, prepare};
 use retake_live::wordings::Wordings;
@@ -69,7 +75,7 @@ impl Direct {
             read_to: Arc::new(AtomicU64::new(opening.length())),
             opening,
             knowledge: Arc::new(knowledge.of_file(path)),
-            bench: Arc::new(takes::Bench::new(Some(root.to_owned()), || 0)),
+            bench: Arc::new(Bench::new(Some(root.to_owned()), || 0)),
             staged,
             reports,
         };
@@ -159,7 +165,7 @@ impl Direct {
 
     /// Lets the threads of the loader do all this; ends when they have told so many things.
     pub(crate) fn obey_in_threads(&self, state: &mut State, commands: Vec<TakesCommand>) {
-        let (jobs, count) = (takes::start(self.work.clone()), commands.len());
+        let (jobs, count) = (worker::start(self.work.clone()), commands.len());
         for command in commands {
             let job = Job::Obey(command, state.document.clone());
             jobs.send(job).unwrap();

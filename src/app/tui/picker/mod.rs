@@ -17,10 +17,9 @@ pub(super) use view::size;
 
 use super::fuzzy::Fuzzy;
 use super::help::Help;
-use super::keymap::all_keys;
+use super::keymap::{KeyEntry, all_keys};
 use super::layer::Step;
 use super::list::ListCursor;
-use super::palette::Command;
 use super::prompt::{Prompt, Typing};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use retake_core::safe_text::SafeText;
@@ -49,7 +48,7 @@ pub struct Picker {
 }
 
 /// The keys of the picker, for its help.
-const KEYS: &[Command] = &[
+const KEYS: &[KeyEntry] = &[
     key("j k down up", "down and up"),
     key("g G home end", "the first and the last"),
     key("^d ^u PgDn PgUp", "half a page, a page"),
@@ -64,8 +63,8 @@ const KEYS: &[Command] = &[
     key("^z", "suspend"),
 ];
 
-const fn key(key: &'static str, title: &'static str) -> Command {
-    Command {
+const fn key(key: &'static str, title: &'static str) -> KeyEntry {
+    KeyEntry {
         title,
         key,
         group: "Recordings",

@@ -1,15 +1,16 @@
 //! The list of exchanges as the operator has it before him: plain data, without a terminal. News and keys go
-//! in, wishes come out.
+//! in, effects come out.
 
 use super::rows::{Rows, is_held};
 use super::sift::{Sift, holds};
 use super::{About, words};
 use crate::tui::copy;
+use crate::tui::effect::Effect;
 use crate::tui::keymap::{Context, Direction};
-use crate::tui::layer::{Layers, Screen};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Stops;
 use crate::tui::prompt::Prompt;
+use crate::tui::stack::{Layers, Screen};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::{ExchangeId, Phase, Seen};
 use retake_core::safe_text::SafeText;
@@ -26,22 +27,6 @@ pub(super) const EVENTS: usize = 2000;
 const REMEMBERED: usize = 1000;
 /// How many bytes of a line are kept.
 const LINE: usize = 4000;
-
-/// What is wanted of the program around the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
-    /// Open this exchange in the debugger.
-    Open(ExchangeId),
-    Tell(Command),
-    /// Put bytes on the clipboard.
-    Copy(Vec<u8>),
-    /// Put the request of an exchange on the clipboard, as a command line of curl.
-    CopyRequest(ExchangeId),
-    Leave,
-    /// Give the terminal back until the shell calls again.
-    Suspend,
-    Redraw,
-}
 
 /// Something that has happened.
 #[derive(Debug, Clone)]
@@ -78,7 +63,7 @@ pub struct Board {
     pub(super) child: Child,
     pub(super) layers: Layers<Self>,
     /// What is wanted since the last key.
-    pub(super) wishes: Vec<Wish>,
+    pub(super) effects: Vec<Effect>,
     pub(super) notice: Option<String>,
     pub(super) find: Prompt,
     pub(super) filter: Prompt,
@@ -105,7 +90,7 @@ impl Board {
             log: VecDeque::new(),
             child: Child::default(),
             layers: Layers::default(),
-            wishes: Vec::new(),
+            effects: Vec::new(),
             notice: None,
             find: Prompt::new("/", "smart case"),
             filter: Prompt::new(
@@ -443,7 +428,7 @@ impl Stops for Board {
     fn set_breakpoints(&mut self, breakpoints: Vec<Breakpoint>) {
         self.breakpoints.clone_from(&breakpoints);
         let command = Command::Breakpoints(breakpoints);
-        self.wishes.push(Wish::Tell(command));
+        self.effects.push(Effect::Proxy(command));
     }
 
     fn say(&mut self, words: String) {

@@ -1,16 +1,18 @@
 //! Keys, the mouse and pasted text in the list of exchanges, and what lies over it.
 
-use super::board::{Board, Wish};
+use super::board::Board;
 use super::rows::is_held;
 use super::sift::Sift;
 use super::words;
 use crate::tui::copy::CopyMenu;
+use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command, Context};
-use crate::tui::layer::{Flow, Input, Layer, Placement, Screen as _, Step};
+use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::live::breakpoints::Breakpoints;
 use crate::tui::live::places::{self, Places};
 use crate::tui::palette::{Choice, Palette};
 use crate::tui::recovery::forms::Confirmation;
+use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -27,7 +29,7 @@ use std::path::Path;
 const PAGE: usize = 10;
 
 impl Board {
-    pub fn key(&mut self, key: KeyEvent) -> Vec<Wish> {
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         if key.kind != KeyEventKind::Release {
             self.notice = None;
             if !self.give_to_layers(Input::Key(key))
@@ -36,11 +38,11 @@ impl Board {
                 self.obey(command, key);
             }
         }
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.effects)
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    pub fn mouse(&mut self, event: MouseEvent) -> Vec<Wish> {
+    pub fn mouse(&mut self, event: MouseEvent) -> Vec<Effect> {
         let is_over = self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty();
         let before = self.cursor.get();
         if !is_over && self.cursor.mouse(event, self.rows.len()) {
@@ -55,7 +57,7 @@ impl Board {
                 self.open_here();
             }
         }
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.effects)
     }
 
     /// The newest exchange is followed from its row on, and not from any other.
@@ -69,7 +71,7 @@ impl Board {
             Command::Release => self.release(),
             Command::ReleaseAll => {
                 if self.rows.totals().held > 0 {
-                    self.wishes.push(Wish::Tell(proxy::Command::ReleaseAll));
+                    self.effects.push(Effect::Proxy(proxy::Command::ReleaseAll));
                 } else {
                     self.tell("nothing is held");
                 }
@@ -79,7 +81,7 @@ impl Board {
                 self.is_intercepting = !self.is_intercepting;
                 self.tell(words::interception(self.is_intercepting));
                 let command = proxy::Command::Intercept(self.is_intercepting);
-                self.wishes.push(Wish::Tell(command));
+                self.effects.push(Effect::Proxy(command));
             }
             Command::Finding(direction) => {
                 if !self.seek(direction, |seen| !seen.found.is_empty()) {
@@ -126,7 +128,7 @@ impl Board {
             Command::Close if self.child.is_shown => self.child.is_shown = false,
             Command::Close | Command::Quit => self.ask_to_leave(),
             Command::Suspend => self.ask_to_suspend(),
-            Command::Redraw => self.wishes.push(Wish::Redraw),
+            Command::Redraw => self.effects.push(Effect::Redraw),
             _ => {
                 if self.cursor.key(key, self.rows.len()) {
                     self.has_moved();
@@ -174,12 +176,14 @@ impl Board {
 
     fn open_here(&mut self) {
         let here = self.here();
-        self.wishes.extend(here.map(Wish::Open));
+        self.effects.extend(here.map(Effect::Enter));
     }
 
     fn release(&mut self) {
         match self.seen_here().map(|seen| (seen.id, is_held(seen))) {
-            Some((id, true)) => self.wishes.push(Wish::Tell(proxy::Command::Release(id))),
+            Some((id, true)) => self
+                .effects
+                .push(Effect::Proxy(proxy::Command::Release(id))),
             Some((id, false)) if self.rows.totals().held > 0 => {
                 self.tell(format!("exchange {id} is not held: }} goes to one that is"));
             }
@@ -188,9 +192,9 @@ impl Board {
     }
 
     /// Asks whether this is wanted.
-    fn confirm(&mut self, question: Confirmation, wish: Wish) {
+    fn confirm(&mut self, question: Confirmation, effect: Effect) {
         self.open(question, move |board, _, ()| {
-            board.wishes.push(wish.clone())
+            board.effects.push(effect.clone())
         });
     }
 
@@ -204,7 +208,7 @@ impl Board {
                     ask again.";
                 let question = format!("Cut the connection of exchange {id}?");
                 let question = Confirmation::new("cut", reason, &question);
-                self.confirm(question, Wish::Tell(proxy::Command::Cut(id)));
+                self.confirm(question, Effect::Proxy(proxy::Command::Cut(id)));
             }
             Some((id, true)) => {
                 self.tell(format!("exchange {id} is over: there is nothing to cut"))
@@ -218,20 +222,20 @@ impl Board {
     fn ask_to_leave(&mut self) {
         let totals = self.rows.totals();
         let lost = match (totals.held, self.is_child_running()) {
-            (0, false) if totals.all == 0 => return self.wishes.push(Wish::Leave),
+            (0, false) if totals.all == 0 => return self.effects.push(Effect::Quit),
             (0, false) => words::IN_USE.to_owned(),
             (0, true) => format!("{} and would be stopped", self.child_words()),
             (held, _) => words::held(held),
         };
         let question = Confirmation::new("quit", &lost, "Quit?");
-        self.confirm(question, Wish::Leave);
+        self.confirm(question, Effect::Quit);
     }
 
     /// The shell stops the proxy as well: whoever waits for it is not forgotten.
     fn ask_to_suspend(&mut self) {
         let open = self.rows.totals().open;
         if open == 0 {
-            return self.wishes.push(Wish::Suspend);
+            return self.effects.push(Effect::Suspend);
         }
         let reason = format!(
             "{}: nothing passes and nothing keeps a client alive until the shell calls again.",
@@ -241,7 +245,7 @@ impl Board {
             }
         );
         let question = Confirmation::new("suspend", &reason, "Suspend the proxy?");
-        self.confirm(question, Wish::Suspend);
+        self.confirm(question, Effect::Suspend);
     }
 
     /// Does what was chosen by name: what moves is done by the key that stands for it.
@@ -260,21 +264,21 @@ impl Board {
     }
 
     fn ask_what_to_copy(&mut self) {
-        let path = |path: &Path| Wish::Copy(path.as_os_str().as_bytes().to_vec());
+        let path = |path: &Path| Effect::Copy(path.as_os_str().as_bytes().to_vec());
         let here = self.here();
         let journal = here.and_then(|id| self.journal(id)).map(|it| path(it));
         let recording = self.about.recording.as_deref().map(path);
         let menu = CopyMenu::new(vec![
             ('y', "how to connect", self.copied_lines()),
-            ('c', "request as curl", here.map(Wish::CopyRequest)),
+            ('c', "request as curl", here.map(Effect::CopyRequest)),
             ('j', "path of its journal", journal),
             ('p', "path of the recording", recording),
         ]);
-        self.open(menu, |board, _, wish| board.wishes.push(wish));
+        self.open(menu, |board, _, effect| board.effects.push(effect));
     }
 
-    fn copied_lines(&self) -> Option<Wish> {
-        let lines = || Wish::Copy(self.connect_lines().into_bytes());
+    fn copied_lines(&self) -> Option<Effect> {
+        let lines = || Effect::Copy(self.connect_lines().into_bytes());
         (!self.about.connect.is_empty()).then(lines)
     }
 }
@@ -296,7 +300,7 @@ impl Layer<Board> for Connect {
 
     fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
         if key.code == KeyCode::Char('y') {
-            board.wishes.extend(board.copied_lines());
+            board.effects.extend(board.copied_lines());
         }
         Step::Leave
     }

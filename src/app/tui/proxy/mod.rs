@@ -18,13 +18,12 @@ pub mod sift;
 #[cfg(test)]
 mod tests;
 mod view;
-mod watching;
+pub(super) mod watching;
 pub mod words;
 
 pub use curl::Request;
-pub(super) use watching::Watching;
 
-use crate::tui::loader::Seated;
+use crate::tui::loader::takes::conductor::Seated;
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;

@@ -9,7 +9,7 @@ use super::words;
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
-use crate::tui::recovery::popup::{rows, write};
+use crate::tui::popup::{rows, write};
 use crate::tui::state::layout::{LEAST, WIDE};
 use crate::tui::theme::Theme;
 use crate::tui::view::{message_above, too_small};

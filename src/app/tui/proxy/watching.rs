@@ -1,18 +1,20 @@
 //! The list of exchanges with what works for it: the inbox of its news, the proxy that obeys, the way into
 //! the debugger and back.
 
-use super::board::{Board, Wish};
+use super::board::Board;
 use super::inbox::Inbox;
 use super::{Exchanges, Watched, curl};
 use crate::tui::debugger::Opened;
-use crate::tui::layer::{Input, Layer, Screen as _, Step};
+use crate::tui::effect::{Effect, Perform};
+use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::live::breakpoints::Stops as _;
-use crate::tui::loader::Staged;
-use crate::tui::recovery::wording::Drafts;
+use crate::tui::loader::takes::conductor::Staged;
+use crate::tui::request::OpenRequest;
+use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
+use crate::tui::state::recovery::Drafts;
 use crate::tui::theme::Theme;
-use crate::tui::{App, Next, OpenRequest, copy};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::exchange::{ExchangeId, Seen};
@@ -70,34 +72,19 @@ impl Watching {
         std::thread::spawn(move || inbox.fill(&news, wake));
     }
 
-    fn fulfil(&mut self, wish: Wish) -> Option<Next> {
-        match wish {
-            Wish::Open(id) => return Some(Next::Enter(id)),
-            Wish::Leave => return Some(Next::Quit),
-            Wish::Suspend => return Some(Next::Suspend),
-            Wish::Redraw => return Some(Next::Redraw),
-            Wish::Tell(command) => self.obey(command),
-            Wish::Copy(bytes) => self.copy(&bytes),
-            Wish::CopyRequest(id) => match self.proxy.request(id) {
-                Some(request) => self.copy(curl::curl(&request).as_bytes()),
+    /// Does what concerns the proxy; gives what is left to do.
+    fn perform(&mut self, effect: Effect) -> Option<Effect> {
+        match effect {
+            Effect::Proxy(command) => self.obey(command),
+            Effect::CopyRequest(id) => match self.proxy.request(id) {
+                Some(request) => return Some(Effect::Copy(curl::curl(&request).into_bytes())),
                 None => self
                     .board
                     .tell(format!("the request of exchange {id} is no longer at hand")),
             },
+            other => return Some(other),
         }
         None
-    }
-
-    fn copy(&mut self, bytes: &[u8]) {
-        if bytes.len() > copy::LIMIT {
-            let words = format!("too long for the clipboard: {} bytes", bytes.len());
-            return self.board.tell(words);
-        }
-        let said = match copy::copy(&mut std::io::stdout(), bytes) {
-            Ok(said) => said.as_plain().to_owned(),
-            Err(error) => error.to_string(),
-        };
-        self.board.tell(said);
     }
 
     /// Gives the proxy a command, from here or from the exchange that is open.
@@ -177,11 +164,11 @@ impl Watching {
     }
 }
 
-impl Layer<App> for Watching {
+impl<A: Perform> Layer<A> for Watching {
     type Output = ();
 
-    fn handle(&mut self, input: Input<'_>, app: &mut App) -> Step {
-        let wishes = match input {
+    fn handle(&mut self, input: Input<'_>, app: &mut A) -> Step {
+        let effects = match input {
             Input::Key(key) => self.board.key(key),
             Input::Mouse(event) => self.board.mouse(event),
             Input::Paste(_) | Input::Edited(_) => {
@@ -189,9 +176,8 @@ impl Layer<App> for Watching {
                 Vec::new()
             }
         };
-        let wishes = wishes.into_iter();
-        app.nexts
-            .extend(wishes.filter_map(|wish| self.fulfil(wish)));
+        let effects = effects.into_iter();
+        app.perform(effects.filter_map(|effect| self.perform(effect)).collect());
         Step::Stay
     }
 
@@ -199,7 +185,7 @@ impl Layer<App> for Watching {
         self.board.set_now(wall_clock());
     }
 
-    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &App, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &A, theme: &Theme) {
         self.board.view(frame, theme);
     }
 

@@ -1,8 +1,8 @@
 //! How two texts differ, line by line and within lines. JSON is laid out first, so that a changed value
 //! is a changed line.
 
-use crate::tui::state::detail::{Line, Tone};
 use crate::tui::state::pretty::{self, Token};
+use crate::tui::text::{Line, Tone};
 use retake_core::json::skip_value;
 use retake_core::safe_text::SafeText;
 use retake_core::session::operations_of;

@@ -7,9 +7,9 @@ mod words;
 pub use readings::{Reading, Readings};
 pub use words::{WordsForm, WordsSetup, Written};
 
-use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
+use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;

@@ -3,7 +3,7 @@
 //!
 //! [`changes`] says what planned edits would make of each item. The others are faces: data that takes keys and
 //! draws itself. None knows takes, actions or files: the caller hands in rows and texts, and does what a key
-//! asked for. Keys come from [`super::keymap::overlays`], moving from [`super::list`] and [`page`].
+//! asked for. Keys come from [`super::keymap::overlays`], moving from [`super::list`] and [`super::text`].
 //!
 //! | face | question |
 //! |---|---|
@@ -24,8 +24,6 @@ pub mod forms;
 #[cfg(test)]
 mod hostile;
 pub mod offers;
-pub mod page;
-pub(in crate::tui) mod popup;
 pub mod proposal;
 pub mod saving;
 pub mod takes;

@@ -1,11 +1,11 @@
 //! What can be done about the findings under the cursor: every action with its key and its safety, and the
 //! reason of those that do not apply here.
 
-use super::popup::{Popup, centred, rows, write};
 use super::proposal::safety_words;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
+use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
@@ -148,13 +148,8 @@ impl OffersMenu {
                 let Some(group) = self.groups.get(*finding) else {
                     return;
                 };
-                let (glyph, style) = match group.severity {
-                    Severity::Error => (theme.glyphs.error, theme.error),
-                    Severity::Warning => (theme.glyphs.warning, theme.warning),
-                    Severity::Info => (theme.glyphs.info, theme.info),
-                };
                 let mut spans = vec![
-                    Span::styled(glyph, style),
+                    theme.sign(group.severity),
                     Span::styled(format!(" {}  ", group.rule.id), theme.title),
                 ];
                 let room = width.saturating_sub(group.rule.id.len() + 4);

@@ -2,11 +2,11 @@
 //! every item as it is and as it would be.
 
 use super::difference::{self, Row};
-use super::page::Page;
-use super::popup::Popup;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::popup::Popup;
+use crate::tui::text::Page;
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};

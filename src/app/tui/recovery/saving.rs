@@ -1,9 +1,9 @@
 //! The save dialog: where to, in which format, and what that format cannot say. Whether a file is there already
 //! is asked of the world when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
 
-use super::popup::{Popup, centred, rows, write};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
+use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

@@ -2,47 +2,18 @@
 
 mod draw;
 
-use super::popup::write;
+use crate::tui::effect::TakesCommand;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
+use crate::tui::popup::write;
 use crate::tui::prompt::{Prompt, Typing};
+use crate::tui::state::recovery::TakeRow;
 use crate::tui::theme::Theme;
-use crate::tui::update::TakesCommand;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
-
-/// A take, for the tree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TakeRow {
-    /// Its number; the recording itself is 0.
-    pub id: u32,
-    /// The take that it came from; `None` of the recording.
-    pub parent: Option<u32>,
-    /// Of each fork above it, from the recording down, whether further branches of that fork
-    /// follow below; see [`retake_core::session::takes::Branch`].
-    pub rails: Vec<bool>,
-    /// The name that the operator gave it; empty where there is none.
-    pub name: String,
-    /// What brought it about: `inject error`; empty of the recording.
-    pub action: String,
-    /// The rule of the finding that it mends; empty where the operator acted without one.
-    pub rule: String,
-    /// The words that the model would read; empty where there are none.
-    pub wording: String,
-    /// How many findings there were before and after; `None` while it is not checked.
-    pub findings: Option<(usize, usize)>,
-    /// The item from which on it differs from its parent, counted from 1.
-    pub fork: Option<usize>,
-    /// What the operator noted.
-    pub note: String,
-    /// Whether it is the one that is shown.
-    pub is_current: bool,
-    /// Whether it is no recording but the request that a run began with.
-    pub is_first_request: bool,
-}
 
 /// What is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,19 +4,16 @@
 //! knows neither templates nor providers. Where the template is faulty, the fault stands in the place of the
 //! preview and the last good one stays below it, dim.
 
-mod drafts;
 mod draw;
 #[cfg(test)]
 mod tests;
 
-pub use drafts::{Drafts, Subject};
-
 use super::difference::lines_of;
-use super::page::Page;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::text::Page;
+use crate::tui::text::{Line, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

@@ -1,20 +1,22 @@
 //! One item in full: what it is, what is wrong with it, what it says. Lines are made once for an item and
 //! wrapped only where they are seen; of a giant item only the beginning is read until the operator scrolls on.
 
-mod compose;
-mod scroll;
-mod violations;
-
-pub use compose::{Subject, compose};
-pub use scroll::Scroll;
-pub use violations::violations;
-
-use retake_core::rules::Severity;
+use super::pretty::{self, JsonLine, Token};
+use super::preview::tool_of;
+use crate::tui::text::{Line, Remark, Tone};
+use retake_core::dialects::{Arguments, Body, body_of};
+use retake_core::json::{complete, skip_value};
+use retake_core::rules::{Finding, Run, Severity};
 use retake_core::safe_text::SafeText;
-use retake_live::search::Needle;
+use retake_core::schema::Violation;
+use retake_core::session::{Flags, Item, Kind, PairStatus, Session};
 
-/// Least cells between a line and its remark.
-const GAP: &str = "    ";
+/// The longest line that is laid out as one; longer ones are cut in several.
+const LONGEST: usize = 2048;
+/// Cells of a level of JSON.
+const LEVEL: usize = 2;
+/// The rule that finds broken arguments.
+const BROKEN_ARGUMENTS: &str = "invalid-arguments";
 
 /// How an item is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,170 +37,373 @@ impl Mode {
     }
 }
 
-/// What a piece of text is, for its looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// Words of the recording.
-    Plain,
-    /// Words of ours that explain.
-    Dim,
-    /// The name of the tool, and what else heads the item.
-    Title,
-    /// A key of JSON.
-    Key,
-    /// A string of JSON.
-    String,
-    /// A number or word of JSON.
-    Scalar,
-    /// The sign of a severity; the text only holds its room.
-    Sign(Severity),
-    Error,
-    Warning,
-    /// About something worth knowing.
-    Info,
-    /// It would be there, and was not.
-    Added,
-    /// The part of an added line that makes the difference.
-    AddedPart,
-    /// It was there, and would not be.
-    Removed,
-    /// The part of a removed line that makes the difference.
-    RemovedPart,
+/// What the lines of an item are made from.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    pub session: &'a Session,
+    /// Index of the item.
+    pub index: usize,
+    /// What is wrong with it.
+    pub findings: &'a [Finding],
+    /// Where its arguments break their schema.
+    pub violations: &'a [Violation],
+    /// What the operator noted about it.
+    pub note: Option<&'a str>,
+    /// What a policy did about it.
+    pub decided: Vec<&'a str>,
+    /// How much of it is read.
+    pub limit: u64,
+    /// How it is shown.
+    pub mode: Mode,
 }
 
-impl Tone {
-    /// The tone of words about a finding.
-    pub fn of(severity: Severity) -> Self {
-        match severity {
-            Severity::Error => Self::Error,
-            Severity::Warning => Self::Warning,
-            Severity::Info => Self::Info,
+/// The lines of an item, and how many bytes of it were left out.
+pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
+    let Some(item) = subject.session.items.get(subject.index) else {
+        return (Vec::new(), 0);
+    };
+    let mut lines = heading(subject, item);
+    let head = item.span.head(subject.limit);
+    let left_out = item.span.len() - head.len();
+    let bytes = match subject.session.source.read(head) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            lines.push(Line::new(
+                Tone::Error,
+                SafeText::from_str(&error.to_string()),
+            ));
+            return (lines, 0);
+        }
+    };
+    let body = match subject.mode {
+        Mode::Raw => None,
+        Mode::Pretty if left_out > 0 => body_of(item, &complete(&bytes)).ok(),
+        Mode::Pretty => body_of(item, &bytes).ok(),
+    };
+    match body {
+        Some(body) => say(subject, item, &body, &bytes, &mut lines),
+        None => push_text(&SafeText::from_bytes(&bytes), &mut lines),
+    }
+    if left_out > 0 {
+        let more = format!("{left_out} bytes more: scroll on, or ^e opens all of it");
+        lines.push(Line::new(Tone::Dim, SafeText::from_str(&more)));
+    }
+    (lines, left_out)
+}
+
+/// What stands above the body: the tool, the id, the findings, the partner.
+fn heading(subject: &Subject<'_>, item: &Item) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let tool = tool_of(subject.session, subject.index);
+    let id = subject.session.call_id(item).unwrap_or_default();
+    if !tool.is_empty() || !id.is_empty() {
+        let mut pieces = vec![(Tone::Title, SafeText::single_line(tool, 200))];
+        if !id.is_empty() {
+            let mut spaced = SafeText::from_static(if tool.is_empty() { "" } else { "   " });
+            spaced.push(&SafeText::single_line(&id, 100));
+            pieces.push((Tone::Dim, spaced));
+        }
+        lines.push(Line {
+            pieces,
+            ..Line::default()
+        });
+    }
+    for finding in subject.findings {
+        push_finding(finding, &mut lines);
+    }
+    for words in &subject.decided {
+        let words = SafeText::single_line(words, LONGEST);
+        lines.push(Line::new(Tone::Title, words));
+    }
+    if let Some(note) = subject.note {
+        let mut line = Line::new(Tone::Title, SafeText::from_static("note: "));
+        line.pieces
+            .push((Tone::Plain, SafeText::single_line(note, LONGEST)));
+        lines.push(line);
+    }
+    let notes = notes(subject, item);
+    if !notes.is_empty() {
+        lines.push(Line::new(Tone::Dim, SafeText::from_str(&notes.join(", "))));
+    }
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
+    let severity = finding.severity;
+    let mut text = SafeText::from_static(finding.rule.id);
+    text.push(&SafeText::from_static("  "));
+    let message = finding.message();
+    text.push(&SafeText::from_str(&message));
+    let tone = Tone::of(severity);
+    for (number, line) in text.lines().enumerate() {
+        let sign = if number == 0 {
+            vec![(Tone::Sign(severity), SafeText::from_static("  "))]
+        } else {
+            Vec::new()
+        };
+        lines.push(Line {
+            pieces: sign.into_iter().chain([(tone, line)]).collect(),
+            ..Line::default()
+        });
+    }
+    // Most sentences name the cause themselves.
+    let cause = finding
+        .cause
+        .map(|cause| format!("cause: {}", cause.words()))
+        .filter(|cause| !message.contains(cause.as_str()));
+    let related = finding
+        .related
+        .filter(|item| finding.item != Some(*item))
+        .map(|item| format!("see item {}", u64::from(item) + 1));
+    let story: Vec<String> = cause.into_iter().chain(related).collect();
+    if !story.is_empty() {
+        lines.push(Line {
+            indent: 2,
+            ..Line::new(Tone::Dim, SafeText::from_str(&story.join(", ")))
+        });
+    }
+}
+
+/// Short facts about an item that its text does not tell.
+fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
+    let number = |index: u32| u64::from(index) + 1;
+    let answers = matches!(item.kind, Kind::Output | Kind::HostedOutput);
+    let standing = match subject.session.pairing.standing(subject.index) {
+        PairStatus::Paired(call) if answers => Some(format!("answers item {}", number(call))),
+        PairStatus::Paired(output) => Some(format!("answered by item {}", number(output))),
+        PairStatus::Duplicate(call) => Some(format!(
+            "answers item {}, which was answered already",
+            number(call)
+        )),
+        PairStatus::Severed(partner) => Some(format!(
+            "its partner, item {}, is on the other side of a compaction",
+            number(partner)
+        )),
+        PairStatus::Pending => Some("waits for its output".to_owned()),
+        PairStatus::Orphan if answers => Some("its call is not in the history".to_owned()),
+        PairStatus::Orphan => Some("its output is not in the history".to_owned()),
+        PairStatus::Alone => None,
+    };
+    let said = [
+        (Flags::ERROR, "says that it is an error"),
+        (Flags::INCOMPLETE, "cut off"),
+        (Flags::REFUSAL, "a refusal"),
+        (Flags::INTERRUPT, "the user interrupted here"),
+        (Flags::REJECTED, "the user rejected the call"),
+        (
+            Flags::COMPACTED,
+            "before a compaction: the provider no longer sees it",
+        ),
+        (Flags::AWAITS_APPROVAL, "awaits an approval"),
+        (Flags::SYNTHETIC, "made up by the runtime"),
+        (Flags::FOREIGN_CALLER, "a call of the simulated user"),
+    ];
+    let said = said
+        .into_iter()
+        .filter(|(flag, _)| item.flags.has(*flag))
+        .map(|(_, words)| words.to_owned());
+    standing.into_iter().chain(said).collect()
+}
+
+fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
+    let has_arguments = !matches!(body.arguments, Arguments::None);
+    match &body.arguments {
+        Arguments::None => {}
+        Arguments::Text(text) | Arguments::Value(text) => {
+            let is_whole = item.span.len() <= subject.limit;
+            push_arguments(text, is_whole, subject.violations, lines);
+        }
+        Arguments::FreeForm(text) => push_text(&SafeText::from_str(text), lines),
+    }
+    let text = body.text.trim_end_matches('\n');
+    if !text.is_empty() {
+        if has_arguments {
+            lines.push(Line::default());
+        }
+        let may_be_json = matches!(
+            item.kind,
+            Kind::Output | Kind::HostedOutput | Kind::Assistant | Kind::HostedCall
+        );
+        if may_be_json && is_container(text) {
+            push_json(text, &[], lines);
+        } else {
+            push_text(&SafeText::from_str(text), lines);
+        }
+    } else if !has_arguments && item.kind != Kind::Call {
+        let raw = String::from_utf8_lossy(bytes);
+        if is_container(&raw) {
+            push_json(&raw, &[], lines);
+        } else {
+            push_text(&SafeText::from_bytes(bytes), lines);
         }
     }
 }
 
-/// What a line is about, beside it.
-#[derive(Debug, Clone)]
-pub struct Remark {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is wrong there.
-    pub text: SafeText,
+/// Whether a text is a JSON object or array with something in it.
+fn is_container(text: &str) -> bool {
+    let starts = text.trim_start().starts_with(['{', '[']);
+    starts
+        && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty() && end > 2)
 }
 
-impl Remark {
-    /// Puts the remark behind the last row where it fits, else on rows of its own.
-    fn place(&self, rows: &mut Vec<DetailRow>, indent: usize, width: usize) {
-        let sign = (Tone::Sign(self.severity), SafeText::from_static("  "));
-        let tone = Tone::of(self.severity);
-        let used = rows.last().map_or(0, DetailRow::width);
-        if used + GAP.len() + 2 + self.text.width() <= width
-            && let Some(row) = rows.last_mut()
-        {
-            if !row.pieces.is_empty() {
-                row.pieces.push((Tone::Plain, SafeText::from_static(GAP)));
-            }
-            row.pieces.extend([sign, (tone, self.text.clone())]);
-            return;
-        }
-        rows.retain(|row| !row.pieces.is_empty());
-        let room = width.saturating_sub(indent + 2).max(1);
-        for (number, part) in self.text.wrapped(room).enumerate() {
-            let first = if number == 0 { sign.0 } else { Tone::Plain };
-            rows.push(DetailRow {
-                indent,
-                pieces: vec![(first, sign.1.clone()), (tone, part)],
-            });
+/// Text as lines, giant ones cut in several.
+fn push_text(text: &SafeText, lines: &mut Vec<Line>) {
+    for line in text.lines() {
+        if line.as_plain().len() <= LONGEST {
+            lines.push(Line::new(Tone::Plain, line));
+        } else {
+            lines.extend(
+                line.wrapped(LONGEST)
+                    .map(|part| Line::new(Tone::Plain, part)),
+            );
         }
     }
 }
 
-/// One line before it is wrapped.
-#[derive(Debug, Clone, Default)]
-pub struct Line {
-    /// Columns that stay free on the left, also on the rows it wraps to.
-    pub indent: usize,
-    pub pieces: Vec<(Tone, SafeText)>,
-    /// A remark to its right.
-    pub remark: Option<Remark>,
-}
-
-/// One row on the screen.
-#[derive(Debug, Clone, Default)]
-pub struct DetailRow {
-    /// Columns that stay free on the left.
-    pub indent: usize,
-    pub pieces: Vec<(Tone, SafeText)>,
-}
-
-impl DetailRow {
-    fn width(&self) -> usize {
-        self.indent
-            + self
-                .pieces
-                .iter()
-                .map(|(_, text)| text.width())
-                .sum::<usize>()
+/// Where a byte stands, in the words of the finding: lines and columns in bytes, counted from 1.
+fn place_words(text: &str, at: usize) -> String {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    let line = before.split(|byte| *byte == b'\n').count();
+    let column = before.rsplit(|byte| *byte == b'\n').next();
+    let column = column.map_or(0, <[u8]>::len) + 1;
+    match line {
+        1 => format!("column {column}"),
+        _ => format!("line {line} column {column}"),
     }
 }
 
-impl Line {
-    /// A line of one tone.
-    pub fn new(tone: Tone, text: SafeText) -> Self {
-        Self {
-            pieces: vec![(tone, text)],
-            ..Self::default()
-        }
-    }
-
-    /// Whether a text stands in one of its pieces.
-    pub fn holds(&self, needle: &Needle) -> bool {
-        let mut pieces = self.pieces.iter();
-        pieces.any(|(_, text)| needle.find(text.as_plain().as_bytes(), 0).is_some())
-    }
-
-    /// The rows that it takes in a pane of this width.
-    pub fn rows(&self, width: usize) -> Vec<DetailRow> {
-        let indent = self.indent.min(width / 2);
-        let mut rows = vec![DetailRow {
-            indent,
-            pieces: Vec::new(),
-        }];
-        for (tone, text) in &self.pieces {
-            flow(*tone, text, width.max(indent + 1), &mut rows);
-        }
-        if let Some(remark) = &self.remark {
-            remark.place(&mut rows, indent, width);
-        }
-        rows
-    }
-}
-
-/// Adds a piece behind the last row, on further rows where it does not fit.
-fn flow(tone: Tone, text: &SafeText, width: usize, rows: &mut Vec<DetailRow>) {
-    let (indent, used) = rows.last().map_or((0, 0), |row| (row.indent, row.width()));
-    let needed = text.width();
-    if used + needed <= width {
-        if let Some(row) = rows.last_mut() {
-            row.pieces.push((tone, text.clone()));
-        }
+/// Arguments with what is wrong at its place; where they are no JSON, the place where reading stopped.
+fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &mut Vec<Line>) {
+    if text.is_empty() {
         return;
     }
-    // A short piece goes to the next row whole, a long one fills up this row first, and so do words where
-    // hardly anything stands yet.
-    let (room, whole) = (width.saturating_sub(used), width - indent);
-    let is_long = needed > whole && room > whole / 3;
-    let are_words = room > whole * 3 / 4 && text.as_plain().contains(' ');
-    let fills_up = used > indent && (is_long || are_words);
-    let mut parts = text.wrapped_behind(if fills_up { room } else { whole }, whole);
-    let is_fresh = rows.last().is_some_and(|row| row.pieces.is_empty());
-    if (fills_up || is_fresh)
-        && let (Some(row), Some(part)) = (rows.last_mut(), parts.next())
-    {
-        row.pieces.push((tone, part));
+    let layout = pretty::lay_out(text);
+    let mut remarks: Vec<(usize, Remark)> = Vec::new();
+    let fault = match skip_value(text.as_bytes(), 0) {
+        _ if !is_whole => None,
+        Ok(end) if text[end..].trim().is_empty() => None,
+        Ok(end) => Some((end, "text behind the JSON value".to_owned())),
+        Err(fault) => Some((fault.at, fault.kind.to_string())),
+    };
+    if let Some((at, what)) = fault {
+        let starts_before = |line: &JsonLine| {
+            let first = line.pieces.first();
+            first.is_some_and(|(_, range)| range.start <= at)
+        };
+        let line = layout.iter().rposition(starts_before).unwrap_or(0);
+        let text = SafeText::from_str(&format!("{}: {what}", place_words(text, at)));
+        remarks.push((
+            line,
+            Remark {
+                severity: Severity::Error,
+                text,
+            },
+        ));
     }
-    rows.extend(parts.map(|part| DetailRow {
-        indent,
-        pieces: vec![(tone, part)],
-    }));
+    for violation in violations {
+        let stands = |pointer: &str| {
+            layout
+                .iter()
+                .position(|line| line.pointer.as_deref() == Some(pointer))
+        };
+        let line = stands(&violation.pointer).or_else(|| stands(violation.holder()));
+        remarks.push((line.unwrap_or(0), remark_of(violation)));
+    }
+    push_laid_out(text, layout, &remarks, lines);
+}
+
+fn remark_of(violation: &Violation) -> Remark {
+    let text = match (&violation.property, violation.keyword.as_str()) {
+        (Some(property), "required") => format!("missing: {property}"),
+        (Some(property), _) => format!("unknown: {property}"),
+        (None, _) if violation.expected.is_empty() => violation.message.clone(),
+        (None, _) => format!("expected {}", violation.expected),
+    };
+    Remark {
+        severity: Severity::Error,
+        text: SafeText::single_line(&text, 160),
+    }
+}
+
+fn push_json(text: &str, remarks: &[(usize, Remark)], lines: &mut Vec<Line>) {
+    push_laid_out(text, pretty::lay_out(text), remarks, lines);
+}
+
+fn push_laid_out(
+    text: &str,
+    layout: Vec<JsonLine>,
+    remarks: &[(usize, Remark)],
+    lines: &mut Vec<Line>,
+) {
+    for (number, json) in layout.into_iter().enumerate() {
+        let indent = json.depth * LEVEL;
+        let pieces = json.pieces.iter().map(|(token, range)| {
+            let written = &text[range.clone()];
+            match token {
+                Token::Punctuation if written == ":" => (Tone::Plain, SafeText::from_static(": ")),
+                Token::Punctuation => (Tone::Plain, SafeText::from_str(written)),
+                Token::Key => (Tone::Key, SafeText::from_str(written)),
+                Token::String => (Tone::String, SafeText::from_str(written)),
+                Token::Scalar => (Tone::Scalar, SafeText::from_str(written)),
+            }
+        });
+        let pieces = pieces.collect();
+        let mut own = remarks
+            .iter()
+            .filter(|(line, _)| *line == number)
+            .map(|(_, remark)| remark.clone());
+        lines.push(Line {
+            indent,
+            pieces,
+            remark: own.next(),
+        });
+        lines.extend(own.map(|remark| Line {
+            indent,
+            pieces: Vec::new(),
+            remark: Some(remark),
+        }));
+    }
+}
+
+/// The violations of an item in the order of its text; none unless a finding says that there are some.
+pub fn violations(session: &Session, index: usize, findings: &[Finding]) -> Vec<Violation> {
+    if !findings
+        .iter()
+        .any(|finding| finding.rule.id == BROKEN_ARGUMENTS)
+    {
+        return Vec::new();
+    }
+    let found = || {
+        let item = session.items.get(index)?;
+        let body = body_of(item, &session.bytes(item).ok()?).ok()?;
+        let arguments = serde_json::from_str(body.arguments.json()?).ok()?;
+        // The schema is asked for as the rule does: the screen shows what the rule found.
+        let run = Run::new(session, None);
+        let validator = run.offered(index)?.validator(item.name)?.ok()?;
+        validator.violations(&arguments).ok()
+    };
+    found().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::tui::state::testing::opened;
+
+    #[test]
+    fn violations_of_a_schema_in_gemini_s_spelling_are_shown_as_they_are_found() {
+        let text = r#"{"model":"m","tools":[{"type":"function","function":{"name":"book","parameters":
+            {"type":"OBJECT","properties":{"seats":{"type":"INTEGER"}}}}}],"messages":[
+            {"role":"user","content":"two"},
+            {"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"book","arguments":"{\"seats\":\"two\"}"}}]}]}"#;
+        let state = opened(text, (100, 30));
+        let session = state.session().unwrap();
+        let findings = retake_live::check_session(session, None).unwrap();
+        let found = super::violations(session, 1, &findings);
+        let pointers = found.iter().map(|violation| violation.pointer.as_str());
+        assert_eq!(pointers.collect::<Vec<_>>(), ["/seats"]);
+    }
 }

@@ -8,7 +8,7 @@ use super::preview::{speaks_for, tool_of};
 use super::tree::{Row, Tree};
 use crate::tui::live::reply::{self, Part};
 use crate::tui::state::Follow;
-use crate::tui::state::detail::Line;
+use crate::tui::text::Line;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Kind, PairStatus, Session, Speaker};

@@ -1,7 +1,7 @@
 //! The items that hold the text that is searched for, as far as they are counted.
 
 use super::document::Place;
-use crate::tui::update::Counting;
+use crate::tui::effect::Counting;
 use retake_live::search::Needle;
 use std::collections::HashMap;
 use std::sync::Arc;

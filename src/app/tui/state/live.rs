@@ -1,7 +1,6 @@
 //! The live run as far as it is told: what it does, since when, what it waits for, what has happened.
 
 use crate::tui::keymap::Command;
-use crate::tui::live::trust::TrustRequest;
 use crate::tui::live::words;
 use retake_core::engine::{Breakpoint, Millis, Reason};
 use retake_core::session::Session;
@@ -32,6 +31,16 @@ pub struct AgentInfo {
     pub max_turns: Option<u32>,
     /// Its tools, and what each of them runs in words: a command, an MCP server.
     pub tools: Vec<(String, String)>,
+}
+
+/// What an agent's file names that would run, or be reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustRequest {
+    pub agent: String,
+    /// Why it is asked about now: it is new here, or it has changed.
+    pub why: String,
+    /// What it may do, a sentence each: which programs run with which environment, which servers are reached.
+    pub powers: Vec<String>,
 }
 
 /// An event of the run.

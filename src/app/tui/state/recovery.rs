@@ -1,14 +1,13 @@
 //! What the operator is about to do about a finding, and the takes that there are.
 
-use crate::tui::recovery::takes::TakeRow;
-use crate::tui::recovery::wording::Drafts;
+use crate::tui::effect::TakesCommand;
 use crate::tui::state::document::{Document, Place};
-use crate::tui::update::TakesCommand;
 use crossterm::event::KeyEvent;
 use retake_core::actions::{Action, Safety};
 use retake_core::rules::Finding;
 use retake_core::session::Dialect;
 use retake_live::wordings::Wordings;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The part of the state that recoveries are made in.
@@ -64,6 +63,61 @@ pub struct Attempt {
     pub confirmed: bool,
     /// The ids of calls that nobody has yet: they are held.
     pub never_ran: Vec<String>,
+}
+
+/// What tells findings apart, also after the file was read again: the first byte of the item, and the rule.
+pub type DraftKey = (u64, &'static str);
+
+/// Words that were begun and left: the next time the editor opens for the same finding they stand there again.
+#[derive(Debug, Clone, Default)]
+pub struct Drafts {
+    texts: HashMap<DraftKey, String>,
+}
+
+impl Drafts {
+    /// Keeps words; empty ones are forgotten.
+    pub fn keep(&mut self, subject: DraftKey, text: String) {
+        if text.is_empty() {
+            self.texts.remove(&subject);
+        } else {
+            self.texts.insert(subject, text);
+        }
+    }
+
+    /// The words that were kept.
+    pub fn find(&self, subject: DraftKey) -> Option<&str> {
+        self.texts.get(&subject).map(String::as_str)
+    }
+}
+
+/// A take, for the tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakeRow {
+    /// Its number; the recording itself is 0.
+    pub id: u32,
+    /// The take that it came from; `None` of the recording.
+    pub parent: Option<u32>,
+    /// Of each fork above it, from the recording down, whether further branches of that fork
+    /// follow below; see [`retake_core::session::takes::Branch`].
+    pub rails: Vec<bool>,
+    /// The name that the operator gave it; empty where there is none.
+    pub name: String,
+    /// What brought it about: `inject error`; empty of the recording.
+    pub action: String,
+    /// The rule of the finding that it mends; empty where the operator acted without one.
+    pub rule: String,
+    /// The words that the model would read; empty where there are none.
+    pub wording: String,
+    /// How many findings there were before and after; `None` while it is not checked.
+    pub findings: Option<(usize, usize)>,
+    /// The item from which on it differs from its parent, counted from 1.
+    pub fork: Option<usize>,
+    /// What the operator noted.
+    pub note: String,
+    /// Whether it is the one that is shown.
+    pub is_current: bool,
+    /// Whether it is no recording but the request that a run began with.
+    pub is_first_request: bool,
 }
 
 /// The takes, for the screen.

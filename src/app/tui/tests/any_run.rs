@@ -5,11 +5,13 @@ use super::hostile::{is_harmless, texts};
 use super::live_phases::{
     CALLED, QUESTION, SAID, agent, approval, asking, call, fault, paused, streaming,
 };
+use crate::tui::effect::LiveCommand;
 use crate::tui::live::approval::Approval;
-use crate::tui::live::trust::TrustRequest;
+use crate::tui::report::Report;
 use crate::tui::state::live::AgentInfo;
+use crate::tui::state::live::TrustRequest;
+use crate::tui::tests::messages::Message;
 use crate::tui::theme::{Glyphs, Theme, Variant};
-use crate::tui::update::{LiveCommand, Message, Report};
 use proptest::prelude::*;
 use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
 use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::live_phases::{CALLED, SAID, approval, asking, call, paused, running};
-use crate::tui::update::LiveCommand;
+use crate::tui::effect::LiveCommand;
 use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
 use retake_core::session::ledger::{Failure, LedgerEvent};
 use retake_core::session::takes::{Author, ContentDigest, TakeId};

@@ -1,10 +1,11 @@
 //! A recording in a folder of its own, opened in the debugger with its loader: keys in, screens and files out.
 
+use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::testing::Direct;
 use crate::tui::state::State;
-use crate::tui::update::{Effect, LiveCommand, Message, update};
+use crate::tui::tests::messages::{Message, update};
 use crossterm::event::{KeyCode, KeyEvent};
 use retake_core::dialects::tools::read_tools;
 use retake_core::session::Tool;

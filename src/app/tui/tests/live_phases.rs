@@ -1,12 +1,14 @@
 //! A live run on the screen, told by hand: news and keys in, screens and commands out.
 
 use super::desk::Desk;
-use crate::tui::live::trust::TrustRequest;
+use crate::tui::effect::{Effect, LiveCommand};
+use crate::tui::report::{Report, TakesReport};
 use crate::tui::state::Follow;
 use crate::tui::state::document::{Checked, Document, Extent};
 use crate::tui::state::live::AgentInfo;
+use crate::tui::state::live::TrustRequest;
 use crate::tui::state::testing::recording;
-use crate::tui::update::{Effect, LiveCommand, Message, Report, TakesReport};
+use crate::tui::tests::messages::Message;
 use retake_core::engine::{Command, Reason};
 use retake_core::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};
 use retake_core::session::takes::TakeId;

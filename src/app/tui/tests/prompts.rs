@@ -2,7 +2,8 @@
 
 use super::desk::Desk;
 use super::{BROKEN_JSON, opened, press, screen};
-use crate::tui::update::{Message, Report, TakesReport};
+use crate::tui::report::{Report, TakesReport};
+use crate::tui::tests::messages::Message;
 use std::fs;
 
 /// What the help says above the keys.

@@ -1,8 +1,10 @@
 //! Each recovery from its key to the take, as the operator sees it.
 
 use super::desk::Desk;
-use crate::tui::layer::{Input, Screen as _};
-use crate::tui::update::{Message, Report, TakesReport};
+use crate::tui::layer::Input;
+use crate::tui::report::{Report, TakesReport};
+use crate::tui::stack::Screen as _;
+use crate::tui::tests::messages::Message;
 
 /// A request of the Responses API with these items behind the user's words.
 fn request(items: &[&str]) -> String {

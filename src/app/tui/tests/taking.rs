@@ -1,9 +1,11 @@
 //! Takes: back and forth, the tree, what is written on them, and how they leave the debugger.
 
 use super::desk::Desk;
+use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::keymap;
+use crate::tui::report::{Report, TakesReport};
+use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme;
-use crate::tui::update::{Effect, Message, Report, TakesCommand, TakesReport, update};
 use std::fs;
 
 /// Two takes beside each other: an error with other words, and the suggestion.
@@ -204,7 +206,7 @@ fn what_lies_over_the_panes_is_left_by_its_keys_and_takes_pastes_and_sizes() {
         );
     }
     desk.sees("two").press("^e");
-    assert!(matches!(&desk.left[..], [Effect::EditWords(text)] if text.starts_with("one\ntwo")));
+    assert!(matches!(&desk.left[..], [Effect::Edit(text)] if text.starts_with("one\ntwo")));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
-use super::{Effect, Report, TakesCommand, layers, live, motion, recover, takes};
+use super::{layers, live, motion, recover, takes};
+use crate::tui::effect::{Effect, TakesCommand};
+use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
 
-pub(super) fn arrive(state: &mut State, report: Report) {
+/// Takes news of the file.
+pub fn arrive(state: &mut State, report: Report) {
     match report {
         Report::Progress { done, total } => {
             state.stage = Stage::Reading { done, total };

@@ -1,11 +1,12 @@
 //! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which
 //! items the agent sees.
 
-use super::{Effect, LiveCommand, recover};
+use super::recover;
+use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
-use crate::tui::layer::{Layers, Screen as _};
 use crate::tui::recovery::forms::{Confirmation, WordsForm};
 use crate::tui::recovery::wording::WordingEditor;
+use crate::tui::stack::{Layers, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
 use crate::tui::state::tree::Shown;

@@ -1,8 +1,9 @@
 //! From a finding to the wording lab: what is compared on it, and which words there are.
 
-use super::{Effect, recover};
-use crate::tui::lab::{Candidate, Subject};
-use crate::tui::layer::Screen as _;
+use super::recover;
+use crate::tui::effect::Effect;
+use crate::tui::lab::subject::{Candidate, Subject};
+use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::recovery::Awaited;

@@ -1,10 +1,11 @@
 //! What the panes open over themselves to look for something: find, filter, copy, the log, the tool health.
 
-use super::{Counting, Effect, Search, Sifting, motion};
-use crate::tui::copy::{Copied, CopyMenu};
+use super::motion;
+use crate::tui::copy::{Copied, CopyMenu, LIMIT};
+use crate::tui::effect::{Counting, Effect, Search, Sifting};
 use crate::tui::filter::{Filter, FilterBar, Filtering};
 use crate::tui::keymap::Direction;
-use crate::tui::layer::{Flow, Opening, Screen as _};
+use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
@@ -160,7 +161,7 @@ pub(super) fn log(state: &mut State) {
 }
 
 /// Counts what is checked so far, for the table of tool health; the same key closes it.
-pub fn health(state: &mut State) {
+pub(super) fn health(state: &mut State) {
     if state.layers.top::<HealthTable>().is_some() {
         state.leave_layer();
         return;
@@ -197,6 +198,10 @@ pub(super) fn copy(state: &mut State) {
     }
     let menu = CopyMenu::of_item(&available);
     state.open(menu, |state, _, what| match copied(state, what) {
+        Some(bytes) if bytes.len() > LIMIT => {
+            let long = format!("too long for the clipboard: {} bytes", bytes.len());
+            state.notice = Some(format!("{long}; ^e opens it in the editor"));
+        }
         Some(bytes) => state.effects.push(Effect::Copy(bytes)),
         None => state.notice = Some("nothing to copy".to_owned()),
     });

@@ -5,47 +5,25 @@ mod decide;
 mod hear;
 
 pub(super) use decide::recover;
-pub use decide::{answer_trust, approve, edit_call, reject};
 pub(super) use hear::{agent, grown, hear, past_agent, resume_following, shown, trust};
 
-use super::{Effect, Paths, takes};
+use super::takes;
+use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
-use crate::tui::layer::{Flow, Screen as _};
 use crate::tui::live::agent_prompt::AgentPrompt;
 use crate::tui::live::breakpoints::Breakpoints;
 use crate::tui::live::places::{Choice, Places};
 use crate::tui::live::tools::Tools;
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
+use crate::tui::report::Paths;
+use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::preview::tool_of;
-use retake_core::engine::{self, Breakpoint, BreakpointTarget, Reason};
+use retake_core::engine::{self, BreakpointTarget, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::Phase;
-
-/// Something to be done to the live run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LiveCommand {
-    /// What the engine is to be told.
-    Engine(engine::Command),
-    /// The agent that is known is to run from the beginning.
-    Begin { agent: String },
-    /// A run goes on from a take.
-    GoOnFrom {
-        /// The file of the agent whose model and tools are used.
-        agent: String,
-        /// The number of the take; 0 is the recording.
-        take: u32,
-        session: usize,
-    },
-    /// Whether what the agent's file names may run.
-    ConfirmTrust(bool),
-    /// All breakpoints; they hold for this run and those that are begun later.
-    SetBreakpoints(Vec<Breakpoint>),
-    /// The operator says this; the history was empty.
-    Say(String),
-}
 
 fn tell(state: &mut State, command: engine::Command) {
     let command = LiveCommand::Engine(command);
@@ -248,11 +226,20 @@ pub(super) fn health(state: &mut State) {
     if state.live.tools.is_empty() {
         return super::layers::health(state);
     }
-    state.open(Tools::default(), |_, _, ()| ());
+    state.open(Tools::default(), |state, _, tool| match tool {
+        Some(number) => {
+            enable_tool(state, number);
+            Flow::Stay
+        }
+        None => {
+            super::layers::health(state);
+            Flow::Close
+        }
+    });
 }
 
 /// Uses a tool again that a breaker has switched off.
-pub fn enable_tool(state: &mut State, number: usize) {
+fn enable_tool(state: &mut State, number: usize) {
     match state.live.tools.get(number) {
         Some(tool) if tool.breaker != "closed" => {
             let tool = tool.tool.clone();

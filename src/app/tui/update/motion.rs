@@ -1,6 +1,6 @@
 //! Where the cursor goes.
 
-use super::Effect;
+use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
@@ -143,8 +143,7 @@ fn edge(state: &mut State, direction: Direction) {
         (Pane::Detail, Direction::Forward) => {
             state.read_detail_to_end();
             let (width, height) = (state.detail_width(), state.layout.height(Pane::Detail));
-            state.detail.scroll =
-                crate::tui::state::detail::Scroll::end(&state.detail.lines, width, height);
+            state.detail.scroll = crate::tui::text::Scroll::end(&state.detail.lines, width, height);
         }
         (_, Direction::Forward) => to_end(state),
         (_, Direction::Backward) => to_beginning(state),

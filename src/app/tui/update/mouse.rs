@@ -2,7 +2,8 @@
 
 use super::motion;
 use crate::tui::keymap::Direction;
-use crate::tui::layer::{Input, Screen as _};
+use crate::tui::layer::Input;
+use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};

@@ -5,16 +5,18 @@ mod words;
 
 pub(super) use words::previewer;
 
-use super::{Effect, Order, exchange, lab, takes};
-use crate::tui::layer::{Flow, Layer, Opening, Screen as _};
+use super::{exchange, lab, takes};
+use crate::tui::effect::{Effect, Order};
+use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, Written};
 use crate::tui::recovery::offers::{Chosen, Group, Offered, OffersMenu};
 use crate::tui::recovery::proposal::{Proposal, Proposed, Verdict};
-use crate::tui::recovery::wording::{Subject, Worded, WordingEditor};
+use crate::tui::recovery::wording::{Worded, WordingEditor};
+use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::document::{Document, Place};
-use crate::tui::state::recovery::{Attempt, Awaited};
+use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
@@ -338,12 +340,12 @@ fn accept_words(
 }
 
 /// Leaves a text; it stands there again the next time.
-fn leave_words(state: &mut State, subject: Option<Subject>, text: String) {
+fn leave_words(state: &mut State, subject: Option<DraftKey>, text: String) {
     keep(state, subject, text);
     state.recovery.attempt = None;
 }
 
-fn keep(state: &mut State, subject: Option<Subject>, text: String) {
+fn keep(state: &mut State, subject: Option<DraftKey>, text: String) {
     if let Some(subject) = subject {
         state.recovery.drafts.keep(subject, text);
     }
@@ -616,7 +618,7 @@ fn order(state: &mut State, planned: &Plan) {
 }
 
 /// What words are kept for: the item, and the action.
-fn subject(attempt: &Attempt) -> Option<Subject> {
+fn subject(attempt: &Attempt) -> Option<DraftKey> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
     Some((item.span.start, attempt.action.id))

@@ -1,12 +1,13 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{Effect, Order, TakesCommand, layers, live, motion, recover};
+use super::{layers, live, motion, recover};
+use crate::tui::effect::{Effect, Order, TakesCommand};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::layer::{Flow, Screen as _};
-use crate::tui::recovery::comparison::Comparison;
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::saving::{Save, SaveDialog, SaveFormat};
+use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
+use crate::tui::report::TakesReport;
+use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Place};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::recovery::TakesView;
@@ -18,43 +19,6 @@ use std::sync::Arc;
 
 /// Why a file may have takes that were made of another one.
 const SHARED: &str = "a copy of the file has the same";
-
-/// News of the takes.
-#[derive(Debug)]
-pub enum TakesReport {
-    /// What was made before, when the recording is opened.
-    Found(Arc<TakesView>),
-    /// The tree has changed.
-    Tree(Arc<TakesView>),
-    /// Another take is shown from now on.
-    Shown {
-        /// What it reads like.
-        document: Arc<Document>,
-        /// Where the cursor belongs; `None` leaves it.
-        at: Option<Place>,
-        view: Arc<TakesView>,
-        /// A line for the operator.
-        said: String,
-    },
-    /// The take that a live run drives has grown, or the run drives another one.
-    Grown {
-        /// What it reads like.
-        document: Arc<Document>,
-        view: Arc<TakesView>,
-    },
-    /// Two takes were compared.
-    Compared(Box<Comparison>),
-    /// The formats that a take can be saved in, and the name of the recording.
-    Formats(String, Vec<SaveFormat>),
-    /// A take was saved; the line says where.
-    Saved(String),
-    /// There is a file of this name.
-    Exists,
-    /// What was asked for cannot be done.
-    Refused(String),
-    /// What the screen waits for is done, or was refused: something else may be asked for.
-    Done,
-}
 
 /// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
 /// waits for its turn.

@@ -1,10 +1,11 @@
 //! The detail pane: one item in full.
 
-use super::{Row, sign, title};
+use super::{Row, title};
 use crate::tui::state::State;
-use crate::tui::state::detail::{DetailRow, Mode, Tone};
+use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Extent;
 use crate::tui::state::layout::Pane;
+use crate::tui::text::DetailRow;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -35,7 +36,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let rows = detail.scroll.window(&detail.lines, width, height);
     for (at, row) in rows.iter().enumerate() {
         let drawn = Row {
-            left: spans(row, theme),
+            left: row.spans(theme),
             right: Vec::new(),
             style: Style::new(),
         };
@@ -93,36 +94,4 @@ fn name(state: &State) -> String {
         Mode::Raw => "  raw",
     };
     format!(" Item{number}  {}{mode} ", item.kind.word())
-}
-
-pub(in crate::tui) fn spans(row: &DetailRow, theme: &Theme) -> Vec<Span<'static>> {
-    let mut spans = vec![Span::raw(" ".repeat(row.indent))];
-    for (tone, text) in &row.pieces {
-        match tone {
-            Tone::Sign(severity) => {
-                spans.push(sign(theme, *severity));
-                spans.push(Span::raw(" "));
-            }
-            tone => spans.extend(theme.spans(text, style(*tone, theme))),
-        }
-    }
-    spans
-}
-
-fn style(tone: Tone, theme: &Theme) -> Style {
-    match tone {
-        Tone::Plain | Tone::Sign(_) => theme.text,
-        Tone::Dim => theme.dim,
-        Tone::Title => theme.title,
-        Tone::Key => theme.json_key,
-        Tone::String => theme.json_string,
-        Tone::Scalar => theme.json_scalar,
-        Tone::Error => theme.error,
-        Tone::Warning => theme.warning,
-        Tone::Info => theme.info,
-        Tone::Added => theme.ok,
-        Tone::Removed => theme.removed,
-        Tone::AddedPart => theme.ok.patch(theme.changed),
-        Tone::RemovedPart => theme.removed.patch(theme.changed),
-    }
 }

@@ -1,6 +1,6 @@
 //! The findings pane: everything that is wrong with the session.
 
-use super::{Row, row_style, sign, title};
+use super::{Row, row_style, title};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::{Stage, State};
 use crate::tui::theme::Theme;
@@ -36,7 +36,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         let turn = finding
             .turn
             .map_or(String::new(), |turn| format!("turn {turn}"));
-        let (sign, style, settled) = match sign(theme, finding.severity) {
+        let (sign, style, settled) = match theme.sign(finding.severity) {
             sign if finding.is_settled => (sign.style(theme.dim), theme.dim, "settled  "),
             sign => (sign, theme.text, ""),
         };

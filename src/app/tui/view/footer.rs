@@ -1,6 +1,6 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
-use super::{rect, sign};
+use super::rect;
 use crate::tui::keymap::hints::{Hint, cells_of_help, fitting};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::state::State;
@@ -161,7 +161,7 @@ fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
         return spans;
     }
     if let Some((severity, rule, message)) = &state.frame.finding {
-        spans.push(sign(theme, *severity));
+        spans.push(theme.sign(*severity));
         spans.push(Span::styled(format!(" {rule}  "), theme.title));
         let left = room.saturating_sub(rule.len() + 5);
         spans.extend(theme.spans(&message.truncated(left), theme.text));

@@ -1,6 +1,6 @@
 //! The items pane: what happened in one turn.
 
-use super::{Row, cells, kind_style, row_style, sign, title};
+use super::{Row, cells, kind_style, row_style, title};
 use crate::tui::state::State;
 use crate::tui::state::document::Extent;
 use crate::tui::state::frame::ItemRow;
@@ -9,7 +9,6 @@ use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
-use retake_core::rules::Severity;
 
 /// Cells of the column of tools, by the width of the pane.
 fn tool_cells(width: u16) -> usize {
@@ -56,12 +55,7 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
     let mut right = match (item.finding, item.partner) {
         _ if item.is_settled => vec![Span::styled("settled", theme.dim)],
         (Some((severity, rule)), _) => {
-            let style = match severity {
-                Severity::Error => theme.error,
-                Severity::Warning => theme.warning,
-                Severity::Info => theme.info,
-            };
-            vec![Span::styled(rule, style)]
+            vec![Span::styled(rule, theme.severity(severity).1)]
         }
         (None, Some(output)) => vec![Span::styled(
             format!("{} output {output}", glyphs.pair),
@@ -106,8 +100,8 @@ pub(super) fn mark(item: &ItemRow, theme: &Theme) -> Span<'static> {
 /// The sign of how an item stands.
 pub(super) fn standing(item: &ItemRow, theme: &Theme) -> Span<'static> {
     match item.finding {
-        Some((severity, _)) if item.is_settled => sign(theme, severity).style(theme.dim),
-        Some((severity, _)) => sign(theme, severity),
+        Some((severity, _)) if item.is_settled => theme.sign(severity).style(theme.dim),
+        Some((severity, _)) => theme.sign(severity),
         None if item.is_fine => Span::styled(theme.glyphs.ok, theme.ok),
         None => Span::raw(" "),
     }

@@ -7,8 +7,8 @@ use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
 use crate::tui::live::words;
 use crate::tui::state::State;
-use crate::tui::state::detail::Scroll;
 use crate::tui::state::preview::tool_of;
+use crate::tui::text::Scroll;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -249,7 +249,7 @@ pub(super) fn reply(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Th
         .enumerate()
     {
         let drawn = Row {
-            left: super::detail_spans(row, theme),
+            left: row.spans(theme),
             right: Vec::new(),
             style: Style::new(),
         };

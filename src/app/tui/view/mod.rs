@@ -10,8 +10,6 @@ mod live;
 mod sessions;
 mod turns;
 
-pub(super) use detail::spans as detail_spans;
-
 use super::layer::Areas;
 use super::state::State;
 use super::state::document::Counts;
@@ -22,7 +20,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
-use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 
@@ -157,15 +154,6 @@ fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
         (true, true) => theme.selected,
         (true, false) => theme.selected_elsewhere,
         (false, _) => Style::new(),
-    }
-}
-
-/// The sign of a severity with its style.
-fn sign(theme: &Theme, severity: Severity) -> Span<'static> {
-    match severity {
-        Severity::Error => Span::styled(theme.glyphs.error, theme.error),
-        Severity::Warning => Span::styled(theme.glyphs.warning, theme.warning),
-        Severity::Info => Span::styled(theme.glyphs.info, theme.info),
     }
 }
 

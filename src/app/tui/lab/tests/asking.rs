@@ -1,10 +1,11 @@
 //! Stories of the lab with what works for it.
 
+use super::super::bench::World;
 use super::super::desk::Desk;
-use super::super::{Bench, Order, World};
+use super::super::subject::{Bench, Order};
 use super::fake::{Done, Fake};
 use super::*;
-use crate::tui::Next;
+use crate::tui::effect::Effect;
 use crate::tui::layer::Input;
 use retake_core::engine::agent::Endpoint;
 use retake_live::lab::{Command, News};
@@ -25,7 +26,7 @@ fn desk(fake: &Arc<Fake>) -> (Desk, Receiver<()>) {
     (Desk::new(subject, fake.clone(), wordings, wake), wakes)
 }
 
-fn take(desk: &mut Desk, keys: &str) -> Vec<Next> {
+fn take(desk: &mut Desk, keys: &str) -> Vec<Effect> {
     let keys = keys.split(' ').map(|name| keymap::event(name).unwrap());
     keys.flat_map(|key| desk.take(Input::Key(key))).collect()
 }
@@ -51,11 +52,11 @@ fn an_experiment_begins_beside_the_screen_and_ends_with_the_lab() {
     assert_eq!(done.recv().unwrap(), Done::Commanded(Command::Pause));
     let nexts = take(&mut desk, "j enter enter");
     assert!(
-        matches!(&nexts[..], [Next::Sample(_, TakeId(21))]),
+        matches!(&nexts[..], [Effect::Sample(_, TakeId(21))]),
         "{nexts:?}"
     );
     let nexts = take(&mut desk, "q q y");
-    assert!(matches!(nexts[..], [Next::Close]), "{nexts:?}");
+    assert!(matches!(nexts[..], [Effect::Close]), "{nexts:?}");
     drop(desk);
     assert_eq!(done.recv().unwrap(), Done::Dropped);
 }

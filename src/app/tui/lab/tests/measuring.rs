@@ -41,8 +41,8 @@ fn the_best_stand_first_and_the_cursor_stays_on_its_wording() {
 #[test]
 fn an_experiment_pauses_goes_on_takes_more_and_stops_after_a_question() {
     let mut lab = measuring(Phase::Running);
-    let told = |wishes: Vec<Wish>| match &wishes[..] {
-        [Wish::Tell(command)] => Some(*command),
+    let told = |wishes: Vec<Effect>| match &wishes[..] {
+        [Effect::Experiment(command)] => Some(*command),
         _ => None,
     };
     assert_eq!(told(press(&mut lab, "p")), Some(Command::Pause));
@@ -72,11 +72,11 @@ fn who_leaves_while_it_runs_is_asked() {
     let mut lab = measuring(Phase::Running);
     assert!(press(&mut lab, "q").is_empty());
     assert!(screen(&lab, (100, 30)).contains("End it and leave?"));
-    assert!(matches!(press(&mut lab, "n q y")[..], [Wish::Leave]));
+    assert!(matches!(press(&mut lab, "n q y")[..], [Effect::Close]));
     assert!(press(&mut lab, "Q").is_empty());
-    assert!(matches!(press(&mut lab, "y")[..], [Wish::Quit]));
+    assert!(matches!(press(&mut lab, "y")[..], [Effect::Quit]));
     let mut lab = measuring(Phase::Ended(End::Complete));
-    assert!(matches!(press(&mut lab, "q")[..], [Wish::Leave]));
+    assert!(matches!(press(&mut lab, "q")[..], [Effect::Close]));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn each_sample_opens_its_take() {
     insta::assert_snapshot!("samples", screen(&lab, (100, 30)));
     insta::assert_snapshot!("samples_80", screen(&lab, (80, 24)));
     let wishes = press(&mut lab, "j enter");
-    let [Wish::Open { journal, take }] = &wishes[..] else {
+    let [Effect::Sample(journal, take)] = &wishes[..] else {
         panic!("{wishes:?}");
     };
     assert_eq!(journal.to_str(), Some("/state/labs/trial-1.jsonl"));

@@ -6,13 +6,14 @@ mod hostile;
 mod measuring;
 mod ordering;
 
-use super::Subject;
 use super::models::read_models;
-use super::state::{Lab, Wish};
+use super::state::Lab;
+use super::subject::Subject;
+use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::state::testing::opened;
+use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme::{Glyphs, Theme, Variant as Looks};
-use crate::tui::update::{Effect, Message, update};
 use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -205,7 +206,7 @@ fn measuring(phase: Phase) -> Lab {
 }
 
 /// Presses keys, written as in the table of keys; what stands in quotes is typed.
-fn press(lab: &mut Lab, keys: &str) -> Vec<Wish> {
+fn press(lab: &mut Lab, keys: &str) -> Vec<Effect> {
     let mut wishes = Vec::new();
     for (number, part) in keys.split('`').enumerate() {
         if number % 2 == 1 {

@@ -1,14 +1,15 @@
 //! Stories of the form.
 
 use super::*;
-use crate::tui::layer::{Input, Screen as _};
+use crate::tui::layer::Input;
+use crate::tui::stack::Screen as _;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use retake_core::lab::{Named, Spec};
 
 /// The spec that `enter` begins with.
-fn begun(wishes: &[Wish]) -> &Spec {
+fn begun(wishes: &[Effect]) -> &Spec {
     match wishes {
-        [Wish::Begin(order)] => &order.spec,
+        [Effect::Begin(order)] => &order.spec,
         other => panic!("{other:?}"),
     }
 }
@@ -76,9 +77,9 @@ fn values_are_typed_and_what_cannot_be_is_said() {
     assert_eq!(spec.caps.tokens, Some(200_000));
     assert_eq!(spec.findings[0].meant.as_deref(), Some("book"));
     assert!(matches!(spec.stop, Stop::Clear { .. }));
-    assert!(matches!(&*wishes, [Wish::Begin(order)] if order.is_fresh));
+    assert!(matches!(&*wishes, [Effect::Begin(order)] if order.is_fresh));
     let wishes = press(&mut super::lab(), "enter");
-    assert!(matches!(&*wishes, [Wish::Begin(order)] if !order.is_fresh));
+    assert!(matches!(&*wishes, [Effect::Begin(order)] if !order.is_fresh));
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_model_is_read_before_anybody_is_asked() {
     let mut lab = lab();
     let wishes = press(&mut lab, "G k k k k k k k e ^u `gpt-5.2, o5` enter");
     assert!(
-        matches!(&wishes[..], [Wish::ReadModels(written)] if written == "gpt-5.2, o5"),
+        matches!(&wishes[..], [Effect::ReadModels(written)] if written == "gpt-5.2, o5"),
         "{wishes:?}"
     );
     let dialect = lab.subject().dialect;
@@ -147,16 +148,16 @@ fn a_file_that_is_not_trusted_sends_no_key_before_the_operator_has_said_so() {
 fn the_spec_is_saved_and_the_form_is_left() {
     let mut lab = lab();
     let wishes = press(&mut lab, "w ^u `lab.toml` enter");
-    let [Wish::Save(saving)] = &wishes[..] else {
+    let [Effect::Save(saving)] = &wishes[..] else {
         panic!("{wishes:?}");
     };
     assert_eq!((saving.path.as_str(), saving.force), ("lab.toml", false));
     lab.ask_to_replace(saving.clone());
     assert!(screen(&lab, (80, 24)).contains("lab.toml exists: replace it?"));
     let wishes = press(&mut lab, "y");
-    assert!(matches!(&wishes[..], [Wish::Save(saving)] if saving.force));
-    assert!(matches!(press(&mut lab, "q")[..], [Wish::Leave]));
-    assert!(matches!(press(&mut lab, "Q")[..], [Wish::Quit]));
+    assert!(matches!(&wishes[..], [Effect::Save(saving)] if saving.force));
+    assert!(matches!(press(&mut lab, "q")[..], [Effect::Close]));
+    assert!(matches!(press(&mut lab, "Q")[..], [Effect::Quit]));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! How the form looks: what can be chosen, and what the row with the cursor means.
 
-use super::super::form::{Candidate, FIELDS, Field, Row};
+use super::super::form::{FIELDS, Field, Row};
 use super::super::state::Lab;
+use super::super::subject::Candidate;
 use super::{pane, paragraphs};
-use crate::tui::recovery::popup::{rows, write};
+use crate::tui::popup::{rows, write};
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

@@ -5,7 +5,7 @@ use super::super::table::Table;
 use super::super::words;
 use super::table::class_style;
 use super::{pane, paragraphs};
-use crate::tui::recovery::popup::{rows, write};
+use crate::tui::popup::{rows, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -7,7 +7,7 @@ use super::super::words;
 use super::bar::bar;
 use super::columns::{Column, fit};
 use super::{pane, paragraphs};
-use crate::tui::recovery::popup::{rows, write};
+use crate::tui::popup::{rows, write};
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

@@ -1,10 +1,12 @@
 //! The takes of the recording that is open, and what is shown of them.
 
-use super::live::Live;
-use super::worker::Job;
+use super::conductor::{Conductor, Stir};
+use crate::tui::effect::{LiveCommand, Order, TakesCommand};
 use crate::tui::state::document::{Document, Extent};
+use retake_core::engine::Breakpoint;
 use retake_core::session::takes::{FindingCounts, TakeId};
 use retake_live::TakeStore;
+use retake_live::live::Phase;
 use retake_live::takes::{Clock, usual_root, wall_clock};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -29,6 +31,45 @@ pub(in crate::tui::loader) struct Bench {
     /// Where journals are kept.
     pub(super) root: Option<PathBuf>,
     pub(super) clock: Clock,
+}
+
+/// Something to be done to the takes.
+#[derive(Debug)]
+pub(in crate::tui::loader) enum Job {
+    /// A take is to be made.
+    Make(Box<Order>),
+    /// Something is to be done where the screen shows this.
+    Obey(TakesCommand, Option<Arc<Document>>),
+    /// Something is to be done to the live run.
+    Live(LiveCommand),
+    /// Something comes from outside of the screen for whoever drives the take.
+    Stir(Stir),
+    /// The file is closed: the run ends, and that is told.
+    Close(Sender<()>),
+}
+
+/// The run of the recording that is open, if there is one.
+#[derive(Default)]
+pub(in crate::tui::loader) struct Live {
+    pub(super) run: Option<Box<dyn Conductor>>,
+    /// The number of the session that it goes on in.
+    pub(super) session: usize,
+    /// A command that waits until the agent's file is trusted.
+    pub(super) waiting: Option<LiveCommand>,
+    pub(super) breakpoints: Vec<Breakpoint>,
+}
+
+impl Live {
+    pub(super) fn is_there(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Whether a run goes on in this session: its open calls wait for nothing but the run.
+    pub(super) fn runs(&self, session: usize) -> bool {
+        let run = self.run.as_ref();
+        let is_on = run.is_some_and(|run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_)));
+        self.session == session && is_on
+    }
 }
 
 /// What is known besides the takes themselves, held for moments only.

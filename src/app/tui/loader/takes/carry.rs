@@ -2,9 +2,9 @@
 //! same change, carried over.
 
 use super::checking::Check;
-use super::{Work, is_parallel};
+use crate::tui::loader::work::Work;
 use crate::tui::state::document::{Document, Place};
-use retake_core::session::takes::Take;
+use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Edit, Session, index_number};
 use retake_live::{TakeError, TakeStore};
 use std::sync::Arc;
@@ -45,11 +45,7 @@ impl Work {
 }
 
 /// Behind the item, where the take wrote something.
-fn carried_to(
-    bench: &TakeStore,
-    id: retake_core::session::takes::TakeId,
-    meant: usize,
-) -> Option<Place> {
+fn carried_to(bench: &TakeStore, id: TakeId, meant: usize) -> Option<Place> {
     let asks = bench.takes().get(id)?.outcome.asks_model;
     (!asks).then_some(Place {
         session: 0,
@@ -88,4 +84,14 @@ fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
             && request.call_id(other).is_ok_and(|other| other == id)
     });
     same.unwrap_or(number)
+}
+
+/// The items of two sessions that stand for each other, if all do.
+fn is_parallel(one: &Session, other: &Session) -> bool {
+    one.items.len() == other.items.len()
+        && one
+            .items
+            .iter()
+            .zip(&other.items)
+            .all(|(one, other)| one.kind == other.kind)
 }

@@ -1,10 +1,10 @@
 //! What the rules find in a take that is shown, and the note of that in the tree. It takes long: nobody waits
 //! for it, and it is called off when another take is shown.
 
-use super::super::Work;
 use super::view::view_of;
+use crate::tui::loader::work::Work;
+use crate::tui::report::{Report, TakesReport};
 use crate::tui::state::document::{Checked, Document};
-use crate::tui::update::{Report, TakesReport};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::takes::{FindingCounts, TakeId, TakeOutcome};
 use retake_core::session::{Rope, Session};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// A take that was shown and is to be checked.
 pub(in crate::tui::loader) struct Check {
-    /// The number that [`super::Bench::showing`] had.
+    /// The number that [`super::bench::Bench::showing`] had.
     pub(super) showing: u32,
-    /// The number that [`super::Bench::opened`] had: takes of another opening are others.
+    /// The number that [`super::bench::Bench::opened`] had: takes of another opening are others.
     pub(super) opened: u32,
     pub(super) id: TakeId,
     pub(super) parent: Option<TakeId>,

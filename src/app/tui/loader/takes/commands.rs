@@ -1,9 +1,11 @@
 //! What the operator asks for about takes that there are.
 
 use super::checking::Check;
-use super::{WHOLE, Work, view_of};
+use super::view::{WHOLE, view_of};
+use crate::tui::effect::TakesCommand;
+use crate::tui::loader::work::Work;
+use crate::tui::report::{Report, TakesReport};
 use crate::tui::state::document::{Document, Place};
-use crate::tui::update::{Report, TakesCommand, TakesReport};
 use retake_core::session::takes::{ItemMark, TakeId};
 use retake_live::{TakeError, TakeStore};
 use std::sync::Arc;

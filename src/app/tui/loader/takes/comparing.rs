@@ -1,6 +1,6 @@
 //! Two takes beside each other, and where they begin to differ.
 
-use super::Work;
+use crate::tui::loader::work::Work;
 use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use crate::tui::state::document::{Document, Place};
 use retake_core::actions::with_open_arguments;

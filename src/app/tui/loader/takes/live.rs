@@ -1,20 +1,20 @@
 //! The live run behind the screen: the worker of the takes drives it, since a run is a take that grows.
 
-use super::Work;
+use super::bench::{Job, Live};
 use super::checking::Check;
 use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
 use super::view::view_of;
-use super::worker::Job;
-use crate::tui::live::trust::TrustRequest;
-use crate::tui::state::live::AgentInfo;
-use crate::tui::update::{LiveCommand, Report, TakesReport};
+use crate::tui::effect::LiveCommand;
+use crate::tui::loader::work::Work;
+use crate::tui::report::{Report, TakesReport};
+use crate::tui::state::live::{AgentInfo, TrustRequest};
 use retake_core::engine::agent::By;
 use retake_core::engine::{Breakpoint, Command};
 use retake_core::session::index_number;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, News, Options, Phase, Prepared, prepare};
+use retake_live::live::{Input, News, Options, Prepared, prepare};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -24,30 +24,6 @@ use std::sync::{Arc, MutexGuard};
 
 /// How many entries of the ledger the screen is told when a recording is opened.
 const TOLD: usize = 1000;
-
-/// The run of the recording that is open, if there is one.
-#[derive(Default)]
-pub(in crate::tui::loader) struct Live {
-    run: Option<Box<dyn Conductor>>,
-    /// The number of the session that it goes on in.
-    session: usize,
-    /// A command that waits until the agent's file is trusted.
-    waiting: Option<LiveCommand>,
-    breakpoints: Vec<Breakpoint>,
-}
-
-impl Live {
-    pub(super) fn is_there(&self) -> bool {
-        self.run.is_some()
-    }
-
-    /// Whether a run goes on in this session: its open calls wait for nothing but the run.
-    fn runs(&self, session: usize) -> bool {
-        let run = self.run.as_ref();
-        let is_on = run.is_some_and(|run| !matches!(run.phase(), Phase::Idle | Phase::Ended(_)));
-        self.session == session && is_on
-    }
-}
 
 /// Where a run begins.
 struct Begin {

@@ -1,9 +1,9 @@
 //! Saves takes, in the format of their recording or converted, and says what each of these would lose.
 
-use super::Work;
+use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::SaveFormat;
+use crate::tui::report::{Report, TakesReport};
 use crate::tui::state::document::Document;
-use crate::tui::update::{Report, TakesReport};
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;

@@ -1,14 +1,15 @@
 //! The tree of takes as the screen draws it.
 
-use super::WHOLE;
-use crate::tui::recovery::takes::TakeRow;
 use crate::tui::state::document::Place;
-use crate::tui::state::recovery::{Decided, TakesView};
+use crate::tui::state::recovery::{Decided, TakeRow, TakesView};
 use retake_core::actions;
 use retake_core::session::takes::{Author, FindingCounts, ItemMark, Take, TakeId, Takes};
 use retake_live::live::CONTINUE;
 use retake_live::{AS_REQUEST, TakeStore};
 use std::sync::Arc;
+
+/// What a note on a take as a whole is written on: no item begins before the first byte with these digests.
+pub(super) const WHOLE: &[u8] = b"";
 
 /// The takes, for the screen.
 pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> {

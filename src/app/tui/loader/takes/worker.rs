@@ -1,29 +1,11 @@
 //! The two threads for takes: one does what is asked for, in that order; the other checks what is shown, and
 //! leaves off when another take is.
 
-use super::super::Work;
+use super::bench::Job;
 use super::checking::Check;
-use super::conductor::Stir;
-use crate::tui::state::document::Document;
-use crate::tui::update::{LiveCommand, Order, TakesCommand};
+use crate::tui::loader::work::Work;
 use retake_live::in_background;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-
-/// Something to be done to the takes.
-#[derive(Debug)]
-pub(in crate::tui::loader) enum Job {
-    /// A take is to be made.
-    Make(Box<Order>),
-    /// Something is to be done where the screen shows this.
-    Obey(TakesCommand, Option<Arc<Document>>),
-    /// Something is to be done to the live run.
-    Live(LiveCommand),
-    /// Something comes from outside of the screen for whoever drives the take.
-    Stir(Stir),
-    /// The file is closed: the run ends, and that is told.
-    Close(Sender<()>),
-}
 
 /// Starts the threads; they end when nobody can ask for anything any more.
 pub(in crate::tui::loader) fn start(work: Work) -> Sender<Job> {

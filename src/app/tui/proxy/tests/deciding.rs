@@ -2,12 +2,14 @@
 
 use super::fake::{Fake, seat, watching};
 use super::*;
+use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::testing::Direct;
-use crate::tui::proxy::Watching;
+use crate::tui::proxy::watching::Watching;
+use crate::tui::request::OpenRequest;
 use crate::tui::state::State;
-use crate::tui::update::{Effect, LiveCommand, Message};
-use crate::tui::{Next, OpenRequest, update, view};
+use crate::tui::tests::messages::{Message, update};
+use crate::tui::view;
 use retake_live::proxy::Command;
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -75,7 +77,7 @@ impl Desk {
     fn press(&mut self, keys: &str) -> &mut Self {
         for name in keys.split(' ').filter(|name| !name.is_empty()) {
             let key = keymap::event(name).unwrap();
-            let effects = update::update(&mut self.state, Message::Key(key));
+            let effects = update(&mut self.state, Message::Key(key));
             self.state.prepare();
             self.perform(effects);
         }
@@ -109,17 +111,17 @@ impl Desk {
     }
 
     /// The proxy tells something, and it is collected.
-    fn tell(&mut self, seen: Seen) -> Vec<Next> {
+    fn tell(&mut self, seen: Seen) -> Vec<Effect> {
         let (id, phase) = (seen.id, seen.phase.clone());
         self.news.send(news(seen)).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let mut next = Vec::new();
             if let Some((seen, others)) = self.watching.collect()
-                && !update::exchange(&mut self.state, seen.clone(), others)
+                && !crate::tui::update::exchange(&mut self.state, seen.clone(), others)
             {
                 self.watching.tell_outcome(&seen);
-                next.push(Next::Close);
+                next.push(Effect::Close);
             }
             self.state.prepare();
             let known = self.watching.board.of(id).map(|seen| &seen.phase);
@@ -166,7 +168,7 @@ fn a_held_exchange_is_opened_mended_with_the_usual_keys_and_left_with_a_notice()
         text_sent: false,
     }]);
     let next = desk.tell(exchange(4, Phase::Ended(Ending::Mended)));
-    assert!(matches!(next[..], [Next::Close]), "{next:?}");
+    assert!(matches!(next[..], [Effect::Close]), "{next:?}");
     desk.watching.closed(&desk.state);
     let shown = screen(&desk.watching.board, (120, 14));
     let said =
@@ -305,7 +307,7 @@ fn an_exchange_that_is_held_again_leaves_the_first_hold() {
         holding.since_ms += 1;
     }
     let next = desk.tell(again);
-    assert!(matches!(next[..], [Next::Close]), "{next:?}");
+    assert!(matches!(next[..], [Effect::Close]), "{next:?}");
     let shown = screen(&desk.watching.board, (120, 14));
     assert!(shown.contains("exchange 4: held: "), "{shown}");
 }

@@ -1,8 +1,9 @@
 //! A proxy that is told by hand: it records what it is commanded, and a live run of a bundled agent stands for a held exchange.
 
-use super::super::{Exchanges, Request, Watched, Watching};
+use super::super::watching::Watching;
+use super::super::{Exchanges, Request, Watched};
 use super::about;
-use crate::tui::loader::{Conductor, Seated, Stir};
+use crate::tui::loader::takes::conductor::{Conductor, Seated, Stir};
 use crate::tui::state::live::AgentInfo;
 use retake_core::exchange::ExchangeId;
 use retake_live::agents::AgentFile;

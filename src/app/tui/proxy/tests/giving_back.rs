@@ -1,8 +1,9 @@
 //! A seat that is left: the journal is free again before the hold gets its exchange back.
 
 use super::fake::{seat, seated};
-use crate::tui::loader::{Conductor, Knowledge, Loader, Staged};
-use crate::tui::update::Report;
+use crate::tui::loader::takes::conductor::{Conductor, Staged};
+use crate::tui::loader::{Knowledge, Loader};
+use crate::tui::report::Report;
 use retake_core::session::takes::TakeId;
 use retake_live::live::{Input, News, Phase};
 use retake_live::{Opening, ReadOptions, TakeError, TakeStore};

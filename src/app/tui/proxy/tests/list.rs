@@ -18,7 +18,7 @@ fn an_empty_list_says_how_agents_are_pointed_at_the_proxy() {
     assert!(screen(&board, (100, 14)).contains("OPENAI_BASE_URL"));
     let wishes = press(&mut board, "y");
     assert!(
-        matches!(&wishes[..], [Wish::Copy(bytes)] if bytes.ends_with(b"127.0.0.1:4000\n")),
+        matches!(&wishes[..], [Effect::Copy(bytes)] if bytes.ends_with(b"127.0.0.1:4000\n")),
         "{wishes:?}"
     );
 }
@@ -78,9 +78,12 @@ fn what_is_held_is_released_one_by_one_or_all_together() {
     let mut board = busy();
     assert!(press(&mut board, "a").is_empty());
     assert!(screen(&board, (100, 14)).contains("exchange 9 is not held"));
-    let released = [Wish::Tell(Command::Release(ExchangeId(4)))];
-    assert_eq!(press(&mut board, "} a"), released);
-    assert_eq!(press(&mut board, "A"), [Wish::Tell(Command::ReleaseAll)]);
+    let released = [Effect::Proxy(Command::Release(ExchangeId(4)))];
+    assert_asks(press(&mut board, "} a"), &released);
+    assert_asks(
+        press(&mut board, "A"),
+        &[Effect::Proxy(Command::ReleaseAll)],
+    );
     let ending = Ending::Released {
         by: "operator".to_owned(),
     };
@@ -97,8 +100,8 @@ fn a_connection_is_cut_only_after_a_question() {
     assert!(press(&mut board, "{ X").is_empty());
     assert!(screen(&board, (100, 14)).contains("Cut the connection of exchange 5?"));
     assert!(press(&mut board, "n").is_empty());
-    let cut = [Wish::Tell(Command::Cut(ExchangeId(5)))];
-    assert_eq!(press(&mut board, "X y"), cut);
+    let cut = [Effect::Proxy(Command::Cut(ExchangeId(5)))];
+    assert_asks(press(&mut board, "X y"), &cut);
     assert!(press(&mut board, "g X").is_empty());
     assert!(screen(&board, (100, 14)).contains("exchange 1 is over"));
 }
@@ -108,15 +111,15 @@ fn interception_is_switched_and_that_is_seen() {
     let mut board = busy();
     assert!(screen(&board, (100, 14)).contains("  intercepting"));
     let told = press(&mut board, "I");
-    assert_eq!(told, [Wish::Tell(Command::Intercept(false))]);
+    assert_asks(told, &[Effect::Proxy(Command::Intercept(false))]);
     for width in [40, 60, 80, 100] {
         let shown = screen(&board, (width, 14));
         assert!(shown.contains("NOT INTERCEPTING"), "{shown}");
         assert!(shown.contains("2 held"), "{shown}");
     }
-    assert_eq!(
+    assert_asks(
         press(&mut board, "I"),
-        [Wish::Tell(Command::Intercept(true))]
+        &[Effect::Proxy(Command::Intercept(true))],
     );
 }
 
@@ -189,8 +192,8 @@ fn the_newest_exchange_is_followed_until_the_operator_moves_up() {
 #[test]
 fn an_exchange_is_opened_by_enter_and_by_a_second_click() {
     let mut board = busy();
-    let opened = [Wish::Open(ExchangeId(9))];
-    assert_eq!(press(&mut board, "enter"), opened);
+    let opened = [Effect::Enter(ExchangeId(9))];
+    assert_asks(press(&mut board, "enter"), &opened);
     screen(&board, (100, 20));
     let click = |row| MouseEvent {
         kind: MouseEventKind::Down(MouseButton::Left),
@@ -200,7 +203,7 @@ fn an_exchange_is_opened_by_enter_and_by_a_second_click() {
     };
     assert!(board.mouse(click(6)).is_empty());
     assert_eq!(board.here(), Some(ExchangeId(4)));
-    assert_eq!(board.mouse(click(6)), [Wish::Open(ExchangeId(4))]);
+    assert_asks(board.mouse(click(6)), &[Effect::Enter(ExchangeId(4))]);
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
     press(&mut board, "} b");
     assert!(screen(&board, (100, 14)).contains("tool serch_flights"));
     let told = press(&mut board, "enter");
-    let Some(Wish::Tell(Command::Breakpoints(set))) = told.first() else {
+    let Some(Effect::Proxy(Command::Breakpoints(set))) = told.first() else {
         panic!("{told:?}");
     };
     assert_eq!(
@@ -218,12 +221,12 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
     );
     let told = press(&mut board, "B a `arg .n > 9` enter");
     assert!(
-        matches!(&told[..], [Wish::Tell(Command::Breakpoints(set))] if set.len() == 2),
+        matches!(&told[..], [Effect::Proxy(Command::Breakpoints(set))] if set.len() == 2),
         "{told:?}"
     );
     let told = press(&mut board, "space");
     assert!(
-        matches!(&told[..], [Wish::Tell(Command::Breakpoints(set))] if !set[1].is_enabled),
+        matches!(&told[..], [Effect::Proxy(Command::Breakpoints(set))] if !set[1].is_enabled),
         "{told:?}"
     );
 }
@@ -233,9 +236,9 @@ fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     let mut board = busy();
     assert!(press(&mut board, "q").is_empty());
     assert!(screen(&board, (100, 14)).contains("2 exchanges are held and would end"));
-    assert_eq!(press(&mut board, "y"), [Wish::Leave]);
+    assert_asks(press(&mut board, "y"), &[Effect::Quit]);
     let mut quiet = super::board(0);
-    assert_eq!(press(&mut quiet, "q"), [Wish::Leave]);
+    assert_asks(press(&mut quiet, "q"), &[Effect::Quit]);
     quiet.about.child = Some("python agent.py".to_owned());
     assert!(press(&mut quiet, "Q").is_empty());
     assert!(screen(&quiet, (100, 14)).contains("python agent.py is running and would be stopped"));
@@ -243,7 +246,7 @@ fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     quiet.hear(vec![News::AgentEnded(
         std::os::unix::process::ExitStatusExt::from_raw(0 << 8),
     )]);
-    assert_eq!(press(&mut quiet, "Q"), [Wish::Leave]);
+    assert_asks(press(&mut quiet, "Q"), &[Effect::Quit]);
     press(&mut board, "^z");
     assert!(screen(&board, (100, 14)).contains("Suspend the proxy?"));
 }

@@ -8,7 +8,8 @@ mod list;
 mod many;
 
 use super::About;
-use super::board::{Board, Wish};
+use super::board::Board;
+use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use crossterm::event::KeyCode;
@@ -145,7 +146,7 @@ fn busy() -> Board {
 }
 
 /// Presses keys, written as in the table of keys; what stands in quotes is typed.
-fn press(board: &mut Board, keys: &str) -> Vec<Wish> {
+fn press(board: &mut Board, keys: &str) -> Vec<Effect> {
     let mut wishes = Vec::new();
     for (number, part) in keys.split('`').enumerate() {
         if number % 2 == 1 {
@@ -169,4 +170,9 @@ fn drawn(board: &Board, (width, height): (u16, u16), theme: &Theme) -> TestBacke
 fn screen(board: &Board, size: (u16, u16)) -> String {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
     drawn(board, size, &theme).to_string().replace('"', "")
+}
+
+#[track_caller]
+fn assert_asks(effects: Vec<Effect>, wanted: &[Effect]) {
+    assert_eq!(format!("{effects:?}"), format!("{wanted:?}"));
 }

@@ -2,7 +2,7 @@
 
 use super::super::board::{Board, Event};
 use super::super::words;
-use crate::tui::recovery::popup::{centred, framed, rows, write};
+use crate::tui::popup::{centred, framed, rows, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;

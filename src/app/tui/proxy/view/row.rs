@@ -127,11 +127,7 @@ fn found(seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     let mut room = width;
     for (rule, severity) in rules {
-        let (glyph, style) = match severity {
-            Severity::Error => (theme.glyphs.error, theme.error),
-            Severity::Warning => (theme.glyphs.warning, theme.warning),
-            Severity::Info => (theme.glyphs.info, theme.info),
-        };
+        let (glyph, style) = theme.severity(severity);
         let gap = if spans.is_empty() { "" } else { "  " };
         let needed = gap.len() + 2;
         if room < needed + 4 {

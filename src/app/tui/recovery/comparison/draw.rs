@@ -1,12 +1,11 @@
 //! What a comparison looks like: rows for a width, made once and kept until the width changes.
 
 use super::super::difference::{self, Pieces, Row, Side, folded, same, uncompared, unified};
-use super::super::page::draw_row;
-use super::super::popup::{Popup, rows, rule, write};
 use super::{Comparison, Heading, Pair, Stretch};
 use crate::tui::keymap::Context;
-use crate::tui::state::detail::{DetailRow, Line, Tone};
+use crate::tui::popup::{Popup, rows, rule, write};
 use crate::tui::state::layout::WIDE;
+use crate::tui::text::{DetailRow, Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -248,14 +247,14 @@ fn columns(area: Rect) -> (Rect, Rect) {
 
 fn draw_screen_row(frame: &mut Frame<'_>, area: Rect, row: &ScreenRow, theme: &Theme) {
     match row {
-        ScreenRow::Across(row) => draw_row(frame, area, row, theme),
+        ScreenRow::Across(row) => row.draw(frame, area, theme),
         ScreenRow::Beside(one, other) => {
             let (left, right) = columns(area);
             if let Some(row) = one {
-                draw_row(frame, left, row, theme);
+                row.draw(frame, left, theme);
             }
             if let Some(row) = other {
-                draw_row(frame, right, row, theme);
+                row.draw(frame, right, theme);
             }
             let bar = Rect {
                 x: left.right() + 1,

@@ -2,11 +2,11 @@
 //! the other, with what tells them apart emphasised.
 
 use super::super::difference::{Pieces, Row, compare, lines_of};
-use super::super::page::Page;
-use super::super::popup::Popup;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::popup::Popup;
+use crate::tui::text::Page;
+use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;

@@ -1,8 +1,8 @@
 //! A text that an action asks for: a fallback value, an output, feedback, new arguments.
 
-use super::super::popup::{Popup, centred, rows, rule, write};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
+use crate::tui::popup::{Popup, centred, rows, rule, write};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;

@@ -1,8 +1,9 @@
 //! What the tree of takes looks like.
 
-use super::super::popup::{Popup, rows, rule};
-use super::{TakeRow, TakeTree, name_of, write};
+use super::{TakeTree, name_of, write};
 use crate::tui::keymap::Context;
+use crate::tui::popup::{Popup, rows, rule};
+use crate::tui::state::recovery::TakeRow;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -1,9 +1,9 @@
 //! What the wording editor looks like: the library stands beside the text where there is room, else
 //! it is one row.
 
-use super::super::popup::{Popup, rows, rule, write};
 use super::{Entry, Focus, WordingEditor};
 use crate::tui::keymap::Command;
+use crate::tui::popup::{Popup, rows, rule, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;

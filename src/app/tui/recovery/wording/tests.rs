@@ -2,6 +2,7 @@
 
 use super::super::fixture::{assert_draws_at_any_size, event, events, plain_screen, screen};
 use super::*;
+use crate::tui::state::recovery::Drafts;
 
 /// A previewer that knows one placeholder and refuses others.
 fn previewer() -> Previewer {

@@ -1,16 +1,17 @@
 //! What the operator decides at a pause: about a call that needs approval, one whose output the operator
 //! writes, one that may have run, a fault that is to pass.
 
-use super::super::{Effect, obey, recover as recoveries};
-use super::{LiveCommand, notice, tell};
+use super::super::{exchange, recover as recoveries};
+use super::{notice, tell};
+use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
-use crate::tui::layer::{Flow, Opening, Screen as _};
 use crate::tui::live::answer::{Answer, Answered};
 use crate::tui::live::approval::{self, Approval};
 use crate::tui::live::words;
 use crate::tui::recovery::forms::Confirmation;
+use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
-use crate::tui::state::detail::{Line, Tone};
+use crate::tui::text::{Line, Tone};
 use retake_core::engine::{Command as Wish, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::CallKey;
@@ -81,12 +82,22 @@ pub(super) fn open_approval(state: &mut State) {
     };
     let runs = state.live.runs(&tool);
     let dialog = Approval::new(call.clone(), &tool, arguments.clone(), runs);
-    Opening::new(dialog, |_: &mut State, _, ()| ())
+    let waiting = call.clone();
+    let decide = move |state: &mut State, dialog: &mut Approval, said| match said {
+        Command::Yes | Command::Always => {
+            let (call, always) = (dialog.call.clone(), said == Command::Always);
+            tell(state, Wish::Approve { call, always });
+        }
+        Command::No => reject(state, dialog.call.clone()),
+        Command::Change => edit_call(state, &dialog.call),
+        _ => state.notice = Some("the call still waits: a asks again".to_owned()),
+    };
+    Opening::new(dialog, decide)
         // Nothing is approved but what was shown.
         .as_long_as(move |state| {
             state.live.reasons().iter().any(|reason| {
-                matches!(reason, Reason::Approval { call: waiting, arguments: shown, .. }
-                    if *waiting == call && *shown == arguments)
+                matches!(reason, Reason::Approval { call, arguments: shown, .. }
+                    if *call == waiting && *shown == arguments)
             })
         })
         .over(state);
@@ -99,18 +110,15 @@ pub(super) fn offer_approval(state: &mut State) {
     }
 }
 
-/// Lets a call run, and all later calls of its tool where that is meant.
-pub fn approve(state: &mut State, call: CallKey, always: bool) {
-    tell(state, Wish::Approve { call, always });
-}
-
 /// Proposes the call with other arguments.
-pub fn edit_call(state: &mut State, call: &CallKey) {
+fn edit_call(state: &mut State, call: &CallKey) {
     if let Some(item) = item_of(state, call) {
         state.go_to(item);
         state.on_turn = false;
     }
-    obey(state, Command::Recover("edit"));
+    if !exchange::obey(state, Command::Recover("edit")) {
+        recoveries::begin(state, "edit");
+    }
 }
 
 fn item_of(state: &State, call: &CallKey) -> Option<usize> {
@@ -123,7 +131,7 @@ fn item_of(state: &State, call: &CallKey) -> Option<usize> {
 }
 
 /// Asks for what the model reads in place of the output of a call.
-pub fn reject(state: &mut State, call: CallKey) {
+fn reject(state: &mut State, call: CallKey) {
     let tool = state.live.reasons().iter().find_map(|reason| match reason {
         Reason::Approval {
             call: waiting,
@@ -270,7 +278,7 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) {
 }
 
 /// Says whether an agent's file is trusted.
-pub fn answer_trust(state: &mut State, is_trusted: bool) {
+pub(in crate::tui::update) fn answer_trust(state: &mut State, is_trusted: bool) {
     if !is_trusted {
         state.live.agent = None;
         state.notice = Some("nothing of the agent runs".to_owned());

@@ -3,11 +3,11 @@
 use super::super::{exchange, layers, motion, recover, takes};
 use super::decide;
 use crate::tui::keymap::Command;
-use crate::tui::layer::Screen as _;
-use crate::tui::live::trust::{Trust, TrustRequest};
+use crate::tui::live::trust::Trust;
 use crate::tui::live::words;
+use crate::tui::stack::Screen as _;
 use crate::tui::state::document::Document;
-use crate::tui::state::live::AgentInfo;
+use crate::tui::state::live::{AgentInfo, TrustRequest};
 use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::engine::Reason;
@@ -76,7 +76,9 @@ pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) {
         state.live.trust = Some(request);
         return;
     }
-    state.open(Trust::new(&request), |_, _, ()| ());
+    state.open(Trust::new(&request), |state, _, is_trusted| {
+        decide::answer_trust(state, is_trusted);
+    });
 }
 
 /// Shows the take that the run drives, which has grown. What is known of its items stays until

@@ -1,8 +1,8 @@
 //! The frame of what lies over the panes: a title above, the keys below.
 
-use crate::tui::keymap::hints::fitting;
-use crate::tui::keymap::{Command, Context, footer};
-use crate::tui::theme::Theme;
+use super::keymap::hints::fitting;
+use super::keymap::{Command, Context, footer};
+use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -11,18 +11,18 @@ use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
 
 #[derive(Debug)]
-pub(in crate::tui) struct Popup<'a> {
+pub struct Popup<'a> {
     /// What stands in its upper edge.
-    pub(in crate::tui) title: &'a SafeText,
+    pub title: &'a SafeText,
     /// Whose keys stand in its lower edge.
-    pub(in crate::tui) context: Context,
+    pub context: Context,
     /// Keys that have no use now.
-    pub(in crate::tui) without: &'a [Command],
+    pub without: &'a [Command],
 }
 
 impl Popup<'_> {
     /// Draws the frame over `area`; gives what is inside, a cell away from both sides.
-    pub(in crate::tui) fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) -> Rect {
         let area = area.intersection(frame.area());
         let room = usize::from(area.width).saturating_sub(4);
         let keys = Line::from(self.keys(room, theme));
@@ -44,7 +44,7 @@ impl Popup<'_> {
 }
 
 /// Draws a plain frame; gives what is inside, a cell away from both sides.
-pub(in crate::tui) fn framed(
+pub fn framed(
     frame: &mut Frame<'_>,
     area: Rect,
     title: &SafeText,
@@ -78,7 +78,7 @@ fn draw_frame(
 }
 
 /// A rectangle of at most this size in the middle of another.
-pub(in crate::tui) fn centred(area: Rect, width: u16, height: u16) -> Rect {
+pub fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect {
         x: area.x + (area.width - width) / 2,
@@ -89,12 +89,7 @@ pub(in crate::tui) fn centred(area: Rect, width: u16, height: u16) -> Rect {
 }
 
 /// Writes spans into a row; what has no room is cut at its edge.
-pub(in crate::tui) fn write(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    spans: Vec<Span<'static>>,
-    style: Style,
-) {
+pub fn write(frame: &mut Frame<'_>, area: Rect, spans: Vec<Span<'static>>, style: Style) {
     if area.is_empty() {
         return;
     }
@@ -106,7 +101,7 @@ pub(in crate::tui) fn write(
 }
 
 /// The rows of an area, from its top.
-pub(in crate::tui) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
+pub fn rows(area: Rect) -> impl Iterator<Item = Rect> {
     (area.y..area.bottom()).map(move |y| Rect {
         y,
         height: 1,
@@ -115,12 +110,7 @@ pub(in crate::tui) fn rows(area: Rect) -> impl Iterator<Item = Rect> {
 }
 
 /// A rule across a row, with words in it.
-pub(in crate::tui) fn rule(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    words: Vec<Span<'static>>,
-    theme: &Theme,
-) {
+pub fn rule(frame: &mut Frame<'_>, area: Rect, words: Vec<Span<'static>>, theme: &Theme) {
     let width = usize::from(area.width);
     let line = theme.glyphs.horizontal.repeat(width);
     write(

@@ -1,0 +1,188 @@
+//! What is to be done outside of a screen: the one way from a key to a side effect. A screen notes what it wants;
+//! whoever runs the screen does what concerns it, and passes the rest on.
+
+use super::filter::Filter;
+use super::keymap::Direction;
+use super::lab::subject::{Order as LabOrder, Saving, Subject};
+use super::state::document::{Checked, Document, Place};
+use retake_core::engine::{self, Breakpoint};
+use retake_core::exchange::ExchangeId;
+use retake_core::session::Edit;
+use retake_core::session::takes::{Take, TakeId};
+use retake_live::search::Needle;
+use retake_live::{lab, proxy};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub enum Effect {
+    Quit,
+    /// Close the screen; quit where nothing is below it.
+    Close,
+    /// Give the terminal back until the shell calls again.
+    Suspend,
+    Redraw,
+    /// Put bytes on the clipboard.
+    Copy(Vec<u8>),
+    /// Give a text to the operator's editor and take over what is made of it.
+    Edit(String),
+    /// The same with the JSON of an item: what is made of it is proposed as an edit.
+    EditItem(String),
+    /// Open a file.
+    Open(PathBuf),
+    /// Open an exchange of the proxy.
+    Enter(ExchangeId),
+    /// Open the wording lab for a finding.
+    Lab(Box<Subject>),
+    /// Open a take of a journal: a sample of the lab.
+    Sample(PathBuf, TakeId),
+    Proxy(proxy::Command),
+    /// Put the request of an exchange on the clipboard, as a command line of curl.
+    CopyRequest(ExchangeId),
+    /// Begin an experiment.
+    Begin(Box<LabOrder>),
+    Experiment(lab::Command),
+    /// Say which models these names mean.
+    ReadModels(String),
+    /// Say what a wording becomes, for which the spec of this order is needed.
+    Becomes(Box<LabOrder>),
+    Save(Saving),
+    /// Read the end of the file, now.
+    ReadTail,
+    /// Watch the file, or stop watching it.
+    Watch(bool),
+    Take(Box<Order>),
+    /// Do something to the takes.
+    Takes(TakesCommand),
+    /// Do something to the live run.
+    Live(LiveCommand),
+    /// Look for a text.
+    Search(Search),
+    /// Count the items with a text.
+    Count(Counting),
+    Sift(Sifting),
+    /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
+    Complete(String),
+    /// Drop what may take a while to drop.
+    Discard(Arc<Document>),
+}
+
+/// Where effects are done.
+pub trait Perform {
+    fn perform(&mut self, effects: Vec<Effect>);
+}
+
+/// A take to be made.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// What the edits were planned for.
+    pub document: Arc<Document>,
+    /// Index of the session.
+    pub session: usize,
+    pub edits: Vec<Edit>,
+    /// Why; its parent and its splices are filled in where the take is made.
+    pub about: Take,
+}
+
+/// Something to be done to the takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TakesCommand {
+    /// Go back to the take that the current one branches off.
+    Undo,
+    /// Go down again to where undo came from.
+    Redo,
+    /// Go to the take of this number.
+    GoTo(u32),
+    Compare(u32, u32),
+    /// Write a note on a take.
+    NoteTake(u32, String),
+    /// Call a take so.
+    Rename(u32, String),
+    /// Write a note on the item with these bytes.
+    NoteItem {
+        /// The first byte of the item.
+        at: u64,
+        bytes: Vec<u8>,
+        text: String,
+    },
+    /// Mark the item with these bytes, or take the mark away.
+    Mark {
+        /// The first byte of the item.
+        at: u64,
+        bytes: Vec<u8>,
+        /// Whether it is marked.
+        set: bool,
+    },
+    /// Say in what formats the take can be saved.
+    Formats(usize),
+    Save {
+        /// Index of the session.
+        session: usize,
+        path: String,
+        /// Id of the format.
+        format: &'static str,
+        /// Whether a file that is there may be replaced.
+        force: bool,
+    },
+}
+
+/// Something to be done to the live run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LiveCommand {
+    /// What the engine is to be told.
+    Engine(engine::Command),
+    /// The agent that is known is to run from the beginning.
+    Begin { agent: String },
+    /// A run goes on from a take.
+    GoOnFrom {
+        /// The file of the agent whose model and tools are used.
+        agent: String,
+        /// The number of the take; 0 is the recording.
+        take: u32,
+        session: usize,
+    },
+    /// Whether what the agent's file names may run.
+    ConfirmTrust(bool),
+    /// All breakpoints; they hold for this run and those that are begun later.
+    SetBreakpoints(Vec<Breakpoint>),
+    /// The operator says this; the history was empty.
+    Say(String),
+}
+
+/// A search for an item that holds a text.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// What is searched through.
+    pub document: Arc<Document>,
+    /// What is searched for.
+    pub needle: Arc<Needle>,
+    /// The item to begin behind, or before.
+    pub from: Place,
+    pub direction: Direction,
+}
+
+/// A count of all items that hold a text.
+#[derive(Debug, Clone)]
+pub struct Counting {
+    /// What is searched through.
+    pub document: Arc<Document>,
+    /// What is searched for.
+    pub needle: Arc<Needle>,
+    /// Index of a session: what stands in the same bytes is counted.
+    pub session: usize,
+}
+
+/// A filter to be applied to a session.
+#[derive(Debug, Clone)]
+pub struct Sifting {
+    /// The document with the session.
+    pub document: Arc<Document>,
+    /// Index of the session.
+    pub session: usize,
+    /// What was found in it.
+    pub checked: Option<Arc<Checked>>,
+    /// What is to be shown.
+    pub filter: Filter,
+    /// Whether it is still being typed.
+    pub is_preview: bool,
+}

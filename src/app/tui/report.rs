@@ -1,0 +1,141 @@
+//! What other threads tell the screens.
+
+use super::effect::Counting;
+use super::recovery::comparison::Comparison;
+use super::recovery::saving::SaveFormat;
+use super::state::document::{Checked, Document, Place};
+use super::state::live::{AgentInfo, TrustRequest};
+use super::state::recovery::TakesView;
+use super::state::tree::Shown;
+use retake_core::engine::Breakpoint;
+use retake_core::session::ledger::LedgerEvent;
+use retake_live::discover::Discovery;
+use retake_live::inspect::Summary;
+use retake_live::live;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// News from other threads.
+#[derive(Debug)]
+pub enum News {
+    /// The proxy has told something: it waits to be collected.
+    Proxy,
+    /// The same of the experiment of a lab.
+    Lab,
+    /// Of the file that is open; the number tells it from those that were open before.
+    Report(u32, Report),
+    /// A file was found.
+    Found(Discovery),
+    /// What a file holds.
+    Inspected(usize, Result<Summary, String>),
+}
+
+/// News of the file.
+#[derive(Debug)]
+pub enum Report {
+    /// So many bytes of so many are read.
+    Progress {
+        /// Bytes that are read.
+        done: u64,
+        total: u64,
+    },
+    /// The end of the file, read on its own.
+    Tail(Arc<Document>),
+    Whole(Arc<Document>),
+    /// The rules have seen a session.
+    Checked {
+        /// The document with the session; what is said of one that is no longer shown counts for nothing.
+        document: Arc<Document>,
+        /// Index of the session.
+        session: usize,
+        checked: Arc<Checked>,
+    },
+    /// The rules have seen everything in this document.
+    Finished(Arc<Document>),
+    /// News of the takes.
+    Takes(TakesReport),
+    /// News of the live run.
+    Live(live::News),
+    /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
+    /// that was not told.
+    Past(Box<LedgerEvent>, u64),
+    /// The agent that runs, or is to run.
+    Agent(Box<AgentInfo>),
+    /// So many items has the request that a live run begins with.
+    Asked(usize),
+    /// The breakpoints that a run begins with.
+    Breakpoints(Vec<Breakpoint>),
+    /// The file of the agent that ran here last.
+    PastAgent(String),
+    /// An agent's file has to be trusted before anything of it runs.
+    Trust(TrustRequest),
+    /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
+    Grown(Arc<Document>),
+    /// On which lines problems stand, by their byte.
+    Lines(HashMap<u64, u64>),
+    /// Something for the operator to read.
+    Notice(String),
+    Failed(String),
+    /// Which items the filter lets through.
+    Sifted {
+        /// The document that was asked; what is said of one that is no longer shown counts for nothing.
+        document: Arc<Document>,
+        /// Index of the session.
+        session: usize,
+        shown: Arc<Shown>,
+        /// Whether the filter is still being typed.
+        is_preview: bool,
+    },
+    /// A search ended; the item with the text, and whether it was searched for from the other end again.
+    Found(Option<(Place, bool)>),
+    /// More items with the text that is searched for, in the order of their bytes; whether there are no others.
+    Counted(Counting, Vec<Place>, bool),
+    /// What a path can be completed to.
+    Paths(Paths),
+}
+
+/// News of the takes.
+#[derive(Debug)]
+pub enum TakesReport {
+    /// What was made before, when the recording is opened.
+    Found(Arc<TakesView>),
+    /// The tree has changed.
+    Tree(Arc<TakesView>),
+    /// Another take is shown from now on.
+    Shown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// Where the cursor belongs; `None` leaves it.
+        at: Option<Place>,
+        view: Arc<TakesView>,
+        /// A line for the operator.
+        said: String,
+    },
+    /// The take that a live run drives has grown, or the run drives another one.
+    Grown {
+        /// What it reads like.
+        document: Arc<Document>,
+        view: Arc<TakesView>,
+    },
+    /// Two takes were compared.
+    Compared(Box<Comparison>),
+    /// The formats that a take can be saved in, and the name of the recording.
+    Formats(String, Vec<SaveFormat>),
+    /// A take was saved; the line says where.
+    Saved(String),
+    /// There is a file of this name.
+    Exists,
+    /// What was asked for cannot be done.
+    Refused(String),
+    /// What the screen waits for is done, or was refused: something else may be asked for.
+    Done,
+}
+
+/// What the path of an agent's file can be completed to.
+#[derive(Debug)]
+pub struct Paths {
+    /// What was typed so far; empty where a file is to be proposed.
+    pub typed: String,
+    /// The paths that begin so: folders end with a slash.
+    pub found: Vec<String>,
+}
