@@ -2,6 +2,7 @@
 //! in the background, on all cores, those that are wanted first at first.
 
 use super::{ReadOptions, Recording, check_recording, read_path};
+use crate::lock::lock;
 use retake_core::dialects::body_of;
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
@@ -243,7 +244,7 @@ impl Drop for Inspector {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Waits for the next file; `None` when there will be none.

@@ -23,6 +23,7 @@ mod journal;
 pub mod lab;
 mod lines;
 pub mod live;
+mod lock;
 pub mod model;
 mod moment;
 mod opening;

@@ -3,11 +3,12 @@
 
 use super::replace::{Draft, NewFile, ReplaceError};
 use super::save::write_text;
+use crate::lock::lock;
 use retake_core::session::{Rope, Source, Span};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// A file that is written ahead of the decision what it is to hold.
@@ -75,7 +76,7 @@ impl SpeculativeWrite {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, Option<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::news::{StreamedCall, Streaming};
 use crate::http;
+use crate::lock::lock;
 use crate::model::{Answer, Model, Progress};
 use crate::scripted::Endpoint;
 use crate::tools::{Call, Called, Toolbox};
@@ -12,7 +13,7 @@ use retake_core::engine::{Millis, ModelFault, Timer};
 use retake_core::session::ledger::{Ask, CallKey};
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
@@ -315,8 +316,4 @@ impl Watch {
             (self.report)(IoEvent::Growing(self.streaming.clone()));
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,7 @@
 
 use super::connect::{Reach, arguments_for, variables};
 use super::news::{News, Report};
+use crate::lock::lock;
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
@@ -12,7 +13,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ pub(crate) fn kill_all() {
 }
 
 fn groups() -> MutexGuard<'static, Vec<Pid>> {
-    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&GROUPS)
 }
 
 /// How an agent is started.
@@ -225,7 +226,7 @@ fn report_lines(
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::proxy::Upstream;
+    use crate::proxy::options::Upstream;
     use std::os::unix::process::ExitStatusExt;
 
     /// How long anything may take here at most.

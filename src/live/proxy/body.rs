@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// Longest body of a request that is looked at, in bytes.
-pub(super) const LOOKED_AT: u64 = 64 << 20;
+pub(crate) const LOOKED_AT: u64 = 64 << 20;
 
 /// Most room that is made for a body before it comes, in bytes.
 const ANNOUNCED: usize = 1 << 20;

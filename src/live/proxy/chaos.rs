@@ -2,6 +2,7 @@
 
 use crate::InputError;
 use crate::files::read_text;
+use crate::lock::lock;
 use retake_core::chaos::{
     Asked, Course, Injection, LONGEST_SPEC, Order, Plan, Request, Sent, Spec, Trial, Usual,
 };
@@ -11,7 +12,7 @@ use retake_core::session::Dialect;
 use retake_core::wire::ServerState;
 use serde_json::Value;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// As long a reply is looked through for its id, in bytes.
@@ -92,7 +93,7 @@ impl Chaos {
     }
 
     pub(super) fn course(&self) -> MutexGuard<'_, Course> {
-        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.course)
     }
 
     pub(super) fn pause(&self) -> Duration {

@@ -2,7 +2,8 @@
 //! idle for longest is closed.
 
 use super::contact::Contact;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::lock::lock;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -55,7 +56,7 @@ impl Connections {
 
     /// Asks the connection to close that has been of no use for longest.
     fn close_one(&self) {
-        let open = self.lock();
+        let open = lock(&self.open);
         let longest = open
             .iter()
             .filter_map(|contact| Some((contact.useless_for()?, contact)));
@@ -63,16 +64,12 @@ impl Connections {
             contact.ask_to_leave();
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Contact>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl ConnectionSlot {
     /// The connection that has this place.
     pub(super) fn take(&mut self, contact: Arc<Contact>) {
-        self.room.lock().push(contact.clone());
+        lock(&self.room.open).push(contact.clone());
         self.contact = Some(contact);
     }
 }
@@ -80,7 +77,7 @@ impl ConnectionSlot {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if let Some(contact) = &self.contact {
-            let mut open = self.room.lock();
+            let mut open = lock(&self.room.open);
             open.retain(|other| !Arc::ptr_eq(other, contact));
         }
     }

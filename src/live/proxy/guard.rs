@@ -82,7 +82,7 @@ impl Refusal {
 ///
 /// Where the request comes from a web page, means another server, lacks the token, or could be
 /// read in two ways.
-pub fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+pub(crate) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Err(Refusal::Method);
     }

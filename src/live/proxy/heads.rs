@@ -5,7 +5,8 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use hyper::http::response::Parts;
-use hyper::{Response, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
+use retake_core::exchange::machine::Shape;
 
 /// Tells the SDKs of OpenAI and Anthropic that the same request would
 /// fail again (openai-python, `_base_client.py`).
@@ -66,4 +67,22 @@ fn parts(status: StatusCode) -> Parts {
     let mut reply = Response::new(());
     *reply.status_mut() = status;
     reply.into_parts().0
+}
+
+/// What the body of a reply is, by its head.
+pub(super) fn shape_of(head: &Parts) -> Shape {
+    if !headers::content_encoding(&head.headers).is_empty() {
+        return Shape::Opaque;
+    }
+    let kind = word(&head.headers, "content-type").unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "text/event-stream" => Shape::Stream,
+        "application/json" => Shape::Whole,
+        _ => Shape::Opaque,
+    }
+}
+
+fn word(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.trim().to_ascii_lowercase())
 }

@@ -7,8 +7,9 @@ mod reading;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(super) use reading::{Reading, common, common_end};
+pub(super) use reading::{Continuation, REPEATED, Reading};
 
+use crate::lock::lock;
 use crate::reading::going_on;
 use crate::replies::mark_last_reply;
 use crate::{Recording, check_run, check_session};
@@ -30,7 +31,8 @@ use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Edit, Rope, Session, Source, Span};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 /// Secrets by value, each with what its placeholder calls it.
 type Secrets = [(String, String)];
@@ -55,6 +57,12 @@ pub(super) struct Verdict {
     pub(super) findings: Vec<Finding>,
     /// What it was found in; `None` where that could not be read.
     pub(super) recording: Option<Recording>,
+}
+
+/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged
+/// passes, as it would have without retake; the panic hook has reported it.
+pub(super) fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 impl Verdict {
@@ -95,13 +103,7 @@ impl Judge {
     }
 
     pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
-        *self.lock() = breakpoints;
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Breakpoint>> {
-        self.breakpoints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.breakpoints) = breakpoints;
     }
 
     /// A request that is to be judged, by what is known of those before it.
@@ -257,7 +259,7 @@ impl Judge {
         if !self.has_operator {
             return None;
         }
-        let breakpoints = self.lock();
+        let breakpoints = lock(&self.breakpoints);
         let hit = hits(&breakpoints, standing, &mut BreakpointCache::default());
         let hit = hit.first()?;
         let of = breakpoints.iter().find(|one| one.number == hit.number)?;

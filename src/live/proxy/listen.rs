@@ -118,7 +118,7 @@ impl Listen {
 
 /// What a listener demands of whoever comes.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub(crate) struct Door {
     port: u16,
     names: Vec<Name>,
     pub(super) token: Option<Token>,
@@ -128,7 +128,7 @@ pub struct Door {
 
 impl Door {
     /// The demands of a listener on the loopback with this port: no token, and no name but `localhost`.
-    pub fn local(port: u16) -> Self {
+    pub(crate) fn local(port: u16) -> Self {
         Self {
             port,
             names: Vec::new(),

@@ -1,16 +1,18 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
+use super::base::{Base, BaseUrlError};
 use super::chaos::Chaos;
 use super::connect::Reach;
 use super::exchanges::{ProxyState, Watcher};
 use super::holds::HoldHandle;
 use super::listen::{Listen, ListenError};
+use super::news::{Command, News, Report};
+use super::options::{Options, Upstream};
 use super::origin::Origin;
 use super::recent::StoredRequest;
 use super::recorder::{self, Recorder};
 use super::server::{ServeError, serve};
 use super::trust::{TlsError, Trust};
-use super::{Base, BaseUrlError, Command, News, Options, Report, Upstream};
 use crate::Input;
 use crate::takes::{NotRecording, usual_root, wall_clock};
 use retake_core::exchange::ExchangeId;

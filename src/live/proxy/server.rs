@@ -11,6 +11,8 @@ use super::origin::Origin;
 use super::pass::{self, Count};
 use super::watch::{Passed, Question, TurnedAway, Watch};
 use super::websocket::{self, Tunnel};
+use crate::lock::lock;
+use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING, USER_AGENT};
 use hyper::http::request::Parts;
@@ -21,8 +23,9 @@ use hyper::{Method, Request, Response, Version};
 use retake_core::exchange::Ending;
 use retake_core::wire::{WEBSOCKET, dialect_at};
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -38,41 +41,38 @@ const HEAD: usize = 64 * 1024;
 /// How long the answer to a missing token takes, so that guessing is slow.
 const GUESSED: Duration = Duration::from_millis(250);
 
-struct Place<W> {
-    door: Door,
-    upstream: Arc<Origin>,
-    watch: Arc<W>,
+/// What a listener serves.
+pub(crate) trait Handler: Send + Sync + 'static {
+    /// What it demands of whoever comes.
+    fn door(&self) -> &Door;
+
+    /// Answers a request. The future and the body of the reply are dropped when the client is gone.
+    fn handle(
+        &self,
+        connection: &Connection,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Body>> + Send;
+
+    /// A client spoke TLS to this listener, which speaks plain HTTP.
+    fn spoke_tls(&self, _: SocketAddr) {}
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    #[error("the upstream {0} is this listener itself")]
-    Itself(String),
-    #[error("the listener cannot be used: {0}")]
-    Listener(#[from] std::io::Error),
+/// One connection, and what its requests share.
+pub(crate) struct Connection {
+    client: SocketAddr,
+    contact: Arc<Contact>,
+    /// A WebSocket that takes the connection over.
+    tunnel: Mutex<Option<Tunnel>>,
 }
 
-/// Serves a listener until it is stopped; then every connection ends, as it does when this is dropped.
-///
-/// # Errors
-///
-/// Where the upstream is this listener, or the system refuses to use it.
-pub async fn serve<W: Watch>(
-    listen: Listen,
-    upstream: Arc<Origin>,
-    watch: Arc<W>,
+/// Gives each connection of a listener to a handler until it is stopped; then every connection ends, as it does
+/// when this is dropped. Fails where the system refuses to use the listener.
+pub(crate) async fn accept(
+    listener: std::net::TcpListener,
+    handler: Arc<impl Handler>,
     stop: CancellationToken,
-) -> Result<(), ServeError> {
-    if upstream.base().is_at(listen.address()) {
-        return Err(ServeError::Itself(upstream.base().host()));
-    }
-    let (listener, door) = listen.open();
+) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let place = Arc::new(Place {
-        door,
-        upstream,
-        watch,
-    });
     let room = Connections::new(CONNECTIONS);
     let mut connections = JoinSet::new();
     let accepting = async {
@@ -81,10 +81,10 @@ pub async fn serve<W: Watch>(
                 tokio::time::sleep(REFUSED).await;
                 continue;
             };
-            let Some(seat) = room.admit().await else {
+            let Some(slot) = room.admit().await else {
                 break;
             };
-            connections.spawn(converse(stream, client, place.clone(), seat));
+            connections.spawn(converse(stream, client, handler.clone(), slot));
             while connections.try_join_next().is_some() {}
         }
     };
@@ -95,34 +95,24 @@ pub async fn serve<W: Watch>(
     Ok(())
 }
 
-/// One connection, and what its requests share.
-struct Conversation<W> {
-    client: SocketAddr,
-    place: Arc<Place<W>>,
-    contact: Arc<Contact>,
-    /// A WebSocket that takes the connection over.
-    tunnel: Mutex<Option<Tunnel>>,
-}
-
-async fn converse<W: Watch>(
+async fn converse(
     stream: TcpStream,
     client: SocketAddr,
-    place: Arc<Place<W>>,
-    mut seat: ConnectionSlot,
+    handler: Arc<impl Handler>,
+    mut slot: ConnectionSlot,
 ) {
-    let Ok((socket, spare, contact)) = contact::take(stream, place.door.patience) else {
+    let Ok((socket, spare, contact)) = contact::take(stream, handler.door().patience) else {
         return; // files have run out; the client sees a closed connection
     };
-    seat.take(contact.clone());
-    let talk = Arc::new(Conversation {
+    slot.take(contact.clone());
+    let connection = Arc::new(Connection {
         client,
-        place,
         contact,
         tunnel: Mutex::default(),
     });
     let service = service_fn(|request| {
-        let talk = talk.clone();
-        async move { Ok::<_, Infallible>(talk.answer(request).await) }
+        let (connection, handler) = (connection.clone(), handler.clone());
+        async move { Ok::<_, Infallible>(connection.answer(&*handler, request).await) }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -137,21 +127,17 @@ async fn converse<W: Watch>(
         served = served => !served.is_err_and(|error| error.is_user()),
         () = spare.look_after() => false,
     };
-    talk.contact.has_no_more_requests();
-    if talk.contact.is_tls() {
-        talk.place.watch.spoke_tls(client);
+    connection.contact.has_no_more_requests();
+    if connection.contact.is_tls() {
+        handler.spoke_tls(client);
     }
-    talk.end(is_over, &spare).await;
-    drop(seat);
+    connection.end(is_over, &spare).await;
+    drop(slot);
 }
 
-impl<W: Watch> Conversation<W> {
+impl Connection {
     async fn end(&self, is_over: bool, spare: &Spare) {
-        let tunnel = self
-            .tunnel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let tunnel = lock(&self.tunnel).take();
         match tunnel {
             Some(tunnel) => tunnel.run().await,
             None if is_over => spare.linger().await,
@@ -159,16 +145,16 @@ impl<W: Watch> Conversation<W> {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Attended> {
+    async fn answer(
+        &self,
+        handler: &impl Handler,
+        request: Request<Incoming>,
+    ) -> Response<Attended> {
         self.contact.begin(request.version() == Version::HTTP_11);
         // What hyper does not show: a length beside a chunked body. Whoever sends both may be smuggling;
         // nothing after it is read.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
-        let (head, body) = request.into_parts();
-        let mut reply = match guard::admit_onward(&head, &self.place.door) {
-            Ok(path_and_query) => self.serve(head, path_and_query, body).await,
-            Err(why) => self.turn_away(&head, why).await,
-        };
+        let mut reply = handler.handle(self, request).await;
         if is_last {
             close(&mut reply);
         }
@@ -176,7 +162,77 @@ impl<W: Watch> Conversation<W> {
         Response::from_parts(head, self.contact.reply(body))
     }
 
-    async fn turn_away(&self, head: &Parts, why: Refusal) -> Response<Body> {
+    /// Reads a request's body to its end.
+    pub(crate) async fn collect(&self, body: Incoming) -> Result<Bytes, Cut> {
+        body::collect(body, &self.contact).await
+    }
+}
+
+/// A listener of the proxy with what it is for.
+struct Place<W> {
+    door: Door,
+    upstream: Arc<Origin>,
+    watch: Arc<W>,
+}
+
+/// Why a listener does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the upstream {0} is this listener itself")]
+    Itself(String),
+    #[error("the listener cannot be used: {0}")]
+    Listener(#[from] io::Error),
+}
+
+/// Serves a listener of the proxy until it is stopped; then every connection ends, as it does when this is
+/// dropped.
+///
+/// # Errors
+///
+/// Where the upstream is this listener, or the system refuses to use it.
+pub async fn serve<W: Watch>(
+    listen: Listen,
+    upstream: Arc<Origin>,
+    watch: Arc<W>,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    if upstream.base().is_at(listen.address()) {
+        return Err(ServeError::Itself(upstream.base().host()));
+    }
+    let (listener, door) = listen.open();
+    let place = Place {
+        door,
+        upstream,
+        watch,
+    };
+    Ok(accept(listener, Arc::new(place), stop).await?)
+}
+
+impl<W: Watch> Handler for Place<W> {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    async fn handle(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        match guard::admit_onward(&head, &self.door) {
+            Ok(path_and_query) => self.serve(connection, head, path_and_query, body).await,
+            Err(why) => self.turn_away(connection, &head, why).await,
+        }
+    }
+
+    fn spoke_tls(&self, client: SocketAddr) {
+        self.watch.spoke_tls(client);
+    }
+}
+
+impl<W: Watch> Place<W> {
+    async fn turn_away(
+        &self,
+        connection: &Connection,
+        head: &Parts,
+        why: Refusal,
+    ) -> Response<Body> {
         if why == Refusal::Token {
             tokio::time::sleep(GUESSED).await;
         }
@@ -185,35 +241,42 @@ impl<W: Watch> Conversation<W> {
             Refusal::Token => String::new(),
             _ => head.uri.path().to_owned(),
         };
-        self.refuse(head, path, why)
+        self.refuse(connection, head, path, why)
     }
 
-    fn refuse(&self, head: &Parts, path: String, why: Refusal) -> Response<Body> {
-        self.place.watch.turned_away(TurnedAway {
-            client: self.client,
+    fn refuse(
+        &self,
+        connection: &Connection,
+        head: &Parts,
+        path: String,
+        why: Refusal,
+    ) -> Response<Body> {
+        self.watch.turned_away(TurnedAway {
+            client: connection.client,
             method: head.method.clone(),
             path,
             why,
         });
-        let dialect = dialect_at(head.uri.path());
-        let mut reply = answer::error(dialect, why.status(), &why.to_string());
-        close(&mut reply);
-        reply
+        refusal(head, why)
     }
 
     async fn serve(
         &self,
+        connection: &Connection,
         mut head: Parts,
         path_and_query: PathAndQuery,
         body: Incoming,
     ) -> Response<Body> {
         let at = SystemTime::now();
-        let refuse = |head: &Parts, why| self.refuse(head, path_and_query.path().to_owned(), why);
+        let refuse = |head: &Parts, why| {
+            let path = path_and_query.path().to_owned();
+            self.refuse(connection, head, path, why)
+        };
         let dialect = dialect_at(path_and_query.path());
         match (guard::upgrade(&head.headers), dialect) {
             (Upgrade::None, _) => {}
             (Upgrade::WebSocket, Some(WEBSOCKET)) if head.method == Method::GET => {
-                return self.open(head, path_and_query, at).await;
+                return self.open(connection, head, path_and_query, at).await;
             }
             (Upgrade::WebSocket | Upgrade::Other, _) => return refuse(&head, Refusal::Upgrade),
         }
@@ -224,39 +287,40 @@ impl<W: Watch> Conversation<W> {
         }
         let mut lines = headers::end_to_end(&head.headers);
         let Some(dialect) = dialect else {
-            return self.pass(&mut head, path_and_query, lines, body, at).await;
+            let place = (connection, path_and_query);
+            return self.pass(place, &mut head, lines, body, at).await;
         };
-        let body = match body::collect(body, &self.contact).await {
+        let body = match connection.collect(body).await {
             Ok(body) => body,
             Err(Cut::TooLong) => return refuse(&head, Refusal::TooLong),
             Err(_) => return refuse(&head, Refusal::BodyBroken),
         };
         headers::ask_for_readable(&mut lines);
         let question = Question {
-            client: self.client,
+            client: connection.client,
             at,
             dialect,
             method: head.method,
             path_and_query,
             lines,
             body,
-            presence: Presence::new(&self.contact),
+            presence: Presence::new(&connection.contact),
         };
-        self.place.watch.exchange(question).await
+        self.watch.exchange(question).await
     }
 
     /// A request at a path where no dialect is spoken.
     async fn pass(
         &self,
+        (connection, path_and_query): (&Connection, PathAndQuery),
         head: &mut Parts,
-        path_and_query: PathAndQuery,
         lines: hyper::HeaderMap,
         body: Incoming,
         at: SystemTime,
     ) -> Response<Body> {
         let agent = lines.get(USER_AGENT).map(|agent| agent.as_bytes());
         let passed = Passed {
-            client: self.client,
+            client: connection.client,
             agent: String::from_utf8_lossy(agent.unwrap_or_default()).into_owned(),
             at,
             method: head.method.clone(),
@@ -268,13 +332,14 @@ impl<W: Watch> Conversation<W> {
             total: Duration::ZERO,
             ending: Ending::ClientLeft,
         };
-        let body = match Outgoing::begin(body, self.contact.clone()).await {
+        let body = match Outgoing::begin(body, connection.contact.clone()).await {
             Ok(body) => body,
-            Err(_) => return self.refuse(head, passed.path, Refusal::BodyBroken),
+            Err(_) => return self.refuse(connection, head, passed.path, Refusal::BodyBroken),
         };
-        let mut count = Count::new(self.place.watch.clone(), passed);
-        let upstream = &self.place.upstream;
-        let sent = upstream.send(head.method.clone(), &path_and_query, lines, body);
+        let mut count = Count::new(self.watch.clone(), passed);
+        let sent = self
+            .upstream
+            .send(head.method.clone(), &path_and_query, lines, body);
         match sent.await {
             Ok(reply) => {
                 count.status(reply.status());
@@ -292,24 +357,31 @@ impl<W: Watch> Conversation<W> {
 
     async fn open(
         &self,
+        connection: &Connection,
         head: Parts,
         path_and_query: PathAndQuery,
         at: SystemTime,
     ) -> Response<Body> {
-        let place = &self.place;
         let opened = websocket::open(
-            &place.upstream,
-            &place.watch,
+            &self.upstream,
+            &self.watch,
             head,
-            self.client,
+            connection.client,
             path_and_query,
             at,
         );
         let (reply, tunnel) = opened.await;
-        let mut slot = self.tunnel.lock().unwrap_or_else(PoisonError::into_inner);
-        *slot = tunnel;
+        *lock(&connection.tunnel) = tunnel;
         reply
     }
+}
+
+/// Says why a request is refused, and closes the connection.
+pub(crate) fn refusal(head: &Parts, why: Refusal) -> Response<Body> {
+    let dialect = dialect_at(head.uri.path());
+    let mut reply = answer::error(dialect, why.status(), &why.to_string());
+    close(&mut reply);
+    reply
 }
 
 /// Closes the connection after a reply.

@@ -2,7 +2,10 @@
 //! did after the fault.
 
 use super::agent::{Agent, AgentCommand};
-use super::{Chaos, News, Options, Proxy, ProxyError, Report};
+use super::chaos::Chaos;
+use super::news::{News, Report};
+use super::options::Options;
+use super::running::{Proxy, ProxyError};
 use retake_core::chaos::{End, Injection, Usual};
 use retake_core::exchange::{Ending, Phase};
 use std::collections::VecDeque;

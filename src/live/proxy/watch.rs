@@ -3,7 +3,6 @@
 use super::body::Body;
 use super::contact::Presence;
 use super::guard::Refusal;
-use super::websocket::Observer;
 use bytes::Bytes;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Method, Response};
@@ -97,4 +96,21 @@ pub struct Opened {
     pub path_and_query: PathAndQuery,
     /// The lines of the request that went on.
     pub lines: HeaderMap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The client, to the upstream.
+    ToUpstream,
+    /// The upstream, to the client.
+    ToClient,
+}
+
+/// Reads along what passes on a WebSocket. Nothing that it does changes what passes.
+pub trait Observer: Send {
+    fn text(&mut self, direction: Direction, text: &str);
+    /// Messages of this direction cannot be read any more; the bytes go on.
+    fn unreadable(&mut self, direction: Direction);
+    /// The connection is over.
+    fn over(&mut self);
 }

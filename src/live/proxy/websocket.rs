@@ -7,7 +7,8 @@ use super::body::{self, Body, Outgoing};
 use super::headers;
 use super::origin::Origin;
 use super::pass;
-use super::watch::{Opened, Watch};
+use super::watch::{Direction, Observer, Opened, Watch};
+use crate::lock::lock;
 use http_body_util::BodyExt;
 use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
@@ -34,23 +35,6 @@ const PIECE: usize = 64 * 1024;
 
 /// How long a side may go on that the other has left.
 const PARTING: Duration = Duration::from_secs(10);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The client, to the upstream.
-    ToUpstream,
-    /// The upstream, to the client.
-    ToClient,
-}
-
-/// Reads along what passes on a WebSocket. Nothing that it does changes what passes.
-pub trait Observer: Send {
-    fn text(&mut self, direction: Direction, text: &str);
-    /// Messages of this direction cannot be read any more; the bytes go on.
-    fn unreadable(&mut self, direction: Direction);
-    /// The connection is over.
-    fn over(&mut self);
-}
 
 /// Both ends of a WebSocket, ready to be joined.
 pub(super) struct Tunnel {
@@ -141,10 +125,7 @@ impl Tunnel {
                 let _ = timeout(PARTING, there).await;
             },
         }
-        let mut observer = observer
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(observer) = observer.as_mut() {
+        if let Some(observer) = lock(observer).as_mut() {
             observer.over();
         }
     }
@@ -164,10 +145,7 @@ async fn copy(
             return to.shutdown().await;
         }
         to.write_all(&piece[..count]).await?;
-        let mut observer = observer
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(observer) = observer.as_mut() {
+        if let Some(observer) = lock(observer).as_mut() {
             reading.read(&piece[..count], observer.as_mut());
         }
     }

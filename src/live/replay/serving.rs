@@ -1,14 +1,17 @@
 //! One request and the turn that answers it.
 
-use super::super::serving::{Answers, Asking, Body, BodyEnding, Sending, asking, models};
+use super::super::serving::{Answers, Asking, BodyEnding, Sending, asking, models};
 use super::{Event, Options};
+use crate::lock::lock;
+use crate::proxy::body::Body;
+use crate::proxy::server::Connection;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use retake_core::replay::{Asked, Differences, Found, How, NotFound, Place, Reply, Tape};
 use retake_core::session::Dialect;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Says that a reply is replayed, and which turn it is.
@@ -24,8 +27,7 @@ pub(super) struct Served(Mutex<BTreeSet<Place>>);
 
 impl Served {
     pub(super) fn lock(&self) -> MutexGuard<'_, BTreeSet<Place>> {
-        // A thread that panicked with it leaves a set that can be used.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -40,8 +42,8 @@ pub(super) struct Serving {
 impl Answers for Serving {
     const WHAT: &'static str = "a replay";
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let sending = match asking(request, TAG).await {
+    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+        let sending = match asking(connection, request, TAG).await {
             Asking::Models => return models(self.tape.models()).into_response(),
             Asking::Nothing(sending) => sending,
             Asking::Reply { dialect, body, .. } => self.reply(dialect, &body).await,

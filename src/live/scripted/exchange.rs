@@ -1,7 +1,9 @@
 //! One request and its reply.
 
-use super::super::serving::{Answers, Asking, Body, BodyEnding, Sending, asking, models, paced};
+use super::super::serving::{Answers, Asking, BodyEnding, Sending, asking, models, paced};
 use super::stored::{Full, Stored};
+use crate::proxy::body::Body;
+use crate::proxy::server::Connection;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
@@ -128,8 +130,8 @@ impl Serving {
 impl Answers for Serving {
     const WHAT: &'static str = "a scripted model";
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let sending = match asking(request, TAG).await {
+    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+        let sending = match asking(connection, request, TAG).await {
             Asking::Models => models([&*self.script.model()]),
             Asking::Nothing(sending) => sending,
             Asking::Reply {

@@ -15,6 +15,7 @@ mod needle;
 pub use job::{Job, Tally};
 pub use needle::{Needle, NeedleError};
 
+use crate::lock::lock;
 use needle::BEFORE;
 use retake_core::session::{Source, SourceError, Span};
 use std::collections::BTreeMap;
@@ -265,10 +266,6 @@ fn on_cores(tasks: u64, threads: usize, work: &(dyn Fn() + Sync)) {
 
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

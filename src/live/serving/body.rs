@@ -1,18 +1,11 @@
 //! Bodies of replies: whole, or event by event at a pace, cut or left hanging where a script says so.
 
+use crate::proxy::body::{Body, Cut};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use std::time::Duration;
-
-pub(crate) type Body = UnsyncBoxBody<Bytes, Cut>;
-
-/// The script wants the connection to end here.
-#[derive(Debug, thiserror::Error)]
-#[error("the script cuts the reply here")]
-pub(crate) struct Cut;
 
 /// How long what was sent may take to leave before a connection is cut: hyper drops what it still holds.
 const LEAVES: Duration = Duration::from_millis(20);
@@ -28,11 +21,6 @@ pub(crate) enum BodyEnding {
     Silence,
 }
 
-pub(crate) fn whole(text: String) -> Body {
-    let body = Full::new(Bytes::from(text));
-    body.map_err(|never| match never {}).boxed_unsync()
-}
-
 /// A body in pieces with a pause before each but the first.
 pub(crate) fn paced(pieces: Vec<String>, pause: Duration, ending: BodyEnding) -> Body {
     let start = (pieces.into_iter(), true);
@@ -42,7 +30,7 @@ pub(crate) fn paced(pieces: Vec<String>, pause: Duration, ending: BodyEnding) ->
                 BodyEnding::End => None,
                 BodyEnding::Cut => {
                     tokio::time::sleep(LEAVES).await;
-                    Some((Err(Cut), (pieces, false)))
+                    Some((Err(Cut::Decided), (pieces, false)))
                 }
                 BodyEnding::Silence => std::future::pending().await,
             };

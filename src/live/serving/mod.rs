@@ -5,17 +5,21 @@
 
 mod body;
 mod sending;
-mod server;
 
-pub(super) use body::{Body, BodyEnding, paced};
+pub(super) use body::{BodyEnding, paced};
 pub(super) use sending::{Asking, Sending, asking, models};
 
+use crate::proxy::body::Body;
+use crate::proxy::guard::admit;
+use crate::proxy::listen::Door;
+use crate::proxy::server::{Connection, Handler, accept, refusal};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use retake_core::session::Dialect;
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The address to listen on where any free port of the loopback will do.
@@ -25,7 +29,31 @@ pub(super) trait Answers: Send + Sync + 'static {
     /// What it is called, for the name of its thread and for refusals.
     const WHAT: &'static str;
 
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+    fn answer(
+        &self,
+        connection: &Connection,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// Lets in who may come: web pages and whoever means another server are refused, as the proxy does.
+struct Guarded<A>(Door, A);
+
+impl<A: Answers> Handler for Guarded<A> {
+    fn door(&self) -> &Door {
+        &self.0
+    }
+
+    async fn handle(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        match admit(&head, &self.0) {
+            Ok(_) => {
+                let request = Request::from_parts(head, body);
+                self.1.answer(connection, request).await
+            }
+            Err(why) => refusal(&head, why),
+        }
+    }
 }
 
 /// Something that listens, until this is dropped.
@@ -48,11 +76,13 @@ impl Listening {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
+        let handler = Arc::new(Guarded(Door::local(address.port()), answers));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         std::thread::Builder::new()
             .name(A::WHAT.to_owned())
-            .spawn(move || runtime.block_on(server::serve(listener, answers, stopped)))?;
+            // Without a listener there is nothing to serve, and clients see a closed port.
+            .spawn(move || drop(runtime.block_on(accept(listener, handler, stopped))))?;
         Ok(Self { address, stop })
     }
 

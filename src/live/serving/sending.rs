@@ -1,8 +1,11 @@
 //! Requests from the wire, and the replies.
 
-use super::body::{self, Body};
+use super::body;
+use crate::proxy::body::LOOKED_AT;
+use crate::proxy::body::{Body, Cut, whole};
 use crate::proxy::decode::{Fault, decode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use crate::proxy::server::Connection;
+use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -11,18 +14,13 @@ use retake_core::session::Dialect;
 use retake_core::wire::dialect_at;
 use std::time::Duration;
 
-/// Longest request, in bytes.
-const REQUEST: usize = 64 * 1024 * 1024;
-/// How long a client may take to send it.
-const SENDING: Duration = Duration::from_secs(60);
-
 pub(crate) enum Asking {
     /// A reply of a model.
     Reply {
         /// How it is requested.
         dialect: Dialect,
         headers: HeaderMap,
-        body: Vec<u8>,
+        body: Bytes,
     },
     Models,
     /// Something that is not served; this is sent instead.
@@ -30,7 +28,11 @@ pub(crate) enum Asking {
 }
 
 /// Reads a request. `tag` makes the ids of refusals.
-pub(crate) async fn asking(request: Request<Incoming>, tag: &str) -> Asking {
+pub(crate) async fn asking(
+    connection: &Connection,
+    request: Request<Incoming>,
+    tag: &str,
+) -> Asking {
     let (head, body) = request.into_parts();
     let path = head.uri.path().trim_end_matches('/').to_owned();
     if head.method == Method::GET && path.ends_with("/models") {
@@ -49,7 +51,7 @@ pub(crate) async fn asking(request: Request<Incoming>, tag: &str) -> Asking {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return refused(dialect, status, "only POST is served here");
     }
-    let received = received(body).await;
+    let received = received(connection, body).await;
     match received.and_then(|body| plain(&head.headers, body)) {
         Ok(body) => Asking::Reply {
             dialect,
@@ -90,7 +92,7 @@ impl Sending {
     }
 
     pub(crate) fn json(status: StatusCode, text: String) -> Self {
-        let sending = Self::of("application/json", body::whole(text));
+        let sending = Self::of("application/json", whole(text));
         Self { status, ..sending }
     }
 
@@ -127,28 +129,25 @@ impl Sending {
     }
 }
 
-async fn received(body: Incoming) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+async fn received(
+    connection: &Connection,
+    body: Incoming,
+) -> Result<Bytes, (StatusCode, &'static str)> {
     let too_long = (
         StatusCode::PAYLOAD_TOO_LARGE,
         "the request is longer than 64 MB",
     );
-    if body.size_hint().lower() > REQUEST as u64 {
+    if body.size_hint().lower() > LOOKED_AT {
         return Err(too_long);
     }
-    let collected = tokio::time::timeout(SENDING, Limited::new(body, REQUEST).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long),
-        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request broke off")),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            "the request did not come to an end",
-        )),
-    }
+    connection.collect(body).await.map_err(|cut| match cut {
+        Cut::TooLong => too_long,
+        _ => (StatusCode::BAD_REQUEST, "the request broke off"),
+    })
 }
 
 /// The body of a request without its compression.
-fn plain(headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, (StatusCode, &'static str)> {
+fn plain(headers: &HeaderMap, body: Bytes) -> Result<Bytes, (StatusCode, &'static str)> {
     let codings = headers.get_all(CONTENT_ENCODING).iter();
     let codings = codings.map(|codings| codings.to_str().unwrap_or("?"));
     let codings = codings.collect::<Vec<_>>().join(",");
@@ -157,7 +156,7 @@ fn plain(headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, (StatusCode, &'s
     }
     let decoded = decode(&codings, &body);
     match decoded.fault {
-        None => Ok(decoded.bytes.into_owned()),
+        None => Ok(decoded.bytes.into_owned().into()),
         Some(Fault::TooLong) => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
             "the request unpacks to more than 64 MB",

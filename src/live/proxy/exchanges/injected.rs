@@ -1,14 +1,15 @@
 //! An exchange that gets a fault on purpose: the reply is collected whole, changed, and sent as the client
 //! requested it. If the fault does not fit, the reply is passed on unchanged.
 
-use super::Watcher;
-use super::{Shape, shape_of};
+use super::watcher::Watcher;
+use crate::proxy::body::Outgoing;
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};
-use crate::proxy::heads::{error_head, provider_error_head, reply_head};
+use crate::proxy::headers::ask_for_plain;
+use crate::proxy::heads::{error_head, provider_error_head, reply_head, shape_of};
 use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Recorded, assemble};
-use crate::proxy::{Outgoing, Question, ask_for_plain};
+use crate::proxy::watch::Question;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -16,6 +17,7 @@ use hyper::http::response::Parts;
 use retake_core::chaos::{Deed, NotHere, Order, Request, Told, inject};
 use retake_core::dialects::stream::rejoin;
 use retake_core::exchange::gate::Sent;
+use retake_core::exchange::machine::Shape;
 use retake_core::exchange::rewrite::continuation;
 use retake_core::exchange::{Ending, Phase, Seen};
 use retake_core::session::ledger::Usage;
@@ -270,6 +272,7 @@ impl Injected {
             reply_head: reply_head.unwrap_or_default(),
             told: bodies.sent.map(|sent| recorder::Body::whole(sent.into())),
             sent: None,
+            continuation: None,
         };
         self.watcher.state.over_and_recorded(recorded, stored);
     }

@@ -1,10 +1,9 @@
 //! A request is looked at before anything is decided about it: decoded, read as far as its exchange depends on
 //! it, and made what its provider is to get.
 
-use super::state::lock;
-use super::{REPEATED, shielded};
+use crate::lock::lock;
 use crate::proxy::decode::decode;
-use crate::proxy::judge::{Judge, Reading};
+use crate::proxy::judge::{Judge, REPEATED, Reading, shielded};
 use bytes::Bytes;
 use retake_core::exchange::views::{Conversations, Views};
 use retake_core::session::Dialect;

@@ -3,10 +3,11 @@
 //!
 //! What waits is bounded. An exchange beyond the bound is not judged and says so; it was recorded before.
 
+use crate::lock::lock;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -67,7 +68,7 @@ impl Late {
         if is_too_much || self.load.count.load(Ordering::Relaxed) >= COUNT {
             return work(Judges::No);
         }
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = lock(&self.jobs);
         let Some(jobs) = &*jobs else {
             return work(Judges::No);
         };
@@ -81,14 +82,8 @@ impl Late {
     /// Judges nothing more. An exchange that is being judged is waited for, but not for long.
     pub(super) fn end(&self) {
         self.load.ends.store(true, Ordering::Relaxed);
-        drop(
-            self.jobs
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        let thread = self.thread.lock();
-        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        drop(lock(&self.jobs).take());
+        let thread = lock(&self.thread).take();
         let since = Instant::now();
         while thread.as_ref().is_some_and(|thread| !thread.is_finished()) && since.elapsed() < END {
             std::thread::sleep(LOOK);

@@ -6,51 +6,41 @@
 mod injected;
 mod inspect_request;
 mod late;
-mod order;
-mod outcome;
+mod message;
 mod pump;
 mod state;
 mod turns;
+mod watcher;
 
-pub(super) use state::{ProxyState, lock};
+pub(super) use state::ProxyState;
+pub(super) use watcher::Watcher;
 
-use super::Observer;
-use super::ask_for_plain;
 use super::body::Body;
 use super::chaos::{Chaos, ReplyId};
 use super::client_side::{ClientBody, ClientSide};
-use super::headers::content_encoding;
-use super::judge::{Reading, Verdict};
-use super::origin::Origin;
+use super::headers::{ask_for_plain, content_encoding};
+use super::judge::{Reading, Verdict, shielded};
 use super::recorder::Recorded;
+use super::watch::Observer;
 use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
 use inspect_request::{InspectInput, InspectedRequest};
-use pump::{Message, Pump};
+use message::Message;
+use pump::Pump;
 use retake_core::chaos;
 use retake_core::exchange::client::Client;
-use retake_core::exchange::machine::{Settings, Shape};
-use retake_core::exchange::views::{Conversations, Views};
+use retake_core::exchange::machine::Settings;
 use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
 use retake_core::wire::RequestHead;
 use retake_core::wire::asks_gemini;
-use state::{ActiveExchange, Request, WebSocketRecorder};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use state::{ActiveExchange, Request, ms, ms_of};
+use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
-
-/// A request so small, or so little longer than one read before, is judged in place, without another
-/// thread; what is larger is judged beside what passes.
-const SMALL: usize = 32 * 1024;
-/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is
-/// read on another thread: the one that forwards has others to serve.
-const REPEATED: usize = 1024 * 1024;
+use turns::WebSocketRecorder;
 
 /// What becomes of an exchange where faults are injected.
 #[derive(Default)]
@@ -61,38 +51,7 @@ struct Chance {
     reply_id: Option<ReplyId>,
 }
 
-/// Watches the exchanges with one upstream.
-#[derive(Clone)]
-pub(super) struct Watcher {
-    state: Arc<ProxyState>,
-    upstream: Arc<Origin>,
-    /// Its place on the command line.
-    place: usize,
-    /// Faults on purpose, if any.
-    chaos: Option<Arc<Chaos>>,
-    /// What agents and this provider see of the same histories.
-    views: Arc<Mutex<Arc<Views>>>,
-    /// The replies of this provider that its agents can continue.
-    conversations: Arc<Conversations>,
-}
-
 impl Watcher {
-    pub(super) fn new(
-        state: Arc<ProxyState>,
-        upstream: Arc<Origin>,
-        place: usize,
-        chaos: Option<Arc<Chaos>>,
-    ) -> Self {
-        Self {
-            state,
-            upstream,
-            place,
-            chaos,
-            views: Arc::default(),
-            conversations: Arc::default(),
-        }
-    }
-
     /// What is known of an exchange before it begins.
     fn seen(&self, question: &Question, client: &Client, request_head: &RequestHead) -> Seen {
         Seen {
@@ -307,51 +266,13 @@ async fn judged(
     (request, secrets): (Arc<Reading>, Vec<(String, String)>),
 ) -> Verdict {
     let judge = state.judge.clone();
-    let judged = if is_small(&request, 0) {
+    let judged = if request.is_small(0) {
         shielded(|| judge.request(&request, &secrets))
     } else {
         let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
         judged.await.ok()
     };
     judged.unwrap_or_else(Verdict::sound)
-}
-
-/// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged
-/// passes, as it would have without retake; the panic hook has reported it.
-fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(work)).ok()
-}
-
-/// Whether a request, with so many bytes of a reply, is judged where it is.
-fn is_small(request: &Reading, reply: usize) -> bool {
-    request.fresh() + reply <= SMALL && request.body().len() <= REPEATED
-}
-
-fn ms_of(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    ms(since.as_millis())
-}
-
-fn ms(millis: u128) -> u64 {
-    u64::try_from(millis).unwrap_or(u64::MAX)
-}
-
-/// What the body of a reply is, by its head.
-fn shape_of(head: &Parts) -> Shape {
-    if !content_encoding(&head.headers).is_empty() {
-        return Shape::Opaque;
-    }
-    let kind = word(&head.headers, "content-type").unwrap_or_default();
-    match kind.split(';').next().unwrap_or_default().trim() {
-        "text/event-stream" => Shape::Stream,
-        "application/json" => Shape::Whole,
-        _ => Shape::Opaque,
-    }
-}
-
-fn word(headers: &HeaderMap, name: &str) -> Option<String> {
-    let value = headers.get(name)?.to_str().ok()?;
-    Some(value.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::outcome::decision_of;
-use super::{Watcher, shape_of};
+use super::message::Message;
+use super::watcher::Watcher;
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::holds::{HoldOutcome, HoldUpdate, WaitReason};
-use crate::proxy::judge::{Reading, Verdict};
+use crate::proxy::contact::Presence;
+use crate::proxy::heads::shape_of;
+use crate::proxy::holds::{HoldUpdate, WaitReason};
+use crate::proxy::judge::{Continuation, Reading, Verdict};
+use crate::proxy::origin::NoReply;
 use crate::proxy::recorder;
-use crate::proxy::{NoReply, Presence, Question};
+use crate::proxy::watch::Question;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::Response;
@@ -33,22 +36,10 @@ const WHILE: Duration = Duration::from_millis(200);
 /// So long a disk may take to write down that an exchange is held.
 const DISK: Duration = Duration::from_secs(1);
 
-/// What reaches an exchange from outside of its wire.
-pub(super) enum Message {
-    /// Its hold has ended.
-    Decided(HoldOutcome),
-    /// What its hold has found, or waits for.
-    Hold(HoldUpdate),
-    /// A retry of its request takes the place of its client.
-    Joined(ClientSide, Presence),
-    /// The operator ends the hold from the list.
-    Release(String),
-    /// The operator cuts the connection.
-    Cut,
-}
-
 mod effects;
 mod given;
+mod order;
+mod outcome;
 mod review;
 
 use given::Given;
@@ -63,6 +54,8 @@ pub(super) struct Pump {
     pub(super) seen: Seen,
     pub(super) question: Question,
     plain: Bytes,
+    /// Which request the agent's own one continues.
+    continuation: Option<Continuation>,
     /// The request to the upstream, as it is judged.
     pub(super) reading: Arc<Reading>,
     /// The request to the upstream, if it differs from the agent's.
@@ -144,7 +137,9 @@ impl Pump {
         inbox: UnboundedReceiver<Message>,
     ) -> Self {
         let now = Instant::now();
+        let is_own = *reading.body() == question.body;
         Self {
+            continuation: is_own.then(|| reading.continuation().clone()),
             watcher,
             keeping: None,
             machine: Exchange::new(settings),
@@ -271,7 +266,7 @@ impl Pump {
     async fn message(&mut self, message: Message) {
         match message {
             Message::Decided(outcome) => {
-                let decision = decision_of(self, outcome);
+                let decision = self.decision_of(outcome);
                 self.gets_another_reply |= matches!(decision, Decision::Reply { .. });
                 self.drive(Event::Decided(decision)).await;
             }

@@ -2,23 +2,24 @@
 //! recorded, what is remembered.
 
 use super::late::Late;
-use super::pump::Message;
-use super::turns::Turns;
+use super::message::Message;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
+use crate::lock::lock;
 use crate::proxy::holds::{HoldOrder, Holder, Settings};
 use crate::proxy::judge::Judge;
+use crate::proxy::news::{Command, News, Report};
+use crate::proxy::options::Options;
 use crate::proxy::recent::{Recent, StoredRequest};
 use crate::proxy::recorder::{Head, Recorded, Recorder};
 use crate::proxy::watch::{Opened, Question};
-use crate::proxy::{Command, Direction, News, Observer, Options, Report};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::client::Client;
-use retake_core::exchange::entry::{Entry, Side};
-use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_core::exchange::entry::Entry;
+use retake_core::exchange::{ExchangeId, Phase, Seen};
 use retake_core::redact::{Redactor, Vault, is_key, without_tags};
 use retake_core::rules::Finding;
 use retake_core::session::hash;
@@ -27,7 +28,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What all exchanges of a proxy share.
@@ -373,7 +375,7 @@ impl ProxyState {
         self.recorder.learn(Head::of(&opened.lines));
         Seen {
             id: self.number(),
-            at_ms: super::ms_of(opened.at),
+            at_ms: ms_of(opened.at),
             upstream: place,
             method: "GET".to_owned(),
             path: self.clean(opened.path_and_query.path(), &opened.lines),
@@ -387,77 +389,13 @@ impl ProxyState {
     }
 }
 
-/// Reads along on a WebSocket.
-pub(super) struct WebSocketRecorder {
-    state: Arc<ProxyState>,
-    seen: Seen,
-    turns: Turns,
-    /// What its client has shown.
-    secrets: Vec<(String, String)>,
-    is_over: bool,
+pub(super) fn ms_of(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    ms(since.as_millis())
 }
 
-impl WebSocketRecorder {
-    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &Opened) -> Self {
-        let shown = Headers::passed_on(&opened.lines).secrets();
-        Self {
-            secrets: state.tokens().iter().cloned().chain(shown).collect(),
-            state,
-            seen,
-            turns: Turns::default(),
-            is_over: false,
-        }
-    }
-}
-
-/// The proxy may end before the connection does.
-impl Drop for WebSocketRecorder {
-    fn drop(&mut self) {
-        self.over();
-    }
-}
-
-impl Observer for WebSocketRecorder {
-    fn text(&mut self, direction: Direction, text: &str) {
-        let length = text.len() as u64;
-        let from = match direction {
-            Direction::ToUpstream => {
-                self.seen.sent += length;
-                Side::Agent
-            }
-            Direction::ToClient => {
-                self.seen.received += length;
-                Side::Provider
-            }
-        };
-        self.state.recorder.observed(self.seen.id, from, text);
-        let socket = (&self.seen, &self.secrets[..]);
-        self.turns.handle(&self.state, socket, direction, text);
-    }
-
-    fn unreadable(&mut self, _: Direction) {
-        let note = "its messages cannot be read any more; they pass all the same".to_owned();
-        if !self.seen.notes.contains(&note) {
-            self.seen.notes.push(note);
-            self.state.report_seen(&self.seen);
-        }
-    }
-
-    fn over(&mut self) {
-        if std::mem::replace(&mut self.is_over, true) {
-            return;
-        }
-        self.seen.phase = Phase::Ended(Ending::Passed);
-        let total = wall_clock().saturating_sub(self.seen.at_ms);
-        self.seen.total_ms = Some(total);
-        self.state.over_and_recorded(
-            Recorded {
-                seen: std::mem::take(&mut self.seen),
-                ..Recorded::default()
-            },
-            None,
-        );
-    }
+pub(super) fn ms(millis: u128) -> u64 {
+    u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
 /// The reports of holds, whose decisions are written down as well.
@@ -485,11 +423,6 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
         }
         report(news);
     })
-}
-
-/// A lock; what a panic left is whole enough to go on with.
-pub(in crate::proxy) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,18 +6,93 @@
 //! (OpenAI API, guide "WebSocket mode").
 
 use super::late::Judges;
-use super::shielded;
 use super::state::ProxyState;
-use crate::proxy::Direction;
-use crate::proxy::judge::{Reading, Verdict};
+use crate::http::Headers;
+use crate::proxy::judge::{Reading, Verdict, shielded};
 use crate::proxy::recorder::{Body, Recorded};
+use crate::proxy::watch::Opened;
+use crate::proxy::watch::{Direction, Observer};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
+use retake_core::exchange::entry::Side;
 use retake_core::exchange::{Ending, Found, Phase, Seen};
 use retake_core::json::Cursor;
 use retake_core::wire::{RequestHead, WEBSOCKET};
 use std::sync::Arc;
+
+/// Reads along on a WebSocket.
+pub(super) struct WebSocketRecorder {
+    state: Arc<ProxyState>,
+    seen: Seen,
+    turns: Turns,
+    /// What its client has shown.
+    secrets: Vec<(String, String)>,
+    is_over: bool,
+}
+
+impl WebSocketRecorder {
+    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &Opened) -> Self {
+        let shown = Headers::passed_on(&opened.lines).secrets();
+        Self {
+            secrets: state.tokens().iter().cloned().chain(shown).collect(),
+            state,
+            seen,
+            turns: Turns::default(),
+            is_over: false,
+        }
+    }
+}
+
+/// The proxy may end before the connection does.
+impl Drop for WebSocketRecorder {
+    fn drop(&mut self) {
+        self.over();
+    }
+}
+
+impl Observer for WebSocketRecorder {
+    fn text(&mut self, direction: Direction, text: &str) {
+        let length = text.len() as u64;
+        let from = match direction {
+            Direction::ToUpstream => {
+                self.seen.sent += length;
+                Side::Agent
+            }
+            Direction::ToClient => {
+                self.seen.received += length;
+                Side::Provider
+            }
+        };
+        self.state.recorder.observed(self.seen.id, from, text);
+        let socket = (&self.seen, &self.secrets[..]);
+        self.turns.handle(&self.state, socket, direction, text);
+    }
+
+    fn unreadable(&mut self, _: Direction) {
+        let note = "its messages cannot be read any more; they pass all the same".to_owned();
+        if !self.seen.notes.contains(&note) {
+            self.seen.notes.push(note);
+            self.state.report_seen(&self.seen);
+        }
+    }
+
+    fn over(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        self.seen.phase = Phase::Ended(Ending::Passed);
+        let total = wall_clock().saturating_sub(self.seen.at_ms);
+        self.seen.total_ms = Some(total);
+        self.state.over_and_recorded(
+            Recorded {
+                seen: std::mem::take(&mut self.seen),
+                ..Recorded::default()
+            },
+            None,
+        );
+    }
+}
 
 /// The exchange that a connection is, and the secrets that its client has shown.
 type Socket<'a> = (&'a Seen, &'a [(String, String)]);
@@ -104,9 +179,11 @@ fn over(
         )],
         ..Seen::default()
     };
+    let request = state.judge.recall(dialect, request_body.clone());
     let mut recorded = Recorded {
         seen,
-        request: Body::whole(request_body.clone()),
+        continuation: Some(request.continuation().clone()),
+        request: Body::whole(request_body),
         reply: Body::whole(reply.clone()),
         ..Recorded::default()
     };
@@ -114,7 +191,7 @@ fn over(
     let (judging, cost, secrets) = (state.clone(), recorded.cost(), secrets.to_vec());
     let work = move |judges| {
         let verdicts = (judges == Judges::Yes)
-            .then(|| shielded(|| judged(&judging, (request_body, &reply), &secrets)));
+            .then(|| shielded(|| judged(&judging, (&request, &reply), &secrets)));
         let before = recorded.seen.clone();
         match verdicts.flatten() {
             Some(verdicts) => verdicts
@@ -132,14 +209,13 @@ fn over(
 
 fn judged(
     state: &ProxyState,
-    (request, reply): (Bytes, &[u8]),
+    (request, reply): (&Arc<Reading>, &[u8]),
     secrets: &[(String, String)],
 ) -> [Verdict; 2] {
-    let request = Arc::new(Reading::new(WEBSOCKET, request));
     let reply = String::from_utf8_lossy(reply);
     [
-        state.judge.request(&request, secrets),
-        state.judge.reply(&request, (&reply, true), secrets),
+        state.judge.request(request, secrets),
+        state.judge.reply(request, (&reply, true), secrets),
     ]
 }
 

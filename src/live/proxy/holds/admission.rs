@@ -1,7 +1,7 @@
 //! How much is held at once: a hold takes several times the memory of what it holds.
 
-use super::HoldOrder;
 use super::hold::{Hold, HoldInput};
+use super::order::HoldOrder;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;

@@ -1,9 +1,10 @@
 //! The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
 //! the handle is dropped.
 
-use super::hold::{Active, Hold, HoldInput, Start, Wake, lock, spawn};
-use super::holder::Shared;
+use super::drive::{Holds, Start, settle};
+use super::hold::{Active, Hold, HoldInput, Wake};
 use crate::live::{Input, News, Phase};
+use crate::lock::lock;
 use crate::{TakeError, TakeStore};
 use retake_core::engine::Command;
 use retake_core::exchange::ExchangeId;
@@ -15,7 +16,7 @@ use std::sync::mpsc::channel;
 /// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held behind
 /// the screen; the store of its journal is to be dropped before.
 pub struct HoldHandle {
-    shared: Arc<Shared>,
+    holds: Arc<Holds>,
     hold: Arc<Hold>,
     /// There until the handle is dropped.
     active: Option<Active>,
@@ -23,7 +24,7 @@ pub struct HoldHandle {
 
 impl HoldHandle {
     /// Takes over the run of a hold that has started and that nobody watches.
-    pub(super) fn of(shared: &Arc<Shared>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
+    pub(super) fn of(holds: &Arc<Holds>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
         if hold.is_decided() || lock(&hold.thread).is_none() || lock(&hold.wake).is_some() {
             return None;
         }
@@ -34,9 +35,9 @@ impl HoldHandle {
         *lock(&hold.wake) = Some(wake.clone());
         // Something may have happened before anybody could be notified.
         wake();
-        let shared = shared.clone();
+        let holds = holds.clone();
         Some(Self {
-            shared,
+            holds,
             hold,
             active,
         })
@@ -57,7 +58,7 @@ impl HoldHandle {
             return Ok(Vec::new());
         };
         let news = run.start_again(store)?;
-        run.settle(store, &news, &self.hold);
+        settle(run, store, &news, &self.hold);
         Ok(news)
     }
 
@@ -81,7 +82,7 @@ impl HoldHandle {
             }
             (None, false) => run.handle(store, input),
         };
-        run.settle(store, &news, &self.hold);
+        settle(run, store, &news, &self.hold);
         news
     }
 
@@ -119,9 +120,9 @@ impl Drop for HoldHandle {
     fn drop(&mut self) {
         *lock(&self.hold.wake) = None;
         if let Some(active) = self.active.take()
-            && !self.shared.has_stopped()
+            && !self.holds.has_stopped()
         {
-            spawn(&self.shared, &self.hold, Start::GivenBack(active));
+            self.holds.spawn(&self.hold, Start::GivenBack(active));
         }
     }
 }

@@ -1,17 +1,14 @@
 //! One exchange that is held: its one decision, and the inputs of its run.
 
-use super::holder::Shared;
+use super::order::{HoldOutcome, HoldUpdate};
 use super::run::HeldRun;
-use super::{HoldOrder, HoldOutcome, HoldUpdate};
-use crate::TakeStore;
-use crate::live::{Input, IoEvent};
-use retake_core::engine::Command;
+use crate::live::IoEvent;
+use crate::lock::lock;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SendError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
 
 /// Receives the decision.
 pub(super) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
@@ -119,101 +116,4 @@ impl Hold {
             wake();
         }
     }
-}
-
-/// Where the thread of a hold begins.
-pub(super) enum Start {
-    Order(Box<HoldOrder>, Receiver<HoldInput>),
-    /// The screen gives the run back.
-    GivenBack(Active),
-}
-
-/// Runs a hold on a thread of its own until it is over, or the screen has it.
-pub(super) fn spawn(shared: &Arc<Shared>, hold: &Arc<Hold>, start: Start) {
-    let (inside, held) = (shared.clone(), hold.clone());
-    let spawned = Builder::new().name("hold".to_owned()).spawn(move || {
-        let run = || drive(&inside, &held, start);
-        let is_over = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            // The panic hook reported it; the agent must not suffer from it.
-            let by = "retake failed while it was held".to_owned();
-            held.decide(HoldOutcome::Release { by });
-            true
-        });
-        if is_over {
-            inside.forget(&held);
-        }
-    });
-    match spawned {
-        Ok(thread) => *lock(&hold.thread) = Some(thread),
-        Err(error) => {
-            shared.cannot_hold(hold, &error.to_string());
-            shared.forget(hold);
-        }
-    }
-}
-
-/// Returns whether the hold is over.
-fn drive(shared: &Arc<Shared>, hold: &Arc<Hold>, start: Start) -> bool {
-    let (
-        Active {
-            mut run,
-            mut inputs,
-        },
-        mut store,
-    ) = match start {
-        Start::GivenBack(active) => (active, None),
-        // It was decided before it could start.
-        Start::Order(..) if hold.closing().is_some() => return true,
-        Start::Order(order, inputs) => {
-            let _turn = shared.turn(hold);
-            match HeldRun::start(*order, shared, hold) {
-                Ok((run, store)) => (Active { run, inputs }, Some(store)),
-                Err(why) => {
-                    shared.cannot_hold(hold, &why);
-                    return true;
-                }
-            }
-        }
-    };
-    while !run.has_ended() {
-        let input = match hold.closing() {
-            Some(closing) => Input::Operator(Command::End(closing.ending.clone())),
-            None => match inputs.recv() {
-                Ok(HoldInput::Io(event)) => Input::Io(event),
-                Ok(HoldInput::Close) => continue,
-                Ok(HoldInput::HandOver(to)) => {
-                    // The journal is another one's to open now.
-                    store = None;
-                    match to.send(Active { run, inputs }) {
-                        Ok(()) => return false,
-                        Err(SendError(back)) => Active { run, inputs } = back,
-                    }
-                    continue;
-                }
-                Ok(HoldInput::Stop) | Err(_) => return true,
-            },
-        };
-        let _turn = shared.turn(hold);
-        let opened = match store.take() {
-            Some(store) => Ok(store),
-            None => run.open().map(Box::new),
-        };
-        let store: &mut TakeStore = match opened {
-            Ok(opened) => store.insert(opened),
-            Err(why) => {
-                run.notice(&why);
-                let by = format!("its journal is lost: {why}");
-                hold.decide(HoldOutcome::Release { by });
-                return true;
-            }
-        };
-        let news = run.handle(store, input);
-        run.settle(store, &news, hold);
-    }
-    true
-}
-
-/// A lock; what a panic left is whole enough, since every holder puts back what it takes.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,15 @@
 //! The run of a held exchange: started from its order, reported as proxy news, and read for its
 //! outcome in the end.
 
-use super::hold::{Hold, HoldInput};
-use super::holder::Shared;
-use super::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-use crate::live::{Input, IoEvent, Judged, ModelBinding, News, Phase, Run, RunInfo, RunIo};
+use super::order::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
+use super::shared::Shared;
+use crate::live::{Input, Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunIo};
 use crate::model::Model;
-use crate::proxy::News as ProxyNews;
+use crate::proxy::news::News as ProxyNews;
 use crate::takes::{About, wall_clock};
 use crate::{TakeError, TakeStore};
 use retake_core::dialects::tools::read_tools;
 use retake_core::engine::{Config, Machine, Reason, RunFault, ToolOwner};
-
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
@@ -42,7 +40,7 @@ pub(super) struct HeldRun {
     closed: Option<String>,
     /// Whether the agent has words of the held reply already.
     text_sent: bool,
-    report: super::holder::Report,
+    report: crate::proxy::news::Report,
     /// Who let something pass, and the rule of what that was.
     releases: Vec<(Option<String>, Author)>,
     /// The findings of the last report.
@@ -51,14 +49,16 @@ pub(super) struct HeldRun {
     waits: Option<WaitReason>,
 }
 
+/// A run that has started, the store of its takes and its first news.
+pub(super) type StartedRun = (Box<HeldRun>, Box<TakeStore>, Vec<News>);
+
 impl HeldRun {
-    /// Starts the run of an order, and decides where it has ended already. Fails, in words for the operator,
-    /// where the exchange cannot be held.
+    /// Starts the run of an order. Fails, in words for the operator, where the exchange cannot be held.
     pub(super) fn start(
         order: HoldOrder,
         shared: &Shared,
-        hold: &Arc<Hold>,
-    ) -> Result<(Box<Self>, Box<TakeStore>), String> {
+        on_event: Report,
+    ) -> Result<StartedRun, String> {
         let settings = &shared.settings;
         let name = format!("{NAME} {}", order.id);
         let closed = order.closed;
@@ -81,13 +81,6 @@ impl HeldRun {
         let first = redactor.json(&order.request, &mut vault).into_owned();
         let http = shared.http(&order.target, order.is_verified)?;
         let model = Model::of_client(order.dialect, order.target, order.headers, http);
-        let to = Arc::downgrade(hold);
-        let on_event = Arc::new(move |event: IoEvent| {
-            // Nobody hears it when the hold is over.
-            if let Some(hold) = to.upgrade() {
-                hold.send(HoldInput::Io(event));
-            }
-        });
         let io = RunIo::in_room(model, shared.room(), on_event);
         let about = About {
             agent: name.clone(),
@@ -113,7 +106,7 @@ impl HeldRun {
         let news = news.map_err(|error| error.to_string())?;
         let path = order.journal.clone();
         (shared.report)(ProxyNews::Journal { id: order.id, path });
-        let mut run = Box::new(Self {
+        let run = Box::new(Self {
             id: order.id,
             run,
             base: order.request,
@@ -126,8 +119,7 @@ impl HeldRun {
             found: Vec::new(),
             waits: None,
         });
-        run.settle(&mut store, &news, hold);
-        Ok((run, store))
+        Ok((run, store, news))
     }
 
     pub(super) fn run(&self) -> &Run {
@@ -136,16 +128,6 @@ impl HeldRun {
 
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.run.phase(), Phase::Ended(_))
-    }
-
-    /// Reports what came of it, and decides where the run has ended.
-    pub(super) fn settle(&mut self, store: &mut TakeStore, news: &[News], hold: &Hold) {
-        hold.report(self.report(news));
-        if !hold.is_decided()
-            && let Some(outcome) = self.outcome(store)
-        {
-            hold.decide(outcome);
-        }
     }
 
     pub(super) fn journal(&self) -> &Path {
@@ -220,7 +202,7 @@ impl HeldRun {
     }
 
     /// Reports the news of the run to the proxy; returns what is new for the exchange.
-    fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
+    pub(super) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
@@ -288,7 +270,7 @@ impl HeldRun {
     }
 
     /// What is to be done with the exchange, once its run has ended.
-    fn outcome(&self, store: &mut TakeStore) -> Option<HoldOutcome> {
+    pub(super) fn outcome(&self, store: &mut TakeStore) -> Option<HoldOutcome> {
         let Phase::Ended(ending) = self.run.phase() else {
             return None;
         };

@@ -1,10 +1,11 @@
 //! The requests that were read last: an agent's next one repeats most of one of them.
 
 use super::reading::{Reading, Shared};
+use crate::lock::lock;
 use bytes::Bytes;
 use retake_core::session::Dialect;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How many requests are remembered: of so many conversations at a time.
 const COUNT: usize = 8;
@@ -22,7 +23,7 @@ impl Memory {
     pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
         let known = match body.len() < LEAST {
             true => Vec::new(),
-            false => self.lock().iter().cloned().collect::<Vec<_>>(),
+            false => lock(&self.0).iter().cloned().collect::<Vec<_>>(),
         };
         let of_dialect = |reading: &&Arc<Reading>| reading.dialect() == dialect;
         let mut best: Option<(&Arc<Reading>, Shared)> = None;
@@ -54,7 +55,7 @@ impl Memory {
         if reading.body().len() < LEAST || !reading.is_ground() || reading.cost() > MOST {
             return;
         }
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         kept.retain(|other| !Arc::ptr_eq(other, reading) && !other.is_repeated_by(reading));
         kept.push_front(reading.clone());
         let mut bytes = 0;
@@ -64,10 +65,6 @@ impl Memory {
         };
         let count = kept.iter().map(fits).take_while(|fits| *fits).count();
         kept.truncate(count.min(COUNT));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Reading>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,7 +81,7 @@ mod tests {
             let reading = memory.recall(Dialect::Chat, Bytes::from(body));
             assert!(reading.read().is_some() && reading.is_ground());
             memory.keep(&reading);
-            memory.lock().len()
+            lock(&memory.0).len()
         };
         // Each has 90 KB; what was read of it takes some 6 MB.
         assert_eq!(kept(30_000), 1);

@@ -3,19 +3,29 @@
 
 use super::read_anew;
 use crate::Recording;
+use crate::lock::lock;
 use crate::reading::{read_document, read_document_again};
 use bytes::Bytes;
 use retake_core::formats::Format;
 use retake_core::rules::{CleanCache, CleanItem, Digests, Finding, Run};
 use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
 use retake_core::wire::RequestHead;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A body is compared with another one in pieces of so many bytes.
 const PIECE: usize = 4096;
 /// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was
 /// found out about it.
 const ITEM: usize = 200;
+
+/// A request so small, or so little longer than one read before, is judged in place, without another
+/// thread; what is larger is judged beside what passes.
+const SMALL: usize = 32 * 1024;
+/// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is
+/// read on another thread: the one that forwards has others to serve.
+pub(in crate::proxy) const REPEATED: usize = 1024 * 1024;
 
 /// A request, with what is found out about it as soon as somebody wants to know.
 #[derive(Debug)]
@@ -25,12 +35,23 @@ pub(in crate::proxy) struct Reading {
     asked: OnceLock<Option<RequestHead>>,
     /// What it goes on from; let go of once it is read.
     basis: Mutex<Option<Basis>>,
-    /// The earlier request that it repeats, but for the last element at most.
-    repeats: Option<Weak<Reading>>,
+    continuation: Continuation,
+    /// Whether it repeats all of the request that it continues, but for the last element at most.
+    repeats_all: bool,
     /// How much of it was not read before, in bytes.
     fresh: usize,
     read: OnceLock<Option<Recording>>,
     known: Mutex<Knowledge>,
+}
+
+/// Which request this one continues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::proxy) struct Continuation {
+    /// The number of its own reading.
+    pub(in crate::proxy) reading: u64,
+    /// The reading that it continues, and what is new of this one: whole elements of its list. The rest of both
+    /// is the same, byte for byte.
+    pub(in crate::proxy) of: Option<(u64, Range<usize>)>,
 }
 
 /// A request that was read before, and what stands in this one instead of a part of it.
@@ -40,6 +61,8 @@ pub(super) struct Basis {
     splice: Splice,
     /// How many bytes both begin with.
     before: usize,
+    /// The elements of this one that are not those of the earlier one.
+    new: Range<usize>,
 }
 
 /// How many bytes two requests begin and end with.
@@ -63,13 +86,18 @@ struct Text(Bytes);
 impl Reading {
     /// A request of which nothing is known yet.
     pub(in crate::proxy) fn new(dialect: Dialect, body: Bytes) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             dialect,
             fresh: body.len(),
             body,
             asked: OnceLock::new(),
             basis: Mutex::new(None),
-            repeats: None,
+            continuation: Continuation {
+                reading: NEXT.fetch_add(1, Ordering::Relaxed),
+                of: None,
+            },
+            repeats_all: false,
             read: OnceLock::new(),
             known: Mutex::default(),
         }
@@ -78,25 +106,27 @@ impl Reading {
     /// A request that goes on from an earlier one.
     pub(super) fn on(body: Bytes, (basis, asked): (Basis, RequestHead)) -> Self {
         let knowledge = basis.earlier.knowledge();
-        let is_repeated = basis.earlier.is_whole_before(basis.before);
+        let new = Self::new(basis.earlier.dialect, body);
         Self {
-            repeats: is_repeated.then(|| Arc::downgrade(&basis.earlier)),
+            continuation: Continuation {
+                of: Some((basis.earlier.continuation.reading, basis.new.clone())),
+                ..new.continuation
+            },
+            repeats_all: basis.earlier.is_whole_before(basis.before),
             fresh: basis.splice.with.len(),
             asked: OnceLock::from(Some(asked)),
             known: Mutex::new(Knowledge {
                 until: knowledge.until.min(basis.before as u64),
                 ..knowledge
             }),
-            ..Self::new(basis.earlier.dialect, body)
+            basis: Mutex::new(Some(basis)),
+            ..new
         }
-        .with(basis)
     }
 
-    fn with(self, basis: Basis) -> Self {
-        Self {
-            basis: Mutex::new(Some(basis)),
-            ..self
-        }
+    /// Which request it continues.
+    pub(in crate::proxy) fn continuation(&self) -> &Continuation {
+        &self.continuation
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -114,8 +144,14 @@ impl Reading {
     }
 
     /// How much of it has to be read that was not read before, in bytes.
+    #[cfg(test)]
     pub(in crate::proxy) fn fresh(&self) -> usize {
         self.fresh
+    }
+
+    /// Whether it, with so many bytes of a reply, is judged where it is.
+    pub(in crate::proxy) fn is_small(&self, reply: usize) -> bool {
+        self.fresh + reply <= SMALL && self.body.len() <= REPEATED
     }
 
     /// The request as it is sent.
@@ -140,8 +176,7 @@ impl Reading {
     }
 
     fn read_now(&self) -> Option<Recording> {
-        let basis = self.basis.lock();
-        let basis = basis.unwrap_or_else(PoisonError::into_inner).take();
+        let basis = lock(&self.basis).take();
         let again = basis.and_then(|basis| self.read_again(&basis));
         again.or_else(|| {
             let has_one_list = self.request_head().is_some_and(RequestHead::has_one_list);
@@ -175,8 +210,7 @@ impl Reading {
     }
 
     fn knowledge(&self) -> Knowledge {
-        let known = self.known.lock();
-        known.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.known).clone()
     }
 
     /// The items of a history that goes on from this request in which nothing was found before. `rope` is the
@@ -209,7 +243,7 @@ impl Reading {
             faultless: Arc::new(faultless),
             until: self.body.len() as u64,
         };
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = learnt;
+        *lock(&self.known) = learnt;
     }
 
     /// What a body shares with this one, where it may go on from it: the end of the request, and
@@ -241,7 +275,8 @@ impl Reading {
         let bracket = self.bracket()?;
         let from = self.element_before(before, list)?;
         let asked = self.request_head()?;
-        let asked = asked.going_on(body, from, self.body.len() - bracket)?;
+        let after = self.body.len() - bracket;
+        let asked = asked.going_on(body, from, after)?;
         let splice = Splice {
             at: Span::within(0, before..self.body.len() - behind),
             with: body[before..body.len() - behind].to_vec(),
@@ -252,6 +287,7 @@ impl Reading {
                 earlier,
                 splice,
                 before,
+                new: from..body.len() - after,
             },
             asked,
         ))
@@ -273,9 +309,9 @@ impl Reading {
     }
 
     /// Whether it is the earlier request that another one repeats.
-    pub(super) fn is_repeated_by(self: &Arc<Self>, other: &Self) -> bool {
-        let repeated = other.repeats.as_ref();
-        repeated.is_some_and(|repeated| std::ptr::eq(repeated.as_ptr(), Arc::as_ptr(self)))
+    pub(super) fn is_repeated_by(&self, other: &Self) -> bool {
+        let continued = other.continuation.of.as_ref();
+        other.repeats_all && continued.is_some_and(|(id, _)| *id == self.continuation.reading)
     }
 }
 
@@ -285,7 +321,7 @@ pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
 }
 
 /// How many bytes two texts begin with.
-pub(in crate::proxy) fn common(one: &[u8], other: &[u8]) -> usize {
+fn common(one: &[u8], other: &[u8]) -> usize {
     let pieces = one.chunks(PIECE).zip(other.chunks(PIECE));
     let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;
     let same = same.min(one.len()).min(other.len());
@@ -294,7 +330,7 @@ pub(in crate::proxy) fn common(one: &[u8], other: &[u8]) -> usize {
 }
 
 /// How many bytes two texts end with, at most `most`.
-pub(in crate::proxy) fn common_end(one: &[u8], other: &[u8], most: usize) -> usize {
+fn common_end(one: &[u8], other: &[u8], most: usize) -> usize {
     let (one, other) = (&one[one.len() - most..], &other[other.len() - most..]);
     let pieces = one.rchunks(PIECE).zip(other.rchunks(PIECE));
     let same = pieces.take_while(|(one, other)| one == other).count() * PIECE;

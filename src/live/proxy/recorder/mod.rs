@@ -10,7 +10,6 @@
 mod interrupted;
 mod journal;
 mod recorded;
-mod repeated;
 mod secrets;
 mod spell;
 mod spread;
@@ -25,10 +24,10 @@ pub(super) use stream::{assemble, looks_streamed};
 
 pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
 
-use super::exchanges::lock;
 use crate::journal::{
     Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject, plain_name,
 };
+use crate::lock::lock;
 use journal::ProxyJournal;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};

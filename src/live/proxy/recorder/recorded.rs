@@ -2,6 +2,7 @@
 
 use crate::http::secrets_shown;
 use crate::proxy::headers::content_encoding;
+use crate::proxy::judge::Continuation;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use retake_core::exchange::Seen;
@@ -20,6 +21,8 @@ pub struct Recorded {
     /// What is known of it.
     pub seen: Seen,
     pub request: Body,
+    /// Which request it continues, where that is known.
+    pub(in crate::proxy) continuation: Option<Continuation>,
     pub request_head: Head,
     /// The provider's first reply.
     pub reply: Body,

@@ -1,9 +1,10 @@
 //! The secrets of a proxy: those that it was given, and those that clients showed in their headers.
 
-use super::repeated::{Repeated, Repeats};
+use crate::proxy::judge::Continuation;
 use bytes::Bytes;
+use retake_core::json::{skip_value, skip_whitespace};
 use retake_core::redact::{HeaderSecret, Redactor, Vault, is_key};
-use retake_core::session::Dialect;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -11,6 +12,19 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 256;
 /// How many cookies are: the latest ones.
 const COOKIES: usize = 16;
+
+/// How many requests without secrets are remembered: of so many conversations at a time.
+const CLEAN: usize = 8;
+/// Most bytes of them.
+const CLEAN_BYTES: usize = 8 << 20;
+
+/// A request that is one JSON object on one line, and holds no secret that is known.
+#[derive(Debug)]
+struct CleanRequest {
+    /// The number of its reading.
+    reading: u64,
+    body: Bytes,
+}
 
 /// Takes secrets out of what is written.
 #[derive(Debug)]
@@ -21,7 +35,8 @@ pub(super) struct Secrets {
     cookies: VecDeque<String>,
     redactor: Redactor,
     vault: Vault,
-    repeated: Repeated,
+    /// The latest first: what the next request of a conversation repeats is not looked through again.
+    clean: VecDeque<CleanRequest>,
 }
 
 impl Secrets {
@@ -32,7 +47,7 @@ impl Secrets {
             shown: VecDeque::new(),
             cookies: VecDeque::new(),
             vault: Vault::default(),
-            repeated: Repeated::default(),
+            clean: VecDeque::new(),
         }
     }
 
@@ -46,7 +61,8 @@ impl Secrets {
             }
             if one.is_cookie {
                 self.redactor.add_fleeting("cookie", &one.secret);
-                self.repeated.forget_those_with(&one.secret);
+                let finder = memchr::memmem::Finder::new(&one.secret);
+                self.clean.retain(|one| finder.find(&one.body).is_none());
                 self.cookies.push_back(one.secret.clone());
                 let too_many = self.cookies.len().saturating_sub(COOKIES);
                 self.cookies.drain(..too_many);
@@ -64,7 +80,7 @@ impl Secrets {
             for cookie in &self.cookies {
                 self.redactor.add_fleeting("cookie", cookie);
             }
-            self.repeated.forget();
+            self.clean.clear();
         }
     }
 
@@ -84,24 +100,42 @@ impl Secrets {
         (redacted, true)
     }
 
-    /// A request that repeats one without secrets, where what is new of it holds none, either: it is written as
-    /// it stands, and is JSON on one line.
-    pub(super) fn repeats(&mut self, dialect: Dialect, body: &Bytes) -> Option<Repeats> {
-        let repeats = self.repeated.find(dialect, body)?;
-        let new = &body[repeats.new.clone()];
-        let is_clean = matches!(self.redactor.json(new, &mut self.vault), Cow::Borrowed(_));
+    /// Whether a request continues one without secrets, and what is new of it holds none, either: it is written
+    /// as it stands, and is JSON on one line.
+    pub(super) fn stays_clean(&mut self, continuation: &Continuation, body: &[u8]) -> bool {
+        let is_clean = |reading| self.clean.iter().any(|one| one.reading == reading);
+        let Some((_, new)) = continuation.of.as_ref().filter(|(of, _)| is_clean(*of)) else {
+            return is_clean(continuation.reading);
+        };
+        if !are_elements(&body[..new.end], new.start) {
+            return false;
+        }
+        let new = &body[new.clone()];
+        let stays_clean = matches!(self.redactor.json(new, &mut self.vault), Cow::Borrowed(_));
         self.vault.forget();
-        is_clean.then_some(repeats)
+        stays_clean
     }
 
-    /// Remembers such a request.
-    pub(super) fn went_on(&mut self, body: Bytes, repeats: Repeats) {
-        self.repeated.go_on(body, repeats);
-    }
-
-    /// Remembers a request that was JSON and in which no secret was found.
-    pub(super) fn found_none(&mut self, dialect: Dialect, body: &Bytes) {
-        self.repeated.keep(dialect, body);
+    /// Remembers a request that was JSON and in which no secret was found, in place of the one that it continues.
+    pub(super) fn found_none(&mut self, continuation: &Continuation, body: &Bytes) {
+        let is_one_object = body.starts_with(b"{") && body.ends_with(b"}");
+        let is_on_one_line = || memchr::memchr2(b'\n', b'\r', body).is_none();
+        if body.len() > CLEAN_BYTES || !is_one_object || !is_on_one_line() {
+            return;
+        }
+        let before = continuation.of.as_ref().map(|(reading, _)| *reading);
+        let reading = continuation.reading;
+        self.clean
+            .retain(|one| one.reading != reading && Some(one.reading) != before);
+        let body = body.clone();
+        self.clean.push_front(CleanRequest { reading, body });
+        let mut bytes = 0;
+        let fits = |one: &CleanRequest| {
+            bytes += one.body.len();
+            bytes <= CLEAN_BYTES
+        };
+        let count = self.clean.iter().map(fits).take_while(|fits| *fits).count();
+        self.clean.truncate(count.min(CLEAN));
     }
 
     /// What is new of a text that grows, from this place on: without secrets that began before it, and without
@@ -113,5 +147,25 @@ impl Secrets {
     /// Whether a text, or JSON in it, holds a secret.
     pub(super) fn finds(&self, text: &str) -> bool {
         self.redactor.finds(text)
+    }
+}
+
+/// Whether the end of a text, from this place on, is elements of a list: JSON on one line.
+fn are_elements(text: &[u8], from: usize) -> bool {
+    let mut at = from;
+    loop {
+        let Ok(end) = skip_value(text, at) else {
+            return false;
+        };
+        // Whether its strings are in order, too.
+        if serde_json::from_slice::<&RawValue>(&text[at..end]).is_err() {
+            return false;
+        }
+        at = skip_whitespace(text, end);
+        match text.get(at) {
+            Some(b',') => at = skip_whitespace(text, at + 1),
+            Some(_) => return false,
+            None => return memchr::memchr2(b'\n', b'\r', &text[from..]).is_none(),
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::recorded::{Body, Head, Recorded};
 use super::secrets::Secrets;
 use super::stream::{assemble, looks_streamed, raw};
 use crate::proxy::decode::{Fault, decode};
+use crate::proxy::judge::Continuation;
 use bytes::Bytes;
 use retake_core::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Response, Told};
 use retake_core::session::Dialect;
@@ -39,14 +40,15 @@ pub(super) fn exchange(
     let dialect = recorded.seen.dialect;
     let notes = &mut entry.notes;
     let body = plain_request(recorded);
-    let repeats = body.and_then(|(dialect, body)| secrets.repeats(dialect, body));
-    entry.request = match repeats {
-        Some(_) => Request {
+    let stays_clean =
+        body.is_some_and(|(continuation, body)| secrets.stays_clean(continuation, body));
+    entry.request = match stays_clean {
+        true => Request {
             request: Some(RawValue::NULL.to_owned()),
             sent: sent(recorded),
             ..Request::default()
         },
-        None => request(recorded, notes),
+        false => request(recorded, notes),
     };
     let is_json = entry.request.request.is_some();
     let replied = open(&recorded.reply, &recorded.reply_head, "reply", notes);
@@ -84,21 +86,14 @@ pub(super) fn exchange(
         }
     }
     let (text, had_secrets) = secrets.redacted(serde_json::to_string(&entry)?);
-    let Some((dialect, body)) = body.filter(|_| is_json) else {
-        return Ok(text);
-    };
-    match repeats {
-        Some(repeats) => {
-            let text = with_request(&text, body);
-            secrets.went_on(body.clone(), repeats);
-            Ok(text)
-        }
-        None if had_secrets => Ok(text),
-        None => {
-            secrets.found_none(dialect, body);
-            Ok(text)
-        }
+    match body.filter(|_| is_json && (stays_clean || !had_secrets)) {
+        Some((continuation, body)) => secrets.found_none(continuation, body),
+        None => return Ok(text),
     }
+    Ok(match (stays_clean, body) {
+        (true, Some((_, body))) => with_request(&text, body),
+        _ => text,
+    })
 }
 
 /// How an entry names a request that is put in later: no string of it can hold this, for its
@@ -118,15 +113,12 @@ fn with_request(entry: &str, request: &[u8]) -> String {
     text
 }
 
-/// A request that is there as it is written: whole, and without an encoding.
-fn plain_request(recorded: &Recorded) -> Option<(Dialect, &Bytes)> {
+/// A request that is there as it is written, whole and without an encoding, and what it continues.
+fn plain_request(recorded: &Recorded) -> Option<(&Continuation, &Bytes)> {
     let body = recorded.request.as_whole()?;
     let is_plain = recorded.request_head.encoding.is_empty();
-    recorded
-        .seen
-        .dialect
-        .filter(|_| is_plain)
-        .map(|dialect| (dialect, body))
+    let continuation = recorded.continuation.as_ref().filter(|_| is_plain);
+    Some((continuation?, body))
 }
 
 /// What a reader is told who finds no end of what is held.

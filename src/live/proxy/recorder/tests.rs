@@ -5,6 +5,7 @@ mod kills;
 mod secrets;
 
 use super::*;
+use crate::proxy::judge::{Judge, Reading};
 use crate::{ReadOptions, check_recording, read_path};
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -57,6 +58,13 @@ fn chat(id: u32, request: &str, reply: &str) -> Recorded {
         reply: Body::whole(Bytes::from(reply.to_owned())),
         ..Recorded::default()
     }
+}
+
+/// A request as it is read after those that were read before it.
+fn read(judge: &Judge, request: &str) -> Arc<Reading> {
+    let reading = judge.recall(Dialect::Chat, Bytes::from(request.to_owned()));
+    judge.request(&reading, &[]);
+    reading
 }
 
 fn held(mut recorded: Recorded) -> Recorded {

@@ -6,7 +6,7 @@ use super::recorded::Recorded;
 use super::secrets::Secrets;
 use super::spell::{self, Stage};
 use super::spread::Spread;
-use crate::proxy::exchanges::lock;
+use crate::lock::lock;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::redact::HeaderSecret;

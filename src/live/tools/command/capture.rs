@@ -1,6 +1,5 @@
 //! What is kept of a program's output: its first and its last 64 KiB, as the model will read them.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 /// How much is kept of the beginning, and as much again of the end, in bytes.
@@ -79,25 +78,12 @@ impl Kept {
 
 /// The bytes without the beginning of a character that they end on.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
-    let from = bytes.len().saturating_sub(3);
-    let last = bytes.get(from..).unwrap_or_default();
-    match last.iter().rposition(|byte| *byte & 0xC0 != 0x80) {
-        Some(at) if starts_longer_than(last.get(at).copied(), last.len() - at) => {
-            bytes.get(..from + at).unwrap_or_default()
-        }
+    let last = bytes.utf8_chunks().last();
+    let broken = last.map_or(&[][..], |chunk| chunk.invalid());
+    match std::str::from_utf8(broken) {
+        Err(error) if error.error_len().is_none() => &bytes[..bytes.len() - broken.len()],
         _ => bytes,
     }
-}
-
-/// Whether a character that begins with this byte has more bytes than `given`.
-fn starts_longer_than(first: Option<u8>, given: usize) -> bool {
-    let length = match first {
-        Some(0xC2..=0xDF) => 2,
-        Some(0xE0..=0xEF) => 3,
-        Some(0xF0..=0xF4) => 4,
-        _ => 1,
-    };
-    length > given
 }
 
 /// Bytes as text: a mark for each maximal part that is no UTF-8, and for each NUL, which
@@ -105,22 +91,14 @@ fn starts_longer_than(first: Option<u8>, given: usize) -> bool {
 fn text_of(bytes: &[u8], marks: &mut u64) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        text.push_str(&without_nul(chunk.valid(), marks));
+        *marks += chunk.valid().matches('\0').count() as u64;
+        text.push_str(&chunk.valid().replace('\0', "\u{FFFD}"));
         if !chunk.invalid().is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
             *marks += 1;
         }
     }
     text
-}
-
-fn without_nul<'a>(text: &'a str, marks: &mut u64) -> Cow<'a, str> {
-    let count = text.matches('\0').count() as u64;
-    if count == 0 {
-        return Cow::Borrowed(text);
-    }
-    *marks += count;
-    Cow::Owned(text.replace('\0', "\u{FFFD}"))
 }
 
 #[cfg(test)]

@@ -12,18 +12,15 @@ pub(super) struct Order {
     pub(super) grace_ms: u64,
 }
 
-/// The reply of the supervisor.
+/// The reply of the supervisor: it ended, and so did everything that it had started, but for what is named.
+pub(super) type SupervisorReply = Result<Ended, NotStarted>;
+
+/// The system did not start it.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum SupervisorReply {
-    /// The system did not start it.
-    NotStarted {
-        /// The system's number for the reason; `None` where it has none.
-        errno: Option<i32>,
-        words: String,
-    },
-    /// It ended, and so did everything that it had started, but for what is named.
-    Ended(Ended),
+pub(super) struct NotStarted {
+    /// The system's number for the reason; `None` where it has none.
+    pub(super) errno: Option<i32>,
+    pub(super) words: String,
 }
 
 /// How a tool ended.
@@ -35,10 +32,11 @@ pub(super) struct Ended {
     pub(super) signal: Option<i32>,
     /// Whether it had to be killed, as it did not end in the grace period.
     pub(super) was_killed: bool,
-    /// Processes that it left running when it ended by itself: they were ended too.
-    pub(super) left: Vec<Process>,
+    /// Processes that it left running when it ended by itself, by name and number: they were ended too. The
+    /// names hold text from outside.
+    pub(super) left: String,
     /// Processes that could not be ended.
-    pub(super) remain: Vec<Process>,
+    pub(super) remain: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,12 +48,4 @@ pub(super) enum Why {
     Timeout,
     /// Nobody wants its output any longer: the operator stopped it, or the run is gone.
     Stopped,
-}
-
-/// A process, for a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    /// What the system calls it; it holds text from outside.
-    pub(super) name: String,
 }

@@ -2,7 +2,7 @@
 //! hears how it ended.
 
 use super::capture::{HALF, Kept};
-use super::ipc::{Ended, Order, SupervisorReply};
+use super::ipc::{NotStarted, Order, SupervisorReply};
 use super::tool_output::{self, Words};
 use super::{CommandTool, Facts, PASSED_ON, Supervisor, supervisor, tree};
 use retake_core::session::ledger::Failure;
@@ -80,13 +80,6 @@ fn environment(
     passed.chain([("TERM".into(), "dumb".into())])
 }
 
-/// What became of a keeper.
-enum Report {
-    NotStarted { errno: Option<i32>, words: String },
-    Ended(Ended),
-    Lost,
-}
-
 impl Running {
     /// Has the tool started, and waits until it ended. `facts` learns what the system says of it.
     pub(super) async fn carry_out(
@@ -118,7 +111,7 @@ impl Running {
         };
         facts.stdout = out.into_text();
         facts.stderr = err.into_text();
-        if matches!(report, Report::Lost) {
+        if report.is_none() {
             self.end_session().await;
         }
         self.bury().await;
@@ -185,13 +178,12 @@ async fn watch(
     order: Order,
     tool: &CommandTool,
     cancel: &CancellationToken,
-) -> Report {
+) -> Option<SupervisorReply> {
     let limit = tool.timeout + tool.grace + supervisor::UNTIL_GONE + UNTIL_LOST;
     match timeout(limit, talk(line, order, cancel)).await {
-        Ok(Ok(SupervisorReply::NotStarted { errno, words })) => Report::NotStarted { errno, words },
-        Ok(Ok(SupervisorReply::Ended(ended))) => Report::Ended(ended),
+        Ok(Ok(reply)) => Some(reply),
         // A keeper that hangs, that was killed, or that says what no keeper says.
-        Err(_) | Ok(Err(_)) => Report::Lost,
+        Err(_) | Ok(Err(_)) => None,
     }
 }
 
@@ -218,18 +210,18 @@ async fn talk(
     Ok(serde_json::from_slice(&line)?)
 }
 
-fn put(report: Report, tool: &CommandTool, facts: &mut Facts) -> Words {
+fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -> Words {
     let program = tool.argv.first().map_or("", String::as_str);
     match report {
-        Report::NotStarted { errno, words } => tool_output::not_started(program, errno, &words),
-        Report::Ended(ended) => {
+        Some(Err(NotStarted { errno, words })) => tool_output::not_started(program, errno, &words),
+        Some(Ok(ended)) => {
             facts.exit = ended.code;
             facts.signal = ended.signal;
-            facts.left = tool_output::names(&ended.left);
-            facts.remain = tool_output::names(&ended.remain);
-            tool_output::ended(&ended, tool.timeout, &facts.stdout, &facts.stderr)
+            let words = tool_output::ended(&ended, tool.timeout, &facts.stdout, &facts.stderr);
+            (facts.left, facts.remain) = (ended.left, ended.remain);
+            words
         }
-        Report::Lost => {
+        None => {
             let mut words = Words::failed(
                 Failure::Unknown,
                 "what watches over the tool was lost; the tool may have done its work, and may have left \

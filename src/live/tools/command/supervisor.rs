@@ -7,7 +7,7 @@
 //! the tool or is gone itself, the tool is ended. Its standard output and standard error are those of the tool;
 //! it writes nothing there itself.
 
-use super::ipc::{Ended, Order, SupervisorReply, Why};
+use super::ipc::{Ended, NotStarted, Order, SupervisorReply, Why};
 use super::tree;
 use rustix::process::{Pid, Signal};
 use std::ffi::OsStr;
@@ -31,8 +31,6 @@ const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
 pub(super) const UNTIL_GONE: Duration = Duration::from_secs(2);
 /// How often the processes below are looked at while they are to end.
 pub(super) const LOOK: Duration = Duration::from_millis(10);
-/// How many processes a report names.
-const NAMED: usize = 16;
 
 /// Keeps a tool, if that is what this process was started for; `argument` is the first one of the command line.
 /// `None`: it was not.
@@ -67,11 +65,11 @@ fn keep() -> io::Result<()> {
     let mut child = match start(&order) {
         Ok(child) => child,
         Err(error) => {
-            let reply = SupervisorReply::NotStarted {
+            let not_started = NotStarted {
                 errno: error.raw_os_error(),
                 words: error.to_string(),
             };
-            return send(&mut line, &reply);
+            return send(&mut line, &Err(not_started));
         }
     };
     let group = Pid::from_child(&child);
@@ -88,7 +86,7 @@ fn keep() -> io::Result<()> {
         Duration::from_millis(order.timeout_ms),
         Duration::from_millis(order.grace_ms),
     );
-    send(&mut line, &SupervisorReply::Ended(ended))
+    send(&mut line, &Ok(ended))
 }
 
 /// Closes every file that this process was started with, but for its standard ones: nothing of them is
@@ -194,18 +192,13 @@ impl Kept {
             (Vec::new(), grace)
         };
         let was_killed = self.end(grace);
-        let remain = tree::living(self.group);
-        let named = |living: Vec<tree::Living>| {
-            let named = living.iter().take(NAMED).map(tree::Living::process);
-            named.collect::<Vec<_>>()
-        };
         Ended {
             why,
             code: self.status.and_then(|status| status.code()),
             signal: self.status.and_then(|status| status.signal()),
             was_killed,
-            left: named(left),
-            remain: named(remain),
+            left: tree::names(&left),
+            remain: tree::names(&tree::living(self.group)),
         }
     }
 

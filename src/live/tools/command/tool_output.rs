@@ -1,7 +1,7 @@
 //! What the model reads of a command: its standard output, or what went wrong in a text that is never empty.
 
 use super::capture::Text;
-use super::ipc::{Ended, Process, Why};
+use super::ipc::{Ended, Why};
 use retake_core::session::ledger::Failure;
 use rustix::io::Errno;
 use std::fmt::Write;
@@ -168,13 +168,13 @@ fn add_notes(output: &mut String, marks: u64, ended: &Ended) {
     if !ended.left.is_empty() {
         notes.push(format!(
             "processes that the tool left running were ended: {}",
-            names(&ended.left)
+            ended.left
         ));
     }
     if !ended.remain.is_empty() {
         notes.push(format!(
             "processes of the tool that could not be ended: {}",
-            names(&ended.remain)
+            ended.remain
         ));
     }
     for note in notes {
@@ -184,13 +184,6 @@ fn add_notes(output: &mut String, marks: u64, ended: &Ended) {
         // Writing to a string cannot fail.
         let _infallible = writeln!(output, "[{note}]");
     }
-}
-
-/// Processes in a row, for a report.
-pub(super) fn names(processes: &[Process]) -> String {
-    let names = processes.iter();
-    let names = names.map(|process| format!("{} ({})", process.name, process.pid));
-    names.collect::<Vec<_>>().join(", ")
 }
 
 fn seconds(time: Duration) -> String {
@@ -292,10 +285,7 @@ mod tests {
     #[test]
     fn what_was_left_running_is_named() {
         let mut ended = by_itself(0);
-        ended.left.push(Process {
-            pid: 42,
-            name: "sleep".to_owned(),
-        });
+        ended.left = "sleep (42)".to_owned();
         assert_eq!(
             said(&ended, "done", "").output,
             "done\n[processes that the tool left running were ended: sleep (42)]\n"

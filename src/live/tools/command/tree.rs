@@ -4,8 +4,10 @@
 //! so that neither `setsid` nor a double fork leads out of its tree, and the tree can be read from `/proc`.
 //! Elsewhere only the group of the tool is known.
 
-use super::ipc::Process;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// How many processes a report names.
+const NAMED: usize = 16;
 
 /// Makes orphans fall to this process, where the system can.
 pub(super) fn adopt_orphans() -> std::io::Result<()> {
@@ -24,13 +26,11 @@ pub(super) struct Living {
     name: String,
 }
 
-impl Living {
-    pub(super) fn process(&self) -> Process {
-        Process {
-            pid: self.pid.as_raw_nonzero().get(),
-            name: self.name.clone(),
-        }
-    }
+/// Processes in a row, for a report.
+pub(super) fn names(living: &[Living]) -> String {
+    let named = living.iter().take(NAMED);
+    let named = named.map(|one| format!("{} ({})", one.name, one.pid.as_raw_nonzero()));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// Every process below this one that has not ended. What has ended and fell to this process is buried; `own`,
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_process_may_call_itself_anything() {
         let entry = entry("12 (a) S 1 (b) R 7 12 11 0").unwrap();
-        assert_eq!(entry.living.process().name, "a) S 1 (b");
+        assert_eq!(entry.living.name, "a) S 1 (b");
         let Living { group, session, .. } = entry.living;
         assert_eq!((entry.parent, group, session), (7, 12, 11));
         assert!(!entry.has_ended);

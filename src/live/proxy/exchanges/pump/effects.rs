@@ -1,13 +1,14 @@
 //! Effects of the machine: sends, judges, holds and waits.
 
-use super::{DISK, Message, Pump, place_of};
+use super::order::order;
+use super::{DISK, Pump, place_of};
 use crate::http::{Headers, strip_lines_of_a_body};
+use crate::proxy::body::Outgoing;
 use crate::proxy::client_side::Gone;
-use crate::proxy::exchanges::order::order;
-use crate::proxy::exchanges::{is_small, shielded};
+use crate::proxy::exchanges::message::Message;
+use crate::proxy::headers::ask_for_plain;
 use crate::proxy::heads::{error_head, provider_error_head, reply_head, same_head, stream_head};
-use crate::proxy::judge::{Reading, Verdict};
-use crate::proxy::{Outgoing, ask_for_plain};
+use crate::proxy::judge::{Reading, Verdict, shielded};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::http::response::Parts;
@@ -165,7 +166,7 @@ impl Pump {
         let (judge, request) = (self.watcher.state.judge.clone(), self.reading.clone());
         let secrets = self.secrets();
         let is_whole = self.machine.has_ended();
-        if let Some(reply) = reply.as_ref().filter(|one| is_small(&request, one.len())) {
+        if let Some(reply) = reply.as_ref().filter(|one| request.is_small(one.len())) {
             let verdict = shielded(|| judge.reply(&request, (reply, is_whole), &secrets));
             if verdict.is_none() {
                 self.note(NOT_JUDGED.to_owned());

@@ -5,9 +5,8 @@ use super::Pump;
 use super::given::Given;
 use crate::proxy::decode::decode;
 use crate::proxy::exchanges::late::Judges;
-use crate::proxy::exchanges::shielded;
 use crate::proxy::headers::content_encoding;
-use crate::proxy::judge::Verdict;
+use crate::proxy::judge::{Verdict, shielded};
 use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Body, Recorded, assemble, looks_streamed};
 use retake_core::exchange::{Ending, Phase};
@@ -69,6 +68,7 @@ impl Pump {
         Recorded {
             seen: self.seen.clone(),
             request: recorder::Body::whole(self.question.body.clone()),
+            continuation: self.continuation.clone(),
             request_head: recorder::Head::of(&self.question.lines),
             reply,
             reply_head,

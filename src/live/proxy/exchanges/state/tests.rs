@@ -106,7 +106,7 @@ fn an_exchange_is_under_way_until_it_is_handed_over() {
     state.begins(&seen, ActiveExchange::new(inbox, request(0, 1), 0));
     let over = Recorded {
         seen: Seen {
-            phase: Phase::Ended(Ending::Passed),
+            phase: Phase::Ended(retake_core::exchange::Ending::Passed),
             ..seen
         },
         ..Recorded::default()
@@ -135,7 +135,7 @@ fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
     state.record(Recorded {
         seen: Seen {
             id: ExchangeId(1),
-            phase: Phase::Ended(Ending::Passed),
+            phase: Phase::Ended(retake_core::exchange::Ending::Passed),
             ..Seen::default()
         },
         ..Recorded::default()

@@ -1,6 +1,7 @@
 //! Made-up secrets in requests, replies, streams and headers: none of them is in any file.
 
 use super::*;
+use crate::proxy::judge::Continuation;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -162,11 +163,13 @@ fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_ano
             ]),
         ];
         // What is new is looked through alone: the first of them is written as it stands, and no other that holds a secret.
-        let mut secrets = Secrets::new(Vec::new());
-        secrets.found_none(Dialect::Chat, &Bytes::from(asks(&[])));
+        let (mut secrets, judge) = (Secrets::new(Vec::new()), Judge::default());
+        let first = read(&judge, &asks(&[]));
+        secrets.found_none(first.continuation(), first.body());
         let mut stands = grown.iter().map(|request| {
-            let request = Bytes::from(request.clone());
-            secrets.repeats(Dialect::Chat, &request).is_some()
+            let body = Bytes::from(request.clone());
+            let request = judge.recall(Dialect::Chat, body);
+            secrets.stays_clean(request.continuation(), request.body())
         });
         // A key that came with stars in it is none.
         let is_kept = case["must"] == "kept" || case["must"] == "not_reassembled";
@@ -175,7 +178,9 @@ fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_ano
             wrong.push(format!("{case} is written as it came"));
         }
         for (id, request) in (id..).zip([asks(&[])].iter().chain(&grown)) {
-            recorder.exchange(chat(id, request, CALLS));
+            let mut recorded = chat(id, request, CALLS);
+            recorded.continuation = Some(read(&judge, request).continuation().clone());
+            recorder.exchange(recorded);
         }
     }
     drop(recorder);
@@ -256,10 +261,12 @@ fn what_a_request_repeats_stands_as_it_came_and_what_is_new_of_it_loses_its_secr
         format!(r#"{{"messages":[{{"role":"user","content":"{long}"}}{more}],"model":"m"}}"#)
     };
     let [one, two, three] = ["one", "two", secret].map(says);
+    let judge = Judge::default();
     let clean = [asks(&one), asks(&format!("{one}{two}"))];
     let shows = asks(&format!("{one}{two}{three}"));
     for (id, request) in (1..).zip(clean.iter().chain([&shows, &shows])) {
         let mut recorded = chat(id, request, CALLS);
+        recorded.continuation = Some(read(&judge, request).continuation().clone());
         recorded.request_head = head(&[("authorization", &format!("Bearer {secret}"))]);
         recorder.exchange(recorded);
     }
@@ -307,14 +314,20 @@ fn header_lines_of_every_gateway_are_known_and_attributes_of_cookies_are_not() {
 
 #[test]
 fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
-    let mut secrets = Secrets::new(Vec::new());
+    let (mut secrets, judge) = (Secrets::new(Vec::new()), Judge::default());
     let long = "nothing secret ".repeat(400);
     let asks = |more: &str| {
-        Bytes::from(format!(
+        let request = format!(
             r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"assistant","content":"ok"}}{more}],"model":"m"}}"#
-        ))
+        );
+        judge.recall(Dialect::Chat, Bytes::from(request))
     };
-    secrets.found_none(Dialect::Chat, &asks(""));
+    let stays_clean = |secrets: &mut Secrets, request: Arc<Reading>| {
+        secrets.stays_clean(request.continuation(), request.body())
+    };
+    let first = asks("");
+    judge.request(&first, &[]);
+    secrets.found_none(first.continuation(), first.body());
     let cookie = |number: usize| {
         head(&[(
             "set-cookie",
@@ -324,14 +337,79 @@ fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
     for number in 0..40 {
         secrets.learn(&cookie(number).secrets);
         let grown = asks(r#",{"role":"user","content":"and?"}"#);
-        assert!(secrets.repeats(Dialect::Chat, &grown).is_some(), "{number}");
+        assert!(stays_clean(&mut secrets, grown), "{number}");
     }
     let shows = asks(r#",{"role":"user","content":"cookie-value-399"}"#);
-    assert!(secrets.repeats(Dialect::Chat, &shows).is_none());
+    assert!(!stays_clean(&mut secrets, shows));
     // A request that holds one is no longer known as clean.
     let body = asks(r#",{"role":"user","content":"in-a-body-77"}"#);
-    secrets.found_none(Dialect::Chat, &body);
+    judge.request(&body, &[]);
+    secrets.found_none(body.continuation(), body.body());
     secrets.learn(&head(&[("set-cookie", "a=in-a-body-77")]).secrets);
     let grown = asks(r#",{"role":"user","content":"in-a-body-77"},{"role":"user","content":"x"}"#);
-    assert!(secrets.repeats(Dialect::Chat, &grown).is_none());
+    assert!(!stays_clean(&mut secrets, grown));
+}
+
+#[test]
+fn a_request_that_goes_on_has_only_new_elements_looked_through() {
+    let judge = Judge::default();
+    let rest = "x".repeat(4096);
+    let asks = |list: &str| {
+        let request = format!(r#"{{"messages":[{list}],"model":"{rest}"}}"#);
+        let reading = judge.recall(Dialect::Chat, Bytes::from(request));
+        judge.request(&reading, &[]);
+        let new = reading.continuation().of.clone().map(|(_, new)| new);
+        new.map(|new| String::from_utf8(reading.body()[new].to_vec()).unwrap())
+    };
+    let first = r#"{"role":"user","content":"a"},{"role":"user","content":"b"}"#;
+    assert_eq!(asks(first), None);
+    let more = format!(r#"{first},{{"role":"user","content":"c"}}"#);
+    let new = r#"{"role":"user","content":"b"},{"role":"user","content":"c"}"#;
+    assert_eq!(asks(&more).as_deref(), Some(new));
+    let last = r#"{"role":"user","content":"c"},[3]"#;
+    assert_eq!(asks(&format!("{more},[3]")).as_deref(), Some(last));
+}
+
+#[test]
+fn what_is_no_json_on_one_line_is_looked_through_as_a_whole() {
+    let mut secrets = Secrets::new(Vec::new());
+    let begun = r#"{"messages":["#;
+    let known = Continuation {
+        reading: 1,
+        of: None,
+    };
+    secrets.found_none(&known, &Bytes::from(format!("{begun}]}}")));
+    for (new, is_sound) in [
+        (r#"{"n":1},[2]"#, true),
+        (r#"{"n":1},"#, false),
+        (r#"{"n":1}}"#, false),
+        ("{\"n\":\n1}", false),
+        ("{\"n\":\"\u{1}\"}", false),
+        (r#"{"n":"\q"}"#, false),
+        ("", false),
+    ] {
+        let continuation = Continuation {
+            reading: 2,
+            of: Some((1, begun.len()..begun.len() + new.len())),
+        };
+        let body = format!("{begun}{new}]}}");
+        let stays = secrets.stays_clean(&continuation, body.as_bytes());
+        assert_eq!(stays, is_sound, "{new:?}");
+    }
+}
+
+#[test]
+fn clean_requests_are_remembered_within_a_bound() {
+    let mut secrets = Secrets::new(Vec::new());
+    let alone = |reading| Continuation { reading, of: None };
+    let body = |length: usize| Bytes::from(format!("{{\"x\":\"{}\"}}", "y".repeat(length)));
+    let known = |secrets: &mut Secrets, reading: u64| secrets.stays_clean(&alone(reading), b"");
+    for reading in 0..20 {
+        secrets.found_none(&alone(reading), &body(1 << 20));
+        assert!(known(&mut secrets, reading));
+    }
+    assert!(!known(&mut secrets, 12), "7 MiB and a little are kept");
+    assert!(known(&mut secrets, 13));
+    secrets.found_none(&alone(20), &body(9 << 20));
+    assert!(!known(&mut secrets, 20) && known(&mut secrets, 19));
 }

@@ -1,6 +1,6 @@
 //! From what the machine wants held to a hold that can begin.
 
-use super::pump::Pump;
+use super::Pump;
 use crate::http::{Headers, Target};
 use crate::live::UpstreamResult;
 use crate::model::Answer;

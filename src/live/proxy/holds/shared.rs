@@ -1,0 +1,90 @@
+//! What the runs of all holds share.
+
+use super::order::ASKS;
+use crate::http::{Http, Target};
+use crate::live::{IoThread, Thread};
+use crate::lock::lock;
+use crate::model::Timeouts;
+use crate::proxy::news::Report;
+use retake_core::engine::{Breakpoint, Policy};
+use std::io;
+use std::sync::Mutex;
+
+/// How exchanges are held.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What is done without asking.
+    pub policy: Policy,
+    /// Where a hold stops although nothing is wrong, to begin with.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Whether somebody is there to decide. Where nobody is, everything passes that the policy does not settle.
+    pub has_operator: bool,
+    /// Secrets to be taken out of what is written, each with its placeholder; those in header
+    /// lines are known besides.
+    pub secrets: Vec<(String, String)>,
+    /// The most calls to the model that retake adds to one exchange.
+    pub asks: u32,
+}
+
+impl Default for Settings {
+    /// Nobody is there, and no policy: everything passes.
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            breakpoints: Vec::new(),
+            has_operator: false,
+            secrets: Vec::new(),
+            asks: ASKS,
+        }
+    }
+}
+
+/// What the runs of all holds share.
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) report: Report,
+    pub(super) breakpoints: Mutex<Vec<Breakpoint>>,
+    thread: Thread,
+    /// The clients: for http, for https, whose certificates take a while, and for hosts that need not
+    /// prove who they are.
+    clients: Mutex<[Option<Http>; 3]>,
+}
+
+impl Shared {
+    /// Fails where the system gives no thread.
+    pub(super) fn start(settings: Settings, report: Report) -> io::Result<Self> {
+        Ok(Self {
+            breakpoints: Mutex::new(settings.breakpoints.clone()),
+            settings,
+            report,
+            thread: Thread::start()?,
+            clients: Mutex::default(),
+        })
+    }
+
+    /// A slot in the thread that calls models.
+    pub(super) fn room(&self) -> IoThread {
+        self.thread.room()
+    }
+
+    pub(super) fn breakpoints(&self) -> Vec<Breakpoint> {
+        lock(&self.breakpoints).clone()
+    }
+
+    /// The client for a target, which is believed as the exchange itself believes it.
+    pub(super) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
+        let mut clients = lock(&self.clients);
+        let connect = Timeouts::default().connect;
+        let (place, make): (_, fn(&_, _) -> _) = match (target.is_encrypted(), is_verified) {
+            (false, _) => (0, Http::new),
+            (true, true) => (1, Http::new),
+            (true, false) => (2, Http::unverified),
+        };
+        let known = &mut clients[place];
+        if known.is_none() {
+            let http = make(target, connect);
+            *known = Some(http.map_err(|error| error.to_string())?);
+        }
+        known.clone().ok_or_else(String::new)
+    }
+}
