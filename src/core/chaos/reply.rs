@@ -1,252 +1,236 @@
-//! A whole reply that is changed, in the spelling of its dialect.
+//! The turn of a whole reply that is changed, in the spelling of its dialect.
 
-use crate::session::Dialect;
-use crate::wire::{ReplySpelling, Texts};
-use serde_json::{Map, Value, json};
+use crate::dialects::write::edit::{
+    call_id, elements, items_of, member, with_elements, with_value, without_calls,
+};
+use crate::dialects::write::{
+    history_of, quoted, rename, replace_arguments, set_call_id, set_member,
+};
+use crate::dialects::{Content, body_of, stop_of};
+use crate::json::{JsonError, display_text};
+use crate::session::ledger::Usage;
+use crate::session::{Dialect, Family, Item, Kind, Patch};
+use crate::wire::{Element, Part, Role};
+use serde_json::{Map, Value};
+use std::ops::Range;
 
 /// A whole reply. Members that no change is about stay.
 #[derive(Debug, Clone)]
 pub struct Reply {
     dialect: Dialect,
-    json: Value,
+    whole: String,
+    /// Its turn, as elements of a history.
+    turn: Vec<String>,
 }
 
 /// A call of a function tool in a reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) name: String,
     /// As the model wrote them.
     pub(super) arguments: String,
+    /// The element that holds it, and where it stands there.
+    element: usize,
+    at: Range<usize>,
+    item: Item,
 }
 
 impl Reply {
     /// Reads a reply; `None` where it is none of the dialect.
     pub(super) fn read(dialect: Dialect, json: &str) -> Option<Self> {
-        let json: Value = serde_json::from_str(json).ok()?;
-        let mut reply = Self { dialect, json };
-        reply.parts().is_some().then_some(reply)
+        Some(Self {
+            dialect,
+            whole: json.to_owned(),
+            turn: history_of(dialect, json).ok()?,
+        })
     }
 
-    pub(super) fn into_json(mut self) -> String {
-        if self.parts().is_some_and(|parts| parts.is_empty()) {
-            self.leave_out_calls();
-        }
-        self.json.to_string()
-    }
-
-    fn spelling(&self) -> &'static ReplySpelling {
-        &self.dialect.facts().reply
-    }
-
-    fn holder(&mut self) -> Option<&mut Map<String, Value>> {
-        let (holder, _) = self.spelling().parts;
-        self.json.pointer_mut(holder)?.as_object_mut()
-    }
-
-    /// What holds the parts of the turn: the items of a Response, the blocks of a message, the calls of Chat.
-    fn parts(&mut self) -> Option<&mut Vec<Value>> {
-        let ReplySpelling {
-            parts: (_, key),
-            call_type,
-            ..
-        } = self.spelling();
-        let holder = self.holder()?;
-        if call_type.is_none() && holder.get(*key).is_none_or(Value::is_null) {
-            holder.insert((*key).to_owned(), Value::Array(Vec::new()));
-        }
-        holder.get_mut(*key)?.as_array_mut()
-    }
-
-    /// Takes out the list of the calls, where there is one for them alone.
-    fn leave_out_calls(&mut self) {
-        let spelling = self.spelling();
-        if let (None, Some(holder)) = (spelling.call_type, self.holder()) {
-            holder.remove(spelling.parts.1);
-        }
-    }
-
-    fn is_call(spelling: &ReplySpelling, part: &Value) -> bool {
-        match spelling.call_type {
-            Some(call_type) => part.get("type").and_then(Value::as_str) == Some(call_type),
-            None => part.pointer(spelling.function).is_some(),
-        }
-    }
-
-    fn call_parts(&mut self) -> Vec<&mut Value> {
-        let spelling = self.spelling();
-        let parts = self.parts().into_iter().flatten();
-        parts.filter(|part| Self::is_call(spelling, part)).collect()
-    }
-
-    /// What holds name and arguments of the call at this place.
-    fn function(&mut self, place: usize) -> Option<&mut Map<String, Value>> {
-        let function = self.spelling().function;
-        let part = self.call_parts().into_iter().nth(place)?;
-        part.pointer_mut(function)?.as_object_mut()
+    pub(super) fn into_json(self) -> String {
+        let codec = self.dialect.codec();
+        codec.reply_with(&self.whole, &self.turn, Usage::default())
     }
 
     /// The calls of function tools, in the order of the reply.
-    pub(super) fn calls(&mut self) -> Vec<Call> {
-        let spelling = self.spelling();
-        let holds_objects = self.dialect.facts().object_arguments;
-        let read = |part: &mut Value| {
-            let function = part.pointer(spelling.function);
-            let member = |key| function.and_then(|function| function.get(key));
-            let text = |value: &Value| match value {
-                Value::String(text) => text.clone(),
-                other if holds_objects => other.to_string(),
-                _ => String::new(),
-            };
-            Call {
-                name: member("name").map(text).unwrap_or_default(),
-                arguments: member(spelling.arguments_key).map(text).unwrap_or_default(),
-            }
+    pub(super) fn calls(&self) -> Vec<Call> {
+        let turn = self.turn.iter().enumerate();
+        let calls = turn.flat_map(|(element, text)| {
+            let found = items_of(self.dialect, text);
+            let calls = found.items.iter();
+            let calls =
+                calls.filter(|item| (item.kind, item.family) == (Kind::Call, Family::Function));
+            let calls = calls.map(|item| {
+                let at = place(item);
+                let body = body_of(item, text[at.clone()].as_bytes()).unwrap_or_default();
+                Call {
+                    name: found.names.text(item.name).to_owned(),
+                    arguments: body.arguments.as_written().to_owned(),
+                    element,
+                    at,
+                    item: *item,
+                }
+            });
+            calls.collect::<Vec<_>>()
+        });
+        calls.collect()
+    }
+
+    /// Changes the call at this place.
+    fn change(
+        &mut self,
+        place: usize,
+        patches: impl Fn(&Item, &[u8]) -> Result<Vec<Patch>, JsonError>,
+    ) {
+        let Some(call) = self.calls().into_iter().nth(place) else {
+            return;
         };
-        self.call_parts().into_iter().map(read).collect()
+        let element = &mut self.turn[call.element];
+        let mut text = element[call.at.clone()].to_owned();
+        // What cannot be walked stays.
+        for patch in patches(&call.item, text.clone().as_bytes())
+            .into_iter()
+            .flatten()
+            .rev()
+        {
+            text.replace_range(patch.at, &String::from_utf8_lossy(&patch.with));
+        }
+        *element = with_value(element, &call.at, &text);
     }
 
     /// Changes the tool of the call at this place.
     pub(super) fn rename(&mut self, place: usize, name: &str) {
-        let known = self.function(place);
-        if let Some(known) = known.and_then(|function| function.get_mut("name")) {
-            *known = name.into();
-        }
+        self.change(place, |item, bytes| rename(item, bytes, name));
     }
 
     /// Changes the arguments of the call at this place. A dialect that holds them as an object holds those that
     /// are none as a text.
     pub(super) fn set_arguments(&mut self, place: usize, arguments: &str) {
-        let key = self.spelling().arguments_key;
-        let whole = match self.dialect.facts().object_arguments {
-            true => serde_json::from_str(arguments).ok(),
-            false => None,
+        let is_object = || serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+        let arguments = match self.dialect.facts().object_arguments && !is_object() {
+            true => quoted(arguments),
+            false => arguments.to_owned(),
         };
-        let known = self.function(place);
-        if let Some(known) = known.and_then(|function| function.get_mut(key)) {
-            let whole = whole.filter(Value::is_object);
-            *known = whole.unwrap_or_else(|| arguments.into());
-        }
+        self.change(place, |item, bytes| {
+            replace_arguments(item, bytes, &arguments).map(|patch| vec![patch])
+        });
     }
 
     /// Gives the call at one place the id of another.
     pub(super) fn share_id(&mut self, from: usize, to: usize) {
-        let key = self.spelling().id_key;
-        let mut parts = self.call_parts();
-        let id = parts.get(from).and_then(|part| part.get(key)).cloned();
-        if let (Some(id), Some(part)) = (id, parts.get_mut(to)) {
-            part[key] = id;
+        let calls = self.calls();
+        let call = calls.get(from);
+        let id = call.and_then(|call| call_id(&self.turn[call.element], &call.item));
+        let id = display_text(id.unwrap_or_default().as_bytes()).into_owned();
+        if id.is_empty() {
+            return;
         }
+        self.change(to, |item, bytes| set_call_id(item, bytes, &id));
     }
 
     /// Makes the call at this place twice.
     pub(super) fn repeat_call(&mut self, place: usize) {
-        let mut parts = self.call_parts();
-        let Some(mut copy) = parts.get_mut(place).map(|part| part.clone()) else {
+        let calls = self.calls();
+        let (Some(call), Some(last)) = (calls.get(place), calls.last()) else {
             return;
         };
-        if self.dialect.facts().item_ids
-            && let Some(Value::String(id)) = copy.get_mut("id")
-        {
+        let mut copy = self.turn[call.element][call.at.clone()].to_owned();
+        let own_id = member(&copy, "id").filter(|_| self.dialect.facts().item_ids);
+        if let Some(at) = own_id {
             // Items have ids beside those of calls, and these stay unique.
-            id.push_str("_2");
+            copy.insert_str(at.end - 1, "_2");
         }
-        let spelling = self.spelling();
-        if let Some(parts) = self.parts() {
-            let at = parts.iter().rposition(|part| Self::is_call(spelling, part));
-            parts.insert(at.map_or(0, |at| at + 1), copy);
+        match self.dialect.facts().calls_key {
+            None => self.turn.insert(last.element + 1, copy),
+            Some(_) => self.turn[last.element].insert_str(last.at.end, &format!(",{copy}")),
         }
     }
 
     /// Takes all calls out; the turn ends as one without calls does.
     pub(super) fn remove_calls(&mut self) {
-        let spelling = self.spelling();
-        if let Some(parts) = self.parts() {
-            parts.retain(|part| !Self::is_call(spelling, part));
-        }
-        self.leave_out_calls();
-        let (holder, key) = spelling.end;
-        let holder = self.json.pointer_mut(holder).and_then(Value::as_object_mut);
-        if let (Some(word), Some(holder)) = (spelling.natural_end, holder) {
-            holder.insert(key.to_owned(), word.into());
-        }
+        let calls = self.calls();
+        let turn = std::mem::take(&mut self.turn).into_iter().enumerate();
+        let turn = turn.filter_map(|(element, text)| {
+            let gone = calls.iter().filter(|call| call.element == element);
+            let gone = gone.map(|call| call.at.start).collect::<Vec<_>>();
+            without_calls(self.dialect, &text, &gone)
+        });
+        self.turn = turn.collect();
     }
 
     /// Whether the turn ends the run: it is complete, and calls nothing.
-    pub(super) fn is_final(&mut self) -> bool {
-        let spelling = self.spelling();
-        let calls = |part: &Value| {
-            let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-            !spelling.said.contains(&kind)
-        };
-        let has_calls = self.parts().is_none_or(|parts| parts.iter().any(calls));
-        let (holder, key) = spelling.end;
-        let end = self.json.pointer(holder).and_then(|holder| holder.get(key));
-        let end = end.and_then(Value::as_str);
-        !has_calls && matches!(end, Some("completed" | "end_turn" | "stop"))
+    pub(super) fn is_final(&self) -> bool {
+        let found = self.turn.iter().map(|text| items_of(self.dialect, text));
+        let mut items = found.flat_map(|found| found.items);
+        let is_said = items.all(|item| matches!(item.kind, Kind::Assistant | Kind::Reasoning));
+        let stop = stop_of(&self.whole);
+        is_said && stop.is_none_or(|word| matches!(&*word, "end_turn" | "stop" | "STOP"))
     }
 
     /// What the turn says.
-    pub(super) fn text(&mut self) -> String {
-        let text =
-            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let texts = self.spelling().texts;
-        if let Texts::Member(key) = texts {
-            return text(self.holder().and_then(|holder| holder.get(key)));
-        }
-        let Some(parts) = self.parts() else {
-            return String::new();
-        };
-        let blocks = parts.iter().flat_map(|part| match texts {
-            Texts::Messages => {
-                let content = part.get("content").and_then(Value::as_array);
-                content.map(Vec::as_slice).unwrap_or_default()
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for element in &self.turn {
+            let found = items_of(self.dialect, element).items.into_iter();
+            for item in found.filter(|item| item.kind == Kind::Assistant) {
+                let content = Content::of(&item, element[place(&item)].as_bytes());
+                for part in content.unwrap_or_default().parts {
+                    if let Part::Text(said) = part {
+                        text.push_str(&said);
+                    }
+                }
             }
-            _ => std::slice::from_ref(part),
-        });
-        blocks.map(|block| text(block.get("text"))).collect()
+        }
+        text
     }
 
     /// Says this text and no other; nothing with an empty one.
     pub(super) fn say(&mut self, text: &str) {
-        match self.spelling().texts {
-            Texts::Messages => self.say_in_response(text),
-            Texts::Member(key) => {
-                if let Some(holder) = self.holder() {
-                    holder.insert(key.to_owned(), text.into());
-                }
-            }
-            Texts::Blocks => {
-                let Some(parts) = self.parts() else { return };
-                let is_text = |part: &Value| part["type"] == "text";
-                let at = parts.iter().position(is_text).unwrap_or(parts.len());
-                parts.retain(|part| !is_text(part));
-                if !text.is_empty() {
-                    parts.insert(at.min(parts.len()), json!({"type": "text", "text": text}));
-                }
-            }
-        }
-    }
-
-    fn say_in_response(&mut self, text: &str) {
-        let id = self
-            .json
-            .get("id")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let id = format!("msg_{}", id.trim_start_matches("resp_"));
-        let Some(items) = self.parts() else { return };
-        let is_message = |item: &Value| item["type"] == "message";
-        let content =
-            json!([{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]);
-        let Some(at) = items.iter().position(is_message) else {
-            items.push(json!({
-                "id": id, "type": "message", "status": "completed", "role": "assistant", "content": content,
-            }));
+        let facts = self.dialect.facts();
+        let parts = vec![Part::Text(text.to_owned())];
+        let said = Element::new(Role::Model, parts);
+        let said = self.dialect.codec().write_element(&said);
+        let items = |element: &str| items_of(self.dialect, element).items;
+        let is_text = |item: &Item| item.kind == Kind::Assistant;
+        let Some(key) = facts.calls_key else {
+            let turn = self.turn.iter();
+            let turn = turn.map(|element| (items(element).iter().all(is_text), element.as_str()));
+            self.turn = with_texts(turn.collect(), said);
             return;
         };
-        let mut first = items.remove(at);
-        first["content"] = content;
-        items.retain(|item| !is_message(item));
-        items.insert(at.min(items.len()), first);
+        let Some(message) = self.turn.last_mut() else {
+            return;
+        };
+        if facts.has_blocks
+            && let Some(list) = member(message, key)
+        {
+            let texts = items(message).into_iter().filter(is_text);
+            let texts = texts.map(|item| place(&item)).collect::<Vec<_>>();
+            let blocks = elements(message, &list).into_iter();
+            let blocks = blocks.map(|at| (texts.contains(&at), &message[at]));
+            // A block without words is refused.
+            let said = if text.is_empty() { Vec::new() } else { said };
+            let blocks = with_texts(blocks.collect(), said);
+            let blocks = blocks.iter().map(String::as_str).collect::<Vec<_>>();
+            *message = with_elements(message, &list, &blocks);
+        } else if let Ok(patch) = set_member(message.as_bytes(), 0, "content", &quoted(text)) {
+            message.replace_range(patch.at, &String::from_utf8_lossy(&patch.with));
+        }
     }
+}
+
+/// Parts, of which some are texts, with others in the place of these.
+fn with_texts(parts: Vec<(bool, &str)>, said: Vec<String>) -> Vec<String> {
+    let first = parts.iter().position(|(is_text, _)| *is_text);
+    let (before, behind) = parts.split_at(first.unwrap_or(parts.len()));
+    let others = |parts: &[(bool, &str)]| {
+        let others = parts.iter().filter(|(is_text, _)| !is_text);
+        others
+            .map(|(_, part)| (*part).to_owned())
+            .collect::<Vec<_>>()
+    };
+    [others(before), said, others(behind)].concat()
+}
+
+/// Where an item stands in its element.
+fn place(item: &Item) -> Range<usize> {
+    item.span.start as usize..item.span.end as usize
 }

@@ -2,8 +2,8 @@
 
 use super::chat;
 use super::facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
-    Schemas, ServerState, Texts, ToolSpelling,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -39,17 +39,6 @@ pub(super) const FACTS: Facts = Facts {
     unit: RequestUnit::Role,
     call_marks: &["\"tool_use\""],
     early_end_marks: &["\"max_tokens\"", "_window_exceeded\"", "\"refusal\""],
-    reply: ReplySpelling {
-        parts: ("", "content"),
-        call_type: Some("tool_use"),
-        function: "",
-        arguments_key: "input",
-        id_key: "id",
-        said: &["text", "thinking", "redacted_thinking"],
-        end: ("", "stop_reason"),
-        natural_end: Some("end_turn"),
-        texts: Texts::Blocks,
-    },
     names: Names {
         longest: 128,
         extra: b"",

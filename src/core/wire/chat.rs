@@ -1,8 +1,8 @@
 //! OpenAI Chat Completions, and the many servers that speak it (OpenAI API reference, `chat`).
 
 use super::facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
-    Schemas, ServerState, Texts, ToolSpelling,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -43,17 +43,6 @@ pub(super) const FACTS: Facts = Facts {
     unit: RequestUnit::Record,
     call_marks: &["\"tool_calls\"", "\"function_call\""],
     early_end_marks: &["\"length\"", "\"content_filter\"", "\"refusal\""],
-    reply: ReplySpelling {
-        parts: ("/choices/0/message", "tool_calls"),
-        call_type: None,
-        function: "/function",
-        arguments_key: "arguments",
-        id_key: "id",
-        said: &[],
-        end: ("/choices/0", "finish_reason"),
-        natural_end: Some("stop"),
-        texts: Texts::Member("content"),
-    },
     // `FunctionObject`
     names: Names {
         longest: 64,

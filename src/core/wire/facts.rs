@@ -75,7 +75,6 @@ pub struct Facts {
     /// Texts of which at least one stands in each whole reply that was cut off, refused or withheld.
     pub early_end_marks: &'static [&'static str],
 
-    pub reply: ReplySpelling,
     pub names: Names,
     pub schemas: Schemas,
     pub call_ids: CallIds,
@@ -126,38 +125,6 @@ pub enum ToolSpelling {
     Nested,
     /// Without a type; the schema is `input_schema`.
     Untyped,
-}
-
-/// Where a whole reply spells its turn, as JSON pointers and keys.
-#[derive(Debug)]
-pub struct ReplySpelling {
-    /// The object that holds the parts of the turn, and its member for them.
-    pub parts: (&'static str, &'static str),
-    /// The type of a call of a function tool; `None` where the parts are the calls alone, and left out where
-    /// there are none.
-    pub call_type: Option<&'static str>,
-    /// The object in a call that holds name and arguments.
-    pub function: &'static str,
-    pub arguments_key: &'static str,
-    pub id_key: &'static str,
-    /// The types of parts that call nothing.
-    pub said: &'static [&'static str],
-    /// The object that tells why the turn ends, and its member for it.
-    pub end: (&'static str, &'static str),
-    /// The word for a turn without calls; `None` where calls do not change it.
-    pub natural_end: Option<&'static str>,
-    pub texts: Texts,
-}
-
-/// Where a whole reply has its texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Texts {
-    /// In the parts of messages that stand beside the calls.
-    Messages,
-    /// In a member of the object that holds the calls.
-    Member(&'static str),
-    /// In blocks that stand beside the calls.
-    Blocks,
 }
 
 /// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat),

@@ -14,8 +14,8 @@ mod route;
 mod turn;
 
 pub use facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit,
-    Schemas, ServerState, Texts, ToolSpelling,
+    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    ServerState, ToolSpelling,
 };
 
 pub use head::RequestHead;

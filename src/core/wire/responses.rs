@@ -2,8 +2,7 @@
 
 use super::chat;
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, ReplySpelling, RequestUnit, ServerState,
-    Texts, ToolSpelling,
+    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, ServerState, ToolSpelling,
 };
 use crate::session::{Dialect, Shape};
 
@@ -32,17 +31,6 @@ pub(super) const FACTS: Facts = Facts {
     unit: RequestUnit::Item,
     call_marks: &["_call\"", "\"program\""],
     early_end_marks: &["\"incomplete_details\"", "\"refusal\""],
-    reply: ReplySpelling {
-        parts: ("", "output"),
-        call_type: Some("function_call"),
-        function: "",
-        arguments_key: "arguments",
-        id_key: "call_id",
-        said: &["message", "reasoning"],
-        end: ("", "status"),
-        natural_end: None,
-        texts: Texts::Messages,
-    },
     // `FunctionToolParam`
     names: Names {
         longest: 128,

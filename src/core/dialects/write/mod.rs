@@ -5,6 +5,7 @@
 
 pub mod behind;
 mod draft;
+pub mod edit;
 pub(in crate::dialects) mod element;
 mod made_call;
 mod patch;
@@ -15,7 +16,7 @@ pub(in crate::dialects) mod spell_reply;
 
 pub use draft::{draft_message, draft_output, draft_parts, text_block};
 pub use made_call::{Made, MadeCall, make_call, texts_of};
-pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id};
+pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id, set_member};
 pub use reply::{NoReply, calls_of, history_of};
 pub use spell_reply::{End, NewCall, NewEvent, NewReply};
 

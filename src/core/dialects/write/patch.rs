@@ -197,12 +197,7 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Js
 }
 
 /// Sets a member of the object at `at`: in its place, or before the first member.
-pub(super) fn set_member(
-    bytes: &[u8],
-    at: usize,
-    key: &str,
-    value: &str,
-) -> Result<Patch, JsonError> {
+pub fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, JsonError> {
     if let Some(at) = member(bytes, at, key.as_bytes())? {
         let with = value.as_bytes().to_vec();
         return Ok(Patch { at, with });

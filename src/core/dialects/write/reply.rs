@@ -4,8 +4,9 @@
 //! A reply says things that a request must not: nulls where a member may only be absent, notes of the server.
 //! Those go; whatever else a reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
 
+use super::edit::{call_id, items_of};
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Dialect, Fragment, Kind};
+use crate::session::{Dialect, Kind};
 
 /// Why nothing of a reply can stand in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,16 +38,11 @@ pub fn history_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply>
 pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
     let mut calls = Vec::new();
     for element in history_of(dialect, reply)? {
-        let (bytes, mut fragment) = (element.as_bytes(), Fragment::default());
-        let mut cursor = Cursor::new(bytes);
-        dialect
-            .codec()
-            .read_element(&mut cursor, 0, &mut fragment)?;
-        let found = fragment.items.iter().filter(|item| item.kind == Kind::Call);
+        let found = items_of(dialect, &element).items;
+        let found = found.iter().filter(|item| item.kind == Kind::Call);
         calls.extend(found.map(|item| {
-            let place = item.call_id.span(item.span);
-            let raw = place.and_then(|at| bytes.get(at.start as usize..at.end as usize));
-            display_text(raw.unwrap_or_default()).into_owned()
+            let id = call_id(&element, item).unwrap_or_default();
+            display_text(id.as_bytes()).into_owned()
         }));
     }
     Ok(calls)

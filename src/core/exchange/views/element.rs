@@ -1,9 +1,8 @@
 //! One element of a request's list, read as far as turns are told and found by it.
 
-use super::surgery::member;
 use crate::dialects::body_of;
-use crate::json::Cursor;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, hash};
+use crate::dialects::write::edit::{call_id, items_of, member};
+use crate::session::{Dialect, Family, Item, Kind, hash};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -53,13 +52,7 @@ const DRAWN: (usize, usize) = (10, 8);
 impl Element {
     /// Reads an element. What cannot be read is nobody's.
     pub(super) fn read(dialect: Dialect, text: &str) -> Self {
-        let mut fragment = Fragment::default();
-        let mut cursor = Cursor::new(text.as_bytes());
-        let codec = dialect.codec();
-        let read = codec.read_element(&mut cursor, 0, &mut fragment);
-        if read.is_err() {
-            fragment = Fragment::default();
-        }
+        let fragment = items_of(dialect, text);
         let items = &fragment.items;
         let of = |kind| items.iter().filter(move |item| item.kind == kind);
         let id = |item: &Item| raw_id(text, item).map_or(0, hash);
@@ -155,10 +148,9 @@ fn is_drawn(id: &[u8]) -> bool {
 
 /// The text of an item's call id, as it is written.
 fn raw_id<'a>(text: &'a str, item: &Item) -> Option<&'a [u8]> {
-    let span = item.call_id.span(item.span)?;
     let is_named = item.family != Family::Legacy;
-    let raw = text.as_bytes().get(place(span.start, span.end));
-    raw.filter(|raw| is_named && !raw.is_empty())
+    let id = call_id(text, item).filter(|id| is_named && !id.is_empty());
+    id.map(str::as_bytes)
 }
 
 fn place(start: u64, end: u64) -> Range<usize> {

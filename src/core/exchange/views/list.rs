@@ -2,7 +2,7 @@
 
 use super::context;
 use super::element::{Element, MARKS, Side, mixed};
-use super::surgery::elements;
+use crate::dialects::write::edit::elements;
 use crate::session::Dialect;
 use crate::wire::RequestHead;
 use std::cell::OnceCell;

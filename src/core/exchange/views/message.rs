@@ -1,7 +1,7 @@
 //! Parts of messages that the agent does not see, put into its messages and taken out of them.
 
 use super::element::{Call, Element, PASSING, digest};
-use super::surgery::{elements, member, with_elements, with_value, without_member};
+use crate::dialects::write::edit::{elements, member, with_elements, with_value, without_member};
 use crate::dialects::write::{quoted, text_block};
 use crate::session::Dialect;
 use std::collections::HashMap;

@@ -13,7 +13,6 @@ mod message;
 mod repairs;
 mod stored;
 mod story;
-mod surgery;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

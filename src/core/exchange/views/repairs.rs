@@ -3,7 +3,7 @@
 
 use super::element::{Element, MARKS, digest};
 use super::list::List;
-use super::surgery::{elements, member, with_elements, without_member};
+use crate::dialects::write::edit::{elements, member, with_elements, without_member};
 use crate::session::{Dialect, hash};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

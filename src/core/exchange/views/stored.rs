@@ -8,9 +8,9 @@
 
 use super::element::{Element, Side};
 use super::message::with_results;
-use super::surgery::{member, with_value, without_member};
 use super::told::history;
 use crate::dialects::stream::{Splitter, event_value, rejoin};
+use crate::dialects::write::edit::{member, with_value, without_member};
 use crate::dialects::write::history_of;
 use crate::session::Dialect;
 use crate::wire::RequestHead;

@@ -2,7 +2,7 @@
 
 use super::context;
 use super::element::{Element, Side};
-use super::surgery::{elements, member, with_elements, without_member};
+use crate::dialects::write::edit::{elements, without_calls};
 use crate::session::Dialect;
 use crate::wire::RequestHead;
 use std::ops::Range;
@@ -156,30 +156,12 @@ fn last_turn(dialect: Dialect, read: &[Element]) -> Option<Range<usize>> {
 
 /// An element without the calls that were answered for the agent; `None` where nothing of it remains.
 fn seen_by_agent(dialect: Dialect, element: &Element, answers: &[u64]) -> Option<Element> {
-    let is_kept = element
-        .calls
-        .iter()
-        .map(|call| !answers.contains(&call.id))
-        .collect::<Vec<_>>();
-    if is_kept.iter().all(|kept| *kept) {
+    let calls = element.calls.iter();
+    let hidden = calls.filter(|call| answers.contains(&call.id));
+    let hidden = hidden.map(|call| call.at.start).collect::<Vec<_>>();
+    if hidden.is_empty() {
         return Some(element.clone());
     }
-    let key = dialect.facts().calls_key?;
-    let text = &element.text;
-    let list = member(text, key)?;
-    let hidden = element
-        .calls
-        .iter()
-        .zip(&is_kept)
-        .filter(|(_, kept)| !**kept);
-    let hidden = hidden.map(|(call, _)| call.at.start).collect::<Vec<_>>();
-    let inside = elements(text, &list);
-    let kept = inside.into_iter().filter(|at| !hidden.contains(&at.start));
-    let kept = kept.map(|at| &text[at]).collect::<Vec<_>>();
-    let text = match kept.is_empty() && !dialect.facts().has_blocks {
-        // The API refuses an empty list of calls.
-        true => without_member(text, key),
-        false => with_elements(text, &list, &kept),
-    };
+    let text = without_calls(dialect, &element.text, &hidden)?;
     Some(Element::read(dialect, &text))
 }

@@ -2,6 +2,7 @@
 //! stays byte for byte.
 
 use crate::json::Cursor;
+use crate::session::{Dialect, Fragment, Item};
 use std::ops::Range;
 
 /// The members of an object: each key as it stands between its quotes, and where its value is. None where
@@ -21,7 +22,7 @@ fn members(object: &str) -> Vec<(&str, Range<usize>)> {
 
 /// Where the value of a member of an object stands; of a key that stands twice the last one counts,
 /// as for most readers.
-pub(super) fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
+pub fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
     let mut found = members(object).into_iter().rev();
     found
         .find(|(key, _)| *key == wanted)
@@ -30,7 +31,7 @@ pub(super) fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
 
 /// Where the elements of a list stand, counted from the start of `text`. None where the value at
 /// `list` is no list.
-pub(super) fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
+pub fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let read = Cursor::at(&text.as_bytes()[..list.end], list.start).array(|cursor| {
         cursor.peek();
@@ -44,11 +45,11 @@ pub(super) fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
 }
 
 /// An object with another value where one of its values stands.
-pub(super) fn with_value(object: &str, value: &Range<usize>, new: &str) -> String {
+pub fn with_value(object: &str, value: &Range<usize>, new: &str) -> String {
     [&object[..value.start], new, &object[value.end..]].concat()
 }
 
-pub(super) fn without_member(object: &str, unwanted: &str) -> String {
+pub fn without_member(object: &str, unwanted: &str) -> String {
     let kept = members(object).into_iter();
     let kept = kept.filter(|(key, _)| *key != unwanted);
     let kept = kept.map(|(key, value)| format!("\"{key}\":{}", &object[value]));
@@ -56,8 +57,39 @@ pub(super) fn without_member(object: &str, unwanted: &str) -> String {
 }
 
 /// An object whose list at `list` holds these elements.
-pub(super) fn with_elements(object: &str, list: &Range<usize>, elements: &[&str]) -> String {
+pub fn with_elements(object: &str, list: &Range<usize>, elements: &[&str]) -> String {
     with_value(object, list, &format!("[{}]", elements.join(",")))
+}
+
+/// The items in an element of a history; none where it cannot be read.
+pub fn items_of(dialect: Dialect, element: &str) -> Fragment {
+    let mut fragment = Fragment::default();
+    let mut cursor = Cursor::new(element.as_bytes());
+    let read = dialect.codec().read_element(&mut cursor, 0, &mut fragment);
+    read.map_or_else(|_| Fragment::default(), |()| fragment)
+}
+
+/// The call id of an item, as it is spelled in its element.
+pub fn call_id<'e>(element: &'e str, item: &Item) -> Option<&'e str> {
+    let span = item.call_id.span(item.span)?;
+    element.get(span.start as usize..span.end as usize)
+}
+
+/// An element without the calls that begin at these places; `None` where nothing of it remains.
+pub fn without_calls(dialect: Dialect, element: &str, gone: &[usize]) -> Option<String> {
+    if gone.is_empty() {
+        return Some(element.to_owned());
+    }
+    let key = dialect.facts().calls_key?;
+    let list = member(element, key)?;
+    let inside = elements(element, &list).into_iter();
+    let kept = inside.filter(|at| !gone.contains(&at.start));
+    let kept = kept.map(|at| &element[at]).collect::<Vec<_>>();
+    Some(match kept.is_empty() && !dialect.facts().has_blocks {
+        // The API refuses an empty list of calls.
+        true => without_member(element, key),
+        false => with_elements(element, &list, &kept),
+    })
 }
 
 #[cfg(test)]
