@@ -26,6 +26,7 @@
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
 //! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
+//! | [`content`] | what does a content look like to a reader? calls in one line, diffs, Markdown, terminal colours | |
 //! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
 //! | [`wire`] | what differs from one provider to the next? | one file per dialect |
 //! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
@@ -37,6 +38,7 @@
 //! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
 //! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
 //! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
+//! | [`usage`] | when did it happen, what did it take? times, durations, tokens | |
 //! | [`replay`] | which turn of a recording answers a request? | what is compared is `replay::COMPARED` |
 //! | [`chaos`] | what can go wrong in what an agent receives? faults, on purpose and repeatable | one row of `chaos::FAULTS` |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | |
@@ -71,6 +73,7 @@
 pub mod actions;
 pub mod chaos;
 pub mod config;
+pub mod content;
 pub mod dialects;
 pub mod engine;
 pub mod exchange;
@@ -88,5 +91,6 @@ pub mod schema;
 pub mod script;
 pub mod session;
 pub mod suggest;
+pub mod usage;
 pub mod wire;
 pub mod wording;

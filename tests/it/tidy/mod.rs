@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("jq", &["json"]),
     ("pattern", &["json"]),
     ("redact", &["json"]),
+    ("content", &["json"]),
     ("wire", &["json", "session"]),
     ("dialects", &["json", "session", "wire"]),
     ("wording", &["json", "session", "wire"]),
@@ -60,9 +61,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
+    ("usage", &["json", "session", "dialects"]),
     (
         "replay",
-        &["json", "session", "wire", "dialects", "formats", "redact"],
+        &[
+            "json", "session", "wire", "dialects", "formats", "redact", "usage",
+        ],
     ),
     (
         "chaos",

@@ -1,0 +1,201 @@
+//! Terminal output as styled lines: colours become looks, carriage returns overwrite, everything else that is
+//! no text stays as it is and is spelled out when it is drawn.
+
+use super::{Colour, Look, StyledLine};
+
+/// Whether a text holds a sequence that [`terminal_lines`] understands.
+pub fn has_colours(text: &str) -> bool {
+    let mut escapes = text.match_indices('\u{1b}');
+    escapes.any(|(at, _)| sequence(&text[at..]).is_some())
+}
+
+/// The lines of terminal output. Only plain CSI sequences (`ESC [ 1;31 m`, cursor and erase) are taken out; what
+/// could hide text, as an operating system command, stays.
+pub fn terminal_lines(text: &str) -> Vec<StyledLine> {
+    let mut pen = Pen::default();
+    text.lines()
+        .map(|line| pen.line(last_written(line)))
+        .collect()
+}
+
+/// What is left of a line that a progress bar wrote again and again.
+fn last_written(line: &str) -> &str {
+    let mut parts = line.trim_end_matches('\r').rsplit('\r');
+    parts.find(|part| !part.is_empty()).unwrap_or_default()
+}
+
+/// A CSI sequence at the beginning of a text: its parameters, its last letter, its length.
+fn sequence(text: &str) -> Option<(&str, char, usize)> {
+    let inside = text.strip_prefix("\u{1b}[")?;
+    let end = inside.find(|letter: char| !matches!(letter, '0'..='9' | ';' | ':' | '?'))?;
+    let letter = inside[end..].chars().next()?;
+    letter
+        .is_ascii_alphabetic()
+        .then_some((&inside[..end], letter, 2 + end + 1))
+}
+
+#[derive(Debug, Default)]
+struct Pen {
+    colour: Option<Colour>,
+    is_strong: bool,
+    is_faint: bool,
+}
+
+impl Pen {
+    fn look(&self) -> Look {
+        match (self.colour, self.is_strong, self.is_faint) {
+            (Some(colour), _, _) => Look::Colour(colour),
+            (None, true, _) => Look::Strong,
+            (None, false, true) => Look::Faint,
+            (None, false, false) => Look::Plain,
+        }
+    }
+
+    fn line(&mut self, line: &str) -> StyledLine {
+        let mut styled = StyledLine::default();
+        let mut rest = line;
+        while let Some(escape) = rest.find('\u{1b}') {
+            styled.push(self.look(), &rest[..escape]);
+            rest = &rest[escape..];
+            let length = match sequence(rest) {
+                Some((parameters, letter, length)) => {
+                    if letter == 'm' {
+                        self.select(parameters);
+                    }
+                    length
+                }
+                None => {
+                    styled.push(self.look(), "\u{1b}");
+                    1
+                }
+            };
+            rest = &rest[length..];
+        }
+        styled.push(self.look(), rest);
+        styled
+    }
+
+    /// Select Graphic Rendition (ECMA-48).
+    fn select(&mut self, parameters: &str) {
+        let mut codes = parameters
+            .split([';', ':'])
+            .map(|code| code.parse::<u16>().unwrap_or(0));
+        while let Some(code) = codes.next() {
+            match code {
+                0 => *self = Self::default(),
+                1 => self.is_strong = true,
+                2 => self.is_faint = true,
+                22 => (self.is_strong, self.is_faint) = (false, false),
+                39 => self.colour = None,
+                30..=37 => self.colour = basic(code - 30),
+                90..=97 => self.colour = basic(code - 90),
+                38 | 48 => {
+                    let colour = extended(&mut codes);
+                    if code == 38 {
+                        self.colour = colour;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn basic(number: u16) -> Option<Colour> {
+    match number {
+        1 => Some(Colour::Red),
+        2 => Some(Colour::Green),
+        3 => Some(Colour::Yellow),
+        4 => Some(Colour::Blue),
+        5 => Some(Colour::Magenta),
+        6 => Some(Colour::Cyan),
+        _ => None,
+    }
+}
+
+/// `5;n` of a palette of 256, or `2;r;g;b`.
+fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<Colour> {
+    match codes.next()? {
+        5 => match codes.next()? {
+            number @ 0..=7 => basic(number),
+            number @ 8..=15 => basic(number - 8),
+            number @ 16..=231 => {
+                let number = number - 16;
+                nearest([number / 36 * 51, number / 6 % 6 * 51, number % 6 * 51])
+            }
+            _ => None,
+        },
+        2 => nearest([codes.next()?, codes.next()?, codes.next()?]),
+        _ => None,
+    }
+}
+
+/// The colour whose channels are the strong ones; nothing for greys.
+fn nearest(channels: [u16; 3]) -> Option<Colour> {
+    let most = channels.into_iter().max()?;
+    let least = channels.into_iter().min()?;
+    if most.saturating_sub(least) < 48 {
+        return None;
+    }
+    let middle = least + (most - least) / 2;
+    basic(
+        channels
+            .into_iter()
+            .enumerate()
+            .map(|(bit, channel)| u16::from(channel > middle) << bit)
+            .sum(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<(Look, String)> {
+        let lines = terminal_lines(text).into_iter();
+        lines.flat_map(|line| line.pieces).collect()
+    }
+
+    #[test]
+    fn colours_become_looks_and_greys_none() {
+        let table: &[(&str, &[(Look, &str)])] = &[
+            ("plain", &[(Look::Plain, "plain")]),
+            (
+                "\u{1b}[31m⎯\u{1b}[39m\u{1b}[1m\u{1b}[41m Failed \u{1b}[0m ok",
+                &[
+                    (Look::Colour(Colour::Red), "⎯"),
+                    (Look::Strong, " Failed "),
+                    (Look::Plain, " ok"),
+                ],
+            ),
+            (
+                "\u{1b}[38;5;208mo\u{1b}[38;2;0;200;0mg\u{1b}[38;5;240mgrey",
+                &[
+                    (Look::Colour(Colour::Red), "o"),
+                    (Look::Colour(Colour::Green), "g"),
+                    (Look::Plain, "grey"),
+                ],
+            ),
+            ("10%\r50%\r100%\r\n", &[(Look::Plain, "100%")]),
+            ("a\u{1b}[2Kb\u{1b}[?25l", &[(Look::Plain, "ab")]),
+        ];
+        for (text, expected) in table {
+            let expected: Vec<_> = expected.iter().map(|it| (it.0, it.1.to_owned())).collect();
+            assert_eq!(pieces(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_could_hide_text_stays() {
+        for text in [
+            "\u{1b}]0;title\u{7}x",
+            "\u{1b}Pq\u{1b}\\",
+            "\u{1b}[3",
+            "\u{1b}",
+        ] {
+            assert_eq!(pieces(text), [(Look::Plain, text.to_owned())]);
+            assert!(!has_colours(text));
+        }
+        assert!(has_colours("\u{1b}x \u{1b}[1m"));
+    }
+}

@@ -1,0 +1,300 @@
+//! Edits as diffs: what `Edit`, `MultiEdit`, `apply_patch` and a unified diff change, line by line.
+
+use crate::json::complete;
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+/// What happens to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Same,
+    Added,
+    Removed,
+    /// It says where the next lines stand.
+    Place,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    pub change: Change,
+    pub text: String,
+}
+
+/// What changes in one file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileDiff {
+    /// Empty where it is not told.
+    pub path: String,
+    pub lines: Vec<DiffLine>,
+}
+
+impl FileDiff {
+    fn push(&mut self, change: Change, text: &str) {
+        self.lines.push(DiffLine {
+            change,
+            text: text.to_owned(),
+        });
+    }
+
+    fn count(&self, change: Change) -> usize {
+        self.lines
+            .iter()
+            .filter(|line| line.change == change)
+            .count()
+    }
+
+    /// How many lines are added and removed.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.count(Change::Added), self.count(Change::Removed))
+    }
+}
+
+/// Lines that are shown around a change.
+const CONTEXT: usize = 2;
+/// Longest texts that are compared; longer ones are shown one after the other.
+const COMPARED: usize = 256 * 1024;
+
+/// The names that agents give to the text before, the text after, and the file.
+const OLD: &[&str] = &["old_string", "old_str", "oldText", "old_text", "old"];
+const NEW: &[&str] = &["new_string", "new_str", "newText", "new_text", "new"];
+const PATH: &[&str] = &[
+    "file_path",
+    "path",
+    "target_file",
+    "filename",
+    "file",
+    "notebook_path",
+];
+
+/// What the arguments of a call change; nothing where it edits nothing. They may break off.
+pub fn diffs_of_call(arguments: &str) -> Vec<FileDiff> {
+    if let Some(patch) = patch_in(arguments) {
+        return diffs_of_patch(&patch);
+    }
+    let value: Value = match serde_json::from_str(arguments)
+        .or_else(|_| serde_json::from_slice(&complete(arguments.as_bytes())))
+    {
+        Ok(value) => value,
+        Err(_) => return Vec::new(),
+    };
+    let mut diff = FileDiff {
+        path: text_of(&value, PATH).unwrap_or_default().to_owned(),
+        ..FileDiff::default()
+    };
+    let edits = value.get("edits").and_then(Value::as_array);
+    for edit in edits.map_or(std::slice::from_ref(&value), Vec::as_slice) {
+        if let (Some(old), Some(new)) = (text_of(edit, OLD), text_of(edit, NEW)) {
+            if !diff.lines.is_empty() {
+                diff.push(Change::Place, "");
+            }
+            compare(old, new, &mut diff);
+        }
+    }
+    if diff.lines.is_empty() {
+        Vec::new()
+    } else {
+        vec![diff]
+    }
+}
+
+fn text_of<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().find_map(|key| value.get(*key)?.as_str())
+}
+
+/// The lines that differ with a few around them.
+fn compare(old: &str, new: &str, diff: &mut FileDiff) {
+    if old.len().max(new.len()) > COMPARED {
+        old.lines()
+            .for_each(|line| diff.push(Change::Removed, line));
+        new.lines().for_each(|line| diff.push(Change::Added, line));
+        return;
+    }
+    let compared = TextDiff::from_lines(old, new);
+    for (number, group) in compared.grouped_ops(CONTEXT).iter().enumerate() {
+        if number > 0 {
+            diff.push(Change::Place, "");
+        }
+        for change in group
+            .iter()
+            .flat_map(|operation| compared.iter_changes(operation))
+        {
+            let what = match change.tag() {
+                ChangeTag::Equal => Change::Same,
+                ChangeTag::Delete => Change::Removed,
+                ChangeTag::Insert => Change::Added,
+            };
+            diff.push(what, change.value().trim_end_matches(['\n', '\r']));
+        }
+    }
+}
+
+const BEGIN_PATCH: &str = "*** Begin Patch";
+
+/// The patch of `apply_patch` in free-form input, in an argument, or in a command that is given to a shell.
+fn patch_in(arguments: &str) -> Option<String> {
+    if arguments.trim_start().starts_with(BEGIN_PATCH) {
+        return Some(arguments.to_owned());
+    }
+    // Cheap for all others: the words stand in JSON text as they are.
+    if !arguments.contains(BEGIN_PATCH) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(arguments)
+        .or_else(|_| serde_json::from_slice(&complete(arguments.as_bytes())))
+        .ok()?;
+    let members = value.as_object()?.values();
+    let mut texts = members.flat_map(|value| match value {
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+        _ => value.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    let text = texts.find(|text| text.contains(BEGIN_PATCH))?;
+    text.find(BEGIN_PATCH).map(|start| text[start..].to_owned())
+}
+
+/// The files of the patch that arguments hold, for the line of the call.
+pub(super) fn patched_paths(arguments: &str) -> Option<String> {
+    let patch = patch_in(arguments)?;
+    let paths = patch.lines().filter_map(file_of);
+    Some(paths.collect::<Vec<_>>().join(", "))
+}
+
+fn file_of(line: &str) -> Option<&str> {
+    let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+    heads
+        .iter()
+        .find_map(|head| line.strip_prefix(head))
+        .map(str::trim)
+}
+
+/// The patch language of Codex (codex-rs, apply_patch).
+fn diffs_of_patch(patch: &str) -> Vec<FileDiff> {
+    let mut diffs: Vec<FileDiff> = Vec::new();
+    for line in patch.lines().skip(1) {
+        if line.starts_with("*** End Patch") {
+            break;
+        }
+        if let Some(path) = file_of(line) {
+            let mut diff = FileDiff {
+                path: path.to_owned(),
+                ..FileDiff::default()
+            };
+            if line.starts_with("*** Delete") {
+                diff.push(Change::Place, "the file is deleted");
+            }
+            diffs.push(diff);
+            continue;
+        }
+        let Some(diff) = diffs.last_mut() else {
+            continue;
+        };
+        match line.strip_prefix("*** Move to: ") {
+            Some(path) => diff.push(Change::Place, &format!("moved to {path}")),
+            None => hunk_line(line, diff),
+        }
+    }
+    diffs
+}
+
+fn hunk_line(line: &str, diff: &mut FileDiff) {
+    let rest = line.get(1..).unwrap_or_default();
+    match line.chars().next() {
+        Some('+') => diff.push(Change::Added, rest),
+        Some('-') => diff.push(Change::Removed, rest),
+        Some('@') => diff.push(Change::Place, line.trim_matches(['@', ' '])),
+        Some(' ') => diff.push(Change::Same, rest),
+        _ => diff.push(Change::Same, line),
+    }
+}
+
+/// A text that is a unified diff from its first line on, or from where `git` says so; else nothing.
+pub fn diff_of_text(text: &str) -> Option<FileDiff> {
+    let mut heads = text.lines().filter(|line| !line.is_empty()).take(8);
+    let starts = |line: &str| line.starts_with("diff --git ") || line.starts_with("@@ -");
+    let is_diff = heads.clone().any(starts)
+        && heads.next().is_some_and(|line| {
+            ["diff ", "--- ", "@@ -", "Index: ", "commit "]
+                .iter()
+                .any(|head| line.starts_with(head))
+        });
+    if !is_diff {
+        return None;
+    }
+    let mut diff = FileDiff::default();
+    let mut is_in_hunk = false;
+    for line in text.lines() {
+        is_in_hunk = line.starts_with("@@ ") || is_in_hunk && !line.starts_with("diff ");
+        match is_in_hunk {
+            true if line.starts_with("@@ ") => diff.push(Change::Place, line),
+            true => hunk_line(line, &mut diff),
+            false => diff.push(Change::Place, line),
+        }
+    }
+    Some(diff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A diff as text: a sign, then the line.
+    fn drawn(diffs: &[FileDiff]) -> String {
+        let sign = |change| match change {
+            Change::Same => ' ',
+            Change::Added => '+',
+            Change::Removed => '-',
+            Change::Place => '@',
+        };
+        let mut text = String::new();
+        for diff in diffs {
+            text.push_str(&format!("{}\n", diff.path));
+            for line in &diff.lines {
+                text.push_str(&format!("{}{}\n", sign(line.change), line.text));
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn edits_of_every_agent_become_diffs() {
+        let table = [
+            (
+                r#"{"file_path":"a.rs","old_string":"one\ntwo\nthree","new_string":"one\n2\nthree"}"#,
+                "a.rs\n one\n-two\n+2\n three\n",
+            ),
+            (
+                r#"{"path":"b.rs","edits":[{"old_string":"x","new_string":"y"},{"old_string":"p","new_string":""}]}"#,
+                "b.rs\n-x\n+y\n@\n-p\n",
+            ),
+            (
+                "*** Begin Patch\n*** Update File: c.rs\n@@ fn main()\n keep\n-old\n+new\n*** Delete File: d.rs\n*** End Patch",
+                "c.rs\n@fn main()\n keep\n-old\n+new\nd.rs\n@the file is deleted\n",
+            ),
+            (
+                r#"{"command":["apply_patch","*** Begin Patch\n*** Add File: e.rs\n+hi\n*** End Patch\n"]}"#,
+                "e.rs\n+hi\n",
+            ),
+            (
+                r#"{"file_path":"f","old_string":"cut","new_string":"cut of"#,
+                "f\n-cut\n+cut of\n",
+            ),
+            (r#"{"command":"ls"}"#, ""),
+            ("not json", ""),
+        ];
+        for (arguments, expected) in table {
+            assert_eq!(drawn(&diffs_of_call(arguments)), expected, "{arguments}");
+        }
+        let counts = diffs_of_call(table[0].0)[0].counts();
+        assert_eq!(counts, (1, 1));
+    }
+
+    #[test]
+    fn a_unified_diff_is_known_by_its_head() {
+        let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
+        let expected =
+            "\n@diff --git a/x b/x\n@--- a/x\n@+++ b/x\n@@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
+        assert_eq!(drawn(&[diff_of_text(text).unwrap()]), expected);
+        for other in ["", "a list:\n- one\n- two", "the diff is\ndiff --git a b"] {
+            assert_eq!(diff_of_text(other), None, "{other}");
+        }
+    }
+}

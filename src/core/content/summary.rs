@@ -1,0 +1,374 @@
+//! What a call does, in one line, as its agent's own program would say it: `Bash(npm run dev)`,
+//! `Read(src/app/page.tsx)`, `search_flights(JFK, LIS)`.
+
+use super::diff::patched_paths;
+use crate::json::complete;
+use serde_json::{Map, Value};
+
+/// A call in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallSummary {
+    /// The tool as people call it.
+    pub name: String,
+    /// The argument that matters; a line of text from outside.
+    pub argument: String,
+    /// Whether the argument is a path, whose end says most.
+    pub is_path: bool,
+}
+
+/// Most bytes of an argument that are looked at: more than a row shows.
+const LONGEST: usize = 400;
+/// Most values of a call of an unknown tool.
+const VALUES: usize = 4;
+
+/// Arguments by tool, the first that is there. Names as the programs write them, compared without case and
+/// underscores.
+const BY_TOOL: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "bash",
+            "shell",
+            "localshell",
+            "execcommand",
+            "runcommand",
+            "executebash",
+            "runterminalcmd",
+            "terminal",
+            "runshellcommand",
+            "shellcommand",
+            "execcommandline",
+        ],
+        &["command", "cmd", "script"],
+    ),
+    (
+        &["task", "agent", "dispatchagent", "subagent"],
+        &["description", "prompt"],
+    ),
+    (&["webfetch", "fetch", "readurl"], &["url"]),
+    (&["websearch", "googlewebsearch"], &["query", "q"]),
+    (&["skill", "slashcommand"], &["skill", "command"]),
+    (&["notebookedit"], &["notebook_path"]),
+    (&["writestdin"], &["chars"]),
+];
+
+/// Arguments that matter for tools that nobody knows, the first that is there.
+const TELLING: &[&str] = &[
+    "file_path",
+    "path",
+    "filename",
+    "file",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+    "command",
+    "cmd",
+    "query",
+    "pattern",
+    "url",
+    "prompt",
+    "description",
+    "question",
+    "subject",
+    "title",
+    "name",
+    "message",
+];
+
+/// Keys whose value is a path.
+const PATHS: &[&str] = &[
+    "file_path",
+    "path",
+    "filename",
+    "file",
+    "absolute_path",
+    "target_file",
+    "notebook_path",
+    "dir_path",
+];
+
+/// Tools whose result is what was there anyway: its size says enough.
+const READERS: &[&str] = &[
+    "read",
+    "glob",
+    "grep",
+    "ls",
+    "readfile",
+    "viewfile",
+    "listdirectory",
+    "listfiles",
+    "todowrite",
+    "updateplan",
+    "searchfilecontent",
+    "readmanyfiles",
+    "view",
+];
+
+/// The letters of a tool's name without case, underscores and the namespace.
+fn plain_name(tool: &str) -> String {
+    let last = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
+    let letters = last.chars().filter(|letter| letter.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a tool reads or lists what is there.
+pub fn is_reader(tool: &str) -> bool {
+    READERS.contains(&plain_name(tool).as_str())
+}
+
+/// The tool as people call it: `mcp__github__create_issue` is `github.create_issue`.
+pub fn display_name(tool: &str) -> String {
+    match tool
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"))
+    {
+        Some((server, tool)) => format!("{server}.{tool}"),
+        None => tool.to_owned(),
+    }
+}
+
+/// Says what a call does. `arguments` are JSON or, of a free-form tool, its input; they may break off.
+pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
+    let (argument, is_path) = argument_of(tool, arguments);
+    CallSummary {
+        name: display_name(tool),
+        argument: one_line(&argument),
+        is_path,
+    }
+}
+
+fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
+    if let Some(paths) = patched_paths(arguments) {
+        return (paths, true);
+    }
+    let value = serde_json::from_str(arguments)
+        .or_else(|_| serde_json::from_slice(&complete(arguments.as_bytes())));
+    let members = match value {
+        Ok(Value::Object(members)) => members,
+        Ok(Value::Null) => return Default::default(),
+        _ => return (arguments.to_owned(), false),
+    };
+    let name = plain_name(tool);
+    match name.as_str() {
+        "grep" | "glob" | "searchfilecontent" | "search" if members.contains_key("pattern") => {
+            return (searched(&members), false);
+        }
+        "todowrite" | "updateplan" => return (plan(&members), false),
+        _ => {}
+    }
+    let own = BY_TOOL
+        .iter()
+        .find(|(names, _)| names.contains(&name.as_str()));
+    let own = own.map_or(&[][..], |(_, keys)| keys);
+    let told = own.iter().chain(TELLING).find_map(|key| {
+        let text = words_of(members.get(*key)?)?;
+        Some((text, PATHS.contains(key)))
+    });
+    match told {
+        Some(told) if !own.is_empty() || told.1 || members.len() <= VALUES => told,
+        _ => (values(&members), false),
+    }
+}
+
+/// `"pattern" in path`
+fn searched(members: &Map<String, Value>) -> String {
+    let text = |key: &str| members.get(key).and_then(Value::as_str);
+    let pattern = text("pattern").unwrap_or_default();
+    let place = text("path")
+        .or_else(|| text("glob"))
+        .or_else(|| text("include"));
+    match place {
+        Some(place) => format!("\"{pattern}\" in {place}"),
+        None => format!("\"{pattern}\""),
+    }
+}
+
+/// How many steps of a plan are done, and the one under way.
+fn plan(members: &Map<String, Value>) -> String {
+    let steps = ["todos", "plan"]
+        .iter()
+        .find_map(|key| members.get(*key)?.as_array());
+    let Some(steps) = steps else {
+        return values(members);
+    };
+    let text = |step: &Value, key: &str| step.get(key).and_then(Value::as_str).map(str::to_owned);
+    let is = |step: &&Value, status: &str| text(step, "status").as_deref() == Some(status);
+    let done = steps.iter().filter(|step| is(step, "completed")).count();
+    let now = steps.iter().find(|step| is(step, "in_progress"));
+    let now = now.and_then(|step| {
+        let words = ["activeForm", "content", "step"];
+        words.iter().find_map(|key| text(step, key))
+    });
+    match now {
+        Some(now) => format!("{done}/{} done, {now}", steps.len()),
+        None => format!("{done}/{} done", steps.len()),
+    }
+}
+
+/// The first values, as a call would be written.
+fn values(members: &Map<String, Value>) -> String {
+    let words = members.values().filter_map(words_of);
+    let words: Vec<String> = words
+        .map(|words| beginning(&words, 60))
+        .take(VALUES)
+        .collect();
+    words.join(", ")
+}
+
+/// A value in words; nothing for what is empty or deep.
+fn words_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(word) => Some(word.to_string()),
+        Value::Array(parts) if !parts.is_empty() => command(parts).or_else(|| {
+            let count = parts.len();
+            Some(if count == 1 {
+                "1 entry".to_owned()
+            } else {
+                format!("{count} entries")
+            })
+        }),
+        Value::Object(members) => Some(values(members)).filter(|words| !words.is_empty()),
+        Value::Array(_) | Value::Null => None,
+    }
+}
+
+/// A command in words; of one that a shell is given, what the shell is to run.
+fn command(parts: &[Value]) -> Option<String> {
+    let words: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
+    let words = words?;
+    match words[..] {
+        [shell, flags, script]
+            if flags.starts_with('-')
+                && flags.ends_with('c')
+                && ["bash", "sh", "zsh"]
+                    .iter()
+                    .any(|name| shell.ends_with(name)) =>
+        {
+            Some(script.to_owned())
+        }
+        _ => Some(words.join(" ")),
+    }
+}
+
+/// The first line that says something, and a sign where there are others.
+fn one_line(text: &str) -> String {
+    let text = text.trim();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut line = beginning(first, LONGEST);
+    if lines.next().is_some() && line.len() == first.len() {
+        line.push_str(" …");
+    }
+    line
+}
+
+fn beginning(text: &str, bytes: usize) -> String {
+    let end = text.floor_char_boundary(bytes);
+    let cut = if end < text.len() { "…" } else { "" };
+    format!("{}{cut}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_as_their_programs_tell_them() {
+        let table = [
+            (
+                "Bash",
+                r#"{"command":"npm run dev","description":"Start"}"#,
+                "Bash(npm run dev)",
+            ),
+            (
+                "Bash",
+                "{\"command\":\"cat <<EOF\\nx\\nEOF\"}",
+                "Bash(cat <<EOF …)",
+            ),
+            (
+                "Read",
+                r#"{"file_path":"src/app/page.tsx","limit":3}"#,
+                "Read(src/app/page.tsx)",
+            ),
+            (
+                "Write",
+                r#"{"file_path":"a.ts","content":"x"}"#,
+                "Write(a.ts)",
+            ),
+            (
+                "Grep",
+                r#"{"pattern":"retry","path":"tests/"}"#,
+                r#"Grep("retry" in tests/)"#,
+            ),
+            (
+                "Task",
+                r#"{"subagent_type":"x","description":"find callers","prompt":"p"}"#,
+                "Task(find callers)",
+            ),
+            (
+                "TodoWrite",
+                r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","activeForm":"Doing b"}]}"#,
+                "TodoWrite(1/2 done, Doing b)",
+            ),
+            (
+                "shell",
+                r#"{"command":["bash","-lc","ls -la"],"timeout_ms":1000}"#,
+                "shell(ls -la)",
+            ),
+            (
+                "shell",
+                r#"{"command":["git","status"]}"#,
+                "shell(git status)",
+            ),
+            (
+                "exec_command",
+                r#"{"cmd":"ls","yield_time_ms":1}"#,
+                "exec_command(ls)",
+            ),
+            (
+                "search_flights",
+                r#"{"from":"JFK","to":"LIS","seats":2,"direct":true}"#,
+                "search_flights(JFK, LIS, 2, true)",
+            ),
+            (
+                "mcp__github__create_issue",
+                r#"{"title":"Bug"}"#,
+                "github.create_issue(Bug)",
+            ),
+            ("get_weather", "{}", "get_weather()"),
+            ("rate", r#"{"loans": 4.1/100"#, r#"rate({"loans": 4.1/100)"#),
+            (
+                "Write",
+                r#"{"file_path":"a.ts","content":"breaks o"#,
+                "Write(a.ts)",
+            ),
+            (
+                "apply_patch",
+                "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+z\n*** End Patch",
+                "apply_patch(a.rs, b.rs)",
+            ),
+            (
+                "shell",
+                r#"{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: old.rs\n*** End Patch\nEOF"]}"#,
+                "shell(old.rs)",
+            ),
+        ];
+        for (tool, arguments, expected) in table {
+            let summary = summarize_call(tool, arguments);
+            assert_eq!(
+                format!("{}({})", summary.name, summary.argument),
+                expected,
+                "{arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_giant_argument_is_cut() {
+        let arguments = serde_json::json!({"command": "x".repeat(100_000)}).to_string();
+        let summary = summarize_call("Bash", &arguments);
+        assert_eq!(summary.argument.len(), LONGEST + "…".len());
+    }
+}

@@ -1,0 +1,52 @@
+//! Codex counts tokens in events between the items: `token_count`, after a reply or right before its items
+//! are written.
+
+use super::Tokens;
+use crate::json::Cursor;
+use crate::session::{Session, SourceError, Span};
+
+/// What the events of a turn say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counted {
+    pub(super) tokens: Option<Tokens>,
+    /// How many tokens the model takes at most.
+    pub(super) window: Option<u64>,
+}
+
+/// Most bytes between two records that are searched.
+const FAR: u64 = 256 * 1024;
+const EVENT: &[u8] = b"\"token_count\"";
+
+/// The last count in a stretch of the file.
+pub(super) fn counted(session: &Session, span: Span) -> Result<Counted, SourceError> {
+    if span.is_empty() {
+        return Ok(Counted::default());
+    }
+    let bytes = session.source.read(span.head(FAR))?;
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let events = lines.filter(|line| memchr::memmem::find(line, EVENT).is_some());
+    let read = events.filter_map(|line| read(line)).next_back();
+    Ok(read.unwrap_or_default())
+}
+
+fn read(line: &[u8]) -> Option<Counted> {
+    let info = member(member(line, b"payload")?, b"info")?;
+    let usage = member(info, b"last_token_usage")?;
+    let window = member(info, b"model_context_window");
+    Some(Counted {
+        tokens: Tokens::of_value(std::str::from_utf8(usage).ok()?),
+        window: window.and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()),
+    })
+}
+
+fn member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let mut found = None;
+    let read = Cursor::new(object).object(|cursor, key| {
+        if key == name {
+            found = Some(cursor.raw()?);
+        }
+        Ok(())
+    });
+    read.ok()?;
+    found
+}
