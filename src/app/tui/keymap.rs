@@ -60,6 +60,8 @@ pub enum Command {
     /// Open what the cursor is on.
     Open,
     View,
+    /// The transcript in one view, or columns.
+    Transcript,
     /// Open the wording lab.
     Lab,
     /// Begin the action of this id.
@@ -373,6 +375,7 @@ pub const KEYMAP: &[Binding] = &[
     row("3", C::Pane(2), PANES, Group::Panes, "the item in full").alias(&["print", "list"]),
     row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "bt", "where"]),
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
+    row("|", C::Transcript, PANES, Group::Panes, "the transcript in one view, or columns"),
     row("t", C::View, PANES, Group::Panes, "pretty or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
     row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read; reject a call").in_footer(84, "inject"),

@@ -33,6 +33,7 @@ pub mod popup;
 pub mod prompt;
 pub mod proxy;
 pub mod recovery;
+pub mod render;
 pub mod report;
 mod request;
 mod signals;
@@ -45,6 +46,7 @@ pub mod text;
 pub mod textbox;
 pub mod texts;
 pub mod theme;
+pub mod transcript;
 pub mod update;
 pub mod view;
 

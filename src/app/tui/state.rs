@@ -23,6 +23,7 @@ use super::live::breakpoints::Stops;
 use super::prompt::Prompt;
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
+use super::transcript::{self, Transcript};
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
@@ -124,6 +125,8 @@ pub struct State {
     pub focus: Pane,
     /// What stands left of the detail.
     pub left: Pane,
+    /// The flowing view that the turns can be shown as.
+    pub transcript: Transcript,
     /// Which turns are unfolded.
     pub folds: Folds,
     /// What a filter lets through.
@@ -196,6 +199,7 @@ impl State {
             on_turn: true,
             focus: Pane::Turns,
             left: Pane::Turns,
+            transcript: Transcript::default(),
             folds: Folds::default(),
             shown: None,
             filter_bar: FilterBar::default(),
@@ -330,7 +334,7 @@ impl State {
             .map_or(0, |session| session.items.len().saturating_sub(1));
         self.item = item.min(last);
         if self.focus == Pane::Turns {
-            self.on_turn = !self.folds.is_unfolded(self.turn());
+            self.on_turn = !self.transcript.is_on && !self.folds.is_unfolded(self.turn());
         }
     }
 
@@ -360,7 +364,7 @@ impl State {
 
     /// Divides the screen anew.
     pub fn lay_out(&mut self) {
-        self.layout = Layout::new(self.size, self.left, self.focus);
+        self.layout = Layout::new(self.size, self.left, self.focus, self.transcript.is_on);
     }
 
     /// Makes the rows that the screen shows.
@@ -368,6 +372,33 @@ impl State {
         self.lay_out();
         self.prepare_detail();
         frame::prepare(self);
+        if self.transcript.is_on {
+            self.with_transcript(Transcript::prepare);
+        }
+    }
+
+    /// Does something with the transcript of what is shown; nothing where it has no room.
+    pub fn with_transcript<T>(
+        &mut self,
+        act: impl FnOnce(&mut Transcript, &transcript::Subject<'_>) -> T,
+    ) -> Option<T> {
+        let document = self.document.clone()?;
+        let checked = self.checked.get(self.session).cloned().flatten();
+        let area = self.layout.area(Pane::Turns)?;
+        let height = usize::from(area.height);
+        // A reply on its way has the last rows.
+        let coming = self.frame.reply.len().min(height / 2);
+        let subject = transcript::Subject {
+            session: document.session(self.session)?,
+            number: self.session,
+            shown: self.shown.as_deref(),
+            checked: checked.as_deref(),
+            is_numbered: document.extent != Extent::Tail,
+            revision: self.revision,
+            cursor: self.item,
+            size: (usize::from(area.width), height - coming),
+        };
+        Some(act(&mut self.transcript, &subject))
     }
 
     /// Width of the text in the detail pane.

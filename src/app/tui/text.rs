@@ -9,10 +9,13 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{self, Span};
+use retake_core::content::Look;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
 use retake_live::search::Needle;
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Least cells between a line and its remark.
 const GAP: &str = "    ";
@@ -34,6 +37,14 @@ pub enum Tone {
     Scalar,
     /// The sign of a severity; the text only holds its room.
     Sign(Severity),
+    /// A sign; the text only holds its room.
+    Glyph(Glyph),
+    /// Words about an item of this kind.
+    Kind(Kind),
+    /// Content that looks so.
+    Look(Look),
+    /// What is set apart.
+    Marked,
     Error,
     Warning,
     /// About something worth knowing.
@@ -48,6 +59,35 @@ pub enum Tone {
     RemovedPart,
 }
 
+/// Signs that stand between words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Glyph {
+    /// Something succeeded.
+    Ok,
+    /// What hangs on the row above.
+    Bar,
+    /// Between short facts.
+    Dot,
+    /// Something was left out.
+    More,
+    /// A line across.
+    Across,
+}
+
+impl Glyph {
+    fn span(self, width: usize, theme: &Theme) -> Span<'static> {
+        let glyphs = &theme.glyphs;
+        let (letter, style) = match self {
+            Self::Ok => (glyphs.ok, theme.ok),
+            Self::Bar => (glyphs.vertical, theme.dim),
+            Self::Dot => (glyphs.dot, theme.dim),
+            Self::More => (glyphs.more, theme.dim),
+            Self::Across => (glyphs.horizontal, theme.dim),
+        };
+        Span::styled(letter.repeat(width), style)
+    }
+}
+
 impl Tone {
     /// The tone of words about a finding.
     pub fn of(severity: Severity) -> Self {
@@ -60,7 +100,10 @@ impl Tone {
 
     fn style(self, theme: &Theme) -> Style {
         match self {
-            Self::Plain | Self::Sign(_) => theme.text,
+            Self::Plain | Self::Sign(_) | Self::Glyph(_) => theme.text,
+            Self::Kind(kind) => theme.kind(kind),
+            Self::Look(look) => theme.look(look),
+            Self::Marked => theme.marked,
             Self::Dim => theme.dim,
             Self::Title => theme.title,
             Self::Key => theme.json_key,
@@ -131,15 +174,23 @@ pub struct DetailRow {
     pub pieces: Vec<(Tone, SafeText)>,
 }
 
+/// Pieces as they are drawn.
+pub fn spans_of(pieces: &[(Tone, SafeText)], theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    for (tone, text) in pieces {
+        match tone {
+            Tone::Sign(severity) => spans.extend([theme.sign(*severity), Span::raw(" ")]),
+            Tone::Glyph(glyph) => spans.push(glyph.span(text.width(), theme)),
+            tone => spans.extend(theme.spans(text, tone.style(theme))),
+        }
+    }
+    spans
+}
+
 impl DetailRow {
     pub fn spans(&self, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = vec![Span::raw(" ".repeat(self.indent))];
-        for (tone, text) in &self.pieces {
-            match tone {
-                Tone::Sign(severity) => spans.extend([theme.sign(*severity), Span::raw(" ")]),
-                tone => spans.extend(theme.spans(text, tone.style(theme))),
-            }
-        }
+        spans.extend(spans_of(&self.pieces, theme));
         spans
     }
 
@@ -170,6 +221,35 @@ impl Line {
         }
     }
 
+    /// Whether it shows nothing.
+    pub fn is_blank(&self) -> bool {
+        let mut pieces = self.pieces.iter();
+        self.remark.is_none() && pieces.all(|(_, text)| text.as_plain().trim().is_empty())
+    }
+
+    /// The rows of a text whose words may look different: it breaks between words wherever they stand.
+    fn rows_of_text(&self, indent: usize, room: usize) -> Vec<DetailRow> {
+        let mut text = SafeText::default();
+        let mut ends = Vec::new();
+        for (tone, piece) in &self.pieces {
+            text.push(piece);
+            ends.push((*tone, text.as_plain().len()));
+        }
+        let row = |range: Range<usize>| {
+            let mut start = 0;
+            let mut pieces = Vec::new();
+            for (tone, end) in &ends {
+                let part = start.max(range.start)..(*end).min(range.end);
+                start = *end;
+                if part.start < part.end {
+                    pieces.push((*tone, text.part(part)));
+                }
+            }
+            DetailRow { indent, pieces }
+        };
+        text.row_ranges(room).map(row).collect()
+    }
+
     /// Whether a text stands in one of its pieces.
     pub fn holds(&self, needle: &Needle) -> bool {
         let mut pieces = self.pieces.iter();
@@ -179,6 +259,10 @@ impl Line {
     /// The rows that it takes in a pane of this width.
     pub fn rows(&self, width: usize) -> Vec<DetailRow> {
         let indent = self.indent.min(width / 2);
+        let mut pieces = self.pieces.iter();
+        if self.remark.is_none() && pieces.all(|(tone, _)| matches!(tone, Tone::Look(_))) {
+            return self.rows_of_text(indent, width.saturating_sub(indent).max(1));
+        }
         let mut rows = vec![DetailRow {
             indent,
             pieces: Vec::new(),

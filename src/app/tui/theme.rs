@@ -14,8 +14,10 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
+use retake_core::content::{Colour, Look};
 use retake_core::rules::Severity;
 use retake_core::safe_text::{SafeText, TextMark};
+use retake_core::session::Kind;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -92,6 +94,8 @@ pub struct Glyphs {
     pub down: &'static str,
     /// A branch of a tree with others below it.
     pub branch: &'static str,
+    /// The left edge of what has the cursor.
+    pub edge: &'static str,
     /// How a live run stands.
     pub run: &'static str,
     /// The frame of a pane.
@@ -119,6 +123,7 @@ impl Glyphs {
         up: "↑",
         down: "↓",
         branch: "├",
+        edge: "▌",
         run: "●",
         border: border::PLAIN,
         ascii: false,
@@ -142,6 +147,7 @@ impl Glyphs {
         up: "^",
         down: "v",
         branch: "+",
+        edge: ">",
         run: "*",
         border: border::Set {
             top_left: "+",
@@ -324,6 +330,38 @@ impl Theme {
             Span::styled(self.letters(mark, run).into_owned(), style)
         });
         runs.collect()
+    }
+
+    /// The style of the words of a kind.
+    pub fn kind(&self, kind: Kind) -> Style {
+        match kind {
+            Kind::System | Kind::User => self.user,
+            Kind::Assistant => self.assistant,
+            Kind::Reasoning => self.reasoning,
+            Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => self.call,
+            Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => self.output,
+            Kind::Unreadable => self.warning,
+            Kind::Compaction | Kind::ToolDefinitions | Kind::Notice | Kind::Other => self.dim,
+        }
+    }
+
+    /// The style of a content.
+    pub fn look(&self, look: Look) -> Style {
+        match look {
+            Look::Plain => self.text,
+            Look::Faint => self.dim,
+            Look::Strong | Look::Heading => self.title,
+            Look::Emphasis | Look::Quote => self.reasoning,
+            Look::Code => self.call,
+            Look::Added => self.ok,
+            Look::Removed => self.removed,
+            Look::Place => self.info.patch(self.dim),
+            Look::Colour(Colour::Red) => self.removed,
+            Look::Colour(Colour::Green) => self.ok,
+            Look::Colour(Colour::Blue | Colour::Cyan) => self.info,
+            // Yellow is unreadable on light backgrounds.
+            Look::Colour(Colour::Yellow | Colour::Magenta) => self.marked,
+        }
     }
 
     /// A line of foreign text.

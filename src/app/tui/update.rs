@@ -21,6 +21,7 @@ use super::palette::{Choice, Palette};
 use super::stack::Screen as _;
 use super::state::layout::{Pane, WIDE};
 use super::state::{Follow, State};
+use super::transcript;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 /// Takes what the operator does.
@@ -91,6 +92,7 @@ pub fn obey(state: &mut State, command: Command) {
             }
         }
         Command::Open => open(state),
+        Command::Transcript => transcript::keys::switch(state),
         Command::View => {
             state.detail.mode = state.detail.mode.next();
         }

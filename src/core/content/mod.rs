@@ -7,14 +7,16 @@
 mod ansi;
 mod diff;
 mod markdown;
+mod result;
 mod size;
 mod summary;
 
 pub use ansi::{has_colours, terminal_lines};
 pub use diff::{Change, DiffLine, FileDiff, diff_of_text, diffs_of_call};
 pub use markdown::markdown_lines;
+pub use result::{ResultText, result_text};
 pub use size::Size;
-pub use summary::{CallSummary, display_name, is_reader, summarize_call};
+pub use summary::{CallSummary, display_name, is_from_program, is_reader, summarize_call};
 
 /// How a piece of content looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

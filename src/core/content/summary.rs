@@ -14,6 +14,8 @@ pub struct CallSummary {
     pub argument: String,
     /// Whether the argument is a path, whose end says most.
     pub is_path: bool,
+    /// Whether nothing else was said: there is one argument, and it fits.
+    pub is_all: bool,
 }
 
 /// Most bytes of an argument that are looked at: more than a row shows.
@@ -115,6 +117,24 @@ pub fn is_reader(tool: &str) -> bool {
     READERS.contains(&plain_name(tool).as_str())
 }
 
+/// How texts begin that an agent's program says in the place of its user.
+const PROGRAM: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "<system-reminder>",
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<permissions instructions>",
+    "# AGENTS.md instructions",
+    "Caveat: The messages below were generated",
+];
+
+/// Whether an agent's program, not its user, wrote a message of the user.
+pub fn is_from_program(text: &str) -> bool {
+    PROGRAM.iter().any(|head| text.starts_with(head))
+}
+
 /// The tool as people call it: `mcp__github__create_issue` is `github.create_issue`.
 pub fn display_name(tool: &str) -> String {
     match tool
@@ -129,9 +149,13 @@ pub fn display_name(tool: &str) -> String {
 /// Says what a call does. `arguments` are JSON or, of a free-form tool, its input; they may break off.
 pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     let (argument, is_path) = argument_of(tool, arguments);
+    let line = one_line(&argument);
+    let single = serde_json::from_str::<Map<String, Value>>(arguments)
+        .is_ok_and(|members| members.len() <= 1 && members.values().all(|it| !it.is_object()));
     CallSummary {
         name: display_name(tool),
-        argument: one_line(&argument),
+        is_all: single && line == argument,
+        argument: line,
         is_path,
     }
 }

@@ -154,6 +154,23 @@ impl SafeText {
         })
     }
 
+    /// Where the rows of at most `width` cells stand that a text of one line takes, broken as
+    /// [`SafeText::wrapped`] breaks it.
+    pub fn row_ranges(&self, width: usize) -> impl Iterator<Item = Range<usize>> {
+        let mut from = Some(0);
+        std::iter::from_fn(move || {
+            let start = from?;
+            let (end, next) = self.row(start, width);
+            from = (next < self.text.len()).then_some(next);
+            Some(start..end)
+        })
+    }
+
+    /// A part of the text. `range` begins and ends where rows do, or texts that were put together.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        self.slice(range)
+    }
+
     /// Width in terminal cells; of the widest line, when there are several.
     pub fn width(&self) -> usize {
         let (mut widest, mut line) = (0, 0);

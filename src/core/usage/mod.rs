@@ -8,6 +8,7 @@ mod record;
 mod turn;
 
 pub use moment::milliseconds;
+pub use record::working_folder;
 pub use turn::{TurnUsage, call_duration, item_time, turn_usage};
 
 /// The tokens of one request and its reply.

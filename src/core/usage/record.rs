@@ -1,7 +1,7 @@
 //! What the envelope of one record says beside its item: when it was written, what its reply took.
 
 use super::{Tokens, milliseconds};
-use crate::json::{Cursor, Fault, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Session, SourceError, Span};
 
 /// What a record says.
@@ -53,7 +53,7 @@ impl Envelope {
         })
     }
 
-    fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    fn read(bytes: &[u8]) -> Result<Self, JsonError> {
         let mut envelope = Self::default();
         Cursor::new(bytes).object(|cursor, key| {
             match key {
@@ -84,7 +84,7 @@ impl Envelope {
         Ok(envelope)
     }
 
-    fn read_usage(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn read_usage(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         let raw = String::from_utf8_lossy(cursor.raw()?);
         self.tokens = Tokens::of_value(&raw).or(self.tokens);
         Ok(())
@@ -93,3 +93,23 @@ impl Envelope {
 
 const TIMESTAMP: &str = "\"timestamp\":\"";
 const USAGE: &str = "\"usage\":";
+
+/// The folder in which an agent worked, with a slash at its end, where the beginning of the recording names it.
+pub fn working_folder(session: &Session) -> Option<String> {
+    let whole = Span {
+        start: 0,
+        end: session.source.len(),
+    };
+    let head = session.source.read(whole.head(BEGINNING)).ok()?;
+    let text = String::from_utf8_lossy(&head);
+    let start = text.find(FOLDER)? + FOLDER.len();
+    let inside = text[start..].split('"').next()?;
+    let folder = display_text(inside.as_bytes())
+        .trim_end_matches('/')
+        .to_owned();
+    (folder.len() > 1).then(|| format!("{folder}/"))
+}
+
+const FOLDER: &str = "\"cwd\":\"";
+/// How much of a recording is searched for it.
+const BEGINNING: u64 = 32 * 1024;

@@ -243,7 +243,7 @@ fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mu
 }
 
 /// Whether a text is a JSON object or array with something in it.
-fn is_container(text: &str) -> bool {
+pub fn is_container(text: &str) -> bool {
     let starts = text.trim_start().starts_with(['{', '[']);
     starts
         && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty() && end > 2)
@@ -326,6 +326,13 @@ fn remark_of(violation: &Violation) -> Remark {
         severity: Severity::Error,
         text: SafeText::single_line(&text, 160),
     }
+}
+
+/// JSON laid out.
+pub fn json_lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    push_json(text, &[], &mut lines);
+    lines
 }
 
 fn push_json(text: &str, remarks: &[(usize, Remark)], lines: &mut Vec<Line>) {

@@ -190,7 +190,7 @@ impl Painter<'_> {
         // The last row is for the reply that is on its way.
         let height = self.state.layout.height(Pane::Turns);
         let height = height.saturating_sub(usize::from(!frame.reply.is_empty()));
-        if height == 0 {
+        if height == 0 || self.state.transcript.is_on {
             return;
         }
         let shown = self.state.shown.clone();

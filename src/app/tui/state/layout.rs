@@ -76,12 +76,14 @@ pub struct Layout {
     /// The panes that are shown.
     pub panes: Vec<(Pane, Area)>,
     pub footer: Area,
+    /// Whether the turns are the transcript, which has no frame.
+    is_flowing: bool,
 }
 
 impl Layout {
     /// Divides a screen. `left` is what stands left of the detail; `focus` is the pane that is shown where
     /// there is room for one only. No panes: the screen is too small.
-    pub fn new((width, height): (u16, u16), left: Pane, focus: Pane) -> Self {
+    pub fn new((width, height): (u16, u16), left: Pane, focus: Pane, is_flowing: bool) -> Self {
         if width < LEAST.0 || height < LEAST.1 {
             return Self::default();
         }
@@ -108,6 +110,15 @@ impl Layout {
                     (Pane::Detail, column(rest, detail)),
                 ]
             }
+            Pane::Turns | Pane::Items | Pane::Detail if is_flowing => match focus {
+                Pane::Detail => vec![
+                    (Pane::Turns, column(0, width / 2)),
+                    (Pane::Detail, column(width / 2, width - width / 2)),
+                ],
+                Pane::Turns | Pane::Items | Pane::Findings | Pane::Sessions => {
+                    vec![(Pane::Turns, column(0, width))]
+                }
+            },
             Pane::Turns | Pane::Items | Pane::Detail => vec![
                 (Pane::Turns, column(0, turns)),
                 (Pane::Items, column(turns, rest - turns)),
@@ -118,6 +129,7 @@ impl Layout {
             header: row(0),
             panes,
             footer: row(height - 1),
+            is_flowing,
         }
     }
 
@@ -131,8 +143,14 @@ impl Layout {
 
     /// How many rows a pane has for its content.
     pub fn height(&self, pane: Pane) -> usize {
-        self.area(pane)
-            .map_or(0, |area| usize::from(area.inside().height))
+        self.inside(pane).map_or(0, |area| usize::from(area.height))
+    }
+
+    /// What the frame of a pane leaves.
+    pub fn inside(&self, pane: Pane) -> Option<Area> {
+        let area = self.area(pane)?;
+        let has_frame = !(self.is_flowing && pane == Pane::Turns);
+        Some(if has_frame { area.inside() } else { area })
     }
 }
 

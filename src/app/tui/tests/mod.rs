@@ -12,6 +12,7 @@ mod prompts;
 mod recovering;
 mod screens;
 mod taking;
+mod transcript;
 
 use super::effect::Effect;
 use super::keymap;

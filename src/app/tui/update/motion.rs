@@ -6,6 +6,7 @@ use crate::tui::state::document::{Checked, Extent, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Row};
 use crate::tui::state::{Follow, Stage, State};
+use crate::tui::transcript::keys;
 use retake_core::rules::Severity;
 use std::sync::Arc;
 
@@ -36,6 +37,9 @@ pub(super) fn motion(state: &mut State, command: Command) {
         Command::Unfold => unfold(state),
         Command::Fold => fold(state),
         Command::Toggle => toggle(state),
+        Command::FoldAll(unfolded) if state.transcript.is_on => {
+            state.transcript.set_all_unfolded(unfolded);
+        }
         Command::FoldAll(unfolded) => {
             state.folds.set_all(unfolded);
             state.on_turn = state.on_turn || !unfolded;
@@ -55,6 +59,7 @@ fn page(state: &State) -> usize {
 /// Moves within the pane that has the keys.
 pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
     match state.focus {
+        Pane::Turns if state.transcript.is_on => keys::steps(state, count, direction),
         Pane::Turns => tree_steps(state, count, direction),
         Pane::Items => item_steps(state, count, direction),
         Pane::Detail => scroll(state, count, direction),
@@ -224,6 +229,8 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
 
 fn unfold(state: &mut State) {
     match state.focus {
+        Pane::Turns if state.transcript.is_on && !keys::is_unfolded(state) => keys::toggle(state),
+        Pane::Turns if state.transcript.is_on => focus(state, Pane::Detail),
         Pane::Turns if state.on_turn && !state.folds.is_unfolded(state.turn()) => {
             let turn = state.turn();
             state.folds.set(turn, true);
@@ -236,6 +243,11 @@ fn unfold(state: &mut State) {
 
 fn fold(state: &mut State) {
     match state.focus {
+        Pane::Turns if state.transcript.is_on => {
+            if keys::is_unfolded(state) {
+                keys::toggle(state);
+            }
+        }
         Pane::Turns if state.on_turn => {
             let turn = state.turn();
             state.folds.set(turn, false);
@@ -247,7 +259,11 @@ fn fold(state: &mut State) {
         Pane::Items => focus(state, Pane::Turns),
         Pane::Detail => {
             let left = match state.left {
-                Pane::Turns | Pane::Items | Pane::Detail if state.size.0 < WIDE => Pane::Turns,
+                Pane::Turns | Pane::Items | Pane::Detail
+                    if state.size.0 < WIDE || state.transcript.is_on =>
+                {
+                    Pane::Turns
+                }
                 Pane::Turns | Pane::Items | Pane::Detail => Pane::Items,
                 Pane::Findings => Pane::Findings,
                 Pane::Sessions => Pane::Sessions,
@@ -259,6 +275,9 @@ fn fold(state: &mut State) {
 }
 
 fn toggle(state: &mut State) {
+    if state.transcript.is_on {
+        return keys::toggle(state);
+    }
     let turn = state.turn();
     let unfolded = state.folds.is_unfolded(turn);
     state.folds.set(turn, !unfolded);
@@ -411,6 +430,11 @@ fn same_tool(state: &mut State) {
 
 /// Gives the keys to a pane.
 pub(super) fn focus(state: &mut State, pane: Pane) {
+    let pane = match pane {
+        // The items of a turn stand in the transcript.
+        Pane::Items if state.transcript.is_on => Pane::Turns,
+        pane => pane,
+    };
     match pane {
         Pane::Turns | Pane::Items => state.left = Pane::Turns,
         Pane::Findings => {
@@ -429,7 +453,7 @@ pub(super) fn focus(state: &mut State, pane: Pane) {
     }
     state.focus = pane;
     if pane == Pane::Turns {
-        state.on_turn = !state.folds.is_unfolded(state.turn());
+        state.on_turn = !state.transcript.is_on && !state.folds.is_unfolded(state.turn());
     }
 }
 
@@ -438,6 +462,9 @@ pub(super) fn next_pane(state: &mut State, forward: bool) {
     let panes: &[Pane] = match state.left {
         Pane::Findings => &[Pane::Findings, Pane::Detail],
         Pane::Sessions => &[Pane::Sessions, Pane::Detail],
+        Pane::Turns | Pane::Items | Pane::Detail if state.transcript.is_on => {
+            &[Pane::Turns, Pane::Detail]
+        }
         Pane::Turns | Pane::Items | Pane::Detail => &[Pane::Turns, Pane::Items, Pane::Detail],
     };
     let at = panes

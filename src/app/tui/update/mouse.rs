@@ -43,8 +43,8 @@ fn pane_at(state: &State, column: u16, row: u16) -> Option<(Pane, usize)> {
         .panes
         .iter()
         .find(|(_, area)| area.contains(column, row))?;
-    let inside = area.inside();
-    Some((*pane, usize::from(row.saturating_sub(inside.y))))
+    let top = state.layout.inside(*pane).map_or(area.y, |inside| inside.y);
+    Some((*pane, usize::from(row.saturating_sub(top))))
 }
 
 fn click(state: &mut State, column: u16, row: u16) {
@@ -63,6 +63,11 @@ fn click(state: &mut State, column: u16, row: u16) {
         }
     }
     match pane {
+        Pane::Turns if state.transcript.is_on => {
+            if let Some(item) = state.transcript.item_at(row) {
+                state.go_to(item);
+            }
+        }
         Pane::Turns => {
             let row = state.tops.turns + row;
             let tree = state.tree().filter(|tree| row < tree.rows());

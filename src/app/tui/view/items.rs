@@ -1,6 +1,6 @@
 //! The items pane: what happened in one turn.
 
-use super::{Row, cells, kind_style, row_style, title};
+use super::{Row, cells, row_style, title};
 use crate::tui::state::State;
 use crate::tui::state::document::Extent;
 use crate::tui::state::frame::ItemRow;
@@ -50,7 +50,7 @@ fn row(item: &ItemRow, kinds: usize, width: u16, theme: &Theme, has_keys: bool) 
     let mut left = vec![mark(item, theme), standing(item, theme)];
     left.push(Span::styled(
         format!(" {:<kinds$} ", item.kind.word()),
-        kind_style(theme, item.kind),
+        theme.kind(item.kind),
     ));
     let mut right = match (item.finding, item.partner) {
         _ if item.is_settled => vec![Span::styled("settled", theme.dim)],

@@ -1,7 +1,7 @@
 //! The live run: what it does in the header, what holds it and the keys that settle that in the footer, the
 //! reply that is on its way, the events.
 
-use super::{Row, cells, kind_style};
+use super::{Row, cells};
 use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
@@ -208,7 +208,7 @@ pub(super) fn coming(
     };
     for (at, part) in (first..).zip(&parts[parts.len() - shown..]) {
         let mut left = vec![Span::styled(format!("{} ", theme.glyphs.more), theme.dim)];
-        let kind = kind_style(theme, part.kind).patch(theme.dim);
+        let kind = theme.kind(part.kind).patch(theme.dim);
         left.push(Span::styled(format!("{:<9} ", part.kind.word()), kind));
         if !part.tool.is_empty() {
             left.extend(theme.spans(&part.tool.truncated(24), theme.dim));

@@ -15,13 +15,13 @@ use super::state::State;
 use super::state::document::Counts;
 use super::state::layout::{Area, LEAST, Pane};
 use super::theme::Theme;
+use super::transcript;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
-use retake_core::session::Kind;
 
 /// Fits the state to the frame and draws it. A terminal may have another size by now than the last event said.
 pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
@@ -42,6 +42,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     for (pane, area) in &state.layout.panes {
         let area = rect(*area).intersection(size);
         match pane {
+            Pane::Turns if state.transcript.is_on => {
+                transcript::draw::draw(frame, area, state, theme);
+                let most = usize::from(area.height / 2);
+                live::coming(frame, area, &state.frame.reply, most, theme);
+            }
             Pane::Turns => turns::draw(frame, area, state, theme),
             Pane::Items => items::draw(frame, area, state, theme),
             Pane::Detail => detail::draw(frame, area, state, theme),
@@ -176,19 +181,6 @@ fn counts(theme: &Theme, counts: Counts) -> Vec<Span<'static>> {
         }
     }
     spans
-}
-
-/// The style of the words of a kind.
-fn kind_style(theme: &Theme, kind: Kind) -> Style {
-    match kind {
-        Kind::System | Kind::User => theme.user,
-        Kind::Assistant => theme.assistant,
-        Kind::Reasoning => theme.reasoning,
-        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => theme.call,
-        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => theme.output,
-        Kind::Unreadable => theme.warning,
-        Kind::Compaction | Kind::ToolDefinitions | Kind::Notice | Kind::Other => theme.dim,
-    }
 }
 
 /// The title of a pane.

@@ -1,7 +1,7 @@
 //! The turns pane: turns, and items below those that are unfolded.
 
 use super::items::{mark, policy, standing};
-use super::{Row, counts, kind_style, row_style, title};
+use super::{Row, counts, row_style, title};
 use crate::tui::state::State;
 use crate::tui::state::frame::{ItemRow, TreeRow, TurnRow};
 use crate::tui::state::layout::Pane;
@@ -88,7 +88,7 @@ fn item_row(item: &ItemRow, digits: usize, theme: &Theme, has_keys: bool) -> Row
     ];
     left.push(Span::styled(
         format!(" {:<9}", item.kind.word()),
-        kind_style(theme, item.kind),
+        theme.kind(item.kind),
     ));
     let text = if item.tool.is_empty() {
         &item.preview

@@ -1,0 +1,266 @@
+//! The transcript: one flowing view with the cursor of the columns.
+
+use super::desk::Desk;
+use super::*;
+
+const CUT: &str = include_str!("../../../../sessions/orphan-at-compaction.jsonl");
+const UNKNOWN: &str = include_str!("../../../../sessions/unknown-tool.json");
+
+/// A log of Claude Code with times, tokens, an edit, a failing command and a thought.
+fn log() -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut push = |role: &str, at: &str, message: serde_json::Value| {
+        let number = lines.len();
+        let parent = number.checked_sub(1).map(|before| before.to_string());
+        lines.push(
+            serde_json::json!({
+                "type": role, "uuid": number.to_string(), "parentUuid": parent, "sessionId": "s",
+                "cwd": "/home/me/backoff", "message": message, "timestamp": format!("2026-03-02T{at}Z"),
+            })
+            .to_string(),
+        );
+    };
+    let user = |content: serde_json::Value| serde_json::json!({"role": "user", "content": content});
+    let said = |id: &str, block: serde_json::Value, input: u64, output: u64| {
+        let usage = serde_json::json!({
+            "input_tokens": 4, "cache_read_input_tokens": input, "output_tokens": output,
+        });
+        serde_json::json!({
+            "id": id, "role": "assistant", "model": "claude-sonnet-4-5", "content": [block], "usage": usage,
+        })
+    };
+    let call = |id: &str, name: &str, input: serde_json::Value| serde_json::json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let result = |id: &str, text: &str, is_error: bool| serde_json::json!([{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]);
+    push(
+        "user",
+        "14:02:11.000",
+        user("The retry delay overflows. **Cap it** at a minute.".into()),
+    );
+    let thought = serde_json::json!({"type": "thinking", "thinking": "First the code.\nThen the tests.\nThen the cap.", "signature": "x"});
+    push("assistant", "14:02:13.100", said("m1", thought, 3_100, 1));
+    let text = serde_json::json!({"type": "text", "text": "I'll look at `retry_delay` first."});
+    push("assistant", "14:02:13.200", said("m1", text, 3_100, 1));
+    push(
+        "assistant",
+        "14:02:13.300",
+        said(
+            "m1",
+            call(
+                "t1",
+                "Read",
+                serde_json::json!({"file_path": "/home/me/backoff/src/backoff.rs"}),
+            ),
+            3_100,
+            140,
+        ),
+    );
+    push(
+        "user",
+        "14:02:13.400",
+        user(result("t1", &"a line\n".repeat(82), false)),
+    );
+    let edit = serde_json::json!({
+        "file_path": "/home/me/backoff/src/backoff.rs",
+        "old_string": "fn delay() {\n    base * 2u64.pow(n)\n}",
+        "new_string": "fn delay() {\n    base.saturating_mul(2u64.saturating_pow(n)).min(60_000)\n}",
+    });
+    push(
+        "assistant",
+        "14:02:21.000",
+        said("m2", call("t2", "Edit", edit), 9_000, 512),
+    );
+    push(
+        "user",
+        "14:02:21.100",
+        user(result("t2", "The file has been updated.", false)),
+    );
+    push(
+        "assistant",
+        "14:02:29.000",
+        said(
+            "m3",
+            call("t3", "Bash", serde_json::json!({"command": "cargo test"})),
+            10_200,
+            466,
+        ),
+    );
+    let failed = format!(
+        "Exit code 101\n\u{1b}[31mtest caps_at_a_minute ... FAILED\u{1b}[0m\n{}",
+        "more\n".repeat(20)
+    );
+    push("user", "14:03:10.000", user(result("t3", &failed, true)));
+    push("user", "14:08:10.000", user("And now?".into()));
+    lines.join("\n")
+}
+
+fn flowing(text: &str, size: (u16, u16)) -> State {
+    let mut state = opened(text, size);
+    press(&mut state, "|");
+    state
+}
+
+#[test]
+fn a_log_reads_as_one_conversation() {
+    let mut state = flowing(&log(), (120, 40));
+    insta::assert_snapshot!("flowing_120", screen(&state));
+    press(&mut state, "] space");
+    insta::assert_snapshot!("flowing_unfolded", screen(&state));
+    let mut state = flowing(&log(), (80, 24));
+    press(&mut state, "G");
+    insta::assert_snapshot!("flowing_80", screen(&state));
+}
+
+#[test]
+fn what_is_broken_and_what_was_compacted_is_seen_in_the_flow() {
+    let mut state = flowing(CUT, (100, 30));
+    insta::assert_snapshot!("flowing_compacted", screen(&state));
+    state = flowing(UNKNOWN, (80, 24));
+    press(&mut state, "]");
+    insta::assert_snapshot!("flowing_finding", screen(&state));
+}
+
+#[test]
+fn every_key_acts_on_the_item_under_the_cursor_as_in_the_columns() {
+    for name in [
+        "unknown-tool.json",
+        "broken-json.json",
+        "orphan-at-compaction.jsonl",
+    ] {
+        for keys in [
+            "] s", "] i", "] x", "] a", "] e", "] o", "] r", "] enter", "G m", "% '",
+        ] {
+            let seen = |flowing: &str| {
+                let mut desk = Desk::of(name);
+                desk.press(flowing).press(keys);
+                (
+                    desk.state.item,
+                    desk.state.notice.clone(),
+                    desk.state.has_overlay(),
+                    desk.items(),
+                )
+            };
+            assert_eq!(seen("|"), seen("="), "{name} {keys}");
+        }
+    }
+}
+
+#[test]
+fn the_cursor_passes_every_item_with_rows_and_comes_back() {
+    let mut state = flowing(&log(), (100, 24));
+    press(&mut state, "g");
+    let mut there = vec![state.item];
+    while there.len() < 50 {
+        press(&mut state, "j");
+        if state.item == there[there.len() - 1] {
+            break;
+        }
+        there.push(state.item);
+    }
+    let all: Vec<usize> = (0..state.session().unwrap().items.len()).collect();
+    let results_that_say_no_more = [4, 6];
+    let expected: Vec<usize> = all
+        .into_iter()
+        .filter(|it| !results_that_say_no_more.contains(it))
+        .collect();
+    assert_eq!(there, expected);
+    let mut back = vec![state.item];
+    while state.item > 0 {
+        press(&mut state, "k");
+        back.push(state.item);
+    }
+    back.reverse();
+    assert_eq!(back, there);
+    press(&mut state, "j j j %");
+    assert_eq!(
+        state.item, 4,
+        "a result without rows is shown once the cursor is on it"
+    );
+    assert!(screen(&state).contains("│ a line"), "{}", screen(&state));
+}
+
+#[test]
+fn a_text_taller_than_the_screen_is_read_by_stepping() {
+    let text = (1..=200)
+        .map(|number| format!("row {number}\n"))
+        .collect::<String>();
+    let text = serde_json::json!([
+        {"role": "user", "content": "go"}, {"role": "assistant", "content": text}, {"role": "user", "content": "end"},
+    ]);
+    let mut state = flowing(&text.to_string(), (80, 24));
+    press(&mut state, "g j space");
+    let mut rows = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let shown = screen(&state);
+        rows.extend((1..=200).filter(|number| shown.contains(&format!("row {number} "))));
+        press(&mut state, "j");
+    }
+    assert_eq!(rows.len(), 200, "every row was seen");
+    assert_eq!(state.item, 2);
+    assert!(screen(&state).contains("row 200 "));
+    press(&mut state, "k");
+    assert!(
+        screen(&state).contains("row 200 "),
+        "its end comes first from below"
+    );
+    press(&mut state, "g PgDn PgDn PgUp PgUp");
+    assert!(screen(&state).contains("turn 1 "), "{}", screen(&state));
+}
+
+#[test]
+fn the_detail_opens_beside_or_over_the_flow() {
+    let mut state = flowing(&log(), (120, 24));
+    press(&mut state, "g j enter");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("Item 2") && shown.contains("you  turn 1"),
+        "{shown}"
+    );
+    press(&mut state, "esc");
+    assert!(!screen(&state).contains("Item 2"));
+    let mut state = flowing(&log(), (80, 24));
+    press(&mut state, "g j enter");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("Item 2") && !shown.contains("you  turn 1"),
+        "{shown}"
+    );
+    press(&mut state, "h |");
+    assert!(screen(&state).contains(" Turns "));
+}
+
+#[test]
+fn a_click_puts_the_cursor_on_an_item_and_the_wheel_scrolls() {
+    let mut state = flowing(&log(), (100, 16));
+    press(&mut state, "g");
+    let mouse = |kind, row| {
+        Message::Mouse(MouseEvent {
+            kind,
+            column: 20,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    update(
+        &mut state,
+        mouse(MouseEventKind::Down(MouseButton::Left), 5),
+    );
+    state.prepare();
+    assert_eq!(state.item, 1, "{}", screen(&state));
+    update(&mut state, mouse(MouseEventKind::ScrollDown, 5));
+    state.prepare();
+    assert!(!screen(&state).contains("turn 1 "), "{}", screen(&state));
+}
+
+#[test]
+fn the_flow_is_drawn_at_any_size_and_without_colours() {
+    let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
+    for size in [(200, 60), (100, 24), (60, 15), (40, 10), (39, 9), (1, 1)] {
+        let mut state = flowing(&log(), size);
+        press(&mut state, "= G k k -");
+        let terminal = terminal(&state, &theme);
+        for cell in terminal.backend().buffer().content() {
+            assert!(cell.symbol().is_ascii(), "{:?}", cell.symbol());
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
+        }
+    }
+}

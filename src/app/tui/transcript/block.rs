@@ -1,0 +1,699 @@
+//! What an item looks like in the transcript: the head of its turn where it begins one, a line for a call, a few
+//! lines of a result, text as text. Made for what is seen, and only from the beginning of giant items.
+
+use super::order::Order;
+use super::words::{clock, count, duration};
+use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
+use crate::tui::state::detail::{is_container, json_lines};
+use crate::tui::state::document::Checked;
+use crate::tui::state::tree::Folds;
+use crate::tui::text::{DetailRow, Glyph, Line, Tone};
+use retake_core::content::{
+    FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
+    summarize_call,
+};
+use retake_core::dialects::{Body, body_of};
+use retake_core::json::complete;
+use retake_core::rules::{Finding, Severity};
+use retake_core::safe_text::SafeText;
+use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
+use retake_core::usage::{TurnUsage, call_duration, turn_usage};
+
+/// What a block is made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page<'a> {
+    pub(super) order: Order<'a>,
+    pub(super) checked: Option<&'a Checked>,
+    /// Items that are shown in full.
+    pub(super) unfolded: &'a Folds,
+    /// Cells of a row.
+    pub(super) width: usize,
+    /// Whether turns can be numbered.
+    pub(super) is_numbered: bool,
+    /// Whether the recording says when things happened.
+    pub(super) has_times: bool,
+    /// The folder in which the agent worked, with a slash at its end.
+    pub(super) folder: &'a str,
+}
+
+/// What a row of a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowKind {
+    /// The space above a turn.
+    Gap,
+    /// Who speaks.
+    Head,
+    /// The first row of the item itself.
+    Title,
+    Body,
+}
+
+/// A row of the transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) kind: RowKind,
+    /// Columns that stay free on the left.
+    pub(super) indent: usize,
+    pub(super) left: Vec<(Tone, SafeText)>,
+    /// What ends at the right edge.
+    pub(super) right: Vec<(Tone, SafeText)>,
+}
+
+/// Columns from which wide screens show the clock beside the text.
+const WIDE: usize = 92;
+/// Columns of the clock with the space around it.
+const CLOCK: usize = 10;
+/// How much of an item is read while it is folded.
+const HEAD: u64 = 8 * 1024;
+/// How much of a result is read to count its lines.
+const COUNTED: u64 = 64 * 1024;
+/// How much of an item is read where it is unfolded; the detail shows more.
+const UNFOLDED: u64 = 512 * 1024;
+
+/// Most rows of what is folded.
+const RESULT: usize = 3;
+const ERROR: usize = 6;
+const DIFF: usize = 10;
+const REASONING: usize = 2;
+const SAID: usize = 40;
+const ASKED: usize = 16;
+const SYSTEM: usize = 3;
+/// Most rows of what is unfolded.
+const MOST: usize = 20_000;
+
+type Pieces = Vec<(Tone, SafeText)>;
+
+/// The rows of an item. `is_current` is the item with the cursor: of a result that has no rows while it is folded
+/// some are shown then.
+pub(super) fn rows(page: &Page<'_>, index: usize, is_current: bool) -> Vec<Row> {
+    let session = page.order.session;
+    let Some(item) = session.items.get(index) else {
+        return Vec::new();
+    };
+    let mut block = Block {
+        page,
+        index,
+        item,
+        rows: Vec::new(),
+    };
+    if page.order.begins_turn(index) {
+        block.head();
+    }
+    match item.kind {
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => block.call(),
+        Kind::Output | Kind::HostedOutput => block.result(is_current),
+        Kind::User => block.said(ASKED),
+        Kind::Assistant => block.said(SAID),
+        Kind::System => block.said(SYSTEM),
+        Kind::Reasoning => block.reasoning(),
+        Kind::Compaction => block.mark("compacted"),
+        Kind::Notice if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
+        Kind::Notice
+        | Kind::ApprovalResponse
+        | Kind::ToolDefinitions
+        | Kind::Other
+        | Kind::Unreadable => block.aside(),
+    }
+    block.rows
+}
+
+struct Block<'a> {
+    page: &'a Page<'a>,
+    index: usize,
+    item: &'a Item,
+    rows: Vec<Row>,
+}
+
+impl<'a> Block<'a> {
+    fn session(&self) -> &'a Session {
+        self.page.order.session
+    }
+
+    fn is_wide(&self) -> bool {
+        self.page.width >= WIDE && self.page.has_times
+    }
+
+    /// Where the signs of items stand.
+    fn margin(&self) -> usize {
+        if self.is_wide() { CLOCK } else { 1 }
+    }
+
+    /// Where the text of messages stands.
+    fn text_margin(&self) -> usize {
+        self.margin() + 2
+    }
+
+    fn is_unfolded(&self) -> bool {
+        let own = self.page.order.call_of(self.index).unwrap_or(self.index);
+        self.page.unfolded.is_unfolded(own)
+    }
+
+    fn push(&mut self, kind: RowKind, indent: usize, left: Pieces, right: Pieces) {
+        self.rows.push(Row {
+            kind,
+            indent,
+            left,
+            right,
+        });
+    }
+
+    /// The findings about the item, the worst first.
+    fn worst(&self) -> Option<&'a Finding> {
+        self.page
+            .checked
+            .and_then(|checked| checked.worst(self.index))
+    }
+
+    /// What the item says, as much of it as `limit` bytes hold.
+    fn body(&self, limit: u64) -> Option<Body> {
+        let head = self.item.span.head(limit);
+        let bytes = self.session().source.read(head).ok()?;
+        if head.len() < self.item.span.len() {
+            body_of(self.item, &complete(&bytes)).ok()
+        } else {
+            body_of(self.item, &bytes).ok()
+        }
+    }
+
+    fn limit(&self) -> u64 {
+        if self.is_unfolded() { UNFOLDED } else { HEAD }
+    }
+
+    /// Who speaks, when, and what it took.
+    fn head(&mut self) {
+        let session = self.session();
+        let turn = self.item.turn as usize;
+        let Some(found) = session.turns.get(turn).copied() else {
+            return;
+        };
+        if self.page.order.previous(self.index).is_some() {
+            self.push(RowKind::Gap, 0, Vec::new(), Vec::new());
+        }
+        if matches!(self.item.kind, Kind::Compaction) {
+            return;
+        }
+        let usage = turn_usage(session, turn).unwrap_or_default();
+        let mut left = Pieces::new();
+        if self.page.has_times {
+            let time = usage.at.map_or_else(String::new, clock);
+            left.push(plain(Tone::Dim, &format!("{time:<8}  ")));
+        }
+        let (word, tone) = match found.speaker {
+            Speaker::User if self.is_noise() => ("program", Tone::Dim),
+            Speaker::User => ("you", Tone::Kind(Kind::User)),
+            Speaker::System | Speaker::Model | Speaker::File => {
+                (found.word(&session.items), Tone::Title)
+            }
+        };
+        left.push(plain(tone, word));
+        if self.page.is_numbered {
+            left.push(plain(Tone::Dim, &format!("  turn {}", turn + 1)));
+        }
+        let right = self.facts(&usage);
+        self.push(RowKind::Head, 1, left, right);
+    }
+
+    /// Whether the agent's program speaks in the place of its user.
+    fn is_noise(&self) -> bool {
+        let body = self.body(HEAD).unwrap_or_default();
+        self.item.kind == Kind::User && is_from_program(body.text.trim())
+    }
+
+    /// What a turn took, at the right of its head.
+    fn facts(&self, usage: &TurnUsage) -> Pieces {
+        let mut facts = String::new();
+        if let Some(gap) = usage.gap.filter(|gap| *gap >= 1_000) {
+            facts = format!("+{}", duration(gap));
+        }
+        if let Some(took) = usage.took {
+            facts = duration(took);
+        }
+        // Columns: what is to be compared stands below each other.
+        if let Some(tokens) = usage.tokens {
+            let (sent, out) = (count(tokens.input), count(tokens.output));
+            facts.push_str(&format!("  {sent:>6} in"));
+            if self.is_wide() {
+                let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
+                facts.push_str(&format!("  {cached:>3}% cached"));
+            }
+            facts.push_str(&format!("  {out:>5} out"));
+            if let Some(window) = usage.window {
+                let used = tokens.input.saturating_add(tokens.output);
+                let share = used.saturating_mul(100) / window.max(1);
+                facts.push_str(&format!("  ctx {share:>2}%"));
+            }
+        }
+        match facts.is_empty() {
+            true => Pieces::new(),
+            false => vec![plain(Tone::Dim, &facts)],
+        }
+    }
+
+    /// The sign before an item.
+    fn sign(&self) -> (Tone, SafeText) {
+        if let Some(finding) = self.worst() {
+            let severity = finding.severity;
+            return match finding.is_settled {
+                true => plain(Tone::Dim, "- "),
+                false => (Tone::Sign(severity), SafeText::from_static("  ")),
+            };
+        }
+        let partner = self.session().pairing.partner(self.index);
+        let output = partner.and_then(|partner| self.session().items.get(partner));
+        let glyph = match output {
+            Some(output) if output.flags.has(Flags::ERROR) => {
+                return (Tone::Sign(Severity::Warning), SafeText::from_static("  "));
+            }
+            Some(_) => Tone::Glyph(Glyph::Ok),
+            None => Tone::Glyph(Glyph::Dot),
+        };
+        (glyph, SafeText::from_static(" "))
+    }
+
+    /// `✓ Read(src/backoff.rs)   0.1s · 82 lines`
+    fn call(&mut self) {
+        let body = self.body(self.limit());
+        let body = body.unwrap_or_default();
+        let arguments = body.arguments.as_written();
+        let tool = self.session().name(self.item).to_owned();
+        let mut summary = summarize_call(&tool, arguments);
+        if summary.is_path && !self.page.folder.is_empty() {
+            summary.argument = summary.argument.replace(self.page.folder, "");
+        }
+        let diffs = diffs_of_call(arguments);
+        let right = self.outcome(&diffs);
+        let sign = self.sign();
+        let mut left = vec![sign.clone()];
+        if !matches!(sign.0, Tone::Sign(_)) {
+            left.push(plain(Tone::Plain, " "));
+        }
+        let name = match tool.is_empty() {
+            true => self.item.kind.word().to_owned(),
+            false => display_name(&tool),
+        };
+        left.push((Tone::Kind(Kind::Call), SafeText::single_line(&name, 48)));
+        left.push(plain(Tone::Dim, "("));
+        let fault = self.fault();
+        let used = self.margin() + cells(&left) + 1 + cells(&right) + 2;
+        let room = self.page.width.saturating_sub(used);
+        let reserved = fault
+            .as_ref()
+            .map_or(0, |(_, text)| (text.width() + 2).min(room / 2));
+        let argument = match summary.is_path {
+            true => end_of(&summary.argument, room - reserved),
+            false => SafeText::single_line(&summary.argument, room - reserved),
+        };
+        let left_over = room - argument.width();
+        left.push((Tone::Plain, argument));
+        left.push(plain(Tone::Dim, ")"));
+        if let Some((tone, text)) = fault.filter(|_| left_over > 8) {
+            left.push(plain(Tone::Plain, "  "));
+            left.push((tone, text.truncated(left_over - 2)));
+        }
+        let margin = self.margin();
+        self.push(RowKind::Title, margin, left, right);
+        let lines = self.arguments(&body, &diffs, summary.is_all);
+        let most = if self.is_unfolded() { MOST } else { DIFF };
+        self.hanging(lines, most, None);
+    }
+
+    /// What is shown of the arguments below the call: what it changes, and all of them where it is unfolded.
+    fn arguments(&self, body: &Body, diffs: &[FileDiff], is_told: bool) -> Vec<Line> {
+        let arguments = body.arguments.as_written();
+        let several = diffs.len() > 1;
+        let mut lines = Vec::new();
+        for diff in diffs {
+            if several {
+                let path = diff.path.replace(self.page.folder, "");
+                lines.push(Line::new(Tone::Title, SafeText::single_line(&path, 200)));
+            }
+            lines.extend(diff_lines(diff));
+        }
+        if lines.is_empty() && self.is_unfolded() && !is_told {
+            lines = match body.arguments.json() {
+                Some(json) if is_container(json) => json_lines(json),
+                _ => plain_lines(&SafeText::from_str(arguments)),
+            };
+            lines.extend(text_lines(&body.text, Writing::Output));
+        }
+        lines
+    }
+
+    /// What came of a call, at its right: how long it took, how large its result is.
+    fn outcome(&self, diffs: &[FileDiff]) -> Pieces {
+        let session = self.session();
+        let mut facts: Vec<(Tone, String)> = Vec::new();
+        let took = call_duration(session, self.index).ok().flatten();
+        facts.extend(took.map(|took| (Tone::Dim, duration(took))));
+        let output = session.pairing.partner(self.index);
+        match output.and_then(|output| session.items.get(output)) {
+            Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {
+                facts.push((Tone::Dim, size_of(session, output).to_string()));
+            }
+            Some(_) => {
+                let counts = diffs.iter().map(FileDiff::counts);
+                let (added, removed) =
+                    counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                facts.push((Tone::Dim, format!("+{added} -{removed}")));
+            }
+            None => facts.extend(self.missing().map(|words| (Tone::Dim, words.to_owned()))),
+        }
+        joined(facts.iter().map(|(tone, words)| (*tone, words.as_str())))
+    }
+
+    /// Why a call has no result.
+    fn missing(&self) -> Option<&'static str> {
+        match self.session().pairing.standing(self.index) {
+            PairStatus::Pending => Some("no result yet"),
+            PairStatus::Orphan if self.item.kind == Kind::Call => Some("no result"),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the item, in its row.
+    fn fault(&self) -> Option<(Tone, SafeText)> {
+        let finding = self.worst()?;
+        let mut text = SafeText::from_static(finding.rule.id);
+        if finding.is_settled {
+            text.push(&SafeText::from_static(", settled"));
+            return Some((Tone::Dim, text));
+        }
+        Some((Tone::of(finding.severity), text))
+    }
+
+    fn result(&mut self, is_current: bool) {
+        let call = self.page.order.call_of(self.index);
+        let is_error = self.item.flags.has(Flags::ERROR);
+        let is_faulty = is_error || self.worst().is_some();
+        if call.is_none() {
+            self.stray_result();
+        }
+        let most = match call {
+            _ if self.is_unfolded() => MOST,
+            _ if is_faulty => ERROR,
+            Some(call) if self.says_enough(call) && !is_current => 0,
+            _ => RESULT,
+        };
+        if most == 0 {
+            return;
+        }
+        let body = self.body(self.limit());
+        let text = body.map(|body| body.text).unwrap_or_default();
+        let text = result_text(&text).text;
+        let text = text.trim_end();
+        // The first lines of JSON are brackets: while it is folded it stands as it is written.
+        let mut lines = match is_container(text) {
+            true if self.is_unfolded() => json_lines(text),
+            true => plain_lines(&SafeText::single_line(text, self.page.width * RESULT)),
+            false => text_lines(text, Writing::Output),
+        };
+        if is_error && let Some(first) = lines.first_mut() {
+            for (tone, _) in &mut first.pieces {
+                *tone = Tone::Error;
+            }
+        }
+        lines.retain(|line| self.is_unfolded() || !line.is_blank());
+        if lines.is_empty() {
+            lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
+        }
+        let whole = self.item.span.len() <= self.limit();
+        let more = (!whole).then(|| size_of(self.session(), self.item));
+        self.hanging(lines, most, more);
+    }
+
+    /// Whether the line of a call tells what its result says: it reads what was there, or changes what is shown.
+    fn says_enough(&self, call: usize) -> bool {
+        let session = self.session();
+        let Some(item) = session.items.get(call) else {
+            return false;
+        };
+        let tool = session.name(item);
+        if is_reader(tool) {
+            return true;
+        }
+        let head = session
+            .source
+            .read(item.span.head(HEAD))
+            .unwrap_or_default();
+        let body = body_of(item, &complete(&head)).unwrap_or_default();
+        !diffs_of_call(body.arguments.as_written()).is_empty()
+    }
+
+    /// The title of a result that stands under no call.
+    fn stray_result(&mut self) {
+        let tool = self.session().name(self.item).to_owned();
+        let mut left = vec![
+            (Tone::Glyph(Glyph::Dot), SafeText::from_static(" ")),
+            plain(Tone::Plain, " "),
+        ];
+        if let Some(finding) = self.worst() {
+            left = vec![(Tone::Sign(finding.severity), SafeText::from_static("  "))];
+        }
+        left.push(plain(Tone::Kind(Kind::Output), "result "));
+        left.push((Tone::Plain, SafeText::single_line(&tool, 48)));
+        if let Some((tone, text)) = self.fault() {
+            left.push(plain(Tone::Plain, "  "));
+            left.push((tone, text));
+        }
+        let size = size_of(self.session(), self.item).to_string();
+        let margin = self.margin();
+        self.push(RowKind::Title, margin, left, vec![plain(Tone::Dim, &size)]);
+    }
+
+    /// Lines that hang on the row above by a bar.
+    fn hanging(&mut self, lines: Vec<Line>, most: usize, unread: Option<Size>) {
+        let indent = self.margin() + 2;
+        let room = self.page.width.saturating_sub(indent + 2).max(1);
+        let (rows, left_out) = first_rows(&lines, room, most);
+        for row in rows {
+            let mut left = bar();
+            left.push(plain(Tone::Plain, &" ".repeat(row.indent)));
+            left.extend(row.pieces);
+            self.push(RowKind::Body, indent, left, Vec::new());
+        }
+        if let Some(words) = more(left_out, unread) {
+            let left = bar().into_iter().chain(words).collect();
+            self.push(RowKind::Body, indent, left, Vec::new());
+        }
+    }
+
+    /// A message: its text as text.
+    fn said(&mut self, most: usize) {
+        let body = self.body(self.limit()).unwrap_or_default();
+        let text = body.text.trim();
+        if text.is_empty() {
+            return self.aside();
+        }
+        let is_noise = self.is_noise();
+        let most = match self.is_unfolded() {
+            true => MOST,
+            false if is_noise => 1,
+            false => most,
+        };
+        let mut lines = match is_container(text) && self.item.kind == Kind::Assistant {
+            true => json_lines(text),
+            false => text_lines(text, Writing::Markdown),
+        };
+        if is_noise || self.item.kind == Kind::System {
+            for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
+                *tone = Tone::Dim;
+            }
+        }
+        let is_cut = self.item.span.len() > self.limit();
+        self.text(lines, most, is_cut);
+    }
+
+    /// Lines of a text that stand for themselves.
+    fn text(&mut self, lines: Vec<Line>, most: usize, is_cut: bool) {
+        let indent = self.text_margin();
+        let room = self.page.width.saturating_sub(indent + 1).max(1);
+        if let Some((tone, text)) = self.fault() {
+            let sign = match self.worst() {
+                Some(finding) => (Tone::Sign(finding.severity), SafeText::from_static("  ")),
+                None => plain(Tone::Plain, "  "),
+            };
+            let margin = self.margin();
+            self.push(RowKind::Title, margin, vec![sign, (tone, text)], Vec::new());
+        }
+        let (rows, left_out) = first_rows(&lines, room, most);
+        let mut kind = match self.rows.iter().any(|row| row.kind == RowKind::Title) {
+            true => RowKind::Body,
+            false => RowKind::Title,
+        };
+        for row in rows {
+            self.push(kind, indent + row.indent, row.pieces, Vec::new());
+            kind = RowKind::Body;
+        }
+        let unread = is_cut.then(|| size_of(self.session(), self.item));
+        if let Some(words) = more(left_out, unread) {
+            self.push(RowKind::Body, indent, words, Vec::new());
+        }
+    }
+
+    /// What the model thought, dimmed.
+    fn reasoning(&mut self) {
+        let body = self.body(self.limit()).unwrap_or_default();
+        let text = body.text.trim();
+        let text = match text.is_empty() || text.starts_with('{') {
+            true => "(thinking that the provider keeps to itself)",
+            false => text,
+        };
+        let mut lines = text_lines(text, Writing::Markdown);
+        lines.retain(|line| self.is_unfolded() || !line.is_blank());
+        for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
+            *tone = Tone::Kind(Kind::Reasoning);
+        }
+        let most = if self.is_unfolded() { MOST } else { REASONING };
+        self.text(lines, most, false);
+    }
+
+    /// A line across the page.
+    fn mark(&mut self, word: &str) {
+        let body = self.body(self.limit()).unwrap_or_default();
+        let text = body.text.trim();
+        let across = || (Tone::Glyph(Glyph::Across), SafeText::from_static("      "));
+        let mut left = vec![across(), plain(Tone::Marked, &format!(" {word} "))];
+        let room = self.page.width.saturating_sub(word.len() + 16);
+        if !self.is_unfolded() && !text.is_empty() && !text.starts_with('{') {
+            left.push((Tone::Dim, SafeText::single_line(text, room)));
+            left.push(plain(Tone::Plain, " "));
+        }
+        left.push(across());
+        self.push(RowKind::Title, 1, left, Vec::new());
+        if self.is_unfolded() {
+            self.text(text_lines(text, Writing::Markdown), MOST, false);
+        }
+    }
+
+    /// What nobody said: one dim row.
+    fn aside(&mut self) {
+        let head = self
+            .session()
+            .source
+            .read(self.item.span.head(HEAD))
+            .unwrap_or_default();
+        let body = self.body(HEAD).unwrap_or_default();
+        let text = match body.text.trim() {
+            "" => String::from_utf8_lossy(&head).into_owned(),
+            text => text.to_owned(),
+        };
+        let mut left = Pieces::new();
+        if let Some(finding) = self.worst() {
+            left.push((Tone::Sign(finding.severity), SafeText::from_static("  ")));
+        }
+        left.push(plain(Tone::Dim, &format!("{}  ", self.item.kind.word())));
+        if let Some((tone, text)) = self.fault() {
+            left.push((tone, text));
+            left.push(plain(Tone::Plain, "  "));
+        }
+        let margin = self.text_margin();
+        let room = self.page.width.saturating_sub(margin + cells(&left) + 1);
+        left.push((Tone::Dim, SafeText::single_line(&text, room)));
+        self.push(RowKind::Title, margin, left, Vec::new());
+        if self.is_unfolded() {
+            let lines = match is_container(&text) {
+                true => json_lines(&text),
+                false => plain_lines(&SafeText::from_str(&text)),
+            };
+            self.hanging(lines, MOST, None);
+        }
+    }
+}
+
+/// Words of our own.
+fn plain(tone: Tone, words: &str) -> (Tone, SafeText) {
+    (tone, SafeText::from_str(words))
+}
+
+/// The first rows of lines, and how many lines are left out. One row more than `most` is shown rather than
+/// left out.
+fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usize) {
+    let mut rows: Vec<DetailRow> = Vec::new();
+    let mut cut = None;
+    for (number, line) in lines.iter().enumerate() {
+        if rows.len() > most {
+            return (
+                rows.into_iter().take(most).collect(),
+                lines.len() - cut.unwrap_or(number),
+            );
+        }
+        if rows.len() == most {
+            cut = Some(number);
+        }
+        rows.extend(
+            line.rows(room)
+                .into_iter()
+                .take(most.saturating_add(2) - rows.len()),
+        );
+    }
+    match (rows.len() > most.saturating_add(1), cut) {
+        (true, cut) => {
+            rows.truncate(most);
+            (rows, lines.len() - cut.unwrap_or(lines.len() - 1))
+        }
+        (false, _) => (rows, 0),
+    }
+}
+
+/// Says that something is left out.
+fn more(lines: usize, unread: Option<Size>) -> Option<Pieces> {
+    let words = match (lines, unread) {
+        (0, None) => return None,
+        (_, Some(size)) => format!(" {size} in all"),
+        (1, None) => " 1 line".to_owned(),
+        (lines, None) => format!(" {lines} lines"),
+    };
+    let glyph = (Tone::Glyph(Glyph::More), SafeText::from_static(" "));
+    Some(vec![glyph, plain(Tone::Dim, &words)])
+}
+
+fn bar() -> Pieces {
+    vec![
+        (Tone::Glyph(Glyph::Bar), SafeText::from_static(" ")),
+        (Tone::Plain, SafeText::from_static(" ")),
+    ]
+}
+
+/// Facts with dots between them.
+fn joined<'a>(facts: impl Iterator<Item = (Tone, &'a str)>) -> Pieces {
+    let mut pieces = Pieces::new();
+    for (tone, words) in facts {
+        if !pieces.is_empty() {
+            pieces.push(plain(Tone::Plain, " "));
+            pieces.push((Tone::Glyph(Glyph::Dot), SafeText::from_static(" ")));
+            pieces.push(plain(Tone::Plain, " "));
+        }
+        pieces.push(plain(tone, words));
+    }
+    pieces
+}
+
+fn cells(pieces: &Pieces) -> usize {
+    pieces.iter().map(|(_, text)| text.width()).sum()
+}
+
+/// The end of a path that has no room: what tells it from others stands there.
+fn end_of(path: &str, room: usize) -> SafeText {
+    let whole = SafeText::single_line(path, path.len().max(1));
+    if whole.width() <= room {
+        return whole;
+    }
+    let mut parts = path.match_indices('/').map(|(at, _)| &path[at..]);
+    let fits = parts.find(|part| SafeText::single_line(part, part.len()).width() < room);
+    match fits {
+        Some(part) => SafeText::single_line(&format!("…{part}"), room),
+        None => SafeText::single_line(path, room),
+    }
+}
+
+/// How large a result is: its lines, or its bytes where counting them would take long.
+fn size_of(session: &Session, item: &Item) -> Size {
+    if item.span.len() > COUNTED {
+        return Size::Bytes(item.span.len());
+    }
+    let bytes = session.bytes(item).unwrap_or_default();
+    match body_of(item, &bytes) {
+        Ok(body) => Size::of(result_text(&body.text).text.trim_end()),
+        Err(_) => Size::Bytes(item.span.len()),
+    }
+}

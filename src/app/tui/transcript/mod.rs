@@ -1,0 +1,293 @@
+//! The transcript: the whole conversation in one flowing view.
+//!
+//! Only what is seen is laid out: [`window`] knows the place of the window as an item and a row of it, [`block`]
+//! makes the rows of one item, [`order`] says which item comes next. The cursor is that of the columns, an
+//! item, so that every command means the same in both.
+
+mod block;
+pub(super) mod draw;
+pub(super) mod keys;
+mod order;
+mod window;
+mod words;
+
+use super::state::document::Checked;
+use super::state::tree::{Folds, Shown};
+use block::{Page, Row};
+use order::Order;
+use retake_core::session::Session;
+use retake_core::usage::{item_time, working_folder};
+use std::collections::HashMap;
+use std::sync::Arc;
+use window::{Blocks, Place};
+
+/// How many blocks are kept before all are forgotten.
+const KEPT: usize = 2048;
+
+/// Where the transcript stands, and what of it is seen.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    /// Whether it is shown; else the columns are.
+    pub is_on: bool,
+    /// Items that are shown in full, results with their calls.
+    pub unfolded: Folds,
+    top: Place,
+    /// The item that the window was moved for.
+    shown_for: Option<usize>,
+    /// The rows of the window: the item, the row.
+    rows: Vec<(usize, Row)>,
+    /// What the blocks were made for.
+    made_for: Option<BlocksKey>,
+    blocks: HashMap<(usize, bool), Arc<[Row]>>,
+    recording: RecordingFacts,
+}
+
+/// What is true of a whole recording.
+#[derive(Debug, Default)]
+struct RecordingFacts {
+    has_times: bool,
+    folder: String,
+}
+
+/// Blocks that were made for another one are made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct BlocksKey {
+    width: usize,
+    session: usize,
+    revision: u64,
+}
+
+/// What the transcript shows of.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub session: &'a Session,
+    /// Its index.
+    pub number: usize,
+    pub shown: Option<&'a Shown>,
+    pub checked: Option<&'a Checked>,
+    pub is_numbered: bool,
+    /// Counts up whenever something else is known.
+    pub revision: u64,
+    /// The item with the cursor.
+    pub cursor: usize,
+    /// Columns and rows that there are for it.
+    pub size: (usize, usize),
+}
+
+/// The blocks of a page, each made when it is asked for.
+struct Made<'a> {
+    page: Page<'a>,
+    cursor: usize,
+    blocks: &'a mut HashMap<(usize, bool), Arc<[Row]>>,
+}
+
+impl Made<'_> {
+    fn block(&mut self, item: usize) -> Arc<[Row]> {
+        let key = (item, item == self.cursor);
+        if let Some(block) = self.blocks.get(&key) {
+            return block.clone();
+        }
+        if self.blocks.len() >= KEPT {
+            self.blocks.clear();
+        }
+        let block: Arc<[Row]> = block::rows(&self.page, item, key.1).into();
+        self.blocks.insert(key, block.clone());
+        block
+    }
+}
+
+impl Blocks for Made<'_> {
+    fn next(&self, item: usize) -> Option<usize> {
+        self.page.order.next(item)
+    }
+
+    fn previous(&self, item: usize) -> Option<usize> {
+        self.page.order.previous(item)
+    }
+
+    fn rows(&mut self, item: usize) -> usize {
+        self.block(item).len()
+    }
+}
+
+impl Transcript {
+    /// Folds or unfolds an item with what belongs to it.
+    pub fn set_unfolded(&mut self, item: usize, unfolded: bool) {
+        self.unfolded.set(item, unfolded);
+        self.blocks.clear();
+    }
+
+    pub fn set_all_unfolded(&mut self, unfolded: bool) {
+        self.unfolded.set_all(unfolded);
+        self.blocks.clear();
+    }
+
+    /// Does something with the blocks of a subject and the top of the window.
+    fn with<T>(
+        &mut self,
+        subject: &Subject<'_>,
+        act: impl FnOnce(&mut Made<'_>, &mut Place) -> T,
+    ) -> T {
+        // One column for the cursor, two for the scrollbar.
+        let width = subject.size.0.saturating_sub(3).max(1);
+        let key = BlocksKey {
+            width,
+            session: subject.number,
+            revision: subject.revision,
+        };
+        if self.made_for != Some(key) {
+            self.blocks.clear();
+            self.recording = RecordingFacts {
+                has_times: item_time(subject.session, subject.cursor).is_ok_and(|at| at.is_some()),
+                folder: working_folder(subject.session).unwrap_or_default(),
+            };
+            if self
+                .made_for
+                .is_some_and(|made| made.session != key.session)
+            {
+                (self.top, self.unfolded) = (Place::default(), Folds::default());
+            }
+            self.made_for = Some(key);
+        }
+        let order = Order {
+            session: subject.session,
+            shown: subject.shown,
+        };
+        let mut made = Made {
+            page: Page {
+                order,
+                checked: subject.checked,
+                unfolded: &self.unfolded,
+                width,
+                is_numbered: subject.is_numbered,
+                has_times: self.recording.has_times,
+                folder: &self.recording.folder,
+            },
+            cursor: subject.cursor,
+            blocks: &mut self.blocks,
+        };
+        act(&mut made, &mut self.top)
+    }
+
+    /// Moves the window to the cursor and makes the rows that are seen.
+    pub fn prepare(&mut self, subject: &Subject<'_>) {
+        let height = subject.size.1;
+        let has_moved = self.shown_for != Some(subject.cursor);
+        self.shown_for = Some(subject.cursor);
+        self.rows = self.with(subject, |made, top| {
+            if !made.page.order.is_shown(top.item) {
+                *top = Place {
+                    item: subject.cursor,
+                    row: 0,
+                };
+            }
+            top.row = top.row.min(made.rows(top.item).saturating_sub(1));
+            if has_moved || !is_seen(made, *top, subject.cursor, height) {
+                *top = window::reveal(made, *top, subject.cursor, height);
+            }
+            *top = window::stop_at_end(made, *top, height);
+            rows_from(made, *top, height)
+        });
+    }
+
+    /// The item in a row of the window.
+    pub fn item_at(&self, row: usize) -> Option<usize> {
+        self.rows.get(row).map(|(item, _)| *item)
+    }
+
+    /// Moves the window; gives the item for the cursor: where it is if that is still seen, else the nearest
+    /// that is.
+    fn scroll(&mut self, subject: &Subject<'_>, count: usize, is_forward: bool) -> usize {
+        let height = subject.size.1;
+        let cursor = self.with(subject, |made, top| {
+            let to = match is_forward {
+                true => window::down(made, *top, count),
+                false => window::up(made, *top, count),
+            };
+            *top = window::stop_at_end(made, to, height);
+            if is_seen(made, *top, subject.cursor, height) {
+                return subject.cursor;
+            }
+            match is_forward {
+                true => top.item,
+                false => window::down(made, *top, height.saturating_sub(1)).item,
+            }
+        });
+        self.shown_for = Some(cursor);
+        cursor
+    }
+
+    /// The next item below or above the cursor that has rows; `None` where the cursor stays and the window moved
+    /// within a tall item, or where there is none.
+    fn step(&mut self, subject: &Subject<'_>, is_forward: bool) -> Step {
+        let height = subject.size.1;
+        self.with(subject, |made, top| {
+            let here = Place {
+                item: subject.cursor,
+                row: 0,
+            };
+            let rows = made.rows(subject.cursor);
+            let hidden = match is_forward {
+                true => {
+                    let end = Place { row: rows, ..here };
+                    let below = window::distance(made, *top, end, usize::MAX / 4);
+                    below.is_some_and(|below| below > height)
+                }
+                false => top.item == subject.cursor && top.row > 0,
+            };
+            if hidden && rows > height {
+                *top = match is_forward {
+                    true => window::down(made, *top, STRIDE),
+                    false => window::up(made, *top, STRIDE.min(top.row)),
+                };
+                return Step::Scrolled;
+            }
+            let mut item = subject.cursor;
+            loop {
+                let next = match is_forward {
+                    true => made.next(item),
+                    false => made.previous(item),
+                };
+                match next {
+                    Some(next) if made.rows(next) == 0 => item = next,
+                    Some(next) => return Step::To(next),
+                    None => return Step::Nowhere,
+                }
+            }
+        })
+    }
+}
+
+/// Rows that a key scrolls within an item that has no room.
+const STRIDE: usize = 3;
+
+/// What a step leads to.
+enum Step {
+    To(usize),
+    /// The item is taller than the window, which moved on in it.
+    Scrolled,
+    Nowhere,
+}
+
+/// Whether a row of an item is in the window.
+fn is_seen(made: &mut Made<'_>, top: Place, item: usize, height: usize) -> bool {
+    if top.item == item {
+        return true;
+    }
+    let first = Place { item, row: 0 };
+    let above = window::distance(made, top, first, height);
+    above.is_some_and(|above| above < height) && made.rows(item) > 0
+}
+
+fn rows_from(made: &mut Made<'_>, top: Place, height: usize) -> Vec<(usize, Row)> {
+    let (mut rows, mut item, mut from) = (Vec::with_capacity(height), top.item, top.row);
+    loop {
+        let block = made.block(item);
+        let seen = block.iter().skip(from).take(height - rows.len());
+        rows.extend(seen.map(|row| (item, row.clone())));
+        match made.next(item) {
+            Some(next) if rows.len() < height => (item, from) = (next, 0),
+            _ => return rows,
+        }
+    }
+}
