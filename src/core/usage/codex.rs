@@ -25,7 +25,7 @@ pub(super) fn counted(session: &Session, span: Span) -> Result<Counted, SourceEr
     let bytes = session.source.read(span.head(FAR))?;
     let lines = bytes.split(|byte| *byte == b'\n');
     let events = lines.filter(|line| memchr::memmem::find(line, EVENT).is_some());
-    let read = events.filter_map(|line| read(line)).next_back();
+    let read = events.filter_map(read).next_back();
     Ok(read.unwrap_or_default())
 }
 

@@ -58,7 +58,7 @@ impl Order<'_> {
 
     #[cfg(test)]
     pub(super) fn first(&self) -> Option<usize> {
-        self.from_place(0)
+        self.at_or_behind(0)
     }
 
     #[cfg(test)]
@@ -71,7 +71,7 @@ impl Order<'_> {
             return Some(output);
         }
         let item = self.call_of(item).unwrap_or(item);
-        self.from_place(self.place(item) + usize::from(self.is_shown(item)))
+        self.at_or_behind(self.place(item) + usize::from(self.is_shown(item)))
     }
 
     pub(super) fn previous(&self, item: usize) -> Option<usize> {
@@ -82,7 +82,7 @@ impl Order<'_> {
     }
 
     /// The first item from a place on that stands for itself.
-    fn from_place(&self, place: usize) -> Option<usize> {
+    fn at_or_behind(&self, place: usize) -> Option<usize> {
         let items = (place..self.len()).map(|place| self.item(place));
         let mut own = items.filter(|item| self.call_of(*item).is_none());
         own.next()
@@ -90,8 +90,8 @@ impl Order<'_> {
 
     /// The last item before a place, or the result that stands under it.
     fn before_place(&self, place: usize) -> Option<usize> {
-        let items = (0..place).rev().map(|place| self.item(place));
-        let own = items.filter(|item| self.call_of(*item).is_none()).next()?;
+        let mut items = (0..place).rev().map(|place| self.item(place));
+        let own = items.find(|item| self.call_of(*item).is_none())?;
         self.output_of(own).or(Some(own))
     }
 
