@@ -4,6 +4,11 @@
 //! An action is given a [`ActionContext`] and a [`ActionInput`] and gives back what it would do, or the reason
 //! why it does not apply. It changes nothing: `formats` turns its edits into bytes.
 
+pub use edit::with_open_arguments;
+pub use evidence::{context, lines, ordinal, quote, wording_kind};
+pub use plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
+pub use session_index::{OfferedTools, SessionIndex};
+
 mod answer;
 mod belonging;
 mod close_turn;
@@ -17,7 +22,6 @@ mod fallback;
 pub mod fixture;
 mod inject_error;
 mod move_output;
-mod offers;
 mod output_to_text;
 mod plan;
 mod raise_limit;
@@ -31,13 +35,6 @@ mod session_index;
 mod supply_output;
 mod take_suggestion;
 mod wait;
-
-pub use edit::with_open_arguments;
-pub use evidence::{context, wording_kind};
-pub use evidence::{lines, ordinal, quote};
-pub use offers::{OfferPreview, offers_of};
-pub use plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
-pub use session_index::{OfferedTools, SessionIndex};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Action {
@@ -223,4 +220,34 @@ pub const ACTIONS: &[Action] = &[
 
 pub fn find(id: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.id == id)
+}
+
+// What each offer of a finding would do, or why it does not apply.
+
+/// An offer with what came of it.
+#[derive(Debug, Clone)]
+pub struct OfferPreview {
+    pub action: &'static Action,
+    /// How safe it is for this finding.
+    pub safety: Safety,
+    /// What it would do with what was chosen so far, or why it does not apply.
+    pub outcome: Result<Plan, ActionError>,
+}
+
+/// Tries every offer of a finding; nothing is changed.
+pub fn offers_of(
+    scene: &ActionContext<'_>,
+    offers: &[Offer],
+    choice: &ActionInput<'_>,
+) -> Vec<OfferPreview> {
+    let known = offers
+        .iter()
+        .filter_map(|offer| Some((find(offer.action)?, offer.safety)));
+    known
+        .map(|(action, safety)| OfferPreview {
+            action,
+            safety,
+            outcome: (action.plan)(scene, choice),
+        })
+        .collect()
 }

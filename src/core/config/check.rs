@@ -1,11 +1,13 @@
 //! Checks a file against its table of keys.
 
-use super::section::Node;
-use super::{ConfigError, ConfigErrors, Keys, Rule, Section, Shape, duration, looks_like_key};
+use super::keys::{Keys, Rule, Shape};
 use crate::{suggest, wording};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use std::collections::HashMap;
 use std::fmt;
-use toml::de::{DeInteger, DeValue};
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue, ValueDeserializer};
 
 /// Most errors that are reported.
 const MOST: usize = 50;
@@ -444,4 +446,230 @@ pub(crate) fn quoted(text: &str) -> String {
     let end = end.map_or(line.len(), |(end, _)| end);
     let more = if end < text.len() { "..." } else { "" };
     format!("{}{more}", &line[..end])
+}
+
+// What is wrong with a file.
+
+/// One thing that is wrong. The text quotes the file: draw it through [`crate::safe_text::SafeText`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong, what is allowed, and what was probably meant.
+    pub text: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// All that is wrong with a file, in the order of its lines; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors {
+    /// 50 at most.
+    pub errors: Vec<ConfigError>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl ConfigErrors {
+    /// The errors, each on a line that begins with `path:line:`.
+    pub fn in_file(&self, path: &str) -> String {
+        let lines = self.errors.iter();
+        let lines = lines.map(|error| format!("{path}:{}: {}", error.line, error.text));
+        self.joined(lines, &format!("{path}: "))
+    }
+
+    fn joined(&self, lines: impl Iterator<Item = String>, before_more: &str) -> String {
+        let mut lines: Vec<String> = lines.collect();
+        if self.more > 0 {
+            lines.push(format!("{before_more}and {} more", self.more));
+        }
+        lines.join("\n")
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.joined(self.errors.iter().map(ToString::to_string), ""))
+    }
+}
+
+// A table of a file with its place, from which serde reads values.
+
+pub(super) type Node<'d> = Spanned<DeValue<'d>>;
+
+/// A table of a file. Values that do not have the type that is asked for are `None`: the check has reported
+/// them.
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'d> {
+    /// The byte of the file at which it begins.
+    pub at: usize,
+    pub(super) table: &'d DeTable<'d>,
+}
+
+impl<'d> Section<'d> {
+    pub(super) fn new(at: usize, table: &'d DeTable<'d>) -> Self {
+        Self { at, table }
+    }
+
+    pub(super) fn of_node(node: &'d Node<'d>) -> Option<Self> {
+        Some(Self::new(node.span().start, node.get_ref().as_table()?))
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Where the value of a key begins; where the key is not there, the table.
+    pub fn at(&self, key: &str) -> usize {
+        let value = self.table.get(key);
+        value.map_or(self.at, |value| value.span().start)
+    }
+
+    /// Where a key begins; where it is not there, the table.
+    pub fn at_key(&self, key: &str) -> usize {
+        let found = self.table.get_key_value(key);
+        found.map_or(self.at, |(key, _)| key.span().start)
+    }
+
+    /// The value of a key.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        T::deserialize(ValueDeserializer::from(self.table.get(key)?.clone())).ok()
+    }
+
+    /// The whole table; keys that the type does not have are left out.
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        let table = DeValue::Table(self.table.clone());
+        T::deserialize(ValueDeserializer::from(Spanned::new(
+            self.at..self.at,
+            table,
+        )))
+        .ok()
+    }
+
+    pub fn text(&self, key: &str) -> Option<&'d str> {
+        self.table.get(key)?.get_ref().as_str()
+    }
+
+    /// Milliseconds of a time such as `"30s"`.
+    pub fn millis(&self, key: &str) -> Option<u64> {
+        super::duration(self.text(key)?)
+    }
+
+    pub fn table(&self, key: &str) -> Option<Self> {
+        Self::of_node(self.table.get(key)?)
+    }
+
+    /// The tables of a list.
+    pub fn tables(&self, key: &str) -> impl Iterator<Item = Self> + use<'d> {
+        let list = self
+            .table
+            .get(key)
+            .and_then(|node| node.get_ref().as_array());
+        list.into_iter().flatten().filter_map(Self::of_node)
+    }
+
+    /// The keys of the table, and where each begins.
+    pub fn keys(&self) -> impl Iterator<Item = (&'d str, usize)> + use<'d> {
+        let keys = self.table.keys();
+        keys.map(|key| (key.get_ref().as_ref(), key.span().start))
+    }
+
+    /// The tables of a table of tables: the name of each, where the name begins, and the table.
+    pub fn named(&self, key: &str) -> impl Iterator<Item = (&'d str, usize, Self)> + use<'d> {
+        let tables = self
+            .table
+            .get(key)
+            .and_then(|node| node.get_ref().as_table());
+        tables.into_iter().flatten().filter_map(|(name, node)| {
+            Some((
+                name.get_ref().as_ref(),
+                name.span().start,
+                Self::of_node(node)?,
+            ))
+        })
+    }
+}
+
+// What single values mean.
+
+/// The units of durations, in milliseconds.
+const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+/// Longest duration that can be written: a day.
+const LONGEST: u64 = 24 * 60 * 60 * 1000;
+
+/// Milliseconds of a duration as files write it: a whole number with its unit, `500ms`, `30s`, `2m`, `1h`;
+/// a day at most.
+pub fn duration(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = UNITS.iter().find(|(known, _)| *known == unit)?;
+    let number: u64 = number.parse().ok()?;
+    let millis = number.checked_mul(*factor);
+    millis.filter(|millis| *millis <= LONGEST)
+}
+
+/// For `#[serde(deserialize_with)]`: milliseconds of a duration.
+///
+/// # Errors
+/// Where the value is no duration.
+pub fn millis<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let millis = duration(&String::deserialize(value)?);
+    millis
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("this is no time"))
+}
+
+/// For `#[serde(deserialize_with)]`: a text, or a list of texts.
+///
+/// # Errors
+/// Where the value is neither.
+pub fn one_or_many<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(value)? {
+        OneOrMany::One(text) => vec![text],
+        OneOrMany::Many(texts) => texts,
+    })
+}
+
+/// How keys of known providers begin.
+const KEY_PREFIXES: [&str; 14] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AIza",
+    "AKIA",
+    "hf_",
+];
+/// How long what follows is at least.
+const KEY: usize = 16;
+
+/// Whether a part of a text looks like the API key of a known provider, which no message may quote.
+pub fn looks_like_key(text: &str) -> bool {
+    let is_letter = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    let mut words = text.split(|character| !is_letter(character));
+    words.any(|word| {
+        let rest = KEY_PREFIXES
+            .iter()
+            .find_map(|start| word.strip_prefix(start));
+        rest.is_some_and(|rest| rest.len() >= KEY)
+    })
 }

@@ -5,19 +5,16 @@
 //! probably meant. Serde then turns the values into the types of the program ([`Section`]).
 
 mod check;
-mod error;
 mod keys;
-mod section;
-mod values;
 mod wordings;
 
 pub use check::Checker;
+pub use check::Section;
 pub(crate) use check::quoted;
-pub use error::{ConfigError, ConfigErrors};
+pub use check::{ConfigError, ConfigErrors};
+pub use check::{duration, looks_like_key, millis, one_or_many};
 pub(crate) use keys::keys;
 pub use keys::{COUNT, Key, Keys, Rule, Shape, TEXTS};
-pub use section::Section;
-pub use values::{duration, looks_like_key, millis, one_or_many};
 pub use wordings::{OwnWording, read_wordings};
 
 use toml::de::DeTable;

@@ -3,22 +3,18 @@
 //! A policy is a TOML file. Per rule, and per tool where that says otherwise, it says what is done, with which
 //! words, how often, and what then. A rule without an entry is the operator's.
 
-mod counts;
-mod read;
-mod settings;
-
-pub use counts::Counts;
-pub(super) use read::POLICY_KEYS;
-pub use read::{LONGEST as LONGEST_POLICY, POLICY_TABLES};
-pub use settings::{Approval, BreakerSettings, RetrySettings};
-
-use super::RunFault;
-use crate::config::{self, Checker, ConfigErrors, Section};
+use super::{Millis, RunFault};
+use crate::config::{self, Checker, ConfigErrors, Section, Shape, millis};
 use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::ledger::CallKey;
 use crate::wording::{FailureKind, PolicyAction, Verb};
-use settings::{PartialBreaker, PartialRetry};
+pub(super) use read::POLICY_KEYS;
+pub use read::{LONGEST as LONGEST_POLICY, POLICY_TABLES};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+mod read;
 
 /// The rule about arguments that their tool's schema does not allow.
 const BROKEN_SCHEMA: &str = "invalid-arguments";
@@ -309,3 +305,157 @@ fn actions_for(rule: &str, actions: &'static [&'static str]) -> Vec<&'static str
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
+
+// The limits of a policy: approvals, attempts, breakers.
+
+/// Whether calls of a tool need the operator's approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Approval {
+    Never,
+    /// The operator is asked, until they say that the tool may always run.
+    Ask,
+    /// The operator is asked each time.
+    Always,
+}
+
+impl Approval {
+    /// Each with the word that files use for it, and what it means.
+    pub const ALL: [(Self, &'static str, &'static str); 3] = [
+        (Self::Never, "never", "calls run without asking"),
+        (
+            Self::Ask,
+            "ask",
+            "the operator is asked, until they say that the tool may always run",
+        ),
+        (Self::Always, "always", "the operator is asked each time"),
+    ];
+
+    /// How files say it.
+    pub(in crate::engine) const SHAPE: Shape =
+        Shape::Word(None, || Self::ALL.map(|(_, word, _)| word).to_vec());
+}
+
+/// How often a call is tried, where its tool failed in a way that may pass: it took too long, or
+/// could not be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetrySettings {
+    /// How often in all, from 1.
+    pub attempts: u32,
+    /// How long after the first attempt the second comes; it doubles from then on.
+    pub backoff_ms: Millis,
+}
+
+/// A call that took too long may have done its work all the same: only a policy tries it again.
+impl Default for RetrySettings {
+    fn default() -> Self {
+        Self {
+            attempts: 1,
+            backoff_ms: 1000,
+        }
+    }
+}
+
+impl RetrySettings {
+    /// Where a policy says that calls are tried again and not how often.
+    const ASKED_FOR: Self = Self {
+        attempts: 3,
+        backoff_ms: 1000,
+    };
+
+    fn with(self, said: &PartialRetry) -> Self {
+        Self {
+            attempts: said.attempts.unwrap_or(self.attempts),
+            backoff_ms: said.backoff_ms.unwrap_or(self.backoff_ms),
+        }
+    }
+}
+
+/// When a tool is switched off, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// After how many errors in a row; 0: never.
+    pub threshold: u32,
+    /// How long nothing is tried.
+    pub cooldown_ms: Millis,
+    /// Who wants to hear of it: an http or https URL.
+    pub webhook: Option<String>,
+    /// What the model reads of a call while the tool is switched off, as a template; `None` for
+    /// the breaker's own words.
+    pub wording: Option<String>,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            threshold: 3,
+            cooldown_ms: 30_000,
+            webhook: None,
+            wording: None,
+        }
+    }
+}
+
+impl BreakerSettings {
+    fn with(self, said: &PartialBreaker) -> Self {
+        Self {
+            threshold: said.threshold.unwrap_or(self.threshold),
+            cooldown_ms: said.cooldown_ms.unwrap_or(self.cooldown_ms),
+            webhook: said.webhook.clone().or(self.webhook),
+            wording: said.wording.clone().or(self.wording),
+        }
+    }
+}
+
+/// What a policy says about attempts in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+struct PartialRetry {
+    attempts: Option<u32>,
+    #[serde(rename = "backoff", deserialize_with = "millis")]
+    backoff_ms: Option<Millis>,
+}
+
+/// What a policy says about breakers in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+struct PartialBreaker {
+    threshold: Option<u32>,
+    #[serde(rename = "cooldown", deserialize_with = "millis")]
+    cooldown_ms: Option<Millis>,
+    webhook: Option<String>,
+    wording: Option<String>,
+}
+
+// How often a policy acted in a run.
+
+/// The rule whose faults name tools that there are not: the model invents another name each time.
+const INVENTED: &str = "unknown-tool";
+
+/// How often a policy acted in a run, by rule and tool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Counts(BTreeMap<String, BTreeMap<String, u32>>);
+
+impl Counts {
+    /// How often it acted about a fault of this rule and tool. Tools that there are not are counted together,
+    /// or a model that invents a new one each time would never come to the end of `times`.
+    pub fn of(&self, rule: &str, tool: Option<&str>) -> u32 {
+        let tools = self.0.get(rule);
+        let count = tools.and_then(|tools| tools.get(counted(rule, tool)));
+        count.copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, rule: &str, tool: Option<&str>) {
+        let tools = self.0.entry(rule.to_owned()).or_default();
+        let count = tools.entry(counted(rule, tool).to_owned()).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+fn counted<'a>(rule: &str, tool: Option<&'a str>) -> &'a str {
+    match tool {
+        Some(tool) if rule != INVENTED => tool,
+        _ => "",
+    }
+}

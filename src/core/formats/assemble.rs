@@ -1,19 +1,20 @@
 //! From records in file order to sessions: the part that all formats without a graph share.
 
-mod requests;
-
-use super::Contents;
+use super::{Contents, of_dialect, read_buffer};
 use crate::dialects::tools::read_tools;
-use crate::session::index_number;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem, ProblemKind, Record,
-    Session, Shape, Source, SourceError, Span, Stop, ToolSet,
+    Session, Shape, Source, SourceError, Span, Stop, ToolSet, index_number,
 };
+use crate::wire::RequestHead;
 use requests::{Conversations, Entry, Request};
 pub(super) use requests::{chained, outputs_first};
+use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+mod requests;
 
 /// Builds the sessions of a file whose records stand in the order of the history.
 ///
@@ -362,4 +363,49 @@ fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+// A request to a model, read like any file of its dialect.
+
+/// Why a request cannot be answered, whatever is recorded or scripted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the request is not a JSON object: {0}")]
+    NotJson(String),
+    /// Requests of the dialect are not read.
+    #[error("requests are not answered in the dialect {0}")]
+    Dialect(&'static str),
+    #[error("the request cannot be read: {0}")]
+    Unreadable(String),
+    /// Older items are not in it.
+    #[error(
+        "the request goes on from what is kept elsewhere (previous_response_id, conversation): send the whole history"
+    )]
+    ServerState,
+}
+
+impl From<SourceError> for RequestError {
+    fn from(error: SourceError) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+/// The history of a request with what is asked for beside it.
+pub fn read_request(dialect: Dialect, body: &[u8]) -> Result<(RequestHead, Session), RequestError> {
+    let not_json = || match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => RequestError::NotJson(error.to_string()),
+        Ok(_) => RequestError::NotJson("it is another value".to_owned()),
+    };
+    let head = RequestHead::read(dialect, body).ok_or_else(not_json)?;
+    let format = of_dialect(dialect).ok_or(RequestError::Dialect(dialect.word()))?;
+    let source: Arc<dyn Source> = Arc::new(body.to_vec());
+    let session = read_buffer(format, &source, body)?
+        .sessions
+        .into_iter()
+        .next();
+    let session = session.unwrap_or_else(|| Session::empty(source, format.id, dialect));
+    match session.contract.server_state {
+        true => Err(RequestError::ServerState),
+        false => Ok((head, session)),
+    }
 }

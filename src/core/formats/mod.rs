@@ -15,10 +15,8 @@ mod codex;
 pub mod convert;
 mod foreign;
 mod lower;
-mod members;
 mod openai_chat;
 mod openai_responses;
-mod request;
 pub mod retake_journal;
 mod sample;
 pub mod split;
@@ -26,9 +24,9 @@ mod sse;
 mod unknown;
 
 pub use assemble::assemble_plain;
+pub use assemble::{RequestError, read_request};
 pub use foreign::{Foreign, recognise_foreign};
 pub use lower::{CannotWrite, lower, new_message};
-pub use request::{RequestError, read_request};
 pub use sample::{Document, Layout, Sample};
 pub use unknown::{another_format, unknown_types};
 

@@ -22,7 +22,6 @@
 
 mod characters;
 mod escape;
-mod flags;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,7 +30,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-pub use flags::{Flags, confusable};
+pub use characters::{Flags, confusable};
 
 /// Why a run of characters in a [`SafeText`] is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

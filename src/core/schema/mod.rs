@@ -7,22 +7,18 @@
 //!
 //! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is no violation.
 
-mod bound;
-mod cache;
-mod gemini;
-mod survey;
-mod violation;
-
-use std::fmt;
-
+use bound::{Bound, ReasonsCost};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError};
-use serde_json::Value;
-
-use bound::{Bound, ReasonsCost};
-pub use cache::SchemaCache;
-pub use gemini::normalise_gemini;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 pub use violation::Violation;
+
+mod bound;
+mod survey;
+mod violation;
 
 /// Upper bound of one compiled pattern, in bytes of its program.
 const PATTERN_PROGRAM: usize = 256 * 1024;
@@ -254,3 +250,172 @@ fn broken_reference(error: &ReferencingError) -> SchemaError {
 
 #[cfg(test)]
 mod tests;
+
+// Schemas that stay compiled from one session to the next: an agent offers the same tools again and again.
+
+/// Most bytes of schemas that stay compiled.
+const MOST: usize = 256 * 1024;
+/// Most bytes of one of them.
+const LONGEST: usize = 16 * 1024;
+
+/// Validators by the texts of their schemas.
+#[derive(Debug, Default)]
+pub struct SchemaCache(Mutex<CacheEntries>);
+
+#[derive(Debug, Default)]
+struct CacheEntries {
+    validators: HashMap<String, Arc<Result<Validator, SchemaError>>>,
+    bytes: usize,
+}
+
+impl SchemaCache {
+    /// The validator of a schema in either spelling, as [`Validator::compile_either`] compiles it.
+    pub fn validator(&self, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
+        let text = schema.to_string();
+        // A pattern of a few bytes may take a megabyte.
+        if text.len() > LONGEST || text.contains("\"pattern") {
+            return Arc::new(Validator::compile_either(schema));
+        }
+        if let Some(known) = self.lock().validators.get(&text) {
+            return known.clone();
+        }
+        let validator = Arc::new(Validator::compile_either(schema));
+        self.lock().keep(text, &validator);
+        validator
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, CacheEntries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CacheEntries {
+    fn keep(&mut self, text: String, validator: &Arc<Result<Validator, SchemaError>>) {
+        if self.bytes + text.len() > MOST {
+            self.validators.clear();
+            self.bytes = 0;
+        }
+        let length = text.len();
+        // Another thread may have compiled it as well.
+        if self.validators.insert(text, validator.clone()).is_none() {
+            self.bytes += length;
+        }
+    }
+}
+
+// Gemini's spelling of a schema as JSON Schema.
+
+/// Rewrites a schema in Gemini's spelling as JSON Schema: upper-case type words (`STRING`), `nullable`,
+/// and counts written as text (`"minItems": "1"`: int64 in protocol-buffer JSON). Source: Gemini API
+/// reference, `Schema`. Use it only for tools that came in Gemini's `parameters`; a schema that is JSON
+/// Schema already is not changed.
+#[must_use]
+pub fn normalise_gemini(schema: &Value) -> Value {
+    normalise(schema, 0)
+}
+
+fn normalise(schema: &Value, depth: usize) -> Value {
+    let Some(object) = schema
+        .as_object()
+        .filter(|_| depth < SchemaError::MAX_DEPTH)
+    else {
+        return schema.clone();
+    };
+    let mut out: Map<String, Value> = object
+        .iter()
+        .map(|(key, value)| (key.clone(), keyword(key, value, depth)))
+        .collect();
+    if out.get("type") == Some(&json!("TYPE_UNSPECIFIED")) {
+        out.remove("type");
+    }
+    if out.get("nullable") == Some(&Value::Bool(true)) {
+        allow_null(&mut out);
+    }
+    Value::Object(out)
+}
+
+fn keyword(key: &str, value: &Value, depth: usize) -> Value {
+    match (key, value) {
+        ("type", Value::String(word)) => json!(lower(word)),
+        ("items" | "additionalProperties" | "not", Value::Object(_)) => normalise(value, depth + 1),
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => list
+            .iter()
+            .map(|schema| normalise(schema, depth + 1))
+            .collect(),
+        ("properties" | "$defs" | "defs" | "definitions", Value::Object(map)) => Value::Object(
+            map.iter()
+                .map(|(name, schema)| (name.clone(), normalise(schema, depth + 1)))
+                .collect(),
+        ),
+        (
+            "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties" | "maxProperties",
+            Value::String(digits),
+        ) => digits
+            .parse::<u64>()
+            .map_or_else(|_| value.clone(), Value::from),
+        _ => value.clone(),
+    }
+}
+
+/// Lower case for the words of Gemini's `Type` enumeration only.
+fn lower(word: &str) -> String {
+    match word {
+        "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT" | "NULL" => {
+            word.to_ascii_lowercase()
+        }
+        _ => word.to_owned(),
+    }
+}
+
+fn allow_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::String(word)) = schema.get("type") {
+        let both = json!([word, "null"]);
+        schema.insert("type".to_owned(), both);
+    }
+    if let Some(Value::Array(options)) = schema.get_mut("enum")
+        && !options.contains(&Value::Null)
+    {
+        options.push(Value::Null);
+    }
+    if let Some(Value::Array(alternatives)) = schema.get_mut("anyOf") {
+        alternatives.push(json!({"type": "null"}));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod cache_tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_same_schema_is_compiled_once_and_another_one_anew() {
+        let compiled = SchemaCache::default();
+        let schema = json!({"type": "object", "required": ["date"]});
+        let first = compiled.validator(&schema);
+        assert!(Arc::ptr_eq(&first, &compiled.validator(&schema)));
+        let other = compiled.validator(&json!({"type": "object", "required": ["seats"]}));
+        let value = json!({"date": 1});
+        assert!(first.as_ref().as_ref().unwrap().is_valid(&value).unwrap());
+        assert!(!other.as_ref().as_ref().unwrap().is_valid(&value).unwrap());
+        let unusable = json!({"type": "nothing"});
+        assert!(compiled.validator(&unusable).is_err());
+        assert!(compiled.validator(&unusable).is_err());
+    }
+
+    #[test]
+    fn what_stays_compiled_is_bounded() {
+        let compiled = SchemaCache::default();
+        for number in 0..200 {
+            let long = "x".repeat(10_000);
+            compiled.validator(&json!({"description": long, "minimum": number}));
+            let kept = compiled.lock();
+            let bytes: usize = kept.validators.keys().map(String::len).sum();
+            assert!(bytes == kept.bytes && bytes <= MOST);
+        }
+        let before = compiled.lock().bytes;
+        compiled.validator(&json!({"pattern": "a{500}"}));
+        compiled.validator(&json!({"description": "x".repeat(LONGEST)}));
+        assert_eq!(compiled.lock().bytes, before);
+    }
+}

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The tools, schemas and limits of a run.
 #[derive(Debug, Clone, Default)]
@@ -167,6 +168,102 @@ impl Contract {
     }
 }
 
+// Each tool name once; items hold its number.
+
+/// The number of a name in [`Names`]; 0 is "no name".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// Whether it means "no name".
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The distinct names of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    texts: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Names {
+    /// The number of a name, new or known. The empty name is [`NameId::default`].
+    pub fn intern(&mut self, name: &str) -> NameId {
+        if name.is_empty() {
+            return NameId::default();
+        }
+        if let Some(number) = self.numbers.get(name) {
+            return NameId(*number);
+        }
+        self.texts.push(name.to_owned());
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(name.to_owned(), number);
+        NameId(number)
+    }
+
+    /// The name of a number; empty for "no name".
+    pub fn text(&self, id: NameId) -> &str {
+        id.0.checked_sub(1)
+            .and_then(|index| self.texts.get(index as usize))
+            .map_or("", String::as_str)
+    }
+
+    /// The number of a name that is already known.
+    pub fn find(&self, name: &str) -> Option<NameId> {
+        self.numbers.get(name).map(|number| NameId(*number))
+    }
+
+    /// All names with their numbers, in the order in which they were first seen.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
+        (1..).map(NameId).zip(self.texts.iter().map(String::as_str))
+    }
+}
+
+// A hasher for keys that are keyed hashes already: ids are hashed once with a secret key when they are read,
+// so that hashing them again in every table would buy nothing.
+
+/// Builds the hasher; for tables whose keys are made of ids from [`super::CallId`],
+/// [`super::RecordLink`] or small numbers.
+pub type Keyed = BuildHasherDefault<KeyedHasher>;
+
+/// Folds the parts of a key together.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct KeyedHasher(u64);
+
+impl Hasher for KeyedHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u8(&mut self, part: u8) {
+        self.write_u64(u64::from(part));
+    }
+
+    fn write_u32(&mut self, part: u32) {
+        self.write_u64(u64::from(part));
+    }
+
+    fn write_u64(&mut self, part: u64) {
+        self.0 = (self.0.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, part: usize) {
+        self.write_u64(part as u64);
+    }
+
+    fn write_isize(&mut self, part: isize) {
+        self.write_u64(part as u64);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,5 +341,40 @@ mod tests {
         contract.tool_sets = vec![set(0, false, &["a"])];
         assert!(!contract.tools_known());
         assert_eq!(offered(&contract, 0), ["a"]);
+    }
+}
+
+#[cfg(test)]
+mod names_tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_number() {
+        let mut names = Names::default();
+        let read = names.intern("read");
+        assert_eq!(names.intern("read"), read);
+        assert_ne!(names.intern("write"), read);
+        assert_eq!(names.text(read), "read");
+        assert_eq!(
+            (names.intern(""), names.text(NameId(9))),
+            (NameId::default(), "")
+        );
+    }
+}
+
+#[cfg(test)]
+mod keyed_tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn numbers_and_ids_spread_over_the_table() {
+        let hash = |number: u64| {
+            let mut hasher = KeyedHasher::default();
+            hasher.write_u64(number);
+            hasher.finish() >> 57
+        };
+        let seen = (0..1000).map(hash).collect::<HashSet<_>>();
+        assert!(seen.len() > 100, "{}", seen.len());
     }
 }

@@ -8,8 +8,8 @@
 //! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and
 //! order. Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
+use super::contract::Keyed;
 use super::item::index_number;
-use super::keyed::Keyed;
 use super::{CallId, Family, Flags, Item, Kind, NameId, Session, Shape};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

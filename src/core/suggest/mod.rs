@@ -6,15 +6,11 @@
 //! or a word of its name. A name whose verb does something else (`delete_user`, `get_user`) is never near.
 //! Nothing near means nothing offered.
 
-mod known;
-mod reason;
-mod words;
-
+pub use known::home_of;
+use known::{groups_of, takes_away, verb_kind};
 use std::cmp::Ordering;
 
-pub use known::home_of;
-use known::takes_away;
-use words::Name;
+mod known;
 
 /// Most suggestions for one name.
 const MOST: usize = 3;
@@ -133,7 +129,7 @@ fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
         name: offered.given.clone(),
         score,
         why,
-        because: reason::of(wanted, offered, why),
+        because: of(wanted, offered, why),
     })
 }
 
@@ -253,3 +249,230 @@ fn ratio(part: usize, whole: usize) -> f64 {
 
 #[cfg(test)]
 mod tests;
+
+// How a wrong name differs from the tool's that it was meant for, for people. The reason is true of the two
+// names as they are written, whichever way they were found to be near.
+
+/// Most letters that a typo gets wrong: more of them are another word.
+const MOST_WRONG: usize = 2;
+/// Names of fewer letters have one wrong letter at most.
+const SHORT: usize = 6;
+
+/// How the two names differ.
+fn of(wanted: &Name, offered: &Name, why: SuggestionReason) -> &'static str {
+    match why {
+        SuggestionReason::SameTool => of_the_same_tool(wanted, offered),
+        SuggestionReason::Handoff => "name of the agent",
+        SuggestionReason::SameWords => of_the_same_words(wanted, offered),
+        SuggestionReason::Spelling if is_typo(wanted, offered) => "typo",
+        SuggestionReason::Spelling => of_like_names(wanted, offered),
+        SuggestionReason::Synonym => "another word for it",
+        SuggestionReason::CommonWord if has_common_word(wanted, offered) => "word in common",
+        SuggestionReason::CommonWord => "beginning of a word",
+    }
+}
+
+fn of_the_same_tool(wanted: &Name, offered: &Name) -> &'static str {
+    let (written, meant) = (letters(&wanted.given), letters(&offered.given));
+    if wanted
+        .given
+        .trim()
+        .eq_ignore_ascii_case(offered.given.trim())
+    {
+        "letter case"
+    } else if written == meant {
+        match offered.qualified && !wanted.qualified {
+            true => "flattened namespace",
+            false => "separators",
+        }
+    } else if written.ends_with(&meant) {
+        "prefix"
+    } else if offered.qualified && wanted.whole == offered.bare {
+        "namespace left out"
+    } else if offered.qualified && !wanted.qualified {
+        "flattened namespace"
+    } else {
+        "namespace"
+    }
+}
+
+fn of_the_same_words(wanted: &Name, offered: &Name) -> &'static str {
+    if wanted.bare == offered.bare {
+        "another namespace"
+    } else if wanted.bare_words != offered.bare_words {
+        "words in common"
+    } else if wanted.bare.len() == offered.bare.len() {
+        "same words in another order"
+    } else {
+        "a word twice"
+    }
+}
+
+/// Names that are spelled alike although no slip of a finger leads from one to the other.
+fn of_like_names(wanted: &Name, offered: &Name) -> &'static str {
+    let lacks_a_verb = |one: &Name, other: &Name| {
+        let words = one.bare_words.iter();
+        let mut lacking = words.filter(|word| !other.bare_words.contains(word));
+        let first = lacking.next().filter(|_| lacking.next().is_none());
+        first.is_some_and(|only| verb_kind(only).is_some())
+    };
+    match has_common_word(wanted, offered) {
+        true if lacks_a_verb(wanted, offered) && lacks_a_verb(offered, wanted) => "another verb",
+        true => "word in common",
+        false => "similar name",
+    }
+}
+
+fn has_common_word(wanted: &Name, offered: &Name) -> bool {
+    let mut words = wanted.bare_words.iter();
+    words.any(|word| offered.bare_words.contains(word))
+}
+
+fn is_typo(wanted: &Name, offered: &Name) -> bool {
+    let wrong = |one: &str, other: &str| {
+        let most = match one.chars().count().max(other.chars().count()) {
+            0..SHORT => 1,
+            _ => MOST_WRONG,
+        };
+        strsim::osa_distance(one, other) <= most
+    };
+    wrong(&wanted.bare, &offered.bare) || wrong(&wanted.whole, &offered.whole)
+}
+
+/// What a name is made of besides separators, in lower case.
+fn letters(name: &str) -> String {
+    let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+// A tool name taken apart into namespace and words.
+
+/// What providers and models put before a name that is no namespace of the operator's tools.
+const PREFIXES: [&str; 6] = [
+    "functions.",
+    "functions:",
+    "default_api:",
+    "default_api.",
+    "tools.",
+    "mcp__",
+];
+/// What a handoff tool's name starts with, as words (the Agents SDK makes `transfer_to_`
+/// plus the agent's name).
+const HANDOFFS: [&str; 4] = ["transferto", "handoffto", "delegateto", "transferbackto"];
+/// Longest part of a name that is compared: a name is a word, not a text.
+const LONGEST: usize = 128;
+
+/// One name in the forms that are compared.
+#[derive(Debug, Clone)]
+struct Name {
+    given: String,
+    /// All words, lower case, nothing between them.
+    whole: String,
+    /// The words after the namespace, nothing between them.
+    bare: String,
+    /// The words after the namespace, sorted, each once.
+    bare_words: Vec<String>,
+    /// The agent that this handoff tool leads to.
+    agent: Option<String>,
+    /// The whole name without the word `agent`.
+    without_agent: String,
+    /// Bit set of the synonym groups.
+    groups: u32,
+    /// What the tool does, by the verb that its bare name begins or ends with.
+    verb: Option<usize>,
+    /// Whether the bare name has a namespace.
+    qualified: bool,
+}
+
+impl Name {
+    fn new(given: &str) -> Self {
+        let text: String = strip(given.trim()).chars().take(LONGEST).collect();
+        let segments: Vec<&str> = segments(&text);
+        let mut all: Vec<String> = Vec::new();
+        let mut last = Vec::new();
+        for segment in &segments {
+            last = words(segment);
+            all.extend(last.iter().cloned());
+        }
+        let (whole, bare) = (all.concat(), last.concat());
+        let groups = groups_of(&bare) | groups_of(&whole);
+        let ends = [last.first(), last.last()].into_iter().flatten();
+        let verb = ends.map(String::as_str).find_map(verb_kind);
+        last.sort_unstable();
+        last.dedup();
+        Self {
+            given: given.to_owned(),
+            agent: agent(&bare, &all),
+            without_agent: all
+                .iter()
+                .filter(|word| *word != "agent")
+                .map(String::as_str)
+                .collect(),
+            verb,
+            qualified: segments.len() > 1,
+            bare_words: last,
+            whole,
+            bare,
+            groups,
+        }
+    }
+
+    /// Whether this flat name (`server_tool`) ends in the qualified name `other` (`a.server.tool`), or
+    /// that in this one.
+    fn flattens(&self, other: &Self) -> bool {
+        let (long, short) = if self.whole.len() > other.whole.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        short.qualified && short.bare == long.bare && long.whole.ends_with(&short.whole)
+    }
+}
+
+/// Takes off a provider's prefix; the rest of `mcp__server__tool` keeps its namespace.
+fn strip(name: &str) -> &str {
+    PREFIXES
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(name)
+}
+
+/// Namespaces and the bare name.
+fn segments(name: &str) -> Vec<&str> {
+    name.split(['.', ':', '/'])
+        .flat_map(|part| part.split("__"))
+        .filter(|part| part.chars().any(char::is_alphanumeric))
+        .collect()
+}
+
+/// `getWeather_v2` is `get`, `weather`, `v2`; `HTTPServer` is `http`, `server`.
+fn words(segment: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut characters = segment.chars().peekable();
+    let mut before: Option<char> = None;
+    while let Some(character) = characters.next() {
+        let next_is_lower = characters.peek().is_some_and(|next| next.is_lowercase());
+        let starts = character.is_uppercase()
+            && before.is_some_and(|before| !before.is_uppercase() || next_is_lower);
+        if (starts || !character.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if character.is_alphanumeric() {
+            word.extend(character.to_lowercase());
+        }
+        before = Some(character);
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+fn agent(bare: &str, all: &[String]) -> Option<String> {
+    let start = HANDOFFS.iter().find(|start| bare.starts_with(**start))?;
+    let words = all.concat();
+    let rest = &words[words.find(start)? + start.len()..];
+    Some(rest.strip_suffix("agent").unwrap_or(rest).to_owned())
+}

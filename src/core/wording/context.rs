@@ -123,3 +123,165 @@ impl Context {
         VARIABLES.iter().map(named).collect()
     }
 }
+
+// The kinds of failure that have wordings.
+
+/// The kinds of failure that are reported to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureKind {
+    /// The call names a tool that is not offered.
+    UnknownTool,
+    /// The arguments are no JSON object.
+    MalformedArguments,
+    /// The arguments break the schema of the tool.
+    InvalidArguments,
+    /// The call never got its output.
+    MissingOutput,
+    ToolError,
+    /// The same call came again and again.
+    RepeatedCall,
+    /// A call as text in a message.
+    LeakedCall,
+    /// The reply was cut off at the token limit.
+    CutOff,
+    /// The final message breaks the output schema.
+    InvalidFinalOutput,
+    /// There is no final message.
+    MissingFinalOutput,
+}
+
+/// Every kind with its name in files and menus, and the rules whose findings are of it.
+const KINDS: &[(FailureKind, &str, &[&str])] = &[
+    (FailureKind::UnknownTool, "unknown-tool", &["unknown-tool"]),
+    (
+        FailureKind::MalformedArguments,
+        "malformed-arguments",
+        &["malformed-arguments", "duplicate-argument-key"],
+    ),
+    (
+        FailureKind::InvalidArguments,
+        "invalid-arguments",
+        &["invalid-arguments"],
+    ),
+    (
+        FailureKind::MissingOutput,
+        "missing-output",
+        &["orphan-call", "split-pair"],
+    ),
+    (
+        FailureKind::ToolError,
+        "tool-error",
+        &["tool-error", "failing-tool"],
+    ),
+    (
+        FailureKind::RepeatedCall,
+        "repeated-call",
+        &["repeated-call", "turn-limit"],
+    ),
+    (
+        FailureKind::LeakedCall,
+        "leaked-call",
+        &["leaked-tool-call"],
+    ),
+    (FailureKind::CutOff, "cut-off", &["truncated-response"]),
+    (
+        FailureKind::InvalidFinalOutput,
+        "invalid-final-output",
+        &["invalid-final-output"],
+    ),
+    (
+        FailureKind::MissingFinalOutput,
+        "missing-final-output",
+        &["missing-final-output"],
+    ),
+];
+
+impl FailureKind {
+    /// Every kind, in the order of the library.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, ..)| *kind)
+    }
+
+    /// The kind that findings of this rule are of; `None` where there is nothing to tell the model.
+    pub fn of_rule(rule: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(.., rules)| rules.contains(&rule))
+            .map(|(kind, ..)| *kind)
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(_, known, _)| *known == name)
+            .map(|(kind, ..)| *kind)
+    }
+
+    /// Whether a call failed, so that its output can report it; otherwise the turn is requested again.
+    pub fn is_of_call(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownTool
+                | Self::MalformedArguments
+                | Self::InvalidArguments
+                | Self::MissingOutput
+                | Self::ToolError
+                | Self::RepeatedCall
+        )
+    }
+
+    pub fn name(self) -> &'static str {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(kind, ..)| *kind == self)
+            .map_or("", |(_, name, _)| name)
+    }
+}
+
+// A text found in a recording, as a template that says exactly that.
+
+/// What opens a tag of the template language.
+const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];
+
+/// A template that renders as `text` whatever it holds: what would open a tag is written as a literal.
+pub fn recorded(text: &str) -> String {
+    let mut template = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, tail) = rest.split_at(at);
+        template.push_str(before);
+        let opening = OPENINGS.iter().find(|opening| tail.starts_with(**opening));
+        let length = opening.map_or(1, |opening| opening.len());
+        match opening {
+            Some(opening) => template.push_str(&format!("{{{{ '{opening}' }}}}")),
+            None => template.push('{'),
+        }
+        rest = &tail[length..];
+    }
+    template.push_str(rest);
+    template
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::wording::{Context, render};
+    use proptest::prelude::*;
+
+    #[test]
+    fn plain_texts_stay_as_they_are() {
+        let text = "Tool 'serch' not found. {\"a\": {\"b\": 1}}";
+        assert_eq!(recorded(text), text);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_out_as_it_was(
+            text in "(\\{|\\}|%|#|-|\\+|'|\"|\\\\|\\r|\\n| |a|\\{% raw %\\}|\\{% endraw %\\}|\\{%- endraw -%\\}|\\PC){0,24}"
+        ) {
+            prop_assert_eq!(render(&recorded(&text), &Context::default()).unwrap(), text);
+        }
+    }
+}

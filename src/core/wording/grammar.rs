@@ -4,7 +4,7 @@
 //! variables that are set, literals of lists and maps, operators that join or multiply texts. What is left
 //! (values, slices, filters, `if`, `for`, `raw`) cannot make more than a few times what it was given.
 
-use super::error::TemplateError;
+use super::render::TemplateError;
 
 /// Statements of wordings; `raw` is text to us.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];

@@ -7,20 +7,17 @@
 //! wordings of its own.
 
 mod context;
-mod error;
 mod grammar;
-mod kind;
 mod library;
 pub mod recipe;
-mod recorded;
 mod render;
 mod verbs;
 
+pub use context::FailureKind;
+pub use context::recorded;
 pub use context::{Context, VARIABLES, Variable, ViolationText};
-pub use error::TemplateError;
-pub use kind::FailureKind;
 pub use library::{Axes, Channel, ToolListing, Wording, default_of, find, library, reads_as_name};
-pub use recorded::recorded;
+pub use render::TemplateError;
 pub use render::{OUTPUT, TEMPLATE, check, render};
 pub use verbs::{PolicyAction, VERBS, Verb, in_vain, never_decided, verb, verb_of};
 

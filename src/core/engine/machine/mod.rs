@@ -43,29 +43,25 @@
 //! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
 //! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
-mod calls;
-mod faults;
-mod handover;
-mod model;
-mod operator;
-mod phase;
-mod recall;
-mod state;
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-mod tests;
-
-pub use faults::{TURN_LIMIT, holds};
-pub use phase::Phase;
-pub use state::MachineState;
-
 use super::{
     BreakpointCache, BreakpointHit, Config, Effect, Event, Millis, Reason, RunStatus, Tail, Timer,
     ToolOwner, ToolState, hits,
 };
-use crate::session::ledger::{Ending, LedgerEvent};
-use state::{Mode, StepKind};
+use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
+use crate::session::takes::{Author, TakeId};
+pub use faults::{TURN_LIMIT, holds};
+pub use state::MachineState;
+use state::{FaultId, Mode, PendingRequest, StepKind};
 use std::sync::Arc;
+
+mod calls;
+mod faults;
+mod model;
+mod operator;
+mod state;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;
 
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -375,4 +371,189 @@ impl EventHandler<'_> {
 fn joined(reasons: &[Reason]) -> String {
     let words = reasons.iter().map(Reason::words);
     words.collect::<Vec<_>>().join("; ")
+}
+
+// An agent's exchange with its model: a sound history is handed over, and the run ends.
+
+impl EventHandler<'_> {
+    /// Whether the tools are an agent's.
+    fn is_of_agent(&self) -> bool {
+        matches!(self.config.tools_are, ToolOwner::Agents { .. })
+    }
+
+    /// The agent's own request, which is under way.
+    fn agent_requested(&mut self, take: TakeId) {
+        self.state.last_ask = self.state.last_ask.saturating_add(1);
+        self.state.newest = self.state.newest.max(take);
+        let (ask, attempt) = (Ask(self.state.last_ask), 1);
+        self.state.asking = Some(PendingRequest {
+            ask,
+            take,
+            attempt,
+            tries: 1,
+            until: None,
+        });
+        self.record(LedgerEvent::Asked { ask, take, attempt });
+    }
+
+    /// Nothing is wrong, or it may pass: hands the history back to the agent and its provider, unless a
+    /// request to the model is due first.
+    fn hand_over(&mut self, standing: &RunStatus) -> Vec<Reason> {
+        if standing.tail == Tail::AsksModel && self.state.replies > 0 {
+            return self.question(standing);
+        }
+        if let Some(reasons) = self.model_fault() {
+            return reasons;
+        }
+        let step = match standing.tail {
+            Tail::OpenCalls => StepKind::Tools(standing.turns),
+            _ => StepKind::Question(standing.turns),
+        };
+        if self.stops_before(step) {
+            return vec![Reason::Stepped];
+        }
+        self.state.mode = Mode::Ending(match standing.tail {
+            Tail::Final { .. } => Ending::Final,
+            _ => Ending::HandedOver,
+        });
+        Vec::new()
+    }
+
+    /// The operator stops waiting: everything passes unchanged, whatever holds or is under way.
+    fn hand_over_as_it_is(&mut self) {
+        if self.state.mode != Mode::Going {
+            return self.note("the run has ended");
+        }
+        self.state.mode = Mode::Ending(Ending::HandedOver);
+    }
+}
+
+// Restores a run in another process from its ledger.
+
+impl Machine {
+    /// Applies an entry of the journal that the run continues from, in the order of the journal. Decisions
+    /// about calls and tools are kept. Decisions about a turn as a whole are made again, breakers start
+    /// closed, and the run's status says which calls ran.
+    pub fn recall(&mut self, event: &LedgerEvent) {
+        let state = &mut self.state;
+        match event {
+            LedgerEvent::Asked {
+                ask: Ask(number), ..
+            } => {
+                state.last_ask = state.last_ask.max(*number);
+            }
+            LedgerEvent::Replied { .. } => state.replies = state.replies.saturating_add(1),
+            LedgerEvent::ApprovedAlways { tool } => state.decided.approved_tools.push(tool.clone()),
+            LedgerEvent::Decided {
+                call: Some(call),
+                rule,
+                action,
+                by,
+                effective,
+                ..
+            } => match (action.as_str(), rule, effective) {
+                ("approve", None, Some(arguments)) => {
+                    let approved = (call.clone(), arguments.clone());
+                    state.decided.approved.push(approved);
+                }
+                (_, Some(rule), _) => {
+                    let id = FaultId {
+                        rule: rule.clone(),
+                        call: Some(call.clone()),
+                        turn: 0,
+                        others: 0,
+                    };
+                    match (action.as_str(), by) {
+                        ("release", _) => state.decided.released.push(id),
+                        (_, Author::Policy) => state.decided.acted.push(id),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            },
+            LedgerEvent::Decided { .. }
+            | LedgerEvent::Began { .. }
+            | LedgerEvent::NotReplied { .. }
+            | LedgerEvent::Started { .. }
+            | LedgerEvent::Finished { .. }
+            | LedgerEvent::Refused { .. }
+            | LedgerEvent::Failed { .. }
+            | LedgerEvent::Breaker { .. }
+            | LedgerEvent::Paused { .. }
+            | LedgerEvent::Ended { .. } => {}
+        }
+    }
+}
+
+// What a run is doing, for whoever watches it.
+
+/// What a run is doing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Phase {
+    /// Nothing: it was not begun.
+    #[default]
+    Idle,
+    /// A request to the model is under way.
+    Asking {
+        ask: Ask,
+        attempt: u32,
+    },
+    Running {
+        /// The calls with their tools.
+        calls: Vec<(CallKey, String)>,
+    },
+    /// Something is tried again later.
+    Waiting {
+        /// What for, in a few words.
+        why: String,
+        /// How long it takes yet, in milliseconds.
+        for_ms: Millis,
+    },
+    /// The operator is to decide.
+    Paused {
+        reasons: Vec<Reason>,
+    },
+    Ended(Ending),
+}
+
+impl MachineState {
+    /// What the run is doing at this moment.
+    fn phase(&self, now: Millis) -> Phase {
+        if let Mode::Ended(ending) = &self.mode {
+            return Phase::Ended(ending.clone());
+        }
+        if !self.reported.is_empty() {
+            let reasons = self.reported.clone();
+            return Phase::Paused { reasons };
+        }
+        let running = self.executions.iter().filter(|run| run.is_running());
+        let calls = running.map(|run| (run.call.clone(), run.tool.clone()));
+        let calls = calls.collect::<Vec<_>>();
+        if !calls.is_empty() {
+            return Phase::Running { calls };
+        }
+        match &self.asking {
+            Some(asking) if asking.until.is_none() => Phase::Asking {
+                ask: asking.ask,
+                attempt: asking.attempt,
+            },
+            _ => self.waiting(now),
+        }
+    }
+
+    fn waiting(&self, now: Millis) -> Phase {
+        let model = self.asking.iter().filter_map(|asking| asking.until);
+        let model = model.map(|until| (until, "the model is tried again".to_owned()));
+        let tools = self.executions.iter().filter_map(|run| {
+            let why = format!("{} is tried again", run.tool);
+            run.until.map(|until| (until, why))
+        });
+        match model.chain(tools).min() {
+            Some((until, why)) => Phase::Waiting {
+                why,
+                for_ms: until.saturating_sub(now),
+            },
+            None => Phase::Idle,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Reads a policy file: its keys, and what they come to.
 
-use super::settings::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
 use super::{Approval, Entry, Policy, ToolPolicy, Words, actions_for};
+use super::{BreakerSettings, PartialBreaker, PartialRetry, RetrySettings};
 use crate::config::{Checker, Keys, Section, keys};
 use crate::engine::TURN_LIMIT;
 use crate::pattern::Pattern;

@@ -10,7 +10,7 @@
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
 use super::FORMAT;
-use super::meaning::Reader;
+use super::Reader;
 use crate::session::{
     Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Names, Record, Session, Source,
     SourceError, hash, index_number,

@@ -9,24 +9,20 @@
 //! it was on the wire), and those of a proxy's journal: `exchange`, `began` and `held` (see `exchange.rs`).
 //! Types that this version does not know are kept and left alone.
 
-mod conversations;
-mod exchange;
-mod line;
-mod meaning;
-
-pub use line::{Sound, decode_line, encode_header, encode_line, seal_header, unsealed};
-
-use super::assemble::take_dialect_of_items;
+use super::assemble::{chained, take_dialect_of_items};
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
+use crate::dialects::body_without_reasoning;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Shape, Source, SourceError,
-    Span,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Record, Shape, Source,
+    SourceError, Span, hash,
 };
 use conversations::assemble_conversations;
-use line::Line;
 use std::ops::Range;
 use std::sync::Arc;
+
+mod conversations;
+mod exchange;
 
 /// The version that is written, and the newest that is read.
 pub const VERSION: u64 = 1;
@@ -200,3 +196,156 @@ fn gaps(fragment: &Fragment) -> Vec<Problem> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+
+// The lines of a journal: numbered, and each with a checksum of its own.
+
+/// The first line of a journal of nothing in particular, with its line feed.
+pub fn encode_header() -> String {
+    format!("{{\"retake\":\"journal\",\"version\":{VERSION}}}\n")
+}
+
+/// Between the members of a first line and its checksum.
+const CHECKSUM: &str = ",\"crc\":\"";
+
+/// A first line with a checksum of everything before it as its last member.
+pub fn seal_header(header: &str) -> String {
+    let body = header.strip_suffix("}\n").unwrap_or(header);
+    let crc = crc32fast::hash(body.as_bytes());
+    format!("{body}{CHECKSUM}{crc:08x}\"}}\n")
+}
+
+/// Whether the checksum of a first line (without its line feed) fits; `None` where it has none.
+pub fn unsealed(line: &str) -> Option<bool> {
+    let end = line.rfind(CHECKSUM)?;
+    let said = line[end + CHECKSUM.len()..].strip_suffix("\"}");
+    let expected = format!("{:08x}", crc32fast::hash(&line.as_bytes()[..end]));
+    Some(said == Some(expected.as_str()))
+}
+
+/// One line with its line feed; `entry` is the JSON of one object without line feeds.
+pub fn encode_line(seq: u64, entry: &str) -> String {
+    let crc = checksum(seq, entry.as_bytes());
+    format!("{{\"seq\":{seq},\"crc\":\"{crc:08x}\",\"entry\":{entry}}}\n")
+}
+
+fn checksum(seq: u64, entry: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(seq.to_string().as_bytes());
+    hasher.update(b" ");
+    hasher.update(entry);
+    hasher.finalize()
+}
+
+/// A line's own members.
+#[derive(Default)]
+struct Line<'a> {
+    seq: Option<u64>,
+    crc: Option<&'a [u8]>,
+    entry: Option<Range<usize>>,
+    is_header: bool,
+}
+
+impl<'a> Line<'a> {
+    fn walk(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+        let mut line = Self::default();
+        cursor.object(|cursor, key| {
+            match key {
+                b"retake" => line.is_header = cursor.string()? == Some(b"journal"),
+                b"seq" => line.seq = String::from_utf8_lossy(cursor.raw()?).parse().ok(),
+                b"crc" => line.crc = cursor.string()?,
+                b"entry" => line.entry = Some(cursor.skip()?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(line)
+    }
+
+    fn is_sound(&self, seq: u64, entry: &[u8]) -> bool {
+        let expected = format!("{:08x}", checksum(seq, entry));
+        self.crc == Some(expected.as_bytes())
+    }
+}
+
+/// A line whose checksum fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sound {
+    pub seq: u64,
+    /// Where its entry stands.
+    pub entry: Range<usize>,
+    /// Where it ends; a line feed should follow.
+    pub end: usize,
+}
+
+/// Reads the line at the start of `bytes`; `None` where there is none that can be trusted.
+pub fn decode_line(bytes: &[u8]) -> Option<Sound> {
+    let mut cursor = Cursor::new(bytes);
+    let line = Line::walk(&mut cursor).ok()?;
+    let (seq, entry) = (line.seq?, line.entry.clone()?);
+    let end = cursor.position();
+    let is_sound = line.is_sound(seq, bytes.get(entry.clone())?);
+    is_sound.then_some(Sound { seq, entry, end })
+}
+
+// What the items of an exchange say, so that a request is known by the history that it repeats.
+
+/// Reads what items say; the items of one line are read at once.
+struct Reader<'a> {
+    source: &'a Arc<dyn Source>,
+    records: &'a [Record],
+    /// The line that was read last, by the number of its record.
+    line: (u32, Vec<u8>),
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Arc<dyn Source>, records: &'a [Record]) -> Self {
+        Self {
+            source,
+            records,
+            line: (u32::MAX, Vec::new()),
+        }
+    }
+
+    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
+        let span = self.records.get(item.record as usize).map(|one| one.span);
+        let span = span.unwrap_or(item.span);
+        if self.line.0 != item.record {
+            self.source.read_into(span, &mut self.line.1)?;
+            self.line.0 = item.record;
+        }
+        let place = |at: u64| usize::try_from(at.saturating_sub(span.start)).unwrap_or(usize::MAX);
+        let inside = place(item.span.start)..place(item.span.end);
+        let gone = SourceError::Gone { span: item.span };
+        self.line.1.get(inside).ok_or(gone)
+    }
+
+    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
+    /// `None` for what a request need not repeat.
+    fn meaning(&mut self, item: &Item) -> Result<Option<u64>, SourceError> {
+        let is_compared = matches!(
+            item.kind,
+            Kind::User | Kind::Assistant | Kind::Call | Kind::Output | Kind::ApprovalResponse
+        );
+        if !is_compared {
+            return Ok(None);
+        }
+        let kind = u64::from(item.kind as u8);
+        if !item.call_id.is_none() {
+            return Ok(Some(chained(kind, item.call_id.hash)));
+        }
+        let name = item.name;
+        let bytes = self.bytes(item)?;
+        let Ok(body) = body_without_reasoning(item, bytes) else {
+            return Ok(Some(chained(kind, hash(bytes))));
+        };
+        let text = body.text.trim();
+        if text.is_empty() && item.kind == Kind::Assistant {
+            return Ok(None);
+        }
+        let said = [text, body.arguments.as_written()];
+        let texts = said
+            .iter()
+            .fold(kind, |digest, text| chained(digest, hash(text.as_bytes())));
+        Ok(Some(chained(texts, u64::from(name.0))))
+    }
+}
