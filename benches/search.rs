@@ -7,7 +7,7 @@
 
 use divan::Bencher;
 use retake_core::session::Span;
-use retake_live::search::{Needle, Place, Search};
+use retake_live::search::{Needle, Search, SearchFrom};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -62,15 +62,15 @@ fn text(kind: &str) -> String {
 
 #[divan::bench(args = NEEDLES, sample_count = 15, sample_size = 1)]
 fn forward(bencher: Bencher<'_, '_>, kind: &str) {
-    bench(bencher, kind, Place::AtOrAfter(0));
+    bench(bencher, kind, SearchFrom::AtOrAfter(0));
 }
 
 #[divan::bench(args = NEEDLES, sample_count = 15, sample_size = 1)]
 fn backward(bencher: Bencher<'_, '_>, kind: &str) {
-    bench(bencher, kind, Place::Before(u64::MAX));
+    bench(bencher, kind, SearchFrom::Before(u64::MAX));
 }
 
-fn bench(bencher: Bencher<'_, '_>, kind: &str, place: Place) {
+fn bench(bencher: Bencher<'_, '_>, kind: &str, place: SearchFrom) {
     let source = retake_live::open(file()).unwrap().source;
     let needle = Needle::new(&text(kind)).unwrap();
     let cancel = AtomicBool::new(false);

@@ -13,11 +13,11 @@ use std::ops::Range;
 pub struct Suspect {
     pub session: usize,
     pub item: usize,
-    pub why: Why,
+    pub why: SuspectReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum SuspectReason {
     /// The refusal names its call id.
     CallId,
     /// The refusal names its own id.
@@ -32,7 +32,7 @@ pub enum Why {
     Rule,
 }
 
-impl Why {
+impl SuspectReason {
     pub fn words(&self) -> &'static str {
         match self {
             Self::CallId => "named by its call id",
@@ -89,7 +89,7 @@ fn by_call_id(recording: &Recording, decoded: &Decoded) -> Result<Vec<Suspect>, 
                 found.push(Suspect {
                     session,
                     item: index,
-                    why: Why::CallId,
+                    why: SuspectReason::CallId,
                 });
             }
         }
@@ -121,7 +121,7 @@ fn by_item_id(recording: &Recording, decoded: &Decoded) -> Result<Vec<Suspect>, 
             found.push(Suspect {
                 session,
                 item: index,
-                why: Why::ItemId,
+                why: SuspectReason::ItemId,
             });
         }
     }
@@ -150,7 +150,7 @@ fn by_tool(recording: &Recording, decoded: &Decoded) -> Vec<Suspect> {
         .map(|(session, item, ..)| Suspect {
             session,
             item,
-            why: Why::Tool,
+            why: SuspectReason::Tool,
         })
         .collect()
 }
@@ -164,7 +164,7 @@ fn by_rule(findings: &[Vec<Finding>], decoded: &Decoded) -> Vec<Suspect> {
             .map(|item| Suspect {
                 session,
                 item: item as usize,
-                why: Why::Rule,
+                why: SuspectReason::Rule,
             })
             .collect::<Vec<_>>()
     };
@@ -186,8 +186,8 @@ fn by_place(recording: &Recording, place: &Place) -> Result<Vec<Suspect>, Source
     })?;
     let request = elements_of_request(&bytes, &place.path);
     let (elements, why) = match request {
-        Some(elements) => (Some(elements), Why::Place),
-        None => (elements_of_list(&bytes), Why::EstimatedPlace),
+        Some(elements) => (Some(elements), SuspectReason::Place),
+        None => (elements_of_list(&bytes), SuspectReason::EstimatedPlace),
     };
     let element = elements.and_then(|elements| elements.into_iter().nth(index));
     let part = element.map(|element| narrow(&bytes, element, place));
@@ -199,7 +199,7 @@ fn by_place(recording: &Recording, place: &Place) -> Result<Vec<Suspect>, Source
 }
 
 /// The items that overlap a range of the file.
-fn within(recording: &Recording, range: Range<usize>, why: &Why) -> Vec<Suspect> {
+fn within(recording: &Recording, range: Range<usize>, why: &SuspectReason) -> Vec<Suspect> {
     let range = Span::within(0, range);
     items(recording)
         .filter(|(_, _, owner, _)| owner.active && owner.stands_in(&recording.source))
@@ -301,7 +301,7 @@ fn by_counting(recording: &Recording, index: usize) -> Vec<Suspect> {
         .map(|item| Suspect {
             session: number,
             item,
-            why: Why::EstimatedPlace,
+            why: SuspectReason::EstimatedPlace,
         })
         .collect()
 }

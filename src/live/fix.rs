@@ -43,7 +43,7 @@ pub struct FixReport {
     pub recording: Arc<Recording>,
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones
     /// that their actions refuse.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<FixRefusal>,
 }
 
 /// How many findings there are of each severity and rule.
@@ -61,17 +61,17 @@ pub struct Applied {
 }
 
 #[derive(Debug)]
-pub struct Refused {
+pub struct FixRefusal {
     pub session: usize,
     /// Index of the item in it, as it is now.
     pub item: u32,
     pub rule: &'static str,
     pub action: &'static str,
-    pub reason: Reason,
+    pub reason: FixRefusalReason,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Reason {
+pub enum FixRefusalReason {
     #[error(transparent)]
     Action(ActionError),
     #[error(transparent)]
@@ -95,8 +95,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn refused(&self, reason: Reason) -> Refused {
-        Refused {
+    fn refused(&self, reason: FixRefusalReason) -> FixRefusal {
+        FixRefusal {
             session: self.applied.session,
             item: self.applied.item,
             rule: self.applied.rule,
@@ -106,7 +106,7 @@ impl Plan {
     }
 }
 
-impl Refused {
+impl FixRefusal {
     /// What was applied and taken back.
     fn without_gain(applied: &Applied) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Refused {
             item: applied.item,
             rule: applied.rule,
             action: applied.action,
-            reason: Reason::NoGain,
+            reason: FixRefusalReason::NoGain,
         }
     }
 }
@@ -138,7 +138,7 @@ struct Round {
     /// Plans that cannot be written.
     unwritten: Vec<(Plan, CannotWrite)>,
     /// Safe offers that their actions refused.
-    refused: Vec<Refused>,
+    refused: Vec<FixRefusal>,
     /// How many errors are about calls whose outputs say so already.
     answered: usize,
 }
@@ -195,7 +195,9 @@ impl FixRun<'_> {
             }
             if number > MOST_ROUNDS {
                 let left = round.done.iter();
-                break left.map(|plan| plan.refused(Reason::NoEnd)).collect();
+                break left
+                    .map(|plan| plan.refused(FixRefusalReason::NoEnd))
+                    .collect();
             }
             state = self.follow(&state, &round.splices, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
@@ -210,7 +212,7 @@ impl FixRun<'_> {
         if let Some(first) = lost.first() {
             // Later rounds stand on what this one did.
             let of_round = lost.iter().filter(|one| one.round == first.round);
-            refused = of_round.map(Refused::without_gain).collect();
+            refused = of_round.map(FixRefusal::without_gain).collect();
         }
         let State {
             rope,
@@ -305,7 +307,7 @@ impl FixRun<'_> {
         number: usize,
         recording: &Recording,
         findings: &[Vec<Finding>],
-    ) -> (Round, Vec<Refused>) {
+    ) -> (Round, Vec<FixRefusal>) {
         let (mut barred, mut refused) = (Barred::new(), Vec::new());
         loop {
             let mut round = Round::default();
@@ -330,7 +332,7 @@ impl FixRun<'_> {
                     ..
                 } = plan.applied;
                 barred.insert((session, item, rule, action));
-                refused.push(plan.refused(Reason::Writing(error)));
+                refused.push(plan.refused(FixRefusalReason::Writing(error)));
             }
         }
     }

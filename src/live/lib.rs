@@ -56,7 +56,7 @@ pub use background::in_background;
 pub use base::{Base, BaseError};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
-pub use fix::{Applied, FixReport, FixRun, Reason, Refused, Tally};
+pub use fix::{Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally};
 pub use fixture::{Fixture, FixtureError};
 pub use follower::{Follower, Growth};
 pub use interrupt::{exit_on_interrupt, leave_interrupts, note_ends, note_interrupts};

@@ -42,13 +42,13 @@ pub struct Replaced {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step} {}: {error}{}", path.display(), step.consequence())]
 pub struct ReplaceError {
-    pub step: Step,
+    pub step: ReplaceStep,
     pub path: PathBuf,
     pub error: io::Error,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ReplaceStep {
     Look,
     Create,
     /// Making the file that will take the place of another.
@@ -61,7 +61,7 @@ pub enum Step {
     SyncFolder,
 }
 
-impl Step {
+impl ReplaceStep {
     fn consequence(self) -> &'static str {
         match self {
             Self::SyncFolder => "; the new content is in place but may not survive a power loss",
@@ -70,7 +70,7 @@ impl Step {
     }
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for ReplaceStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Look | Self::Rename => "replace",
@@ -84,7 +84,7 @@ impl std::fmt::Display for Step {
     }
 }
 
-impl Step {
+impl ReplaceStep {
     fn at(self, path: &Path) -> impl Fn(io::Error) -> ReplaceError {
         move |error| ReplaceError {
             step: self,
@@ -122,11 +122,12 @@ impl Draft {
         mode: Option<u32>,
         write: impl FnOnce(&mut NewFile<'_>) -> io::Result<()>,
     ) -> Result<Self, ReplaceError> {
-        let (path, old) = target(path).map_err(Step::Look.at(path))?;
+        let (path, old) = target(path).map_err(ReplaceStep::Look.at(path))?;
         let new = Beside::create(&path, old.as_ref(), mode)?;
         // A new file that is lost with the power costs nothing that was there.
         let is_durable = old.is_some();
-        new.fill(write, is_durable).map_err(Step::Write.at(&path))?;
+        new.fill(write, is_durable)
+            .map_err(ReplaceStep::Write.at(&path))?;
         Ok(Self { path, old, new })
     }
 
@@ -140,14 +141,14 @@ impl Draft {
         if let Err(error) = fs::rename(&new.path, &path) {
             // It was made a moment ago and holds what is still in place.
             if let Some(kept) = &kept {
-                fs::remove_file(kept).map_err(Step::Backup.at(kept))?;
+                fs::remove_file(kept).map_err(ReplaceStep::Backup.at(kept))?;
             }
-            return Err(Step::Rename.at(&path)(error));
+            return Err(ReplaceStep::Rename.at(&path)(error));
         }
         new.keep();
         if old.is_some() {
             let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(Step::SyncFolder.at(folder))?;
+            synced.map_err(ReplaceStep::SyncFolder.at(folder))?;
         }
         let backup = kept;
         Ok(Replaced { path, backup })
@@ -234,7 +235,7 @@ impl Beside {
     ) -> Result<Self, ReplaceError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = target.file_name().unwrap_or_else(|| OsStr::new("file"));
-        let making = old.map_or(Step::Create, |_| Step::Beside);
+        let making = old.map_or(ReplaceStep::Create, |_| ReplaceStep::Beside);
         drafts::remove_stale(target);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -268,7 +269,9 @@ impl Beside {
             drafts::lock(&file);
             let beside = Self { path, file };
             if let Some(old) = old {
-                beside.resemble(old).map_err(Step::Resemble.at(target))?;
+                beside
+                    .resemble(old)
+                    .map_err(ReplaceStep::Resemble.at(target))?;
             }
             return Ok(beside);
         }
@@ -335,10 +338,10 @@ fn back_up(path: &Path) -> Result<PathBuf, ReplaceError> {
         match kept {
             Ok(()) => return Ok(backup),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Step::Backup.at(&backup)(error)),
+            Err(error) => return Err(ReplaceStep::Backup.at(&backup)(error)),
         }
     }
-    Err(Step::Backup.at(path)(io::Error::new(
+    Err(ReplaceStep::Backup.at(path)(io::Error::new(
         io::ErrorKind::AlreadyExists,
         "there are too many backups",
     )))

@@ -54,7 +54,7 @@ pub(super) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
     Ok(found_in(path)?.rows)
 }
 
-fn found_in(path: &Path) -> Result<Found, DatabaseError> {
+fn found_in(path: &Path) -> Result<FoundRows, DatabaseError> {
     match open(path, false).and_then(|connection| read_rows(&connection)) {
         Err(DatabaseError::Refused(error)) if is_about_writing(&error) => {
             read_rows(&open(path, true)?)
@@ -103,14 +103,14 @@ const REPEATED: u64 = 64 << 20;
 
 /// What was read of a database.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundRows {
     /// Its rows, session after session.
     pub(super) rows: Vec<Row>,
     /// Sessions and branches that were left out, because their messages would take too much memory.
     left_out: Vec<String>,
 }
 
-fn read_rows(connection: &Connection) -> Result<Found, DatabaseError> {
+fn read_rows(connection: &Connection) -> Result<FoundRows, DatabaseError> {
     let tables = tables_with(connection, &["session_id", "message_data"])?;
     if tables.is_empty() {
         return Err(DatabaseError::NoMessages);
@@ -121,7 +121,7 @@ fn read_rows(connection: &Connection) -> Result<Found, DatabaseError> {
     let size = |name: &str| moment.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let size = size("page_count")?.saturating_mul(size("page_size")?);
     let mut room = u64::try_from(size).unwrap_or_default() + REPEATED;
-    let mut found = Found::default();
+    let mut found = FoundRows::default();
     for table in &tables {
         let messages = Messages::read(&moment, table)?;
         let structure = structures.first().map(String::as_str);
@@ -242,7 +242,7 @@ impl Messages {
         table: &str,
         places: &[Place],
         room: &mut u64,
-        found: &mut Found,
+        found: &mut FoundRows,
     ) -> rusqlite::Result<()> {
         let table = quoted(table);
         let query = format!("SELECT message_data FROM {table} WHERE rowid = ?1");

@@ -15,7 +15,7 @@ use super::style::{Color, Palette};
 use report::{Report, Results};
 use retake_core::chaos::Spec;
 use retake_live::note_ends;
-use retake_live::proxy::{ChaosSpecError, Options, read_spec};
+use retake_live::proxy::{ChaosSpecError, ProxyOptions, read_spec};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) struct Wish<'a> {
 /// until it is interrupted.
 pub(super) fn run(
     wish: &Wish<'_>,
-    options: impl FnOnce() -> Result<Options, Failure>,
+    options: impl FnOnce() -> Result<ProxyOptions, Failure>,
 ) -> Result<Exit, Failure> {
     let spec = read(wish.spec)?;
     let options = options()?;

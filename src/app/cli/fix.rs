@@ -14,8 +14,9 @@ use retake_core::rules::Severity;
 use retake_core::session::Rope;
 use retake_live::replace::Backup;
 use retake_live::{
-    Base, BaseError, FixReport, FixRun, InputError, Reason, Recording, Refused, SaveError,
-    SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take, write_take,
+    Base, BaseError, FixRefusal, FixRefusalReason, FixReport, FixRun, InputError, Recording,
+    SaveError, SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take,
+    write_take,
 };
 use std::io::IsTerminal;
 use std::path::Path;
@@ -102,10 +103,15 @@ fn no_base(arguments: &FixArguments, error: &BaseError) -> Failure {
 }
 
 /// Why nothing is ever written into a file of this kind.
-fn never_written(refused: &Refused) -> Option<&CannotWrite> {
+fn never_written(refused: &FixRefusal) -> Option<&CannotWrite> {
     match &refused.reason {
-        Reason::Writing(reason @ (CannotWrite::Exchanges | CannotWrite::Journal)) => Some(reason),
-        Reason::Writing(_) | Reason::Action(_) | Reason::NoEnd | Reason::NoGain => None,
+        FixRefusalReason::Writing(reason @ (CannotWrite::Exchanges | CannotWrite::Journal)) => {
+            Some(reason)
+        }
+        FixRefusalReason::Writing(_)
+        | FixRefusalReason::Action(_)
+        | FixRefusalReason::NoEnd
+        | FixRefusalReason::NoGain => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::exit::print_error;
 use super::output::{counted, safe_line};
 use retake_core::rules::Severity;
-use retake_live::{Applied, FixReport, Refused};
+use retake_live::{Applied, FixRefusal, FixReport};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -130,7 +130,7 @@ fn place(report: &FixReport, session: usize, item: u32) -> String {
 
 /// A line for each finding and reason; actions that are refused for the same reason share it.
 fn refusals(report: &FixReport) -> Vec<String> {
-    let line_of = |refused: &Refused| {
+    let line_of = |refused: &FixRefusal| {
         let place = place(report, refused.session, refused.item);
         let reason = safe_line(&refused.reason.to_string());
         (format!("{place}  {}", refused.rule), reason)

@@ -26,7 +26,7 @@ use conduct::{Conducted, conduct};
 use order::{Order, folder_name, order};
 use results::{Results, left_out};
 use retake_core::lab::{Board, Claim, Judged, Spec, Verdict, judge, words};
-use retake_live::lab::{Beside, Lab, News, Prepared, labs_folder, prepare};
+use retake_live::lab::{Lab, LabContext, News, PreparedLab, labs_folder, prepare};
 use retake_live::takes::usual_root;
 use retake_live::wordings::{Wordings, usual_files};
 use rustix::termios::tcgetwinsize;
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
         confirmations,
     } = order(arguments, &wordings)?;
     let journals = journals_of(arguments, &spec)?;
-    let beside = Beside {
+    let beside = LabContext {
         folder: &folder,
         wordings: &wordings,
         journals: &journals,
@@ -134,7 +134,7 @@ fn journals_of(arguments: &LabArguments, spec: &Spec) -> Result<PathBuf, Failure
 }
 
 /// Runs it to its end.
-fn experiment(prepared: Prepared) -> Result<Conducted, Failure> {
+fn experiment(prepared: PreparedLab) -> Result<Conducted, Failure> {
     let interrupted = retake_live::note_interrupts();
     let (sender, news) = channel::<News>();
     let report = Arc::new(move |news| {

@@ -16,9 +16,9 @@ use headless::{Watched, watch};
 use jsonl::is_silent;
 use retake_core::engine::Policy;
 use retake_live::note_ends;
-use retake_live::proxy::agent::{self, Agent, AgentCommand};
+use retake_live::proxy::agent::{self, AgentCommand, AgentProcess};
 use retake_live::proxy::connect::Reach;
-use retake_live::proxy::{News, Options, Ports, Proxy, ProxyError, Report};
+use retake_live::proxy::{News, Ports, Proxy, ProxyError, ProxyOptions, Report};
 use retake_live::read_policy;
 use retake_live::wordings::{Wordings, usual_files};
 use std::io::{self, IsTerminal};
@@ -81,13 +81,13 @@ pub(super) fn start_agent(
     order: AgentCommand,
     reaches: &[Reach],
     report: &Report,
-) -> Result<Agent, Failure> {
+) -> Result<AgentProcess, Failure> {
     let name = order
         .argv
         .first()
         .map(|name| safe_line(&name.to_string_lossy()));
     let name = name.unwrap_or_default();
-    Agent::start(order, reaches, report)
+    AgentProcess::start(order, reaches, report)
         .map_err(|error| Failure::refused(format!("{name} cannot be started: {error}")))
 }
 
@@ -96,7 +96,7 @@ pub(super) fn not_running(error: ProxyError) -> Failure {
 }
 
 /// What the arguments ask for.
-fn options(arguments: &ProxyArguments) -> Result<Options, Failure> {
+fn options(arguments: &ProxyArguments) -> Result<ProxyOptions, Failure> {
     let ports = match arguments.listen {
         Some(first) => Ports {
             first,
@@ -111,7 +111,7 @@ fn options(arguments: &ProxyArguments) -> Result<Options, Failure> {
             "--listen 127.0.0.1:8484, or --allow-remote, which wants a token of each",
         ));
     }
-    Ok(Options {
+    Ok(ProxyOptions {
         upstreams: arguments.upstream.clone(),
         ports,
         allow_remote: arguments.allow_remote,

@@ -12,10 +12,10 @@ use report::Teller;
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::Session;
 use retake_core::session::takes::TakeId;
-use retake_live::proxy::agent::{Agent, AgentCommand};
+use retake_live::proxy::agent::{AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Report, Upstream};
-use retake_live::replay::{Endpoint, Event, Options};
+use retake_live::replay::{Endpoint, Event, ReplayOptions};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
     ReadOptions, Recording, TakeStore, note_ends, read_input, read_path, read_stdin,
@@ -39,7 +39,7 @@ const KEYS: &[(&str, &str)] = &[
 enum Heard {
     Asked(Event),
     /// Of the agent that was started.
-    Agent(News),
+    AgentProcess(News),
 }
 
 /// Serves until it is interrupted, or the agent that was started has ended. Its first line is the address.
@@ -118,9 +118,9 @@ fn watch(
     }
 }
 
-fn options(arguments: &ReplayArguments) -> Options {
+fn options(arguments: &ReplayArguments) -> ReplayOptions {
     let session = arguments.session.map(|number| number as usize - 1);
-    Options {
+    ReplayOptions {
         matching: Matching {
             is_lenient: arguments.lenient,
             repeats_last: false,
@@ -142,7 +142,7 @@ fn started(
     arguments: &ReplayArguments,
     reaches: &[Reach],
     report: &Report,
-) -> Result<Agent, Failure> {
+) -> Result<AgentProcess, Failure> {
     let order = AgentCommand {
         argv: arguments.command.clone(),
         // A terminal is for whoever is in front, and the agent is in no session that has one.

@@ -9,7 +9,7 @@ use super::output::safe_line;
 use crate::tui::loader::takes::conductor::StagedRun;
 use retake_core::engine::Breakpoint;
 use retake_live::agents::{AgentError, AgentFile};
-use retake_live::live::{IoEvent, Options, prepare};
+use retake_live::live::{IoEvent, RunOptions, prepare};
 use retake_live::takes::{runs_folder, usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeStore, read_policy};
@@ -77,10 +77,10 @@ fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     })
 }
 
-fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<Options, Failure> {
+fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<RunOptions, Failure> {
     let policy = arguments.policy.as_deref();
     let policy = policy.map(|path| read_policy(path, wordings)).transpose();
-    Ok(Options {
+    Ok(RunOptions {
         has_operator: !arguments.headless,
         input: arguments.input.clone(),
         policy: policy.map_err(refused)?,

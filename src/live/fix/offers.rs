@@ -1,6 +1,6 @@
 //! Which offer of a finding is carried out.
 
-use super::{ANSWER, Reason, Refused, Round};
+use super::{ANSWER, FixRefusal, FixRefusalReason, Round};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::session::Edit;
@@ -54,13 +54,15 @@ impl Offers<'_> {
                     *answered += usize::from(self.finding.severity == Severity::Error);
                     return None;
                 }
-                Err(refusal) if self.is_worth_telling(*offer, &refusal) => refused.push(Refused {
-                    session: self.place.0,
-                    item: self.place.1,
-                    rule: self.finding.rule.id,
-                    action: offer.action,
-                    reason: Reason::Action(refusal),
-                }),
+                Err(refusal) if self.is_worth_telling(*offer, &refusal) => {
+                    refused.push(FixRefusal {
+                        session: self.place.0,
+                        item: self.place.1,
+                        rule: self.finding.rule.id,
+                        action: offer.action,
+                        reason: FixRefusalReason::Action(refusal),
+                    })
+                }
                 Ok(_) | Err(_) => {}
             }
         }

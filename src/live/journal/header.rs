@@ -110,16 +110,16 @@ pub struct About {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct JournalHeader {
     pub(crate) version: u64,
     #[serde(flatten)]
-    pub(crate) subject: Subject,
+    pub(crate) subject: JournalSubject,
 }
 
 /// What a journal is about; other kinds are none of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub(crate) enum Subject {
+pub(crate) enum JournalSubject {
     /// The takes of a recording, which is a file of its own.
     Takes {
         /// The recording; `None` where a newer version says it in another way.
@@ -139,9 +139,9 @@ pub(crate) enum Subject {
     },
 }
 
-impl Header {
+impl JournalHeader {
     /// Of the version that is written.
-    pub(crate) fn new(subject: Subject) -> Self {
+    pub(crate) fn new(subject: JournalSubject) -> Self {
         let version = VERSION;
         Self { version, subject }
     }
@@ -177,8 +177,8 @@ impl Header {
     /// The recording that it names.
     pub(crate) fn identity(&self) -> Option<&Identity> {
         match &self.subject {
-            Subject::Takes { of } => of.as_ref(),
-            Subject::Run { .. } | Subject::Proxy { .. } => None,
+            JournalSubject::Takes { of } => of.as_ref(),
+            JournalSubject::Run { .. } | JournalSubject::Proxy { .. } => None,
         }
     }
 }

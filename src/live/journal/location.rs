@@ -3,7 +3,7 @@
 use super::JournalError;
 use super::file::{JournalFile, OpenFile};
 use super::folder::{Folder, Subfolder, lock};
-use super::header::Header;
+use super::header::JournalHeader;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ pub(crate) struct Location {
     pub(crate) name: String,
     /// What the names of files begin with that are kept beside it.
     pub(crate) stem: String,
-    pub(crate) header: Header,
+    pub(crate) header: JournalHeader,
     pub(crate) open: OpenFile,
 }
 
 impl Location {
     /// The place of a journal among the operator's own data.
-    pub(crate) fn own(root: &Path, below: Subfolder, stem: String, header: Header) -> Self {
+    pub(crate) fn own(root: &Path, below: Subfolder, stem: String, header: JournalHeader) -> Self {
         Self {
             root: root.to_owned(),
             below,
@@ -34,7 +34,7 @@ impl Location {
     }
 
     /// The place that the operator named.
-    pub(crate) fn named(path: &Path, header: Header) -> io::Result<Self> {
+    pub(crate) fn named(path: &Path, header: JournalHeader) -> io::Result<Self> {
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.ok_or(io::ErrorKind::InvalidFilename)?;
         let folder = path

@@ -16,10 +16,10 @@ pub(crate) use file::Storage;
 pub(crate) use file::{AppendError, JournalFile, OpenFile};
 pub(crate) use folder::{Folder, Presence, Subfolder, lock, unlock};
 pub use header::About;
-pub(crate) use header::{HEAD, Header, Identity, Subject, plain_name};
+pub(crate) use header::{HEAD, Identity, JournalHeader, JournalSubject, plain_name};
 pub(crate) use location::Location;
 pub use scan::Damage;
-pub(crate) use scan::{Line, Scan};
+pub(crate) use scan::{JournalLine, Scan};
 
 use std::fmt;
 use std::io;

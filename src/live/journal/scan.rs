@@ -1,7 +1,7 @@
 //! Reads a journal that may be damaged anywhere: each line stands for itself, and what cannot be trusted is
 //! told with its place.
 
-use super::header::Header;
+use super::header::JournalHeader;
 use memchr::{memchr, memmem};
 use retake_core::formats::retake_journal::{VERSION, decode_line};
 use retake_core::session::takes::TakeEventError;
@@ -14,11 +14,11 @@ const LINE: &[u8] = b"{\"seq\":";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     #[error("the first line of the journal is damaged; the takes that can be read are shown")]
-    Header,
+    JournalHeader,
     #[error("the journal breaks off at byte {at}; the takes before it are whole")]
     Torn { at: u64 },
     #[error("a damaged line at byte {at} of the journal was left out")]
-    Line { at: u64 },
+    JournalLine { at: u64 },
     #[error("lines {from} to {to} are missing before byte {at} of the journal")]
     Missing {
         from: u64,
@@ -50,7 +50,7 @@ pub enum Damage {
 
 /// A line that can be trusted.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct JournalLine {
     pub(crate) seq: u64,
     pub(crate) at: u64,
     pub(crate) entry: String,
@@ -59,8 +59,8 @@ pub(crate) struct Line {
 /// What a journal holds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scan {
-    pub(crate) header: Option<Header>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) header: Option<JournalHeader>,
+    pub(crate) lines: Vec<JournalLine>,
     pub(crate) damages: Vec<Damage>,
     /// How many bytes stay when the next line is written: all but a torn tail.
     pub(crate) clean: u64,
@@ -104,7 +104,7 @@ impl Scan {
         let glued = memmem::find(&bytes[..line], LINE).and_then(|end| end.checked_sub(1));
         let ends = [Some(line), glued];
         let decoded = ends.into_iter().flatten().find_map(|end| {
-            let header = Header::decode(&bytes[..end])?;
+            let header = JournalHeader::decode(&bytes[..end])?;
             Some((header, end))
         });
         match decoded {
@@ -172,7 +172,7 @@ impl Scan {
         }
         *lost = false;
         self.next = seq.saturating_add(1);
-        self.lines.push(Line { seq, at, entry });
+        self.lines.push(JournalLine { seq, at, entry });
     }
 
     fn damaged(&mut self, range: Range<usize>, is_torn: bool, lost: &mut bool) {

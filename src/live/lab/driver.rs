@@ -1,9 +1,9 @@
 //! The one who conducts an experiment: hears the operator and the models, asks the machine who
 //! is next, and asks.
 
-use super::journal::Place;
-use super::prepare::{Prepared, Sent};
-use super::trial::{Answered, Bench, Question};
+use super::journal::JournalPlace;
+use super::prepare::{PreparedLab, TrialInput};
+use super::trial::{Answered, TrialRequest, TrialStore};
 use super::{Command, LabError, News, Report};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
@@ -39,17 +39,17 @@ pub struct Lab {
 enum Input {
     Command(Command),
     /// A request was answered, or failed.
-    Answered(Question, Box<Answered>),
+    Answered(TrialRequest, Box<Answered>),
     /// A question whose request failed may be sent again now.
-    Due(Question, Box<ModelFault>),
+    Due(TrialRequest, Box<ModelFault>),
     /// Nobody waits for a question any more.
-    CalledOff(Question),
+    CalledOff(TrialRequest),
     Dropped,
 }
 
 /// Something that is done about a question elsewhere: whatever ends it, the conductor hears of it.
 struct PendingRequest {
-    question: Question,
+    question: TrialRequest,
     inputs: Sender<Input>,
     is_done: bool,
 }
@@ -71,13 +71,13 @@ impl Drop for PendingRequest {
 
 impl Lab {
     /// Opens the journals and begins. `report` hears of it on threads of the lab.
-    pub fn start(prepared: Prepared, report: Report) -> Result<Self, LabError> {
+    pub fn start(prepared: PreparedLab, report: Report) -> Result<Self, LabError> {
         let (inputs, heard) = channel();
-        let conductor = LabDriver::new(prepared, report, inputs.clone())?;
-        let journals = conductor.machine.board().journals.clone();
+        let driver = LabDriver::new(prepared, report, inputs.clone())?;
+        let journals = driver.machine.board().journals.clone();
         let thread = std::thread::Builder::new()
             .name("lab".to_owned())
-            .spawn(move || conductor.conduct(&heard))
+            .spawn(move || driver.run(&heard))
             .map_err(LabError::NoThread)?;
         Ok(Self {
             inputs,
@@ -116,7 +116,7 @@ struct Reached {
 struct LabDriver {
     machine: Machine,
     /// The journals, by trial; none once all requested replies have come, so that others can write to them.
-    benches: Vec<Bench>,
+    stores: Vec<TrialStore>,
     opener: Opener,
     models: Vec<Arc<Reached>>,
     inputs: Sender<Input>,
@@ -134,23 +134,24 @@ struct LabDriver {
 }
 
 struct Opener {
-    trials: Vec<Sent>,
+    trials: Vec<TrialInput>,
     redactor: Arc<Redactor>,
     /// Where they are to be.
-    places: Vec<Place>,
+    places: Vec<JournalPlace>,
 }
 
 impl Opener {
-    fn open(&self, experiment: &Experiment) -> Result<Vec<Bench>, LabError> {
+    fn open(&self, experiment: &Experiment) -> Result<Vec<TrialStore>, LabError> {
         let trials = self.trials.iter().zip(&experiment.trials).zip(&self.places);
-        let benches = trials
-            .map(|((sent, trial), place)| Bench::open(sent, &trial.subject, &self.redactor, place));
-        benches.collect()
+        let stores = trials.map(|((sent, trial), place)| {
+            TrialStore::open(sent, &trial.subject, &self.redactor, place)
+        });
+        stores.collect()
     }
 }
 
 impl LabDriver {
-    fn new(prepared: Prepared, report: Report, inputs: Sender<Input>) -> Result<Self, LabError> {
+    fn new(prepared: PreparedLab, report: Report, inputs: Sender<Input>) -> Result<Self, LabError> {
         let mut gathered = Gathered::default();
         let mut known: Vec<(retake_core::engine::agent::Model, Arc<Reached>)> = Vec::new();
         let mut models = Vec::new();
@@ -174,8 +175,8 @@ impl LabDriver {
             report(News::Notice(note));
         }
         let place = match prepared.is_fresh {
-            true => Place::New(prepared.journals),
-            false => Place::In(prepared.journals),
+            true => JournalPlace::New(prepared.journals),
+            false => JournalPlace::In(prepared.journals),
         };
         let mut opener = Opener {
             places: vec![place; prepared.trials.len()],
@@ -183,18 +184,18 @@ impl LabDriver {
             redactor: Arc::new(Redactor::new(gathered.secrets)),
         };
         let mut experiment = prepared.experiment;
-        let benches = opener.open(&experiment)?;
-        let journals: Vec<PathBuf> = benches.iter().map(Bench::path).collect();
-        opener.places = journals.iter().cloned().map(Place::At).collect();
-        for (bench, trial) in benches.iter().zip(&mut experiment.trials) {
-            for (variant, take) in trial.variants.iter_mut().zip(bench.takes()) {
+        let stores = opener.open(&experiment)?;
+        let journals: Vec<PathBuf> = stores.iter().map(TrialStore::path).collect();
+        opener.places = journals.iter().cloned().map(JournalPlace::At).collect();
+        for (store, trial) in stores.iter().zip(&mut experiment.trials) {
+            for (variant, take) in trial.variants.iter_mut().zip(store.takes()) {
                 variant.take = take;
             }
         }
-        let earlier = benches.iter().map(Bench::earlier).collect();
+        let earlier = stores.iter().map(TrialStore::earlier).collect();
         Ok(Self {
             machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
-            benches,
+            stores,
             opener,
             models,
             inputs,
@@ -210,7 +211,7 @@ impl LabDriver {
 
     /// Goes on until the experiment is over and somebody has ended it: one that is over may
     /// be given more samples.
-    fn conduct(mut self, heard: &Receiver<Input>) {
+    fn run(mut self, heard: &Receiver<Input>) {
         self.handle(Event::Begin);
         loop {
             let wait = OFTEN.saturating_sub(self.last_report.elapsed());
@@ -222,7 +223,7 @@ impl LabDriver {
                 Ok(Input::Command(command)) => self.obey(command),
                 Ok(Input::Answered(question, answered)) => self.answered(question, *answered),
                 Ok(Input::Due(question, fault)) => self.due(question, *fault),
-                Ok(Input::CalledOff(question)) => called_off(&mut self.benches, question),
+                Ok(Input::CalledOff(question)) => called_off(&mut self.stores, question),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -235,7 +236,7 @@ impl LabDriver {
             }
             // What was called off may still come.
             if end.is_some_and(|end| end != End::Stopped) {
-                self.benches.clear();
+                self.stores.clear();
             }
         }
         self.all.cancel();
@@ -244,12 +245,12 @@ impl LabDriver {
         for input in heard.try_iter() {
             match input {
                 Input::Answered(question, answered) => {
-                    if let Some(bench) = self.benches.get_mut(question.trial) {
-                        bench.keep(question, *answered);
+                    if let Some(store) = self.stores.get_mut(question.trial) {
+                        store.keep(question, *answered);
                     }
                 }
                 Input::Due(question, _) | Input::CalledOff(question) => {
-                    called_off(&mut self.benches, question);
+                    called_off(&mut self.stores, question);
                 }
                 Input::Command(_) | Input::Dropped => {}
             }
@@ -257,9 +258,9 @@ impl LabDriver {
     }
 
     fn obey(&mut self, command: Command) {
-        if matches!(command, Command::More(_)) && self.benches.is_empty() {
+        if matches!(command, Command::More(_)) && self.stores.is_empty() {
             match self.opener.open(&self.machine.board().experiment) {
-                Ok(benches) => self.benches = benches,
+                Ok(stores) => self.stores = stores,
                 Err(error) => return (self.report)(News::Notice(error.to_string())),
             }
         }
@@ -277,7 +278,7 @@ impl LabDriver {
         (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
     }
 
-    fn answered(&mut self, question: Question, answered: Answered) {
+    fn answered(&mut self, question: TrialRequest, answered: Answered) {
         match answered {
             Err(fault) => match again_in(&fault, question) {
                 Some(wait) => self.wait(question, fault, wait),
@@ -288,17 +289,17 @@ impl LabDriver {
     }
 
     /// Sends a question again after its request failed, where that may be.
-    fn due(&mut self, question: Question, fault: ModelFault) {
-        let Question {
+    fn due(&mut self, question: TrialRequest, fault: ModelFault) {
+        let TrialRequest {
             trial,
             variant,
             number,
             attempts,
         } = question;
-        let failed = self.benches[trial].cost_of(variant, &fault);
+        let failed = self.stores[trial].cost_of(variant, &fault);
         if self.machine.may_ask_again(trial, variant, number, failed) {
             self.is_news = true;
-            return self.ask(Question {
+            return self.ask(TrialRequest {
                 attempts: attempts + 1,
                 ..question
             });
@@ -307,10 +308,10 @@ impl LabDriver {
         self.keep(question, Err(ModelFault { why, ..fault }));
     }
 
-    fn keep(&mut self, question: Question, answered: Answered) {
-        let Question { trial, variant, .. } = question;
-        let sample = self.benches[trial].keep(question, answered);
-        let trouble = self.benches[trial].trouble();
+    fn keep(&mut self, question: TrialRequest, answered: Answered) {
+        let TrialRequest { trial, variant, .. } = question;
+        let sample = self.stores[trial].keep(question, answered);
+        let trouble = self.stores[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
             (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
         }
@@ -342,7 +343,7 @@ impl LabDriver {
                     trial,
                     variant,
                     number,
-                } => self.ask(Question {
+                } => self.ask(TrialRequest {
                     trial,
                     variant,
                     number,
@@ -356,8 +357,8 @@ impl LabDriver {
         }
     }
 
-    fn ask(&self, question: Question) {
-        let body = self.benches[question.trial].body(question);
+    fn ask(&self, question: TrialRequest) {
+        let body = self.stores[question.trial].body(question);
         let reached = self.models[question.trial].clone();
         let cancel = self.all.child_token();
         self.send(question, async move {
@@ -367,7 +368,7 @@ impl LabDriver {
         });
     }
 
-    fn wait(&self, question: Question, fault: ModelFault, wait: Duration) {
+    fn wait(&self, question: TrialRequest, fault: ModelFault, wait: Duration) {
         self.send(question, async move {
             tokio::time::sleep(wait).await;
             Input::Due(question, Box::new(fault))
@@ -375,7 +376,7 @@ impl LabDriver {
     }
 
     /// Begins something about a question, and hears what comes of it.
-    fn send(&self, question: Question, work: impl Future<Output = Input> + Send + 'static) {
+    fn send(&self, question: TrialRequest, work: impl Future<Output = Input> + Send + 'static) {
         let errand = PendingRequest {
             question,
             inputs: self.inputs.clone(),
@@ -393,15 +394,15 @@ impl LabDriver {
     }
 }
 
-fn called_off(benches: &mut [Bench], question: Question) {
-    if let Some(bench) = benches.get_mut(question.trial) {
-        bench.called_off(question);
+fn called_off(stores: &mut [TrialStore], question: TrialRequest) {
+    if let Some(store) = stores.get_mut(question.trial) {
+        store.called_off(question);
     }
 }
 
 /// How long a question whose request failed waits until it is sent again, as in a live run; `None`
 /// where it is not.
-fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
+fn again_in(fault: &ModelFault, question: TrialRequest) -> Option<Duration> {
     // Nobody saw a part of a reply: a stream that broke off may be requested again.
     let unseen = ModelFault {
         was_streaming: false,

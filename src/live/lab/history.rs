@@ -19,7 +19,7 @@ const RETRY: &str = "retry";
 
 /// Words before they are put into a history.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
+pub(super) struct WordingText {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) origin: Origin,
@@ -31,7 +31,7 @@ pub(super) struct Words {
 /// A history that ends on a question to the model.
 #[derive(Debug, Clone)]
 pub(super) struct RenderedWording {
-    pub(super) words: Words,
+    pub(super) words: WordingText,
     /// The words as the model reads them.
     pub(super) rendered: String,
     /// Id of the action that put them there.
@@ -59,7 +59,7 @@ pub(super) struct Histories {
 
 /// The finding of a recording that a trial is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct RecordedFinding<'a> {
     pub(super) recording: &'a Arc<Recording>,
     pub(super) session: u32,
     pub(super) finding: &'a Finding,
@@ -67,7 +67,7 @@ pub(super) struct Found<'a> {
 
 /// The failing turn, in a request in the dialect of the model.
 struct Stage {
-    bench: TakeStore,
+    store: TakeStore,
     request: TakeId,
     recording: Recording,
     findings: Vec<Finding>,
@@ -78,9 +78,9 @@ struct Stage {
 /// Writes the histories of a trial with a model of this dialect: first that of the baseline,
 /// where it is wanted.
 pub(super) fn histories(
-    found: Found<'_>,
+    found: RecordedFinding<'_>,
     dialect: Dialect,
-    wordings: &[Words],
+    wordings: &[WordingText],
     has_baseline: bool,
 ) -> Result<Histories, HistoryError> {
     let mut stage = Stage::set(found, dialect)?;
@@ -112,15 +112,15 @@ pub(super) fn histories(
 
 impl Stage {
     /// Writes the recording as a request and finds the finding there again.
-    fn set(found: Found<'_>, dialect: Dialect) -> Result<Self, HistoryError> {
-        let (mut bench, _) = TakeStore::open(
+    fn set(found: RecordedFinding<'_>, dialect: Dialect) -> Result<Self, HistoryError> {
+        let (mut store, _) = TakeStore::open(
             found.recording.clone(),
             None,
             None,
             crate::takes::wall_clock,
         );
-        let request = bench.as_request(found.session, dialect.facts().asked_as, &[])?;
-        let recording = bench.read(request, &|_, _| ())?;
+        let request = store.as_request(found.session, dialect.facts().asked_as, &[])?;
+        let recording = store.read(request, &|_, _| ())?;
         let session = recording.sessions.first().ok_or(TakeError::NoSession(0))?;
         let findings = check_session(session, None).map_err(TakeError::from)?;
         let before = found.recording.sessions.get(found.session as usize);
@@ -128,7 +128,7 @@ impl Stage {
         let own = counterpart((before, found.finding), (session, &findings));
         let own = own.ok_or(HistoryError::NotInDialect(dialect))?;
         Ok(Self {
-            bench,
+            store,
             request,
             recording,
             findings,
@@ -186,15 +186,15 @@ impl Stage {
 
     /// The text of the request with edits.
     fn text_with(&mut self, edits: &[Edit]) -> Result<Vec<u8>, HistoryError> {
-        self.bench.go_to(self.request)?;
+        self.store.go_to(self.request)?;
         let session = self.recording.sessions.first();
         let session = session.ok_or(TakeError::NoSession(0))?;
-        let id = self.bench.take(0, session, edits, Take::default())?;
-        text(&mut self.bench, id)
+        let id = self.store.take(0, session, edits, Take::default())?;
+        text(&mut self.store, id)
     }
 
     /// What the model read when it was recorded.
-    fn recorded(&self) -> Option<Words> {
+    fn recorded(&self) -> Option<WordingText> {
         let session = self.session().ok()?;
         let item = self.finding().item? as usize;
         if self.is_asked_again() {
@@ -206,7 +206,7 @@ impl Stage {
         };
         let output = session.items.get(output)?;
         let body = body_of(output, &session.bytes(output).ok()?).ok()?;
-        Some(Words {
+        Some(WordingText {
             name: RECORDED.name.to_owned(),
             title: RECORDED.title.to_owned(),
             origin: Origin::Recorded,
@@ -218,8 +218,8 @@ impl Stage {
 
     /// No words at all: a repeated turn may come out better by itself, and feedback
     /// has to beat that.
-    fn plain(&self) -> Option<Words> {
-        self.is_asked_again().then(|| Words {
+    fn plain(&self) -> Option<WordingText> {
+        self.is_asked_again().then(|| WordingText {
             name: PLAIN.name.to_owned(),
             title: PLAIN.title.to_owned(),
             origin: Origin::Library,
@@ -235,7 +235,7 @@ impl Stage {
     }
 
     /// The history with these words.
-    fn tell(&mut self, words: &Words) -> Result<RenderedWording, HistoryError> {
+    fn tell(&mut self, words: &WordingText) -> Result<RenderedWording, HistoryError> {
         let action = action_for(self.kind(), words.channel);
         let (mut edits, rendered) = match words.origin {
             // They stand there already.
@@ -357,9 +357,9 @@ fn counterpart(
     })
 }
 
-fn text(bench: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, HistoryError> {
+fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, HistoryError> {
     use retake_core::session::Source as _;
-    let rope = bench.rope(take)?;
+    let rope = store.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end }).map_err(TakeError::from)?)
 }

@@ -2,7 +2,7 @@
 //! answer in it means.
 
 use super::LabError;
-use super::prepare::Sent;
+use super::prepare::TrialInput;
 use crate::TakeStore;
 use crate::takes::{About, wall_clock};
 use retake_core::engine::agent::{Endpoint, Model};
@@ -17,7 +17,7 @@ const ENDING: &str = ".jsonl";
 
 /// Where the journal of a trial is to be.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum JournalPlace {
     /// In this folder: the newest of the same trial, or the first.
     In(PathBuf),
     /// In this folder, a new one.
@@ -28,7 +28,7 @@ pub(super) enum Place {
 /// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
 /// corrected, and the model with all parameters of its requests. How long a reply may take and where its key comes
 /// from are no part of it.
-pub(super) fn identity(sent: &Sent, subject: &Subject, base: &[u8]) -> ContentDigest {
+pub(super) fn identity(sent: &TrialInput, subject: &Subject, base: &[u8]) -> ContentDigest {
     let histories = &sent.histories;
     let parts = json!([
         histories.format,
@@ -74,28 +74,28 @@ pub(super) fn name(subject: &Subject, model: &str, identity: ContentDigest) -> S
 
 /// Opens the newest journal of this name, or begins one.
 pub(super) fn open(
-    place: &Place,
+    place: &JournalPlace,
     name: &str,
     base: &[u8],
     about: About,
 ) -> Result<TakeStore, LabError> {
     let (folder, number) = match place {
-        Place::At(path) => return reopen(path),
-        Place::In(folder) => match newest(folder, name) {
+        JournalPlace::At(path) => return reopen(path),
+        JournalPlace::In(folder) => match newest(folder, name) {
             Some(number) => return reopen(&path(folder, name, number)),
             None => (folder, 1),
         },
-        Place::New(folder) => (folder, newest(folder, name).map_or(1, |last| last + 1)),
+        JournalPlace::New(folder) => (folder, newest(folder, name).map_or(1, |last| last + 1)),
     };
     let path = path(folder, name, number);
     Ok(TakeStore::begin_run(&path, about, base, wall_clock)?)
 }
 
 fn reopen(path: &Path) -> Result<TakeStore, LabError> {
-    let (bench, _) = TakeStore::open_run(path, wall_clock)?;
-    match bench.not_recording() {
+    let (store, _) = TakeStore::open_run(path, wall_clock)?;
+    match store.not_recording() {
         Some(trouble) => Err(LabError::NotRecording(trouble.to_string())),
-        None => Ok(bench),
+        None => Ok(store),
     }
 }
 

@@ -16,7 +16,7 @@ mod trial;
 mod wanted;
 
 pub use driver::Lab;
-pub use prepare::{Beside, Prepared, prepare};
+pub use prepare::{LabContext, PreparedLab, prepare};
 
 use super::live::PrepareError;
 use super::{Input, InputError, Recording, RunError, TakeError, read_written};

@@ -1,7 +1,7 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing
 //! is sent and nothing kept.
 
-use super::history::{Found as OfRecording, Histories, histories};
+use super::history::{FoundTrials as RecordedFinding, Histories, histories};
 use super::journal::identity;
 use super::wanted::{check, has_baseline, not_offered, words_for};
 use super::{HistoryError, LabError};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What a spec does not say itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Beside<'a> {
+pub struct LabContext<'a> {
     /// Where the files that the spec names are looked for.
     pub folder: &'a Path,
     /// The library with the operator's own wordings.
@@ -34,28 +34,28 @@ pub struct Beside<'a> {
 
 /// An experiment that can begin.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedLab {
     /// What is measured; the takes of its variants are known once it has begun.
     pub experiment: Experiment,
     /// What the operator should know; it holds text from outside.
     pub notes: Vec<String>,
-    pub(super) trials: Vec<Sent>,
+    pub(super) trials: Vec<TrialInput>,
     pub(super) journals: PathBuf,
     pub(super) is_fresh: bool,
 }
 
 /// What is sent in a trial, and to whom.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct TrialInput {
     pub(super) histories: Histories,
     pub(super) model: Model,
 }
 
 /// What was found for an experiment so far.
 #[derive(Default)]
-struct Found {
+struct FoundTrials {
     trials: Vec<Trial>,
-    sent: Vec<Sent>,
+    sent: Vec<TrialInput>,
     /// By what the answers of each trial mean: a spec may name the same finding twice.
     known: HashSet<ContentDigest>,
     left_out: Vec<LeftOut>,
@@ -64,9 +64,9 @@ struct Found {
     notes: Vec<String>,
 }
 
-impl Found {
+impl FoundTrials {
     /// Adds a trial, unless the spec has it already.
-    fn add(&mut self, subject: &Subject, label: &str, mut sent: Sent) {
+    fn add(&mut self, subject: &Subject, label: &str, mut sent: TrialInput) {
         if !self
             .known
             .insert(identity(&sent, subject, &sent.histories.base))
@@ -100,9 +100,9 @@ impl Found {
     }
 }
 
-pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, LabError> {
+pub fn prepare(spec: &Spec, beside: LabContext<'_>) -> Result<PreparedLab, LabError> {
     check(&spec.wordings, beside.wordings)?;
-    let mut found = Found::default();
+    let mut found = FoundTrials::default();
     let mut recordings = HashMap::new();
     for (number, which) in spec.findings.iter().enumerate() {
         let recording = recording_of(which, beside.folder, &mut recordings)?;
@@ -118,7 +118,7 @@ pub fn prepare(spec: &Spec, beside: Beside<'_>) -> Result<Prepared, LabError> {
     }
     let concurrency = concurrency(spec.concurrency, &mut found.notes);
     found.notes.dedup();
-    Ok(Prepared {
+    Ok(PreparedLab {
         experiment: Experiment {
             name: spec.name.clone(),
             trials: found.trials,
@@ -148,14 +148,14 @@ fn concurrency(wanted: u32, notes: &mut Vec<String>) -> u32 {
 
 /// Tries the findings that are meant with each model; says whether one of them can be tried.
 fn try_all(
-    found: &mut Found,
+    found: &mut FoundTrials,
     spec: &Spec,
     known: &Wordings,
     (numbered, recording): ((usize, &Which), &Arc<Recording>),
 ) -> Result<bool, LabError> {
     let mut is_tried = false;
     for (session, finding, subject) in &subjects(numbered, recording)? {
-        let of_recording = OfRecording {
+        let of_recording = RecordedFinding {
             recording,
             session: *session,
             finding,
@@ -175,13 +175,13 @@ fn try_all(
             };
             is_tried = true;
             let model = model.clone();
-            found.add(subject, &label, Sent { histories, model });
+            found.add(subject, &label, TrialInput { histories, model });
         }
     }
     Ok(is_tried)
 }
 
-fn trial(subject: &Subject, label: &str, sent: &Sent) -> Trial {
+fn trial(subject: &Subject, label: &str, sent: &TrialInput) -> Trial {
     let variants = sent.histories.rendered.iter().map(|wording| Variant {
         name: wording.words.name.clone(),
         title: wording.words.title.clone(),

@@ -1,7 +1,7 @@
 //! A trial with its journal, answered by hand.
 
-use super::journal::Place;
-use super::prepare::{Beside, Prepared, prepare};
+use super::journal::JournalPlace;
+use super::prepare::{LabContext, PreparedLab, prepare};
 use super::trial::{Bench, Question};
 use crate::model::Answer;
 use crate::wordings::Wordings;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// One wording of a failing call.
-fn prepared(journals: &Path) -> Prepared {
+fn prepared(journals: &Path) -> PreparedLab {
     let spec = Spec {
         name: "story".to_owned(),
         findings: vec![Which {
@@ -47,7 +47,7 @@ fn prepared(journals: &Path) -> Prepared {
         seed: 1,
         assertions: Vec::new(),
     };
-    let beside = Beside {
+    let beside = LabContext {
         folder: &Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("sessions"),
         wordings: &Wordings::default(),
         journals,
@@ -56,8 +56,8 @@ fn prepared(journals: &Path) -> Prepared {
     prepare(&spec, beside).unwrap()
 }
 
-fn bench(prepared: &Prepared) -> Bench {
-    let place = Place::In(prepared.journals.clone());
+fn store(prepared: &PreparedLab) -> Bench {
+    let place = JournalPlace::In(prepared.journals.clone());
     let subject = &prepared.experiment.trials[0].subject;
     let redactor = Arc::new(Redactor::new([]));
     Bench::open(&prepared.trials[0], subject, &redactor, &place).unwrap()
@@ -83,7 +83,7 @@ fn says(text: &str) -> Answer {
 fn what_was_answered_out_of_turn_keeps_its_number_in_a_later_run() {
     let folder = tempfile::tempdir().unwrap();
     let prepared = prepared(folder.path());
-    let mut first = bench(&prepared);
+    let mut first = store(&prepared);
     // The second question is slow, and the run ends before it is answered.
     for (number, text) in [(3, "Three."), (0, "Nought."), (2, "Two.")] {
         let question = Question {
@@ -96,7 +96,7 @@ fn what_was_answered_out_of_turn_keeps_its_number_in_a_later_run() {
         assert_eq!((sample.class, sample.is_earlier), (Class::GaveUp, false));
     }
     drop(first);
-    let mut earlier = bench(&prepared).earlier();
+    let mut earlier = store(&prepared).earlier();
     let earlier = earlier.remove(0);
     assert_eq!(earlier.requests, 3);
     let told = earlier.samples.iter().map(|sample| {

@@ -1,7 +1,7 @@
 //! A trial with its journal: the base, a take for each wording, and below it a take for each reply.
 
-use super::journal::{self, Place, identity};
-use super::prepare::Sent;
+use super::journal::{self, JournalPlace, identity};
+use super::prepare::TrialInput;
 use super::{LabError, read_request};
 use crate::model::Answer;
 use crate::takes::About;
@@ -21,8 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A trial whose journal is open.
-pub(super) struct Bench {
-    bench: TakeStore,
+pub(super) struct TrialStore {
+    store: TakeStore,
     subject: Subject,
     failed: Option<FailedCall>,
     model: agent::Model,
@@ -42,7 +42,7 @@ struct Ground {
 
 /// A question on its way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
+pub(super) struct TrialRequest {
     pub(super) trial: usize,
     pub(super) variant: usize,
     /// Which of the questions with its wording it is, from 0.
@@ -54,13 +54,13 @@ pub(super) struct Question {
 /// A question that was answered, or not.
 pub(super) type Answered = Result<Answer, ModelFault>;
 
-impl Bench {
+impl TrialStore {
     /// Opens the journal of a trial, or begins it.
     pub(super) fn open(
-        sent: &Sent,
+        sent: &TrialInput,
         subject: &Subject,
         redactor: &Arc<Redactor>,
-        place: &Place,
+        place: &JournalPlace,
     ) -> Result<Self, LabError> {
         let (histories, model) = (&sent.histories, sent.model.clone());
         let mut vault = Vault::default();
@@ -72,9 +72,9 @@ impl Bench {
             model: model.name.clone(),
             scripted: model.is_scripted(),
         };
-        let bench = journal::open(place, &name, &base, about)?;
-        let mut bench = Self {
-            bench,
+        let store = journal::open(place, &name, &base, about)?;
+        let mut store = Self {
+            store,
             subject: Subject {
                 item: histories.item,
                 ..subject.clone()
@@ -86,13 +86,13 @@ impl Bench {
             vault,
         };
         for wording in &histories.rendered {
-            bench.add(&histories.format, wording)?;
+            store.add(&histories.format, wording)?;
         }
-        Ok(bench)
+        Ok(store)
     }
 
     pub(super) fn path(&self) -> PathBuf {
-        self.bench.journal_path().unwrap_or_default()
+        self.store.journal_path().unwrap_or_default()
     }
 
     pub(super) fn takes(&self) -> impl Iterator<Item = TakeId> {
@@ -109,7 +109,7 @@ impl Bench {
             .redactor
             .json(&wording.text, &mut self.vault)
             .into_owned();
-        let takes = self.bench.takes();
+        let takes = self.store.takes();
         let is_it = |id: &&TakeId| {
             let take = takes.get(**id);
             take.is_some_and(|take| {
@@ -141,7 +141,7 @@ impl Bench {
         wording: &super::history::RenderedWording,
         text: Vec<u8>,
     ) -> Result<TakeId, LabError> {
-        self.bench.go_to(TakeId::MAIN)?;
+        self.store.go_to(TakeId::MAIN)?;
         let words = self.redactor.text(&wording.rendered, &mut self.vault);
         let about = Take {
             title: format!("wording {}", wording.words.name),
@@ -163,7 +163,7 @@ impl Bench {
             }),
             ..Take::default()
         };
-        let take = self.bench.take_text(about)?;
+        let take = self.store.take_text(about)?;
         let began = LedgerEvent::Began {
             take,
             agent: "lab".to_owned(),
@@ -177,22 +177,22 @@ impl Bench {
 
     /// What cannot be written stays in memory and is tried again; [`Self::trouble`] tells it.
     fn record(&mut self, event: &LedgerEvent) {
-        let _ = self.bench.record(event);
+        let _ = self.store.record(event);
     }
 
     /// Why samples are only in memory, while that is so.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.bench.not_recording().map(ToString::to_string)
+        self.store.not_recording().map(ToString::to_string)
     }
 
     /// What the journal holds already, by wording.
     pub(super) fn earlier(&self) -> Vec<Earlier> {
         let mut asks: HashMap<TakeId, Vec<&ModelRequest>> = HashMap::new();
-        for (_, request) in self.bench.ledger().asks() {
+        for (_, request) in self.store.ledger().asks() {
             asks.entry(request.take).or_default().push(request);
         }
         let of_variant = |ground: &Ground| {
-            let replies = self.bench.takes().children(ground.take);
+            let replies = self.store.takes().children(ground.take);
             let samples = replies.iter().filter_map(|take| {
                 let request = asks.get(take).and_then(|asks| asks.first());
                 self.sample_of(*take, ground, request.copied())
@@ -217,7 +217,7 @@ impl Bench {
         ground: &Ground,
         request: Option<&ModelRequest>,
     ) -> Option<Sample> {
-        let kept = self.bench.takes().get(take)?;
+        let kept = self.store.takes().get(take)?;
         let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
         let usage = request.map(|request| request.usage).unwrap_or_default();
         Some(Sample {
@@ -233,7 +233,7 @@ impl Bench {
 
     /// The bytes of a reply.
     fn length_of(&self, reply: TakeId) -> usize {
-        let steps = self.bench.takes().steps(reply).flatten();
+        let steps = self.store.takes().steps(reply).flatten();
         steps.map(|step| step.splice().with.len()).sum()
     }
 
@@ -246,8 +246,8 @@ impl Bench {
     }
 
     /// The body of a request. A script tells samples of one history apart by `seed`.
-    pub(super) fn body(&self, question: Question) -> Vec<u8> {
-        let Question {
+    pub(super) fn body(&self, question: TrialRequest) -> Vec<u8> {
+        let TrialRequest {
             variant, number, ..
         } = question;
         let wire = self.variants[variant].wire.clone();
@@ -264,25 +264,25 @@ impl Bench {
     }
 
     /// Keeps what came of a question, and says what it is.
-    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
-        self.bench.gather();
+    pub(super) fn keep(&mut self, question: TrialRequest, answered: Answered) -> Sample {
+        self.store.gather();
         let kept = match answered {
             Ok(answer) => self.reply(question, &answer),
             Err(fault) => Err(fault),
         };
         let sample = kept.unwrap_or_else(|fault| self.failed(question, &fault));
-        self.bench.write_gathered();
+        self.store.write_gathered();
         sample
     }
 
     /// Keeps that a question was sent and is not waited for any more: it was spent.
-    pub(super) fn called_off(&mut self, question: Question) {
-        self.bench.gather();
+    pub(super) fn called_off(&mut self, question: TrialRequest) {
+        self.store.gather();
         self.not_replied(question, None, "called off".to_owned());
-        self.bench.write_gathered();
+        self.store.write_gathered();
     }
 
-    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
+    fn failed(&mut self, question: TrialRequest, fault: &ModelFault) -> Sample {
         let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
         self.not_replied(question, fault.status, why.clone());
         Sample {
@@ -296,8 +296,8 @@ impl Bench {
         }
     }
 
-    fn not_replied(&mut self, question: Question, status: Option<u16>, why: String) {
-        let ask = self.bench.ledger().next_ask();
+    fn not_replied(&mut self, question: TrialRequest, status: Option<u16>, why: String) {
+        let ask = self.store.ledger().next_ask();
         let take = self.variants[question.variant].take;
         let attempt = question.attempts;
         self.record(&LedgerEvent::Asked { ask, take, attempt });
@@ -311,7 +311,7 @@ impl Bench {
     }
 
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, question: TrialRequest, answer: &Answer) -> Result<Sample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -342,7 +342,7 @@ impl Bench {
 
     fn enter(
         &mut self,
-        question: Question,
+        question: TrialRequest,
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
@@ -351,7 +351,7 @@ impl Bench {
         let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
         let history = ground.recording.sessions.first();
         let history = history.ok_or(TakeError::NoSession(0))?.clone();
-        self.bench.go_to(wording)?;
+        self.store.go_to(wording)?;
         let about = Take {
             title: format!("sample {}", u64::from(question.number) + 1),
             sample: Some(question.number),
@@ -361,8 +361,8 @@ impl Bench {
             },
             ..Take::default()
         };
-        let take = self.bench.take(0, &history, &[], about)?;
-        let ask = self.bench.ledger().next_ask();
+        let take = self.store.take(0, &history, &[], about)?;
+        let ask = self.store.ledger().next_ask();
         let attempt = question.attempts;
         self.record(&LedgerEvent::Asked { ask, take, attempt });
         self.record(&LedgerEvent::Replied {
@@ -377,9 +377,9 @@ impl Bench {
         });
         // A reply may be empty.
         if !items.is_empty() {
-            self.bench.grow(take, &history, &[Edit::Extend { items }])?;
+            self.store.grow(take, &history, &[Edit::Extend { items }])?;
         }
-        let read = self.bench.read(take, &|_, _| ())?;
+        let read = self.store.read(take, &|_, _| ())?;
         let session = read.sessions.first().ok_or(TakeError::NoSession(0))?;
         let (class, why, after) = self.class(session, history.items.len())?;
         let live = format!("{}: {why}", class.word());
@@ -389,7 +389,7 @@ impl Bench {
             asks_model: false,
             live: Some(live),
         };
-        self.bench.judge(take, outcome)?;
+        self.store.judge(take, outcome)?;
         Ok(Sample {
             class,
             why,

@@ -2,7 +2,7 @@
 //! was meant is on offer.
 
 use super::LabError;
-use super::history::Words;
+use super::history::WordingText;
 use crate::wordings::{self, Wordings};
 use retake_core::lab::{Named, Origin, RESERVED, Wanted, Which, baseline_of};
 use retake_core::rules::{Finding, Run};
@@ -58,7 +58,7 @@ pub(super) fn words_for(
     wanted: &Wanted,
     known: &Wordings,
     notes: &mut Vec<String>,
-) -> Result<Vec<Words>, LabError> {
+) -> Result<Vec<WordingText>, LabError> {
     let mut note = |text: String| {
         if !notes.contains(&text) {
             notes.push(text);
@@ -80,7 +80,7 @@ pub(super) fn words_for(
             found.collect()
         }
     };
-    let mut words: Vec<Words> = Vec::new();
+    let mut words: Vec<WordingText> = Vec::new();
     for choice in named {
         if is_reserved(choice.name) {
             note(format!(
@@ -96,7 +96,7 @@ pub(super) fn words_for(
             let name = added.name.clone();
             return Err(LabError::NameTaken { name });
         }
-        words.push(Words {
+        words.push(WordingText {
             name: added.name.clone(),
             title: added.name.clone(),
             origin: Origin::Spec,
@@ -108,11 +108,11 @@ pub(super) fn words_for(
     Ok(words)
 }
 
-fn words_of(kind: FailureKind, choice: wordings::Choice<'_>) -> Words {
+fn words_of(kind: FailureKind, choice: wordings::Choice<'_>) -> WordingText {
     let of_library = wording::find(kind, choice.name);
     let of_library = of_library.filter(|wording| wording.template == choice.template);
     let axes = of_library.map(|wording| wording.axes);
-    Words {
+    WordingText {
         name: choice.name.to_owned(),
         title: choice.title.to_owned(),
         origin: match of_library {

@@ -29,15 +29,15 @@ pub(super) enum Acted {
 /// Carries out what a policy decided about a finding, or about several; gives the take, or why it
 /// could not be done.
 pub(super) fn act(
-    bench: &mut TakeStore,
+    store: &mut TakeStore,
     (number, take): (u32, TakeId),
-    stood: &TakeSnapshot,
+    snapshot: &TakeSnapshot,
     decision: &Decision,
 ) -> Result<Acted, String> {
-    let session = stood.session(number).ok_or("the session is gone")?;
+    let session = snapshot.session(number).ok_or("the session is gone")?;
     let finding = match decision.rule.as_str() {
         TURN_LIMIT => at_the_limit(session),
-        rule => stood
+        rule => snapshot
             .findings
             .iter()
             .find(|finding| {
@@ -48,14 +48,14 @@ pub(super) fn act(
     let finding = &finding.ok_or("the finding is gone")?;
     let action = actions::find(decision.action).ok_or("there is no such action")?;
     let run = Run::new(session, None);
-    let beside = rules::beside(session, &stood.findings, finding);
+    let beside = rules::beside(session, &snapshot.findings, finding);
     let scene = run.scene(finding.defect(), &beside);
     let scene = scene.ok_or("it is about the session as a whole, and not about an item")?;
     // The history cannot tell that nothing ran that would run again; the ledger can.
-    let mut calls = stood.standing.calls.iter();
+    let mut calls = snapshot.standing.calls.iter();
     let runs_nothing_twice = decision.action == "retry"
         && calls.all(|call| call.is_open && call.ran == ExecutionStatus::No);
-    let never_ran = stood.standing.calls.iter();
+    let never_ran = snapshot.standing.calls.iter();
     let never_ran = never_ran.filter(|call| call.is_open && call.ran == ExecutionStatus::No);
     let never_ran: Vec<String> = never_ran.map(|call| call.key.call_id.clone()).collect();
     let choice = ActionInput {
@@ -71,7 +71,7 @@ pub(super) fn act(
         _ => (action.plan)(&scene, &choice),
     };
     let mut planned = planned.map_err(|refusal| refusal.to_string())?;
-    let is_whole = match others(&run, stood, decision, &choice) {
+    let is_whole = match others(&run, snapshot, decision, &choice) {
         Some(others) => {
             let asks_model = others.last().map(|last| last.asks_model);
             planned.asks_model = asks_model.unwrap_or(planned.asks_model);
@@ -98,7 +98,7 @@ pub(super) fn act(
             .and_then(|words| words.name.clone()),
         ..take_of(&planned)
     };
-    let take = fork(bench, (number, take), session, &planned.edits, about)?;
+    let take = fork(store, (number, take), session, &planned.edits, about)?;
     Ok(match is_whole {
         true => Acted::All(take),
         false => Acted::Alone(take),
@@ -109,18 +109,21 @@ pub(super) fn act(
 /// about one of them.
 fn others(
     run: &Run<'_>,
-    stood: &TakeSnapshot,
+    snapshot: &TakeSnapshot,
     decision: &Decision,
     choice: &ActionInput<'_>,
 ) -> Option<Vec<Plan>> {
     let action = actions::find(decision.action)?;
-    let open = stood.findings.iter().filter(|finding| !finding.is_settled);
+    let open = snapshot
+        .findings
+        .iter()
+        .filter(|finding| !finding.is_settled);
     let findings: HashMap<_, _> = open
         .map(|finding| ((finding.rule.id, finding.item), finding))
         .collect();
     let planned = decision.also.iter().map(|also| {
         let finding = findings.get(&(also.rule.as_str(), also.item))?;
-        let beside = rules::beside(run.session, &stood.findings, finding);
+        let beside = rules::beside(run.session, &snapshot.findings, finding);
         let scene = run.scene(finding.defect(), &beside)?;
         // The reason is reported once it is decided about alone.
         (action.plan)(&scene, choice).ok()
@@ -150,12 +153,12 @@ fn another_turn(scene: &ActionContext<'_>, decision: &Decision) -> Result<Plan, 
 
 /// Answers every open call with a word about why there is no output; `None` where none is open.
 pub(super) fn close(
-    bench: &mut TakeStore,
+    store: &mut TakeStore,
     (number, take): (u32, TakeId),
-    stood: &TakeSnapshot,
+    snapshot: &TakeSnapshot,
 ) -> Result<Option<TakeId>, String> {
-    let session = stood.session(number).ok_or("the session is gone")?;
-    let open = stood.standing.calls.iter().filter(|call| call.is_open);
+    let session = snapshot.session(number).ok_or("the session is gone")?;
+    let open = snapshot.standing.calls.iter().filter(|call| call.is_open);
     let edits = open.map(|call| Edit::Answer {
         call: call.item,
         text: match call.ran {
@@ -179,7 +182,7 @@ pub(super) fn close(
         },
         ..Take::default()
     };
-    fork(bench, (number, take), session, &edits, about).map(Some)
+    fork(store, (number, take), session, &edits, about).map(Some)
 }
 
 fn take_of(planned: &Plan) -> Take {
@@ -200,17 +203,17 @@ fn take_of(planned: &Plan) -> Take {
 }
 
 fn fork(
-    bench: &mut TakeStore,
+    store: &mut TakeStore,
     (number, take): (u32, TakeId),
     session: &Session,
     edits: &[Edit],
     about: Take,
 ) -> Result<TakeId, String> {
-    let made = if bench.takes().current() == take {
+    let made = if store.takes().current() == take {
         Ok(())
     } else {
-        bench.go_to(take)
+        store.go_to(take)
     };
-    let made = made.and_then(|()| bench.take(number, session, edits, about));
+    let made = made.and_then(|()| store.take(number, session, edits, about));
     made.map_err(|error| error.to_string())
 }

@@ -46,7 +46,7 @@ impl Run {
     /// Begins with an exchange: the request that the journal began with, and what came of it.
     pub fn start_held(
         &mut self,
-        bench: &mut TakeStore,
+        store: &mut TakeStore,
         came: UpstreamResult,
     ) -> Result<Vec<News>, HoldError> {
         if let UpstreamResult::Reply(answer) = &came
@@ -56,11 +56,11 @@ impl Run {
         }
         self.session = 0;
         let from = TakeId::MAIN;
-        self.take = snapshot::drivable(bench, 0, from, &self.model, &self.tools)?;
+        self.take = snapshot::drivable(store, 0, from, &self.model, &self.tools)?;
         self.news.push(News::Grown(self.take));
         let take = self.take;
         match came {
-            UpstreamResult::Nothing => self.start_with_request(bench)?,
+            UpstreamResult::Nothing => self.start_with_request(store)?,
             UpstreamResult::Refusal(fault) => {
                 let fault = ModelFault {
                     why: self.clean(&fault.why),
@@ -68,14 +68,14 @@ impl Run {
                     is_recoverable: false,
                     ..fault
                 };
-                self.drive(bench, Event::AgentRequested { take });
-                self.drive(bench, Event::NotReplied { ask: Ask(1), fault });
-                self.start_with_request(bench)?;
+                self.drive(store, Event::AgentRequested { take });
+                self.drive(store, Event::NotReplied { ask: Ask(1), fault });
+                self.start_with_request(store)?;
             }
             UpstreamResult::Reply(answer) => {
                 // Calls at the end of a request are orphans; those of a reply wait.
                 self.record(
-                    bench,
+                    store,
                     LedgerEvent::Began {
                         take,
                         agent: self.name.clone(),
@@ -84,8 +84,8 @@ impl Run {
                         scripted: false,
                     },
                 );
-                self.drive(bench, Event::AgentRequested { take });
-                self.answered(bench, Ask(1), answer);
+                self.drive(store, Event::AgentRequested { take });
+                self.answered(store, Ask(1), answer);
                 if self.entered.replies.is_empty() {
                     return Err(HoldError::Empty);
                 }
@@ -94,44 +94,44 @@ impl Run {
         Ok(std::mem::take(&mut self.news))
     }
 
-    fn start_with_request(&mut self, bench: &mut TakeStore) -> Result<(), TakeError> {
-        let standing = self.stand(bench)?;
-        self.entered.first = Some(ContentDigest::of(&snapshot::text(bench, self.take)?));
-        self.drive(bench, standing);
+    fn start_with_request(&mut self, store: &mut TakeStore) -> Result<(), TakeError> {
+        let standing = self.stand(store)?;
+        self.entered.first = Some(ContentDigest::of(&snapshot::text(store, self.take)?));
+        self.drive(store, standing);
         Ok(())
     }
 
-    /// Tells everything again: another one watches now, with a workbench of its own.
-    pub fn start_again(&mut self, bench: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+    /// Tells everything again: another one watches now, with a store of takes of its own.
+    pub fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
         self.reported = None;
         self.news.push(News::Grown(self.take));
-        let standing = self.stand(bench)?;
-        self.drive(bench, standing);
+        let standing = self.stand(store)?;
+        self.drive(store, standing);
         Ok(std::mem::take(&mut self.news))
     }
 
     /// Whether the run is about a request to which nobody has replied yet.
-    pub(super) fn is_before_reply(&self, bench: &TakeStore) -> bool {
-        let mut asks = bench.ledger().asks();
+    pub(super) fn is_before_reply(&self, store: &TakeStore) -> bool {
+        let mut asks = store.ledger().asks();
         self.model.is_of_client() && !asks.any(|(_, request)| request.calls.is_some())
     }
 
     /// Remembers a reply that has entered the history.
-    pub(super) fn note_reply(&mut self, bench: &mut TakeStore, answer: Answer) {
+    pub(super) fn note_reply(&mut self, store: &mut TakeStore, answer: Answer) {
         if !self.model.is_of_client() {
             return;
         }
         self.entered.replies.push((self.take, answer.json));
         if self.entered.first.is_none() {
             // A take that cannot be read has changed, as far as anybody can say.
-            let text = snapshot::text(bench, self.take).ok();
+            let text = snapshot::text(store, self.take).ok();
             self.entered.first = text.map(|text| ContentDigest::of(&text));
         }
     }
 
     /// The history of the take that is driven, with its secrets in their places; `None` where it is what came.
-    pub fn changed(&self, bench: &mut TakeStore) -> Result<Option<Vec<u8>>, TakeError> {
-        let text = snapshot::text(bench, self.take)?;
+    pub fn changed(&self, store: &mut TakeStore) -> Result<Option<Vec<u8>>, TakeError> {
+        let text = snapshot::text(store, self.take)?;
         if self.entered.first == Some(ContentDigest::of(&text)) {
             return Ok(None);
         }
@@ -143,8 +143,8 @@ impl Run {
     }
 
     /// The last reply that leads to the take that is driven, as its provider sent it.
-    pub fn last_reply(&self, bench: &TakeStore) -> Option<&str> {
-        let line = bench.line(self.take);
+    pub fn last_reply(&self, store: &TakeStore) -> Option<&str> {
+        let line = store.line(self.take);
         let mut replies = self.entered.replies.iter().rev();
         let found = replies.find(|(take, _)| line.contains(take));
         found.map(|(_, json)| json.as_str())
@@ -157,14 +157,18 @@ impl Run {
 
     /// The sentence of a fault of this rule, where the take has one.
     pub fn fault_of(&self, rule: &str) -> Option<&str> {
-        let mut faults = self.stood.iter().flat_map(|stood| &stood.standing.faults);
+        let mut faults = self
+            .snapshot
+            .iter()
+            .flat_map(|snapshot| &snapshot.standing.faults);
         let found = faults.find(|fault| fault.rule == rule);
         found.map(|fault| fault.message.as_str())
     }
 
     /// Whether the history waits for a reply of the model.
     pub fn awaits_reply(&self) -> bool {
-        let stood = self.stood.as_ref();
-        stood.is_some_and(|stood| stood.standing.tail == retake_core::engine::Tail::AsksModel)
+        let snapshot = self.snapshot.as_ref();
+        snapshot
+            .is_some_and(|snapshot| snapshot.standing.tail == retake_core::engine::Tail::AsksModel)
     }
 }

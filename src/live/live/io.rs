@@ -8,7 +8,7 @@ use crate::http;
 use crate::lock::lock;
 use crate::model::{Answer, Model, Progress};
 use crate::scripted::Endpoint;
-use crate::tools::{Call, Called, Toolbox};
+use crate::tools::{ToolCall, ToolResult, Toolbox};
 use retake_core::engine::{Millis, ModelFault, Timer};
 use retake_core::session::ledger::{Ask, CallKey};
 use std::collections::HashMap;
@@ -33,9 +33,9 @@ pub enum IoEvent {
         /// The reply, or why there is none.
         answer: Box<Result<Answer, ModelFault>>,
     },
-    Called {
+    ToolResult {
         call: CallKey,
-        called: Called,
+        called: ToolResult,
     },
     Rang(Timer),
     /// The operator should know this; it holds text from outside.
@@ -128,12 +128,12 @@ impl RunIo {
         let cancel = lock(&self.tools).clone();
         let report = self.report.clone();
         let Some(toolbox) = self.toolbox.clone() else {
-            let called = Called::NeedsOperator("the agent carries it out".to_owned());
+            let called = ToolResult::NeedsOperator("the agent carries it out".to_owned());
             return report(IoEvent::Called { call, called });
         };
         self.handle.spawn(async move {
             let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
-            let order = Call {
+            let order = ToolCall {
                 tool: &tool,
                 arguments: &arguments,
                 earlier: &earlier,

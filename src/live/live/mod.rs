@@ -15,6 +15,6 @@ pub use hold::{HoldError, UpstreamResult};
 pub use io::{IoEvent, IoThread, Report, RunIo, Thread};
 pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
 pub(crate) use prepare::{Gathered, model_of};
-pub use prepare::{Options, PrepareError, Prepared, prepare};
-pub use run::{Input, Run, RunInfo, goes_on};
+pub use prepare::{PrepareError, PreparedRun, RunOptions, prepare};
+pub use run::{Run, RunInfo, RunInput, goes_on};
 pub use snapshot::CONTINUE;

@@ -14,35 +14,35 @@ use std::path::Path;
 
 impl Run {
     /// Carries out one effect; gives the event that follows from it at once.
-    pub(super) fn perform(&mut self, bench: &mut TakeStore, effect: Effect) -> Option<Event> {
+    pub(super) fn perform(&mut self, store: &mut TakeStore, effect: Effect) -> Option<Event> {
         match effect {
-            Effect::Record(event) => self.record(bench, event),
-            Effect::Ask { ask, .. } => return self.ask(bench, ask),
-            Effect::CancelAsk(ask) => self.world.cancel_ask(ask),
+            Effect::Record(event) => self.record(store, event),
+            Effect::Ask { ask, .. } => return self.ask(store, ask),
+            Effect::CancelAsk(ask) => self.io.cancel_ask(ask),
             Effect::Run {
                 call,
                 tool,
                 arguments,
                 ..
             } => return self.run(call, tool, &arguments),
-            Effect::StopTools => self.world.stop_tools(),
+            Effect::StopTools => self.io.stop_tools(),
             Effect::Answer {
                 call,
                 output,
                 is_error,
-            } => return self.answer(bench, &call, output, is_error),
-            Effect::Act(decision) => return self.act(bench, &decision),
-            Effect::Close => return self.close(bench),
-            Effect::Wait { timer, for_ms } => self.world.wait(timer, for_ms),
+            } => return self.answer(store, &call, output, is_error),
+            Effect::Act(decision) => return self.act(store, &decision),
+            Effect::Close => return self.close(store),
+            Effect::Wait { timer, for_ms } => self.io.wait(timer, for_ms),
             Effect::Webhook { url, change } => {
                 let happening = BreakerEvent {
                     agent: &self.name,
-                    run: &bench.path().map(Path::to_string_lossy).unwrap_or_default(),
+                    run: &store.path().map(Path::to_string_lossy).unwrap_or_default(),
                     time: &rfc3339(wall_clock()),
                 };
                 let body = change.webhook_body(happening);
                 let body = self.clean(&body);
-                self.world.webhook(url, body);
+                self.io.webhook(url, body);
             }
             Effect::Note(text) => self.notice(text),
             // What the run waits for and how it ended is its phase.
@@ -53,9 +53,9 @@ impl Run {
 
     /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the
     /// disk does not run.
-    pub(super) fn record(&mut self, bench: &mut TakeStore, event: LedgerEvent) {
+    pub(super) fn record(&mut self, store: &mut TakeStore, event: LedgerEvent) {
         self.news.push(News::Recorded(event.clone()));
-        let Some(trouble) = bench.record(&event).err().map(ToString::to_string) else {
+        let Some(trouble) = store.record(&event).err().map(ToString::to_string) else {
             return;
         };
         if let LedgerEvent::Started { call, .. } = event {
@@ -65,11 +65,11 @@ impl Run {
     }
 
     /// Records decisions, in one write to the disk.
-    pub(super) fn record_decisions(&mut self, bench: &mut TakeStore, decisions: Vec<LedgerEvent>) {
+    pub(super) fn record_decisions(&mut self, store: &mut TakeStore, decisions: Vec<LedgerEvent>) {
         if decisions.is_empty() {
             return;
         }
-        let trouble = bench.record_all(&decisions).err().map(ToString::to_string);
+        let trouble = store.record_all(&decisions).err().map(ToString::to_string);
         let recorded = decisions.into_iter().map(News::Recorded);
         self.news.extend(recorded);
         if let Some(trouble) = trouble {
@@ -87,19 +87,19 @@ impl Run {
         }
         let arguments = self.vault.restored(arguments.as_bytes());
         let arguments = String::from_utf8_lossy(&arguments).into_owned();
-        let stood = self.stood.as_ref();
-        let item = stood.and_then(|stood| stood.item_of(&call));
-        let earlier = stood.zip(item);
-        let earlier = earlier.map(|(stood, item)| stood.earlier(self.session, &tool, item));
-        self.world
+        let snapshot = self.snapshot.as_ref();
+        let item = snapshot.and_then(|snapshot| snapshot.item_of(&call));
+        let earlier = snapshot.zip(item);
+        let earlier = earlier.map(|(snapshot, item)| snapshot.earlier(self.session, &tool, item));
+        self.io
             .run(call, tool, arguments, earlier.unwrap_or_default());
         None
     }
 
-    fn ask(&mut self, bench: &mut TakeStore, ask: Ask) -> Option<Event> {
-        match snapshot::request(bench, self.take, &self.model, &self.vault) {
+    fn ask(&mut self, store: &mut TakeStore, ask: Ask) -> Option<Event> {
+        match snapshot::request(store, self.take, &self.model, &self.vault) {
             Ok(body) => {
-                self.world.ask(ask, body);
+                self.io.ask(ask, body);
                 None
             }
             Err(why) => {
@@ -117,12 +117,15 @@ impl Run {
 
     fn answer(
         &mut self,
-        bench: &mut TakeStore,
+        store: &mut TakeStore,
         call: &CallKey,
         text: String,
         is_error: bool,
     ) -> Option<Event> {
-        let item = self.stood.as_ref().and_then(|stood| stood.item_of(call));
+        let item = self
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.item_of(call));
         let Some(item) = item else {
             self.notice(format!(
                 "the output of {call} finds no call in take {}",
@@ -136,7 +139,7 @@ impl Run {
             text,
             is_error,
         };
-        match self.grow(bench, vec![answer]) {
+        match self.grow(store, vec![answer]) {
             Ok(standing) => Some(standing),
             Err(error) => {
                 self.notice(error.to_string());
@@ -146,16 +149,16 @@ impl Run {
     }
 
     /// Carries out what a policy decided, as a take.
-    fn act(&mut self, bench: &mut TakeStore, decision: &Decision) -> Option<Event> {
+    fn act(&mut self, store: &mut TakeStore, decision: &Decision) -> Option<Event> {
         let refused = |why| Event::Refused {
             rule: decision.rule.clone(),
             item: decision.item,
             why,
         };
-        let Some(stood) = &self.stood else {
+        let Some(snapshot) = &self.snapshot else {
             return Some(refused("the history is not read".to_owned()));
         };
-        match act::act(bench, (self.session, self.take), stood, decision) {
+        match act::act(store, (self.session, self.take), snapshot, decision) {
             Ok(acted) => {
                 let take = match acted {
                     Acted::All(take) => take,
@@ -167,7 +170,7 @@ impl Run {
                 self.take = take;
                 self.news.push(News::Grown(take));
                 Some(
-                    self.stand(bench)
+                    self.stand(store)
                         .unwrap_or_else(|error| refused(error.to_string())),
                 )
             }
@@ -176,18 +179,18 @@ impl Run {
     }
 
     /// Closes what is open, as a take.
-    fn close(&mut self, bench: &mut TakeStore) -> Option<Event> {
+    fn close(&mut self, store: &mut TakeStore) -> Option<Event> {
         // What has started since the take was read last may have done its work.
-        if let Err(error) = self.stand(bench) {
+        if let Err(error) = self.stand(store) {
             self.notice(error.to_string());
         }
-        let stood = self.stood.as_ref()?;
-        match act::close(bench, (self.session, self.take), stood) {
+        let snapshot = self.snapshot.as_ref()?;
+        match act::close(store, (self.session, self.take), snapshot) {
             Ok(None) => None,
             Ok(Some(take)) => {
                 self.take = take;
                 self.news.push(News::Grown(take));
-                self.stand(bench)
+                self.stand(store)
                     .map_err(|error| self.notice(error.to_string()))
                     .ok()
             }

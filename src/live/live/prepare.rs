@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// What is decided about a run outside of its agent file.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// Whether somebody is there to decide.
     pub has_operator: bool,
     /// The first message of the user, in place of that of the file.
@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 /// A run that can begin.
-pub struct Prepared {
+pub struct PreparedRun {
     pub run: Run,
     /// The request that it begins with, unless it goes on from a recording.
     pub first: Vec<u8>,
@@ -76,9 +76,9 @@ pub enum PrepareError {
 /// Prepares a run. `report` hears of the world, in a thread of its own.
 pub fn prepare(
     file: &AgentFile,
-    options: Options,
+    options: RunOptions,
     report: Report,
-) -> Result<Prepared, PrepareError> {
+) -> Result<PreparedRun, PrepareError> {
     let mut agent = file.agent.clone();
     agent.input = options.input.or(agent.input);
     let thread = Thread::start()?;
@@ -125,15 +125,15 @@ pub fn prepare(
         redactor,
         vault,
     };
-    let world = RunIo::start(model, script, cast.toolbox, thread, report);
+    let io = RunIo::start(model, script, cast.toolbox, thread, report);
     let about = About {
         agent: agent.name,
         format: agent.model.dialect.facts().format.to_owned(),
         scripted: agent.model.is_scripted(),
         model: agent.model.name,
     };
-    let mut run = Run::new(Machine::new(config), who, world);
-    Ok(Prepared {
+    let mut run = Run::new(Machine::new(config), who, io);
+    Ok(PreparedRun {
         first: run.hide(&first),
         run,
         about,

@@ -1,6 +1,6 @@
 //! The conductor: hears the operator and the world, asks the machine what is to be done, and does it.
 //!
-//! It owns no take. Each time it is handed the workbench of the recording; what it does to the takes is in the
+//! It owns no take. Each time it is handed the store of the recording; what it does to the takes is in the
 //! journal before it goes on. Secrets are taken out of what the model and the tools say before it enters the
 //! history, and put back on the wire.
 
@@ -10,7 +10,7 @@ use super::io::{IoEvent, RunIo};
 use super::news::{Judged, News, ToolState};
 use super::snapshot::{self, TakeSnapshot};
 use crate::model::Answer;
-use crate::tools::Called;
+use crate::tools::ToolResult;
 use crate::{TakeError, TakeStore};
 use retake_core::dialects::write::{calls_of, history_of, quoted};
 use retake_core::dialects::{body_of, stop_of};
@@ -25,7 +25,7 @@ use std::time::Instant;
 
 /// What the conductor hears.
 #[derive(Debug)]
-pub enum Input {
+pub enum RunInput {
     /// The operator wants something of the run.
     Operator(Command),
     /// The operator made a take out of the one that the run drives, to mend it: the run goes on there.
@@ -65,14 +65,14 @@ pub struct Run {
     pub(super) model: ModelBinding,
     pub(super) name: String,
     pub(super) file: String,
-    pub(super) world: RunIo,
+    pub(super) io: RunIo,
     pub(super) redactor: Redactor,
     pub(super) vault: Vault,
     /// What the agent's tools look like to a model.
     pub(super) tools: Vec<Tool>,
     pub(super) session: u32,
     pub(super) take: TakeId,
-    pub(super) stood: Option<Arc<TakeSnapshot>>,
+    pub(super) snapshot: Option<Arc<TakeSnapshot>>,
     /// A call whose start could not be recorded, and why: it does not run.
     pub(super) unrecorded: Option<(CallKey, String)>,
     /// What came of an exchange that it is about.
@@ -96,19 +96,19 @@ pub struct RunInfo {
 
 impl Run {
     /// A run that is not begun yet.
-    pub fn new(machine: Machine, who: RunInfo, world: RunIo) -> Self {
+    pub fn new(machine: Machine, who: RunInfo, io: RunIo) -> Self {
         Self {
             machine,
             model: who.model,
             tools: who.tools,
             name: who.name,
             file: who.file,
-            world,
+            io,
             redactor: who.redactor,
             vault: who.vault,
             session: 0,
             take: TakeId::MAIN,
-            stood: None,
+            snapshot: None,
             unrecorded: None,
             entered: Baseline::default(),
             clock: Instant::now(),
@@ -128,16 +128,18 @@ impl Run {
 
     /// How many replies the history holds.
     pub fn turns(&self) -> u32 {
-        self.stood.as_ref().map_or(0, |stood| stood.standing.turns)
+        self.snapshot
+            .as_ref()
+            .map_or(0, |snapshot| snapshot.standing.turns)
     }
 
     /// The text of the final message, where the history ends on one.
     pub fn final_text(&self) -> Option<String> {
-        let stood = self.stood.as_ref()?;
-        let Tail::Final { item: Some(item) } = stood.standing.tail else {
+        let snapshot = self.snapshot.as_ref()?;
+        let Tail::Final { item: Some(item) } = snapshot.standing.tail else {
             return None;
         };
-        let session = stood.session(self.session)?;
+        let session = snapshot.session(self.session)?;
         let item = session.items.get(item as usize)?;
         let bytes = session.bytes(item).ok()?;
         Some(body_of(item, &bytes).ok()?.text)
@@ -150,13 +152,13 @@ impl Run {
     /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
     pub fn start(
         &mut self,
-        bench: &mut TakeStore,
+        store: &mut TakeStore,
         session: u32,
         from: TakeId,
     ) -> Result<Vec<News>, TakeError> {
         self.session = session;
-        self.take = snapshot::drivable(bench, session, from, &self.model, &self.tools)?;
-        for happened in bench.happened() {
+        self.take = snapshot::drivable(store, session, from, &self.model, &self.tools)?;
+        for happened in store.happened() {
             self.machine.recall(&happened.event);
         }
         let began = LedgerEvent::Began {
@@ -166,18 +168,18 @@ impl Run {
             model: self.model.name().to_owned(),
             scripted: self.model.is_scripted(),
         };
-        self.record(bench, began);
+        self.record(store, began);
         self.news.push(News::Grown(self.take));
-        let standing = self.stand(bench)?;
-        self.drive(bench, standing);
+        let standing = self.stand(store)?;
+        self.drive(store, standing);
         Ok(std::mem::take(&mut self.news))
     }
 
-    pub fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
         match input {
-            Input::Operator(command) => self.operator(bench, command),
-            Input::Edited(take) => {
-                let made = bench.takes().get(take);
+            RunInput::Operator(command) => self.operator(store, command),
+            RunInput::Edited(take) => {
+                let made = store.takes().get(take);
                 let action = made.and_then(|take| take.cause.action.as_deref());
                 let is_fallback = made.is_some_and(|take| take.fallback.is_some());
                 let goes_on = match self.model.is_of_client() {
@@ -185,21 +187,21 @@ impl Run {
                     false => goes_on(&self.phase(), action),
                 };
                 self.machine.lead(goes_on);
-                self.go_to(bench, take);
+                self.go_to(store, take);
                 if is_fallback {
-                    self.drive(bench, Event::Operator(Command::AcceptFallback));
+                    self.drive(store, Event::Operator(Command::AcceptFallback));
                 }
             }
-            Input::Say(text) => self.user_message(bench, &text),
-            Input::Went(take) => self.go_to(bench, take),
-            Input::Io(event) => self.world(bench, event),
+            RunInput::Say(text) => self.user_message(store, &text),
+            RunInput::Went(take) => self.go_to(store, take),
+            RunInput::Io(event) => self.io(store, event),
         }
         std::mem::take(&mut self.news)
     }
 
-    fn operator(&mut self, bench: &mut TakeStore, command: Command) {
+    fn operator(&mut self, store: &mut TakeStore, command: Command) {
         let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
-        if goes_on && !self.may_grow(bench) {
+        if goes_on && !self.may_grow(store) {
             return;
         }
         let command = match command {
@@ -218,39 +220,39 @@ impl Run {
             },
             command => command,
         };
-        self.drive(bench, Event::Operator(command));
+        self.drive(store, Event::Operator(command));
     }
 
     /// The user's next message.
-    fn user_message(&mut self, bench: &mut TakeStore, text: &str) {
+    fn user_message(&mut self, store: &mut TakeStore, text: &str) {
         let text = self.clean_for_history(text);
-        if !self.may_grow(bench) {
+        if !self.may_grow(store) {
             return;
         }
-        let stood = self.stood.as_ref();
-        let session = stood.and_then(|stood| stood.session(self.session));
+        let snapshot = self.snapshot.as_ref();
+        let session = snapshot.and_then(|snapshot| snapshot.session(self.session));
         let items = session.map_or(0, |session| session.items.len());
         let say = Edit::Say {
             after: index_number(items.saturating_sub(1)),
             voice: MessageRole::User,
             text,
         };
-        let standing = self.grow(bench, vec![say]);
-        self.drive_or_say(bench, standing);
+        let standing = self.grow(store, vec![say]);
+        self.drive_or_say(store, standing);
         if let Phase::Ended(_) = self.phase() {
-            self.drive(bench, Event::Operator(Command::Continue));
+            self.drive(store, Event::Operator(Command::Continue));
         }
     }
 
     /// Makes sure that the run drives a take that may grow: one that others branch off stays as it is, and the
     /// run goes on in one of its own.
-    fn may_grow(&mut self, bench: &mut TakeStore) -> bool {
-        if bench.takes().children(self.take).is_empty() {
+    fn may_grow(&mut self, store: &mut TakeStore) -> bool {
+        if store.takes().children(self.take).is_empty() {
             return true;
         }
-        match snapshot::drivable(bench, self.session, self.take, &self.model, &self.tools) {
+        match snapshot::drivable(store, self.session, self.take, &self.model, &self.tools) {
             Ok(take) => {
-                self.go_to(bench, take);
+                self.go_to(store, take);
                 true
             }
             Err(error) => {
@@ -260,16 +262,16 @@ impl Run {
         }
     }
 
-    fn go_to(&mut self, bench: &mut TakeStore, take: TakeId) {
+    fn go_to(&mut self, store: &mut TakeStore, take: TakeId) {
         self.take = take;
         self.news.push(News::Grown(take));
-        match self.stand(bench) {
-            Ok(standing) => self.drive(bench, standing),
+        match self.stand(store) {
+            Ok(standing) => self.drive(store, standing),
             Err(error) => self.notice(error.to_string()),
         }
     }
 
-    fn world(&mut self, bench: &mut TakeStore, event: IoEvent) {
+    fn io(&mut self, store: &mut TakeStore, event: IoEvent) {
         match event {
             IoEvent::Growing(mut streaming) => {
                 streaming.text = self.redactor.growing(&streaming.text).into_owned();
@@ -280,15 +282,15 @@ impl Run {
                 self.news.push(News::Streaming(streaming));
             }
             IoEvent::Answered { ask, answer } => match *answer {
-                Ok(answer) => self.answered(bench, ask, answer),
+                Ok(answer) => self.answered(store, ask, answer),
                 Err(mut fault) => {
                     fault.why = self.clean(&fault.why);
-                    self.drive(bench, Event::NotReplied { ask, fault });
+                    self.drive(store, Event::NotReplied { ask, fault });
                 }
             },
             IoEvent::Called { call, called } => {
                 let event = match called {
-                    Called::Ended { outcome, notes } => {
+                    ToolResult::Ended { outcome, notes } => {
                         for note in notes {
                             let note = self.clean(&note);
                             self.notice(note);
@@ -297,11 +299,11 @@ impl Run {
                         let outcome = Outcome { output, ..outcome };
                         Event::Finished { call, outcome }
                     }
-                    Called::NeedsOperator(note) => Event::NeedsOperator { call, note },
+                    ToolResult::NeedsOperator(note) => Event::NeedsOperator { call, note },
                 };
-                self.drive(bench, event);
+                self.drive(store, event);
             }
-            IoEvent::Rang(timer) => self.drive(bench, Event::TimerFired(timer)),
+            IoEvent::Rang(timer) => self.drive(store, Event::TimerFired(timer)),
             IoEvent::Notice(text) => {
                 let text = self.clean(&text);
                 self.notice(text);
@@ -310,17 +312,17 @@ impl Run {
     }
 
     /// A reply enters the history.
-    pub(super) fn answered(&mut self, bench: &mut TakeStore, ask: Ask, answer: Answer) {
+    pub(super) fn answered(&mut self, store: &mut TakeStore, ask: Ask, answer: Answer) {
         let dialect = self.model.dialect();
         let history = history_of(dialect, &answer.json);
         let items = match history {
             Ok(items) if !items.is_empty() => items,
-            Ok(_) => return self.not_usable(bench, ask, "the reply holds nothing".to_owned()),
-            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+            Ok(_) => return self.not_usable(store, ask, "the reply holds nothing".to_owned()),
+            Err(error) => return self.not_usable(store, ask, error.to_string()),
         };
         let calls = match calls_of(dialect, &answer.json) {
             Ok(calls) => calls,
-            Err(error) => return self.not_usable(bench, ask, error.to_string()),
+            Err(error) => return self.not_usable(store, ask, error.to_string()),
         };
         let replied = Event::Replied {
             ask,
@@ -331,8 +333,8 @@ impl Run {
             ended: answer.is_whole(),
             stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
-        let take = bench.ledger().request(ask).map(|request| request.take);
-        self.drive(bench, replied);
+        let take = store.ledger().request(ask).map(|request| request.take);
+        self.drive(store, replied);
         // The reply to a cancelled request is reported and recorded nowhere.
         if take != Some(self.take) {
             return;
@@ -344,22 +346,22 @@ impl Run {
         let extend = Edit::Extend {
             items: items.collect(),
         };
-        match self.grow(bench, vec![extend]) {
+        match self.grow(store, vec![extend]) {
             Ok(standing) => {
-                self.note_reply(bench, answer);
-                self.drive(bench, standing);
+                self.note_reply(store, answer);
+                self.drive(store, standing);
             }
             Err(error) => {
                 // The machine waits for the reply in the history, and would for ever.
                 self.notice(error.to_string());
-                self.drive(bench, Event::Operator(Command::Pause));
-                let standing = self.stand(bench);
-                self.drive_or_say(bench, standing);
+                self.drive(store, Event::Operator(Command::Pause));
+                let standing = self.stand(store);
+                self.drive_or_say(store, standing);
             }
         }
     }
 
-    fn not_usable(&mut self, bench: &mut TakeStore, ask: Ask, why: String) {
+    fn not_usable(&mut self, store: &mut TakeStore, ask: Ask, why: String) {
         let fault = retake_core::engine::ModelFault {
             status: None,
             why: self.clean(&why),
@@ -367,11 +369,11 @@ impl Run {
             retry_after_ms: None,
             was_streaming: false,
         };
-        self.drive(bench, Event::NotReplied { ask, fault });
+        self.drive(store, Event::NotReplied { ask, fault });
     }
 
     /// Hands events to the machine until nothing follows from them.
-    pub(super) fn drive(&mut self, bench: &mut TakeStore, event: Event) {
+    pub(super) fn drive(&mut self, store: &mut TakeStore, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             let mut decisions = Vec::new();
@@ -381,17 +383,17 @@ impl Run {
                     continue;
                 }
                 // Nothing else is done before they are on the disk.
-                self.record_decisions(bench, std::mem::take(&mut decisions));
-                events.extend(self.perform(bench, effect));
+                self.record_decisions(store, std::mem::take(&mut decisions));
+                events.extend(self.perform(store, effect));
             }
-            self.record_decisions(bench, decisions);
+            self.record_decisions(store, decisions);
         }
-        self.report(bench);
+        self.report(store);
     }
 
-    fn drive_or_say(&mut self, bench: &mut TakeStore, standing: Result<Event, TakeError>) {
+    fn drive_or_say(&mut self, store: &mut TakeStore, standing: Result<Event, TakeError>) {
         match standing {
-            Ok(standing) => self.drive(bench, standing),
+            Ok(standing) => self.drive(store, standing),
             Err(error) => self.notice(error.to_string()),
         }
     }
@@ -399,42 +401,42 @@ impl Run {
     /// Grows the take; returns its status after that.
     pub(super) fn grow(
         &mut self,
-        bench: &mut TakeStore,
+        store: &mut TakeStore,
         edits: Vec<Edit>,
     ) -> Result<Event, TakeError> {
-        if self.stood.is_none() {
-            self.stand(bench)?;
+        if self.snapshot.is_none() {
+            self.stand(store)?;
         }
         let session = self
-            .stood
+            .snapshot
             .as_ref()
-            .and_then(|stood| stood.session(self.session));
+            .and_then(|snapshot| snapshot.session(self.session));
         if let Some(session) = session {
-            bench.grow(self.take, session, &edits)?;
+            store.grow(self.take, session, &edits)?;
         }
         // They may be long, and the take holds what they say.
         drop(edits);
         self.news.push(News::Grown(self.take));
-        self.stand(bench)
+        self.stand(store)
     }
 
     /// Reads the take and judges it.
-    pub(super) fn stand(&mut self, bench: &mut TakeStore) -> Result<Event, TakeError> {
-        let is_request = self.is_before_reply(bench);
-        let stood = TakeSnapshot::read(bench, self.session, self.take, is_request)?;
-        let stood = Arc::new(stood);
-        let standing = stood.standing.clone();
-        self.news.push(News::Judged(Judged(stood.clone())));
-        self.stood = Some(stood);
+    pub(super) fn stand(&mut self, store: &mut TakeStore) -> Result<Event, TakeError> {
+        let is_request = self.is_before_reply(store);
+        let snapshot = TakeSnapshot::read(store, self.session, self.take, is_request)?;
+        let snapshot = Arc::new(snapshot);
+        let standing = snapshot.standing.clone();
+        self.news.push(News::Judged(Judged(snapshot.clone())));
+        self.snapshot = Some(snapshot);
         Ok(Event::StatusChanged(standing))
     }
 
-    fn report(&mut self, bench: &TakeStore) {
+    fn report(&mut self, store: &TakeStore) {
         let phase = self.phase();
         if self.reported.as_ref() != Some(&phase) {
             self.reported = Some(phase.clone());
             self.news.push(News::Phase(phase));
-            self.news.push(News::Usage(bench.ledger().usage()));
+            self.news.push(News::Usage(store.ledger().usage()));
             self.news.push(News::Tools(self.tools()));
         }
     }

@@ -27,19 +27,19 @@ impl TakeSnapshot {
     /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to
     /// be sent counts what its provider would refuse, or has refused.
     pub(super) fn read(
-        bench: &mut TakeStore,
+        store: &mut TakeStore,
         number: u32,
         take: TakeId,
         is_request: bool,
     ) -> Result<Self, TakeError> {
-        let mut recording = bench.read(take, &|_, _| ())?;
+        let mut recording = store.read(take, &|_, _| ())?;
         if is_request {
             as_sent(&mut recording.sessions);
         }
         let session = session_of(&recording, number).ok_or(TakeError::NoSession(number))?;
         let mut findings = check_session(session, None)?;
-        let line = bench.line(take);
-        let ledger = bench.ledger();
+        let line = store.line(take);
+        let ledger = store.ledger();
         if let Some(refusal) = ledger.refusal(take).filter(|_| is_request) {
             add_refusal(&recording, refusal, &mut findings)?;
         }
@@ -97,16 +97,16 @@ fn session_of(recording: &Recording, number: u32) -> Option<&Session> {
 /// unchanged, a request in the dialect of its model; any other history is written as one first, with `tools`
 /// where it does not tell its own.
 pub(super) fn drivable(
-    bench: &mut TakeStore,
+    store: &mut TakeStore,
     number: u32,
     from: TakeId,
     model: &ModelBinding,
     tools: &[Tool],
 ) -> Result<TakeId, TakeError> {
-    if bench.takes().current() != from {
-        bench.go_to(from)?;
+    if store.takes().current() != from {
+        store.go_to(from)?;
     }
-    let recording = bench.read(from, &|_, _| ())?;
+    let recording = store.read(from, &|_, _| ())?;
     let session = session_of(&recording, number).ok_or(TakeError::NoSession(number))?;
     let tells_tools = session.contract.tools_known() || tools.is_empty();
     let dialect = model.dialect();
@@ -118,9 +118,9 @@ pub(super) fn drivable(
         may.and_then(|()| grows.clone())?;
     }
     if session.dialect != dialect || !tells_tools || grows.is_err() {
-        return bench.as_request(number, dialect.facts().asked_as, tools);
+        return store.as_request(number, dialect.facts().asked_as, tools);
     }
-    let is_leaf = from != TakeId::MAIN && bench.takes().children(from).is_empty();
+    let is_leaf = from != TakeId::MAIN && store.takes().children(from).is_empty();
     if is_leaf {
         return Ok(from);
     }
@@ -132,7 +132,7 @@ pub(super) fn drivable(
         },
         ..Take::default()
     };
-    bench.take(number, session, &[], about)
+    store.take(number, session, &[], about)
 }
 
 /// Whether a history is a request to which elements can be appended; if not, why.
@@ -149,12 +149,12 @@ fn can_grow(session: &Session) -> Result<(), CannotWrite> {
 
 /// The request that asks the model to go on from a take, with its secrets in their places.
 pub(super) fn request(
-    bench: &mut TakeStore,
+    store: &mut TakeStore,
     take: TakeId,
     model: &ModelBinding,
     vault: &Vault,
 ) -> Result<Vec<u8>, String> {
-    let text = text(bench, take).map_err(|error| error.to_string())?;
+    let text = text(store, take).map_err(|error| error.to_string())?;
     let body = model.wire_request(&text);
     let body = body.map_err(|error| error.to_string())?;
     // Neither changes most requests, and a request may be long.
@@ -167,8 +167,8 @@ pub(super) fn request(
     })
 }
 
-pub(super) fn text(bench: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeError> {
-    let rope = bench.rope(take)?;
+pub(super) fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeError> {
+    let rope = store.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end })?)
 }

@@ -58,14 +58,14 @@ pub struct AgentCommand {
 
 /// A running agent. Dropping it ends it.
 #[derive(Debug)]
-pub struct Agent {
+pub struct AgentProcess {
     group: Pid,
     /// Disconnected once the agent itself has ended.
     ends: Receiver<()>,
     grace: Duration,
 }
 
-impl Agent {
+impl AgentProcess {
     /// Starts an agent whose clients are pointed at the listeners. `report` hears what it writes, and its end.
     pub fn start(order: AgentCommand, reaches: &[Reach], report: &Report) -> io::Result<Self> {
         let Some((program, arguments)) = order.argv.split_first() else {
@@ -156,7 +156,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         self.end();
         groups().retain(|group| *group != self.group);
@@ -247,13 +247,16 @@ mod tests {
         }
     }
 
-    fn started(order: AgentCommand) -> (Agent, Receiver<News>) {
+    fn started(order: AgentCommand) -> (AgentProcess, Receiver<News>) {
         let (sender, news) = channel();
         let report: Report = Arc::new(move |one| {
             // Nobody hears it when the test is over.
             let _over = sender.send(one);
         });
-        (Agent::start(order, &reaches(), &report).unwrap(), news)
+        (
+            AgentProcess::start(order, &reaches(), &report).unwrap(),
+            news,
+        )
     }
 
     /// What it wrote until it ended, with the name of the stream before each line, and how it ended.
@@ -360,7 +363,7 @@ mod tests {
             ..shell("")
         };
         let report: Report = Arc::new(|_| {});
-        let error = Agent::start(order, &reaches(), &report).unwrap_err();
+        let error = AgentProcess::start(order, &reaches(), &report).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -16,7 +16,7 @@ const VERSION: &str = "/v1";
 /// host and port stay these. One thing is changed: a `/v1` that would appear twice at the seam appears once, so
 /// that a base URL may be given with and without it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Base {
+pub struct UpstreamBase {
     target: Target,
     scheme: Scheme,
     authority: Authority,
@@ -33,7 +33,7 @@ pub enum BaseUrlError {
     Query,
 }
 
-impl Base {
+impl UpstreamBase {
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         let target = Target::parse(text)?;
         if target.has_query() {
@@ -126,7 +126,7 @@ fn is_segment_and_more(rest: &str) -> bool {
     rest.strip_prefix(VERSION).is_some_and(is_segment)
 }
 
-impl fmt::Debug for Base {
+impl fmt::Debug for UpstreamBase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.target.fmt(f)
     }
@@ -138,7 +138,7 @@ mod tests {
 
     fn joined(base: &str, path_and_query: &str) -> String {
         let path_and_query = PathAndQuery::try_from(path_and_query).unwrap();
-        Base::parse(base)
+        UpstreamBase::parse(base)
             .unwrap()
             .join(&path_and_query)
             .unwrap()
@@ -183,7 +183,10 @@ mod tests {
         ] {
             for base in ["http://good.example:81", "http://good.example:81/v1"] {
                 let path_and_query = PathAndQuery::try_from(path_and_query).unwrap();
-                let uri = Base::parse(base).unwrap().join(&path_and_query).unwrap();
+                let uri = UpstreamBase::parse(base)
+                    .unwrap()
+                    .join(&path_and_query)
+                    .unwrap();
                 assert_eq!(
                     uri.authority().unwrap(),
                     "good.example:81",
@@ -205,7 +208,7 @@ mod tests {
             ),
             ("https://a/v1?key=hunter2", BaseUrlError::Query),
         ] {
-            let error = Base::parse(text).unwrap_err();
+            let error = UpstreamBase::parse(text).unwrap_err();
             assert_eq!(error, why);
             assert!(!error.to_string().contains("hunter2"));
         }
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn c09_an_upstream_that_is_the_listener_is_recognized() {
-        let base = |text: &str| Base::parse(text).unwrap();
+        let base = |text: &str| UpstreamBase::parse(text).unwrap();
         let here = SocketAddr::from(([127, 0, 0, 1], 4321));
         let everywhere = SocketAddr::from(([0, 0, 0, 0], 4321));
         for text in [

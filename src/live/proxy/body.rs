@@ -69,11 +69,11 @@ pub(super) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
 pub enum Outgoing {
     Whole(Option<Bytes>),
     /// As the client sends it.
-    Passing(Box<Sending>),
+    Passing(Box<PassingBody>),
 }
 
 /// The body of a client's request in transit, after its first piece.
-pub struct Sending {
+pub struct PassingBody {
     first: Option<Bytes>,
     rest: Incoming,
     left: u64,
@@ -103,7 +103,7 @@ impl Outgoing {
             contact.receives(false);
             return Ok(Self::Whole(first));
         }
-        Ok(Self::Passing(Box::new(Sending {
+        Ok(Self::Passing(Box::new(PassingBody {
             first,
             rest,
             left: PASSED,
@@ -147,7 +147,7 @@ impl HttpBody for Outgoing {
     }
 }
 
-impl Sending {
+impl PassingBody {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let data = match self.first.take() {
             Some(first) => first,
@@ -178,7 +178,7 @@ impl Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for PassingBody {
     fn drop(&mut self) {
         // An upstream may answer without reading all of it; then nothing more is awaited of the client.
         self.contact.receives(false);
@@ -187,7 +187,7 @@ impl Drop for Sending {
 
 /// How a reply that only passed has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(super) enum TransferEnd {
     Whole,
     /// The upstream broke off.
     Truncated,
@@ -196,24 +196,24 @@ pub(super) enum Gone {
 }
 
 /// Hears what became of a reply.
-pub(super) trait Tally: Send + Unpin + 'static {
+pub(super) trait TransferObserver: Send + Unpin + 'static {
     /// The first piece has come.
     fn first(&mut self);
     /// It is over; so many bytes went on.
-    fn over(&mut self, gone: Gone, bytes: u64);
+    fn over(&mut self, gone: TransferEnd, bytes: u64);
 }
 
 /// The body of an upstream's reply on its way to the client.
-pub(super) struct Passing<T: Tally> {
+pub(super) struct Passing<T: TransferObserver> {
     body: Incoming,
     tally: T,
     bytes: u64,
     /// Something was handed over in this round and may not have been written yet.
     is_fresh: bool,
-    gone: Option<Gone>,
+    gone: Option<TransferEnd>,
 }
 
-impl<T: Tally> Passing<T> {
+impl<T: TransferObserver> Passing<T> {
     pub(super) fn new(body: Incoming, tally: T) -> Self {
         Self {
             body,
@@ -225,7 +225,7 @@ impl<T: Tally> Passing<T> {
     }
 }
 
-impl<T: Tally> HttpBody for Passing<T> {
+impl<T: TransferObserver> HttpBody for Passing<T> {
     type Data = Bytes;
     type Error = Cut;
 
@@ -235,7 +235,7 @@ impl<T: Tally> HttpBody for Passing<T> {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let this = self.get_mut();
         loop {
-            if this.gone == Some(Gone::Truncated) {
+            if this.gone == Some(TransferEnd::Truncated) {
                 return Poll::Ready(Some(Err(Cut::Upstream)));
             }
             let frame = match Pin::new(&mut this.body).poll_frame(cx) {
@@ -247,11 +247,11 @@ impl<T: Tally> HttpBody for Passing<T> {
             };
             match frame {
                 None => {
-                    this.gone = Some(Gone::Whole);
+                    this.gone = Some(TransferEnd::Whole);
                     return Poll::Ready(None);
                 }
                 Some(Err(_)) => {
-                    this.gone = Some(Gone::Truncated);
+                    this.gone = Some(TransferEnd::Truncated);
                     if std::mem::take(&mut this.is_fresh) {
                         // hyper drops what it has not written when a body fails; it writes when
                         // nothing more is ready.
@@ -284,12 +284,12 @@ impl<T: Tally> HttpBody for Passing<T> {
     }
 }
 
-impl<T: Tally> Drop for Passing<T> {
+impl<T: TransferObserver> Drop for Passing<T> {
     fn drop(&mut self) {
         let is_whole = self.body.is_end_stream();
         let gone = self.gone.unwrap_or(match is_whole {
-            true => Gone::Whole,
-            false => Gone::Unwanted,
+            true => TransferEnd::Whole,
+            false => TransferEnd::Unwanted,
         });
         self.tally.over(gone, self.bytes);
     }

@@ -12,12 +12,12 @@ use std::path::Path;
 
 /// An agent, or what agents are made with.
 #[derive(Debug, Clone, Copy)]
-pub struct Agent {
+pub struct KnownAgent {
     pub name: &'static str,
     /// What it speaks to its provider.
     pub speaks: &'static [Dialect],
     /// What points it at the proxy.
-    pub lines: &'static [Line],
+    pub lines: &'static [SetupLine],
     /// What else there is to know, in a sentence or two.
     pub note: &'static str,
     /// A program that takes no variables: its name, and the arguments that it needs.
@@ -28,17 +28,17 @@ pub struct Agent {
 ///
 /// In its text `{base}` is the address of the listener, and `{v1}` the end of an OpenAI client's base URL.
 #[derive(Debug, Clone, Copy)]
-pub struct Line {
+pub struct SetupLine {
     /// Whose wire it moves.
     pub family: Family,
     /// Where the line goes.
-    pub place: Place,
+    pub place: SetupPlace,
     /// The line; of a variable its value.
     pub text: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SetupPlace {
     /// A variable of this name in the agent's environment.
     Variable(&'static str),
     /// A file of this name.
@@ -53,24 +53,24 @@ const OPENAI: &str = "{base}{v1}";
 /// The base URL of Anthropic's clients.
 const ANTHROPIC: &str = "{base}";
 
-const fn openai(name: &'static str, value: &'static str) -> Line {
-    Line {
+const fn openai(name: &'static str, value: &'static str) -> SetupLine {
+    SetupLine {
         family: Family::OpenAi,
-        place: Place::Variable(name),
+        place: SetupPlace::Variable(name),
         text: value,
     }
 }
 
-const fn anthropic(name: &'static str) -> Line {
-    Line {
+const fn anthropic(name: &'static str) -> SetupLine {
+    SetupLine {
         family: Family::Anthropic,
-        place: Place::Variable(name),
+        place: SetupPlace::Variable(name),
         text: ANTHROPIC,
     }
 }
 
-const fn other(family: Family, place: Place, text: &'static str) -> Line {
-    Line {
+const fn other(family: Family, place: SetupPlace, text: &'static str) -> SetupLine {
+    SetupLine {
         family,
         place,
         text,
@@ -78,20 +78,20 @@ const fn other(family: Family, place: Place, text: &'static str) -> Line {
 }
 
 /// Where Codex CLI keeps its settings.
-const CODEX_FILE: Place = Place::File("~/.codex/config.toml");
+const CODEX_FILE: SetupPlace = SetupPlace::File("~/.codex/config.toml");
 
 use Dialect::{Anthropic, Chat, Responses};
 
 /// Every agent that is known.
-pub const AGENTS: &[Agent] = &[
-    Agent {
+pub const AGENTS: &[KnownAgent] = &[
+    KnownAgent {
         name: "openai-python, openai-node",
         speaks: &[Responses, Chat],
         lines: &[openai("OPENAI_BASE_URL", OPENAI)],
         note: "A base URL that is given in code wins over the variable.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "openai-agents",
         speaks: &[Responses, Chat],
         lines: &[
@@ -101,14 +101,14 @@ pub const AGENTS: &[Agent] = &[
         note: "Its traces would go to api.openai.com, past the proxy and whatever the base URL is.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "anthropic SDKs",
         speaks: &[Anthropic],
         lines: &[anthropic("ANTHROPIC_BASE_URL")],
         note: "Without `/v1`: they add it.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "Claude Code",
         speaks: &[Anthropic],
         lines: &[anthropic("ANTHROPIC_BASE_URL")],
@@ -116,13 +116,13 @@ pub const AGENTS: &[Agent] = &[
             `ENABLE_TOOL_SEARCH=true` is set as well.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "Codex CLI",
         speaks: &[Responses],
         lines: &[
             other(
                 Family::OpenAi,
-                Place::Command,
+                SetupPlace::Command,
                 "codex -c model_provider=retake -c 'model_providers.retake={ name = \"retake\", base_url = \
                 \"{base}{v1}\", env_key = \"OPENAI_API_KEY\", wire_api = \"responses\" }'",
             ),
@@ -147,7 +147,7 @@ pub const AGENTS: &[Agent] = &[
             ],
         )),
     },
-    Agent {
+    KnownAgent {
         name: "LangChain",
         speaks: &[Responses, Chat, Anthropic],
         lines: &[
@@ -157,14 +157,14 @@ pub const AGENTS: &[Agent] = &[
         note: "It reads these before `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "Vercel AI SDK",
         speaks: &[Responses, Chat, Anthropic],
         lines: &[
             openai("OPENAI_BASE_URL", OPENAI),
             other(
                 Family::Anthropic,
-                Place::Code,
+                SetupPlace::Code,
                 "createAnthropic({ baseURL: \"{base}/v1\" })",
             ),
         ],
@@ -172,7 +172,7 @@ pub const AGENTS: &[Agent] = &[
             `ANTHROPIC_BASE_URL`, so it is set in code.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "LiteLLM",
         speaks: &[Responses, Chat, Anthropic],
         lines: &[
@@ -182,19 +182,19 @@ pub const AGENTS: &[Agent] = &[
         note: "Or `api_base=` in code.",
         program: None,
     },
-    Agent {
+    KnownAgent {
         name: "curl",
         speaks: &[Responses, Chat, Anthropic],
         lines: &[
             other(
                 Family::OpenAi,
-                Place::Command,
+                SetupPlace::Command,
                 "curl {base}{v1}/responses -H \"Authorization: Bearer $OPENAI_API_KEY\" -H 'Content-Type: \
                 application/json' -d @request.json",
             ),
             other(
                 Family::Anthropic,
-                Place::Command,
+                SetupPlace::Command,
                 "curl {base}/v1/messages -H \"x-api-key: $ANTHROPIC_API_KEY\" -H 'anthropic-version: \
                 2023-06-01' -H 'Content-Type: application/json' -d @request.json",
             ),
@@ -224,7 +224,7 @@ impl Reach {
 pub struct AgentSetup {
     pub agent: &'static str,
     /// Where each line goes, and the line; a variable as `export NAME=VALUE`.
-    pub lines: Vec<(Place, String)>,
+    pub lines: Vec<(SetupPlace, String)>,
     /// What else there is to know.
     pub note: &'static str,
 }
@@ -240,12 +240,12 @@ pub fn setups(reaches: &[Reach]) -> Vec<AgentSetup> {
     agents.filter(|setup| !setup.lines.is_empty()).collect()
 }
 
-fn lines_of(agent: &Agent, reaches: &[Reach]) -> Vec<(Place, String)> {
+fn lines_of(agent: &KnownAgent, reaches: &[Reach]) -> Vec<(SetupPlace, String)> {
     let lines = agent.lines.iter().filter_map(|line| {
         let filled = first(reaches, line.family)?.fill(line.text);
         let text = match line.place {
-            Place::Variable(name) => format!("export {name}={filled}"),
-            Place::File(_) | Place::Command | Place::Code => filled,
+            SetupPlace::Variable(name) => format!("export {name}={filled}"),
+            SetupPlace::File(_) | SetupPlace::Command | SetupPlace::Code => filled,
         };
         Some((line.place, text))
     });
@@ -264,7 +264,7 @@ fn first(reaches: &[Reach], family: Family) -> Option<&Reach> {
 pub fn variables(reaches: &[Reach]) -> Vec<(&'static str, String)> {
     let mut variables: Vec<(&'static str, String)> = Vec::new();
     for line in AGENTS.iter().flat_map(|agent| agent.lines) {
-        let Place::Variable(name) = line.place else {
+        let SetupPlace::Variable(name) = line.place else {
             continue;
         };
         let is_new = variables.iter().all(|(known, _)| *known != name);
@@ -297,12 +297,12 @@ pub fn text(reaches: &[Reach]) -> String {
         // Writing to a string cannot fail.
         let _infallible = writeln!(text, "{}", setup.agent);
         for (location, line) in &setup.lines {
-            if let Place::File(name) = location
+            if let SetupPlace::File(name) = location
                 && place != Some(location)
             {
                 let _infallible = writeln!(text, "  in {name}:");
             }
-            let indent = if matches!(location, Place::File(_)) {
+            let indent = if matches!(location, SetupPlace::File(_)) {
                 4
             } else {
                 2
@@ -326,14 +326,14 @@ pub fn markdown_table() -> String {
         for line in agent.lines {
             let text = line.text.replace("{v1}", "/v1");
             let text = text.replace("{base}", &format!("http://{}", super::options::USUAL));
-            if let Place::File(name) = line.place
+            if let SetupPlace::File(name) = line.place
                 && place != Some(line.place)
             {
                 lines.push(format!("in `{name}`:"));
             }
             lines.push(match line.place {
-                Place::Variable(name) => format!("`export {name}={text}`"),
-                Place::File(_) | Place::Command | Place::Code => format!("`{text}`"),
+                SetupPlace::Variable(name) => format!("`export {name}={text}`"),
+                SetupPlace::File(_) | SetupPlace::Command | SetupPlace::Code => format!("`{text}`"),
             });
             place = Some(line.place);
         }

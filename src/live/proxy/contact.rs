@@ -240,9 +240,9 @@ impl Drop for Attended {
 
 /// Whether a client is still there, as far as can be known without writing to it.
 #[derive(Debug, Clone)]
-pub struct Presence(Arc<Contact>);
+pub struct ClientPresence(Arc<Contact>);
 
-impl Presence {
+impl ClientPresence {
     pub(super) fn new(contact: &Arc<Contact>) -> Self {
         Self(contact.clone())
     }

@@ -14,16 +14,16 @@ const WINDOW: u32 = 23;
 
 /// What a body holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded<'a> {
+pub struct DecodedBody<'a> {
     /// The decoded bytes, as far as decoding got.
     pub bytes: Cow<'a, [u8]>,
     /// Why these are not all, or not decoded at all.
-    pub fault: Option<Fault>,
+    pub fault: Option<DecodeFault>,
 }
 
 /// Why a body could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum DecodeFault {
     #[error("the decoded view is cut at {} MiB", DECODED >> 20)]
     TooLong,
     #[error("the body is not encoded as its content-encoding says")]
@@ -33,16 +33,16 @@ pub enum Fault {
 }
 
 /// Decodes a body by its `Content-Encoding`, which may name several codings.
-pub fn decode<'a>(content_encoding: &str, body: &'a [u8]) -> Decoded<'a> {
+pub fn decode<'a>(content_encoding: &str, body: &'a [u8]) -> DecodedBody<'a> {
     let codings = content_encoding.split(',').map(str::trim);
     let codings = codings.filter(|coding| !coding.is_empty() && !is(coding, "identity"));
     let codings = codings.collect::<Vec<_>>();
-    let mut decoded = Decoded {
+    let mut decoded = DecodedBody {
         bytes: Cow::Borrowed(body),
         fault: None,
     };
     if codings.len() > CODINGS {
-        decoded.fault = Some(Fault::Unknown);
+        decoded.fault = Some(DecodeFault::Unknown);
     }
     for coding in codings.iter().rev() {
         if decoded.fault.is_some() {
@@ -62,7 +62,7 @@ fn is(coding: &str, name: &str) -> bool {
 }
 
 /// What came out, and why not all of it.
-type Undone = (Vec<u8>, Option<Fault>);
+type Undone = (Vec<u8>, Option<DecodeFault>);
 
 fn undo(coding: &str, packed: &[u8]) -> Undone {
     if is(coding, "gzip") || is(coding, "x-gzip") {
@@ -70,7 +70,9 @@ fn undo(coding: &str, packed: &[u8]) -> Undone {
     } else if is(coding, "deflate") {
         // The name means the zlib format (RFC 9110, section 8.4.1.2); some servers send bare deflate data.
         match read(ZlibDecoder::new(packed)) {
-            (bytes, Some(Fault::Lying)) if bytes.is_empty() => read(DeflateDecoder::new(packed)),
+            (bytes, Some(DecodeFault::Lying)) if bytes.is_empty() => {
+                read(DeflateDecoder::new(packed))
+            }
             undone => undone,
         }
     } else if is(coding, "br") {
@@ -79,12 +81,12 @@ fn undo(coding: &str, packed: &[u8]) -> Undone {
         match zstd::stream::read::Decoder::new(packed) {
             Ok(mut decoder) => match decoder.window_log_max(WINDOW) {
                 Ok(()) => read(decoder),
-                Err(_) => (Vec::new(), Some(Fault::Unknown)),
+                Err(_) => (Vec::new(), Some(DecodeFault::Unknown)),
             },
-            Err(_) => (Vec::new(), Some(Fault::Lying)),
+            Err(_) => (Vec::new(), Some(DecodeFault::Lying)),
         }
     } else {
-        (Vec::new(), Some(Fault::Unknown))
+        (Vec::new(), Some(DecodeFault::Unknown))
     }
 }
 
@@ -93,10 +95,10 @@ fn read(decoder: impl Read) -> Undone {
     match decoder.take(DECODED + 1).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 > DECODED => {
             bytes.truncate(DECODED as usize);
-            (bytes, Some(Fault::TooLong))
+            (bytes, Some(DecodeFault::TooLong))
         }
         Ok(_) => (bytes, None),
-        Err(_) => (bytes, Some(Fault::Lying)),
+        Err(_) => (bytes, Some(DecodeFault::Lying)),
     }
 }
 
@@ -147,14 +149,14 @@ mod tests {
     fn a19_u013_an_encoding_that_lies_is_flagged_and_the_bytes_stay() {
         for encoding in ["gzip", "deflate", "br", "zstd"] {
             let decoded = decode(encoding, b"{}");
-            assert_eq!(decoded.fault, Some(Fault::Lying), "{encoding}");
+            assert_eq!(decoded.fault, Some(DecodeFault::Lying), "{encoding}");
         }
         let decoded = decode("gzip", b"{}");
         assert_eq!(&*decoded.bytes, b"{}");
-        assert_eq!(decode("compress", TEXT).fault, Some(Fault::Unknown));
+        assert_eq!(decode("compress", TEXT).fault, Some(DecodeFault::Unknown));
         assert_eq!(
             decode("gzip,gzip,gzip,gzip", TEXT).fault,
-            Some(Fault::Unknown)
+            Some(DecodeFault::Unknown)
         );
     }
 
@@ -162,11 +164,14 @@ mod tests {
     fn a20_u011_a_bomb_is_cut_at_the_bound() {
         let bomb = gzip(&vec![0; (DECODED as usize) + (1 << 20)]);
         let decoded = decode("gzip", &bomb);
-        assert_eq!(decoded.fault, Some(Fault::TooLong));
+        assert_eq!(decoded.fault, Some(DecodeFault::TooLong));
         assert_eq!(decoded.bytes.len() as u64, DECODED);
-        assert!(Fault::TooLong.to_string().ends_with("64 MiB"));
+        assert!(DecodeFault::TooLong.to_string().ends_with("64 MiB"));
         let nested = gzip(&bomb);
-        assert_eq!(decode("gzip, gzip", &nested).fault, Some(Fault::TooLong));
+        assert_eq!(
+            decode("gzip, gzip", &nested).fault,
+            Some(DecodeFault::TooLong)
+        );
     }
 
     #[test]
@@ -174,7 +179,7 @@ mod tests {
         let long = (0..10_000).map(|n| format!("{n}\n")).collect::<String>();
         let packed = gzip(long.as_bytes());
         let decoded = decode("gzip", &packed[..packed.len() / 2]);
-        assert_eq!(decoded.fault, Some(Fault::Lying));
+        assert_eq!(decoded.fault, Some(DecodeFault::Lying));
         assert!(!decoded.bytes.is_empty() && long.as_bytes().starts_with(&decoded.bytes));
     }
 }

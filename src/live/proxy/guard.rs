@@ -21,7 +21,7 @@ const CONTROL_PATH: &str = "/__";
 
 /// Why a request is turned away. The text goes to the client and repeats nothing of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum AdmitError {
     #[error("CONNECT and TRACE are not served")]
     Method,
     #[error(
@@ -58,7 +58,7 @@ pub enum Refusal {
     BodyBroken,
 }
 
-impl Refusal {
+impl AdmitError {
     pub fn status(self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
@@ -82,19 +82,19 @@ impl Refusal {
 ///
 /// Where the request comes from a web page, means another server, lacks the token, or could be
 /// read in two ways.
-pub(crate) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+pub(crate) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, AdmitError> {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
-        return Err(Refusal::Method);
+        return Err(AdmitError::Method);
     }
     check_host(head, door)?;
     if is_of_a_page(&head.headers, &head.method) {
-        return Err(Refusal::Browser);
+        return Err(AdmitError::Browser);
     }
-    let path_and_query = head.uri.path_and_query().ok_or(Refusal::AbsoluteForm)?;
+    let path_and_query = head.uri.path_and_query().ok_or(AdmitError::AbsoluteForm)?;
     let path_and_query = check_token(path_and_query, &head.headers, door)?;
     let upstream = door.upstream.as_ref();
     if let Some(owner) = upstream.and_then(|upstream| upstream.foreign_key(&head.headers)) {
-        return Err(Refusal::ForeignKey(owner));
+        return Err(AdmitError::ForeignKey(owner));
     }
     check_framing(head)?;
     check_path(path_and_query.path())?;
@@ -102,24 +102,24 @@ pub(crate) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, 
 }
 
 /// The same for a request that goes on to an upstream, and must not have come from here.
-pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, Refusal> {
+pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, AdmitError> {
     let path_and_query = admit(head, door)?;
     match headers::has_gone_round(&head.headers) {
-        true => Err(Refusal::Loop),
+        true => Err(AdmitError::Loop),
         false => Ok(path_and_query),
     }
 }
 
-fn check_host(head: &request::Parts, door: &Door) -> Result<(), Refusal> {
+fn check_host(head: &request::Parts, door: &Door) -> Result<(), AdmitError> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return Err(Refusal::Hosts);
+        return Err(AdmitError::Hosts);
     };
     if !host.to_str().is_ok_and(|host| door.is_host(host)) {
-        return Err(Refusal::ForeignHost);
+        return Err(AdmitError::ForeignHost);
     }
     match head.uri.authority().is_some() || head.uri.scheme().is_some() {
-        true => Err(Refusal::AbsoluteForm),
+        true => Err(AdmitError::AbsoluteForm),
         false => Ok(()),
     }
 }
@@ -137,7 +137,7 @@ fn check_token(
     path_and_query: &PathAndQuery,
     headers: &HeaderMap,
     door: &Door,
-) -> Result<PathAndQuery, Refusal> {
+) -> Result<PathAndQuery, AdmitError> {
     let Some(token) = &door.token else {
         return Ok(path_and_query.clone());
     };
@@ -150,15 +150,15 @@ fn check_token(
     let carried = path_and_query.as_str().strip_prefix(TOKEN_PATH);
     let (given, rest) = carried
         .and_then(|carried| carried.split_once('/'))
-        .ok_or(Refusal::Token)?;
+        .ok_or(AdmitError::Token)?;
     if !token.is(given.as_bytes()) {
-        return Err(Refusal::Token);
+        return Err(AdmitError::Token);
     }
-    PathAndQuery::try_from(format!("/{rest}")).map_err(|_| Refusal::Path)
+    PathAndQuery::try_from(format!("/{rest}")).map_err(|_| AdmitError::Path)
 }
 
 /// RFC 9112, section 6.1: a transfer coding other than one `chunked` is answered with 400 or 501.
-fn check_framing(head: &request::Parts) -> Result<(), Refusal> {
+fn check_framing(head: &request::Parts) -> Result<(), AdmitError> {
     let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
     let is_sound = match (codings.next(), codings.next()) {
         (None, _) => true,
@@ -167,12 +167,12 @@ fn check_framing(head: &request::Parts) -> Result<(), Refusal> {
         }
         (Some(_), Some(_)) => false,
     };
-    is_sound.then_some(()).ok_or(Refusal::Framing)
+    is_sound.then_some(()).ok_or(AdmitError::Framing)
 }
 
-fn check_path(path: &str) -> Result<(), Refusal> {
+fn check_path(path: &str) -> Result<(), AdmitError> {
     if path.starts_with(CONTROL_PATH) {
-        return Err(Refusal::Control);
+        return Err(AdmitError::Control);
     }
     let decoded = decoded(path);
     let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
@@ -182,7 +182,7 @@ fn check_path(path: &str) -> Result<(), Refusal> {
         matches!(name, Some(b"." | b".."))
     };
     match !path.starts_with('/') || path.contains('\\') || segments.any(is_dots) {
-        true => Err(Refusal::Path),
+        true => Err(AdmitError::Path),
         false => Ok(()),
     }
 }
@@ -241,7 +241,7 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn path_and_query(lines: &[(&str, &str)], path: &str) -> Result<String, Refusal> {
+    fn path_and_query(lines: &[(&str, &str)], path: &str) -> Result<String, AdmitError> {
         let lines = [&[("host", "127.0.0.1:8000")], lines].concat();
         let admitted = admit(&head(&lines, path), &Door::local(8000));
         admitted.map(|path_and_query| path_and_query.to_string())
@@ -258,7 +258,7 @@ mod tests {
         ] {
             assert_eq!(
                 path_and_query(&[line], "/v1/x"),
-                Err(Refusal::Browser),
+                Err(AdmitError::Browser),
                 "{line:?}"
             );
         }
@@ -280,11 +280,11 @@ mod tests {
             "/v1/..%5cadmin",
             "*",
         ] {
-            assert_eq!(path_and_query(&[], path), Err(Refusal::Path), "{path}");
+            assert_eq!(path_and_query(&[], path), Err(AdmitError::Path), "{path}");
         }
         assert_eq!(
             path_and_query(&[], "/__debugger/approve?id=1"),
-            Err(Refusal::Control)
+            Err(AdmitError::Control)
         );
         for path in [
             "/v1/...",
@@ -310,7 +310,7 @@ mod tests {
             let lines = lines.collect::<Vec<_>>();
             assert_eq!(
                 path_and_query(&lines, "/x"),
-                Err(Refusal::Framing),
+                Err(AdmitError::Framing),
                 "{codings:?}"
             );
         }
@@ -338,11 +338,11 @@ mod tests {
             "/t/0/v1/messages",
             &format!("/t/{token}"),
         ] {
-            assert_eq!(ask(&[], path), Err(Refusal::Token), "{path}");
+            assert_eq!(ask(&[], path), Err(AdmitError::Token), "{path}");
         }
         assert_eq!(
             ask(&[("x-retake-token", "0")], "/v1/messages"),
-            Err(Refusal::Token)
+            Err(AdmitError::Token)
         );
     }
 

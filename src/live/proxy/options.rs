@@ -18,7 +18,7 @@ const V1: &str = "/v1";
 
 /// What a proxy is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ProxyOptions {
     /// The upstreams: at least one. Each has a listener of its own, in this order.
     pub upstreams: Vec<Upstream>,
     pub ports: Ports,

@@ -6,11 +6,11 @@
 //! came, once, where the client says that it may be repeated (RFC 9110, 9.2.2, or an `Idempotency-Key`). A
 //! model is never silently called twice.
 
-use super::base::Base;
+use super::base::UpstreamBase;
 use super::body::{Cut, Outgoing};
 use super::headers;
 use super::strict_heads::{KeptClosed, StrictHeads};
-use super::trust::{self, TlsError, Trust};
+use super::trust::{self, CertificateTrust, TlsError};
 use crate::http::Broken;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue, UPGRADE};
@@ -35,7 +35,7 @@ const HEAD: usize = 256 * 1024;
 /// One upstream, with the connections to it. They belong to the tokio runtime of the first call.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    base: Base,
+    base: UpstreamBase,
     host: HeaderValue,
     is_verified: bool,
     client: Client<StrictHeads<HttpsConnector<HttpConnector>>, Outgoing>,
@@ -107,7 +107,7 @@ impl NoReply {
 
 impl Origin {
     /// An upstream that is believed as `trust` says; certificates of the system are read where TLS is spoken.
-    pub fn new(base: Base, trust: &Trust) -> Result<Self, TlsError> {
+    pub fn new(base: UpstreamBase, trust: &CertificateTrust) -> Result<Self, TlsError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -115,7 +115,7 @@ impl Origin {
         // Where nothing is encrypted, no certificate is read: that takes tens of milliseconds.
         let trust = match base.is_encrypted() {
             true => trust,
-            false => &Trust::Anybody,
+            false => &CertificateTrust::Anybody,
         };
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(trust::config(trust)?)
@@ -132,14 +132,14 @@ impl Origin {
             rustls::Error::General("the name of the host cannot be sent".to_owned())
         })?;
         Ok(Self {
-            is_verified: !(base.is_encrypted() && matches!(trust, Trust::Anybody)),
+            is_verified: !(base.is_encrypted() && matches!(trust, CertificateTrust::Anybody)),
             base,
             host,
             client,
         })
     }
 
-    pub fn base(&self) -> &Base {
+    pub fn base(&self) -> &UpstreamBase {
         &self.base
     }
 

@@ -1,7 +1,7 @@
 //! What passes untouched: the plainest use of a listener.
 
 use super::answer;
-use super::body::{Body, Gone, Outgoing, Passing, Tally};
+use super::body::{Body, Outgoing, Passing, TransferEnd, TransferObserver};
 use super::headers;
 use super::heads::SHOULD_RETRY;
 use super::origin::{NoReply, Origin};
@@ -78,7 +78,7 @@ pub fn head<B>(method: &Method, reply: &Response<Incoming>, body: B) -> Response
 pub(super) fn onward(
     method: &Method,
     reply: Response<Incoming>,
-    tally: impl Tally,
+    tally: impl TransferObserver,
 ) -> Response<Body> {
     let head = head(method, &reply, ());
     let body = Passing::new(reply.into_body(), tally).boxed_unsync();
@@ -87,9 +87,9 @@ pub(super) fn onward(
 
 struct Nobody;
 
-impl Tally for Nobody {
+impl TransferObserver for Nobody {
     fn first(&mut self) {}
-    fn over(&mut self, _: Gone, _: u64) {}
+    fn over(&mut self, _: TransferEnd, _: u64) {}
 }
 
 /// Counts what passes, and tells whoever watches when it is over. An exchange whose client leaves before there
@@ -126,18 +126,18 @@ impl<W: Watch> Count<W> {
     }
 }
 
-impl<W: Watch> Tally for Count<W> {
+impl<W: Watch> TransferObserver for Count<W> {
     fn first(&mut self) {
         if let Some(passed) = &mut self.passed {
             passed.first = Some(self.began.elapsed());
         }
     }
 
-    fn over(&mut self, gone: Gone, bytes: u64) {
+    fn over(&mut self, gone: TransferEnd, bytes: u64) {
         let ending = match gone {
-            Gone::Whole => Ending::Passed,
-            Gone::Truncated => Ending::Truncated,
-            Gone::Unwanted => Ending::ClientLeft,
+            TransferEnd::Whole => Ending::Passed,
+            TransferEnd::Truncated => Ending::Truncated,
+            TransferEnd::Unwanted => Ending::ClientLeft,
         };
         self.end(ending, bytes);
     }

@@ -1,18 +1,18 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
-use super::base::{Base, BaseUrlError};
+use super::base::{BaseUrlError, UpstreamBase};
 use super::chaos::Chaos;
 use super::connect::Reach;
 use super::exchanges::{ProxyState, Watcher};
 use super::holds::HoldHandle;
 use super::listen::{Listen, ListenError};
 use super::news::{Command, News, Report};
-use super::options::{Options, Upstream};
+use super::options::{ProxyOptions, Upstream};
 use super::origin::Origin;
 use super::recent::StoredRequest;
 use super::recorder::{self, Recorder};
 use super::server::{ServeError, serve};
-use super::trust::{TlsError, Trust};
+use super::trust::{CertificateTrust, TlsError};
 use crate::Input;
 use crate::takes::{NotRecording, usual_root, wall_clock};
 use retake_core::exchange::ExchangeId;
@@ -64,13 +64,13 @@ pub enum ProxyError {
 
 impl Proxy {
     /// Starts a proxy. `report` hears of it on threads of its own, and must not wait.
-    pub fn start(options: Options, report: Report) -> Result<Self, ProxyError> {
+    pub fn start(options: ProxyOptions, report: Report) -> Result<Self, ProxyError> {
         Self::start_with(options, None, report)
     }
 
     /// Starts a proxy that injects faults and holds nothing.
     pub fn start_with_chaos(
-        mut options: Options,
+        mut options: ProxyOptions,
         chaos: Arc<Chaos>,
         report: Report,
     ) -> Result<Self, ProxyError> {
@@ -79,7 +79,7 @@ impl Proxy {
     }
 
     fn start_with(
-        options: Options,
+        options: ProxyOptions,
         chaos: Option<Arc<Chaos>>,
         report: Report,
     ) -> Result<Self, ProxyError> {
@@ -174,9 +174,13 @@ impl Proxy {
         self.state.recent().request(id)
     }
 
-    /// Hands the run of a held exchange over to whoever watches it; see [`Holder::seat`].
-    pub fn seat(&self, id: ExchangeId, wake: Arc<dyn Fn() + Send + Sync>) -> Option<HoldHandle> {
-        self.state.holds().seat(id, wake)
+    /// Hands the run of a held exchange over to whoever watches it; see [`super::holds::Holder::take_over`].
+    pub fn take_over(
+        &self,
+        id: ExchangeId,
+        wake: Arc<dyn Fn() + Send + Sync>,
+    ) -> Option<HoldHandle> {
+        self.state.holds().take_over(id, wake)
     }
 }
 
@@ -204,13 +208,13 @@ fn token(listen: &Listen) -> Option<(String, String)> {
 }
 
 fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, ProxyError> {
-    let base = Base::parse(&upstream.url);
+    let base = UpstreamBase::parse(&upstream.url);
     let base = base.map_err(|error| ProxyError::Upstream(upstream.name.clone(), error))?;
-    let trust = Trust::unless_named(&base, insecure);
+    let trust = CertificateTrust::unless_named(&base, insecure);
     Ok(Arc::new(Origin::new(base, &trust)?))
 }
 
-fn listeners(options: &Options) -> Result<Vec<Listen>, ListenError> {
+fn listeners(options: &ProxyOptions) -> Result<Vec<Listen>, ListenError> {
     let is_in_use = |error: &ListenError| match error {
         ListenError::Address { error, .. } => error.kind() == io::ErrorKind::AddrInUse,
         _ => false,
@@ -271,12 +275,12 @@ fn report_earlier(
 
 /// The journal, and notices about it and its folder.
 fn recorder(
-    options: &Options,
+    options: &ProxyOptions,
     (hosts, tokens): (&[String], &[(String, String)]),
     report: &Report,
 ) -> Result<(Recorder, Vec<String>), ProxyError> {
     let tell = report.clone();
-    let recorder = Recorder::begin(recorder::Options {
+    let recorder = Recorder::begin(recorder::RecorderOptions {
         path: options.journal.clone(),
         root: usual_root(),
         upstreams: hosts.to_vec(),

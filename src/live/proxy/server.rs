@@ -3,8 +3,8 @@
 use super::answer;
 use super::body::{self, Body, Cut, LOOKED_AT, Outgoing, PASSED};
 use super::connections::{ConnectionSlot, Connections};
-use super::contact::{self, Attended, Contact, Presence, Spare};
-use super::guard::{self, Refusal, Upgrade};
+use super::contact::{self, Attended, ClientPresence, Contact, Spare};
+use super::guard::{self, AdmitError, Upgrade};
 use super::headers;
 use super::listen::{Door, Listen};
 use super::origin::Origin;
@@ -49,7 +49,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// Answers a request. The future and the body of the reply are dropped when the client is gone.
     fn handle(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         request: Request<Incoming>,
     ) -> impl Future<Output = Response<Body>> + Send;
 
@@ -58,7 +58,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
 }
 
 /// One connection, and what its requests share.
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     client: SocketAddr,
     contact: Arc<Contact>,
     /// A WebSocket that takes the connection over.
@@ -105,7 +105,7 @@ async fn converse(
         return; // files have run out; the client sees a closed connection
     };
     slot.take(contact.clone());
-    let connection = Arc::new(Connection {
+    let connection = Arc::new(ClientConnection {
         client,
         contact,
         tunnel: Mutex::default(),
@@ -135,7 +135,7 @@ async fn converse(
     drop(slot);
 }
 
-impl Connection {
+impl ClientConnection {
     async fn end(&self, is_over: bool, spare: &Spare) {
         let tunnel = lock(&self.tunnel).take();
         match tunnel {
@@ -213,7 +213,11 @@ impl<W: Watch> Handler for Place<W> {
         &self.door
     }
 
-    async fn handle(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+    async fn handle(
+        &self,
+        connection: &ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let (head, body) = request.into_parts();
         match guard::admit_onward(&head, &self.door) {
             Ok(path_and_query) => self.serve(connection, head, path_and_query, body).await,
@@ -229,16 +233,16 @@ impl<W: Watch> Handler for Place<W> {
 impl<W: Watch> Place<W> {
     async fn turn_away(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         head: &Parts,
-        why: Refusal,
+        why: AdmitError,
     ) -> Response<Body> {
-        if why == Refusal::Token {
+        if why == AdmitError::Token {
             tokio::time::sleep(GUESSED).await;
         }
         let path = match why {
             // It may hold most of the token.
-            Refusal::Token => String::new(),
+            AdmitError::Token => String::new(),
             _ => head.uri.path().to_owned(),
         };
         self.refuse(connection, head, path, why)
@@ -246,10 +250,10 @@ impl<W: Watch> Place<W> {
 
     fn refuse(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         head: &Parts,
         path: String,
-        why: Refusal,
+        why: AdmitError,
     ) -> Response<Body> {
         self.watch.turned_away(TurnedAway {
             client: connection.client,
@@ -262,7 +266,7 @@ impl<W: Watch> Place<W> {
 
     async fn serve(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         mut head: Parts,
         path_and_query: PathAndQuery,
         body: Incoming,
@@ -278,12 +282,12 @@ impl<W: Watch> Place<W> {
             (Upgrade::WebSocket, Some(WEBSOCKET)) if head.method == Method::GET => {
                 return self.open(connection, head, path_and_query, at).await;
             }
-            (Upgrade::WebSocket | Upgrade::Other, _) => return refuse(&head, Refusal::Upgrade),
+            (Upgrade::WebSocket | Upgrade::Other, _) => return refuse(&head, AdmitError::Upgrade),
         }
         let dialect = dialect.filter(|_| head.method == Method::POST);
         let limit = if dialect.is_some() { LOOKED_AT } else { PASSED };
         if body.size_hint().lower() > limit {
-            return refuse(&head, Refusal::TooLong);
+            return refuse(&head, AdmitError::TooLong);
         }
         let mut lines = headers::end_to_end(&head.headers);
         let Some(dialect) = dialect else {
@@ -292,8 +296,8 @@ impl<W: Watch> Place<W> {
         };
         let body = match connection.collect(body).await {
             Ok(body) => body,
-            Err(Cut::TooLong) => return refuse(&head, Refusal::TooLong),
-            Err(_) => return refuse(&head, Refusal::BodyBroken),
+            Err(Cut::TooLong) => return refuse(&head, AdmitError::TooLong),
+            Err(_) => return refuse(&head, AdmitError::BodyBroken),
         };
         headers::ask_for_readable(&mut lines);
         let question = Question {
@@ -304,7 +308,7 @@ impl<W: Watch> Place<W> {
             path_and_query,
             lines,
             body,
-            presence: Presence::new(&connection.contact),
+            presence: ClientPresence::new(&connection.contact),
         };
         self.watch.exchange(question).await
     }
@@ -312,7 +316,7 @@ impl<W: Watch> Place<W> {
     /// A request at a path where no dialect is spoken.
     async fn pass(
         &self,
-        (connection, path_and_query): (&Connection, PathAndQuery),
+        (connection, path_and_query): (&ClientConnection, PathAndQuery),
         head: &mut Parts,
         lines: hyper::HeaderMap,
         body: Incoming,
@@ -334,7 +338,7 @@ impl<W: Watch> Place<W> {
         };
         let body = match Outgoing::begin(body, connection.contact.clone()).await {
             Ok(body) => body,
-            Err(_) => return self.refuse(connection, head, passed.path, Refusal::BodyBroken),
+            Err(_) => return self.refuse(connection, head, passed.path, AdmitError::BodyBroken),
         };
         let mut count = Count::new(self.watch.clone(), passed);
         let sent = self
@@ -357,7 +361,7 @@ impl<W: Watch> Place<W> {
 
     async fn open(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         head: Parts,
         path_and_query: PathAndQuery,
         at: SystemTime,
@@ -377,7 +381,7 @@ impl<W: Watch> Place<W> {
 }
 
 /// Says why a request is refused, and closes the connection.
-pub(crate) fn refusal(head: &Parts, why: Refusal) -> Response<Body> {
+pub(crate) fn refusal(head: &Parts, why: AdmitError) -> Response<Body> {
     let dialect = dialect_at(head.uri.path());
     let mut reply = answer::error(dialect, why.status(), &why.to_string());
     close(&mut reply);

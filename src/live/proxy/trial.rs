@@ -1,10 +1,10 @@
 //! One agent, started anew before a proxy that injects one fault: how it ends, and what it
 //! did after the fault.
 
-use super::agent::{Agent, AgentCommand};
+use super::agent::{AgentCommand, AgentProcess};
 use super::chaos::Chaos;
 use super::news::{News, Report};
-use super::options::Options;
+use super::options::ProxyOptions;
 use super::running::{Proxy, ProxyError};
 use retake_core::chaos::{End, Injection, Usual};
 use retake_core::exchange::{Ending, Phase};
@@ -23,7 +23,7 @@ const LINES: usize = 40;
 
 /// How an agent is started, again and again.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct AgentStart<'a> {
     pub argv: &'a [OsString],
     /// Variables that it gets where retake's own environment does not have them: name and value.
     pub defaults: &'static [(&'static str, &'static str)],
@@ -52,7 +52,7 @@ pub enum TrialError {
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error("the agent cannot be started: {0}")]
-    Agent(#[from] io::Error),
+    AgentProcess(#[from] io::Error),
     #[error("interrupted")]
     Interrupted(i32),
     #[error("the proxy ended by itself")]
@@ -62,9 +62,9 @@ pub enum TrialError {
 /// Starts a proxy and an agent before it, and waits until the agent has ended. One that takes too long is
 /// ended; `signal` tells the number of one that came, and then both are.
 pub fn play(
-    options: Options,
+    options: ProxyOptions,
     chaos: &Arc<Chaos>,
-    start: Start<'_>,
+    start: AgentStart<'_>,
     signal: &dyn Fn() -> Option<i32>,
 ) -> Result<Played, TrialError> {
     let (sender, news) = channel();
@@ -79,7 +79,7 @@ pub fn play(
         output: None,
         defaults: start.defaults,
     };
-    let mut agent = Agent::start(order, proxy.reaches(), &report)?;
+    let mut agent = AgentProcess::start(order, proxy.reaches(), &report)?;
     let mut heard = Heard::default();
     let end = wait(&news, start.patience, signal, &mut heard);
     agent.end();

@@ -1,7 +1,7 @@
 //! Whom an upstream must prove to be: what the system trusts, and nobody at all only where the
 //! operator named the host.
 
-use super::base::Base;
+use super::base::UpstreamBase;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Which certificates are believed.
 #[derive(Debug, Clone, Default)]
-pub enum Trust {
+pub enum CertificateTrust {
     /// Those that the system believes.
     #[default]
     System,
@@ -21,10 +21,10 @@ pub enum Trust {
     Anybody,
 }
 
-impl Trust {
+impl CertificateTrust {
     /// What the system believes, except for a host that the operator has named as insecure
     /// (`--insecure-upstream`), without its port.
-    pub fn unless_named(base: &Base, insecure: &[String]) -> Self {
+    pub fn unless_named(base: &UpstreamBase, insecure: &[String]) -> Self {
         match insecure
             .iter()
             .any(|name| name.eq_ignore_ascii_case(base.name()))
@@ -41,15 +41,15 @@ impl Trust {
 pub struct TlsError(#[from] Error);
 
 /// The TLS configuration of the client: versions 1.2 and 1.3.
-pub(super) fn config(trust: &Trust) -> Result<ClientConfig, TlsError> {
+pub(super) fn config(trust: &CertificateTrust) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::System => Arc::new(Verifier::new(provider.clone())?),
-        Trust::Also(roots) => Arc::new(Verifier::new_with_extra_roots(
+        CertificateTrust::System => Arc::new(Verifier::new(provider.clone())?),
+        CertificateTrust::Also(roots) => Arc::new(Verifier::new_with_extra_roots(
             roots.clone(),
             provider.clone(),
         )?),
-        Trust::Anybody => Arc::new(Anybody(provider.clone())),
+        CertificateTrust::Anybody => Arc::new(Anybody(provider.clone())),
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -1,8 +1,8 @@
 //! Who looks at what passes: the seam between the wire and what is made of it.
 
 use super::body::Body;
-use super::contact::Presence;
-use super::guard::Refusal;
+use super::contact::ClientPresence;
+use super::guard::AdmitError;
 use bytes::Bytes;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Method, Response};
@@ -25,7 +25,7 @@ pub struct Question {
     pub lines: HeaderMap,
     /// The whole body, as it came.
     pub body: Bytes,
-    pub presence: Presence,
+    pub presence: ClientPresence,
 }
 
 /// An exchange that only passed, when it is over.
@@ -57,7 +57,7 @@ pub struct TurnedAway {
     pub method: Method,
     /// The path, without its query and without a token.
     pub path: String,
-    pub why: Refusal,
+    pub why: AdmitError,
 }
 
 /// What a listener is for. Everything is called on the runtime that serves, so nothing may block.
@@ -81,7 +81,7 @@ pub trait Watch: Send + Sync + 'static {
     }
 
     /// A WebSocket was opened at a path where Responses are spoken; `None` where nobody reads along.
-    fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
+    fn socket(&self, opened: OpenedSocket) -> Option<Box<dyn Observer>> {
         drop(opened);
         None
     }
@@ -89,7 +89,7 @@ pub trait Watch: Send + Sync + 'static {
 
 /// A WebSocket that was opened.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSocket {
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,

@@ -7,7 +7,7 @@ use super::body::{self, Body, Outgoing};
 use super::headers;
 use super::origin::Origin;
 use super::pass;
-use super::watch::{Direction, Observer, Opened, Watch};
+use super::watch::{Direction, Observer, OpenedSocket, Watch};
 use crate::lock::lock;
 use http_body_util::BodyExt;
 use hyper::header::{
@@ -55,7 +55,7 @@ pub(super) async fn open<W: Watch>(
 ) -> (Response<Body>, Option<Tunnel>) {
     let mut lines = headers::end_to_end(&head.headers);
     lines.remove(SEC_WEBSOCKET_EXTENSIONS);
-    let opened = Opened {
+    let opened = OpenedSocket {
         client,
         at,
         path_and_query: path_and_query.clone(),

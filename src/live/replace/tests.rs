@@ -74,7 +74,7 @@ fn a_writer_that_fails_midway_leaves_everything_as_it_was() {
         Err(io::ErrorKind::StorageFull.into())
     };
     let error = replace(&path, Backup::Numbered, full).unwrap_err();
-    assert_eq!(error.step, Step::Write);
+    assert_eq!(error.step, ReplaceStep::Write);
     let message = error.to_string();
     assert!(message.contains(path.to_str().unwrap()), "{message}");
     assert!(message.ends_with("nothing was changed"), "{message}");
@@ -93,7 +93,10 @@ fn behind_a_link_the_file_is_replaced_and_the_link_stays() {
     assert_eq!(fs::read_link(&link).unwrap(), Path::new("run.json"));
     let dead = folder.path().join("dead.json");
     symlink("nowhere", &dead).unwrap();
-    assert_eq!(with(&dead, Backup::None, "").unwrap_err().step, Step::Look);
+    assert_eq!(
+        with(&dead, Backup::None, "").unwrap_err().step,
+        ReplaceStep::Look
+    );
 }
 
 #[test]
@@ -101,12 +104,12 @@ fn what_is_no_file_is_left_alone() {
     let (folder, path) = folder_with("old");
     for no_file in [folder.path(), Path::new("/dev/null"), Path::new("/")] {
         let error = with(no_file, Backup::None, "").unwrap_err();
-        assert_eq!(error.step, Step::Look, "{error}");
+        assert_eq!(error.step, ReplaceStep::Look, "{error}");
     }
     let error = with(&path.join("below"), Backup::None, "").unwrap_err();
-    assert_eq!(error.step, Step::Look, "{error}");
+    assert_eq!(error.step, ReplaceStep::Look, "{error}");
     let error = with(&folder.path().join("no/file"), Backup::None, "").unwrap_err();
-    assert_eq!(error.step, Step::Create, "{error}");
+    assert_eq!(error.step, ReplaceStep::Create, "{error}");
 }
 
 #[test]

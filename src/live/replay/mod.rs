@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct ReplayOptions {
     pub matching: Matching,
     /// Whether a reply takes as long as it was recorded to take; otherwise it comes at once.
     pub keeps_pace: bool,
@@ -78,7 +78,7 @@ impl Endpoint {
     /// Fails where the address is not of the loopback, or cannot be had.
     pub fn start(
         tape: Tape,
-        options: Options,
+        options: ReplayOptions,
         listen: SocketAddr,
         report: impl Fn(Event) + Send + Sync + 'static,
     ) -> io::Result<Self> {

@@ -1,10 +1,10 @@
 //! One request and the turn that answers it.
 
 use super::super::serving::{Answers, Asking, BodyEnding, Sending, asking, models};
-use super::{Event, Options};
+use super::{Event, ReplayOptions};
 use crate::lock::lock;
 use crate::proxy::body::Body;
-use crate::proxy::server::Connection;
+use crate::proxy::server::ClientConnection;
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
@@ -35,14 +35,18 @@ impl Served {
 pub(super) struct Serving {
     pub(super) tape: Arc<Tape>,
     pub(super) served: Arc<Served>,
-    pub(super) options: Options,
+    pub(super) options: ReplayOptions,
     pub(super) report: Box<dyn Fn(Event) + Send + Sync>,
 }
 
 impl Answers for Serving {
     const WHAT: &'static str = "a replay";
 
-    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(
+        &self,
+        connection: &ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let sending = match asking(connection, request, TAG).await {
             Asking::Models => return models(self.tape.models()).into_response(),
             Asking::Nothing(sending) => sending,

@@ -3,7 +3,7 @@
 use super::super::serving::{Answers, Asking, BodyEnding, Sending, asking, models, paced};
 use super::stored::{Full, Stored};
 use crate::proxy::body::Body;
-use crate::proxy::server::Connection;
+use crate::proxy::server::ClientConnection;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
@@ -130,7 +130,11 @@ impl Serving {
 impl Answers for Serving {
     const WHAT: &'static str = "a scripted model";
 
-    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(
+        &self,
+        connection: &ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let sending = match asking(connection, request, TAG).await {
             Asking::Models => models([&*self.script.model()]),
             Asking::Nothing(sending) => sending,

@@ -1,6 +1,6 @@
 //! A background search that reports from its thread.
 
-use super::{Needle, Place, Search, SearchError, cores};
+use super::{Needle, Search, SearchError, SearchFrom, cores};
 use retake_core::session::Source;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ pub struct Job {
 
 /// How far a count is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SearchCount {
     pub hits: u64,
     /// How many bytes are searched.
     pub searched: u64,
@@ -26,7 +26,7 @@ impl Job {
     pub fn find(
         source: Arc<dyn Source>,
         needle: Arc<Needle>,
-        place: Place,
+        place: SearchFrom,
         on_found: impl FnOnce(Result<Option<u64>, SearchError>) + Send + 'static,
     ) -> Self {
         Self::start(move |cancel| {
@@ -47,7 +47,7 @@ impl Job {
     pub fn count(
         source: Arc<dyn Source>,
         needle: Arc<Needle>,
-        mut on_tally: impl FnMut(Result<Tally, SearchError>) + Send + 'static,
+        mut on_tally: impl FnMut(Result<SearchCount, SearchError>) + Send + 'static,
     ) -> Self {
         /// How many bytes lie between two reports.
         const STEP: u64 = 64 << 20;
@@ -57,7 +57,7 @@ impl Job {
                 needle: &needle,
                 cancel,
             };
-            let (mut tally, mut reported) = (Tally::default(), 0);
+            let (mut tally, mut reported) = (SearchCount::default(), 0);
             let result = search.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
                 tally.hits += hits.len() as u64;
                 tally.searched = searched;
@@ -105,7 +105,7 @@ mod tests {
         let _job = Job::find(
             source.clone(),
             needle.clone(),
-            Place::AtOrAfter(0),
+            SearchFrom::AtOrAfter(0),
             move |found| {
                 send.send(found).unwrap();
             },

@@ -12,7 +12,7 @@
 mod job;
 mod needle;
 
-pub use job::{Job, Tally};
+pub use job::{Job, SearchCount};
 pub use needle::{Needle, NeedleError};
 
 use crate::lock::lock;
@@ -39,7 +39,7 @@ pub enum SearchError {
 
 /// Where to look for one hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SearchFrom {
     /// The first hit that begins at this offset or after it.
     AtOrAfter(u64),
     /// The last hit that begins before this offset.
@@ -58,11 +58,11 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// The nearest hit from a place: its offset.
-    pub fn find(&self, place: Place) -> Result<Option<u64>, SearchError> {
+    pub fn find(&self, place: SearchFrom) -> Result<Option<u64>, SearchError> {
         let length = self.source.len();
         let blocks = match place {
-            Place::AtOrAfter(offset) => Blocks::forward(offset, length),
-            Place::Before(offset) => Blocks::backward(offset.min(length)),
+            SearchFrom::AtOrAfter(offset) => Blocks::forward(offset, length),
+            SearchFrom::Before(offset) => Blocks::backward(offset.min(length)),
         };
         let mut buffer = Vec::new();
         for index in 0..NEAR.min(blocks.count()) {
@@ -303,9 +303,9 @@ pub(super) mod tests {
             for from in (0..source.len()).step_by(block / 3).chain(*offsets) {
                 let after = offsets.iter().find(|offset| **offset >= from);
                 let before = offsets.iter().rev().find(|offset| **offset < from);
-                let place = Place::AtOrAfter(from as u64);
+                let place = SearchFrom::AtOrAfter(from as u64);
                 assert_eq!(search.find(place), Ok(after.map(|offset| *offset as u64)));
-                let place = Place::Before(from as u64);
+                let place = SearchFrom::Before(from as u64);
                 assert_eq!(search.find(place), Ok(before.map(|offset| *offset as u64)));
             }
             let (mut all, mut last) = (Vec::new(), 0);
@@ -327,7 +327,11 @@ pub(super) mod tests {
         let cancel = AtomicBool::new(false);
         for source in [Vec::new(), b"abc".to_vec()] {
             let search = search(&source, &needle, &cancel);
-            for place in [Place::AtOrAfter(0), Place::AtOrAfter(99), Place::Before(99)] {
+            for place in [
+                SearchFrom::AtOrAfter(0),
+                SearchFrom::AtOrAfter(99),
+                SearchFrom::Before(99),
+            ] {
                 assert_eq!(search.find(place), Ok(None));
             }
         }
@@ -340,7 +344,7 @@ pub(super) mod tests {
         let cancel = AtomicBool::new(true);
         let search = search(&source, &needle, &cancel);
         assert_eq!(
-            search.find(Place::AtOrAfter(0)),
+            search.find(SearchFrom::AtOrAfter(0)),
             Err(SearchError::Cancelled)
         );
         assert_eq!(search.each(2, &mut |_, _| ()), Err(SearchError::Cancelled));
@@ -366,7 +370,7 @@ pub(super) mod tests {
             cancel: &cancel,
         };
         assert!(matches!(
-            search.find(Place::Before(8 << 20)),
+            search.find(SearchFrom::Before(8 << 20)),
             Err(SearchError::Source(_))
         ));
         assert!(matches!(

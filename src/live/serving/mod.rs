@@ -12,7 +12,7 @@ pub(super) use sending::{Asking, Sending, asking, models};
 use crate::proxy::body::Body;
 use crate::proxy::guard::admit;
 use crate::proxy::listen::Door;
-use crate::proxy::server::{Connection, Handler, accept, refusal};
+use crate::proxy::server::{ClientConnection, Handler, accept, refusal};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use retake_core::session::Dialect;
@@ -31,7 +31,7 @@ pub(super) trait Answers: Send + Sync + 'static {
 
     fn answer(
         &self,
-        connection: &Connection,
+        connection: &ClientConnection,
         request: Request<Incoming>,
     ) -> impl Future<Output = Response<Body>> + Send;
 }
@@ -44,7 +44,11 @@ impl<A: Answers> Handler for Guarded<A> {
         &self.0
     }
 
-    async fn handle(&self, connection: &Connection, request: Request<Incoming>) -> Response<Body> {
+    async fn handle(
+        &self,
+        connection: &ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let (head, body) = request.into_parts();
         match admit(&head, &self.0) {
             Ok(_) => {

@@ -3,8 +3,8 @@
 use super::body;
 use crate::proxy::body::LOOKED_AT;
 use crate::proxy::body::{Body, Cut, whole};
-use crate::proxy::decode::{Fault, decode};
-use crate::proxy::server::Connection;
+use crate::proxy::decode::{DecodeFault, decode};
+use crate::proxy::server::ClientConnection;
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -29,7 +29,7 @@ pub(crate) enum Asking {
 
 /// Reads a request. `tag` makes the ids of refusals.
 pub(crate) async fn asking(
-    connection: &Connection,
+    connection: &ClientConnection,
     request: Request<Incoming>,
     tag: &str,
 ) -> Asking {
@@ -130,7 +130,7 @@ impl Sending {
 }
 
 async fn received(
-    connection: &Connection,
+    connection: &ClientConnection,
     body: Incoming,
 ) -> Result<Bytes, (StatusCode, &'static str)> {
     let too_long = (
@@ -157,15 +157,15 @@ fn plain(headers: &HeaderMap, body: Bytes) -> Result<Bytes, (StatusCode, &'stati
     let decoded = decode(&codings, &body);
     match decoded.fault {
         None => Ok(decoded.bytes.into_owned().into()),
-        Some(Fault::TooLong) => Err((
+        Some(DecodeFault::TooLong) => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
             "the request unpacks to more than 64 MB",
         )),
-        Some(Fault::Lying) => Err((
+        Some(DecodeFault::Lying) => Err((
             StatusCode::BAD_REQUEST,
             "the request is not encoded as its content-encoding says",
         )),
-        Some(Fault::Unknown) => Err((
+        Some(DecodeFault::Unknown) => Err((
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the request has a content-encoding that is not known",
         )),

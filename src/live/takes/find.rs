@@ -2,7 +2,8 @@
 
 use super::{Old, OnDisk};
 use crate::journal::{
-    Damage, Folder, Header, JournalError, JournalFile, Location, Presence, Scan, lock, unlock,
+    Damage, Folder, JournalError, JournalFile, JournalHeader, Location, Presence, Scan, lock,
+    unlock,
 };
 use memchr::memchr;
 use retake_core::formats::retake_journal::VERSION;
@@ -14,7 +15,7 @@ use std::io::{self, Read};
 const ATTEMPTS: usize = 5;
 
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundJournal {
     pub(super) scan: Scan,
     pub(super) on_disk: OnDisk,
     /// Why nothing may be written to it.
@@ -26,7 +27,7 @@ pub(super) fn find(
     location: &Location,
     folder: Folder,
     source: &dyn Source,
-) -> io::Result<Option<Found>> {
+) -> io::Result<Option<FoundJournal>> {
     let Some(read) = ReadJournal::open(&folder, &location.name)? else {
         let read = moved(location, source, &folder)?;
         return Ok(read.map(|read| read.adopted(location)));
@@ -40,7 +41,7 @@ pub(super) fn find(
 }
 
 /// The journal of a run, which stands where the operator named it; `None` where it is gone.
-pub(super) fn find_run(location: &Location, folder: Folder) -> io::Result<Option<Found>> {
+pub(super) fn find_run(location: &Location, folder: Folder) -> io::Result<Option<FoundJournal>> {
     let read = ReadJournal::open(&folder, &location.name)?;
     Ok(read.map(|read| read.found(location, folder)))
 }
@@ -62,8 +63,8 @@ fn moved(
         let Ok(Some((file, _))) = folder.file(&name) else {
             continue;
         };
-        let header = Header::of(&file);
-        let Some(identity) = header.as_ref().and_then(Header::identity) else {
+        let header = JournalHeader::of(&file);
+        let Some(identity) = header.as_ref().and_then(JournalHeader::identity) else {
             continue;
         };
         let path = identity.path();
@@ -124,7 +125,7 @@ impl ReadJournal {
 
     /// Whether it was written for a recording that begins in another way.
     fn is_of_another(&self, source: &dyn Source) -> bool {
-        let identity = self.scan.header.as_ref().and_then(Header::identity);
+        let identity = self.scan.header.as_ref().and_then(JournalHeader::identity);
         identity.is_some_and(|identity| !identity.begins(source))
     }
 
@@ -151,13 +152,13 @@ impl ReadJournal {
         }
     }
 
-    fn found(self, location: &Location, folder: Folder) -> Found {
+    fn found(self, location: &Location, folder: Folder) -> FoundJournal {
         if let Some(kept_as) = self.renewal() {
             return self.replaced(location, kept_as);
         }
         let barred = self.bar(location);
         let file = JournalFile::resume(folder, location, self.file, &self.bytes, &self.scan);
-        Found {
+        FoundJournal {
             scan: self.scan,
             on_disk: OnDisk::Open(Box::new(file)),
             barred,
@@ -166,14 +167,14 @@ impl ReadJournal {
 
     /// A journal that was written when the recording was elsewhere: it goes on under another name,
     /// with another first line.
-    fn adopted(self, location: &Location) -> Found {
+    fn adopted(self, location: &Location) -> FoundJournal {
         let kept_as = self.renewal().flatten();
         self.replaced(location, kept_as)
     }
 
     /// A journal of what the file held before: it stays in the folder, and one of what it holds
     /// now takes its name.
-    fn put_aside(self, location: &Location, earlier: Option<Self>) -> Found {
+    fn put_aside(self, location: &Location, earlier: Option<Self>) -> FoundJournal {
         let mut found = self.replaced(location, Some("jsonl".to_owned()));
         found.scan = earlier.map_or_else(Scan::default, |earlier| {
             unlock(&earlier.file);
@@ -184,9 +185,9 @@ impl ReadJournal {
     }
 
     /// A new journal takes the place of this one.
-    fn replaced(self, location: &Location, kept_as: Option<String>) -> Found {
+    fn replaced(self, location: &Location, kept_as: Option<String>) -> FoundJournal {
         let barred = self.bar(location);
-        Found {
+        FoundJournal {
             scan: self.scan,
             on_disk: OnDisk::Old(Old {
                 name: self.name,

@@ -15,14 +15,14 @@ mod tests;
 pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
 pub use run::runs_folder;
 pub(super) use run::{is_run, is_run_file, lay, read_run};
-pub use state::{Entry, FirstRequest, Happened};
+pub use state::{FirstRequest, Happened, JournalEntry};
 
 use crate::journal::{
-    AppendError, Folder, Header, Identity, JournalFile, Location, OpenFile, Subfolder, Subject,
-    unlock,
+    AppendError, Folder, Identity, JournalFile, JournalHeader, JournalSubject, Location, OpenFile,
+    Subfolder, unlock,
 };
 use etcetera::BaseStrategy;
-use find::Found;
+use find::FoundJournal;
 use retake_core::session::Source;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::Takes;
@@ -133,14 +133,14 @@ impl Journal {
 
     /// Keeps what changed. With `Ok` it is on the disk; otherwise it is in memory, and will be written
     /// when that works again.
-    pub fn append<'a>(&mut self, entry: impl Into<Entry<'a>>) -> Result<(), &NotRecording> {
+    pub fn append<'a>(&mut self, entry: impl Into<JournalEntry<'a>>) -> Result<(), &NotRecording> {
         self.append_all([entry])
     }
 
     /// The same for several: the disk is asked once for all of them.
     pub fn append_all<'a>(
         &mut self,
-        entries: impl IntoIterator<Item = impl Into<Entry<'a>>>,
+        entries: impl IntoIterator<Item = impl Into<JournalEntry<'a>>>,
     ) -> Result<(), &NotRecording> {
         for entry in entries {
             match self.entry(&entry.into()) {
@@ -311,7 +311,7 @@ impl Opened {
     fn look(
         &mut self,
         location: Location,
-        find: impl FnOnce(&Location, Folder) -> io::Result<Option<Found>>,
+        find: impl FnOnce(&Location, Folder) -> io::Result<Option<FoundJournal>>,
     ) {
         match location.folder() {
             Ok(None) => {}
@@ -327,7 +327,7 @@ impl Opened {
     }
 
     /// Takes over what was found.
-    fn take(&mut self, found: Found) {
+    fn take(&mut self, found: FoundJournal) {
         self.damages = found.scan.damages;
         let mut state = JournalState::default();
         for line in found.scan.lines {
@@ -355,6 +355,6 @@ fn location_of(root: &Path, path: &Path, source: &dyn Source) -> Result<Location
         error,
     })?;
     let stem = identity.stem();
-    let header = Header::new(Subject::Takes { of: Some(identity) });
+    let header = JournalHeader::new(JournalSubject::Takes { of: Some(identity) });
     Ok(Location::own(root, Subfolder::Takes, stem, header))
 }

@@ -5,8 +5,8 @@ use super::find::find_run;
 use super::state::{FirstRequest, JournalState};
 use super::{Journal, Opened};
 use crate::journal::{
-    About, Clock, Damage, Folder, HEAD, Header, JournalError, Location, NotRecording, Scan,
-    Subfolder, Subject,
+    About, Clock, Damage, Folder, HEAD, JournalError, JournalHeader, JournalSubject, Location,
+    NotRecording, Scan, Subfolder,
 };
 use memchr::memmem;
 use retake_core::formats::{self, Format};
@@ -167,7 +167,8 @@ impl Journal {
             .entry(&first)
             .map_err(|error| failed(error.into()))?;
         journal.entries.push(entry);
-        let location = Location::named(path, Header::new(Subject::Run { run: about }));
+        let location =
+            Location::named(path, JournalHeader::new(JournalSubject::Run { run: about }));
         let location = location.and_then(|location| {
             Folder::create(&location.root, Subfolder::None)?;
             let root = std::fs::canonicalize(&location.root)?;
@@ -191,16 +192,16 @@ impl Journal {
     pub fn open_run(path: &Path, clock: Clock) -> Opened {
         let mut opened = Opened::nothing(clock);
         let location = std::fs::canonicalize(path).and_then(|path| {
-            let header = match Header::of(&File::open(&path)?) {
-                Some(Header {
-                    subject: subject @ Subject::Run { .. },
+            let header = match JournalHeader::of(&File::open(&path)?) {
+                Some(JournalHeader {
+                    subject: subject @ JournalSubject::Run { .. },
                     ..
                 }) => subject,
-                _ => Subject::Run {
+                _ => JournalSubject::Run {
                     run: About::default(),
                 },
             };
-            Location::named(&path, Header::new(header))
+            Location::named(&path, JournalHeader::new(header))
         });
         match location {
             Ok(location) => opened.look(location, find_run),

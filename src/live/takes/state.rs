@@ -1,7 +1,7 @@
 //! What the lines of a journal tell: takes, what was done in the world, and of a run the request
 //! that it began with.
 
-use crate::journal::{Damage, Line};
+use crate::journal::{Damage, JournalLine};
 use retake_core::session::ledger::{Ledger, LedgerEvent};
 use retake_core::session::takes::{TakeEvent, TakeId, Takes, spelling};
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,20 @@ use std::borrow::Cow;
 /// is used by both.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub enum Entry<'a> {
+pub enum JournalEntry<'a> {
     /// The tree of takes has changed.
     Take(&'a TakeEvent),
     /// Something happened in the world.
     Ledger(&'a LedgerEvent),
 }
 
-impl<'a> From<&'a TakeEvent> for Entry<'a> {
+impl<'a> From<&'a TakeEvent> for JournalEntry<'a> {
     fn from(event: &'a TakeEvent) -> Self {
         Self::Take(event)
     }
 }
 
-impl<'a> From<&'a LedgerEvent> for Entry<'a> {
+impl<'a> From<&'a LedgerEvent> for JournalEntry<'a> {
     fn from(event: &'a LedgerEvent) -> Self {
         Self::Ledger(event)
     }
@@ -84,7 +84,7 @@ struct Common<'a> {
 
 impl JournalState {
     /// Takes over what a line says; gives what is wrong with it.
-    pub(super) fn apply(&mut self, line: &Line) -> Option<Damage> {
+    pub(super) fn apply(&mut self, line: &JournalLine) -> Option<Damage> {
         let (seq, at) = (line.seq, line.at);
         let told = self.entry(&line.entry);
         let unknown = |error: serde_json::Error| Damage::Unknown {

@@ -11,7 +11,7 @@ mod supervisor;
 mod tool_output;
 mod tree;
 
-pub use capture::Text;
+pub use capture::CapturedText;
 pub use supervisor::keep_if_asked;
 
 use retake_core::engine::{Outcome, agent};
@@ -88,9 +88,9 @@ pub struct Facts {
     /// Its exit code, where it ended by itself.
     pub exit: Option<i32>,
     pub signal: Option<i32>,
-    pub stdout: Text,
+    pub stdout: CapturedText,
     /// What it wrote to standard error; the model reads it only where the tool failed.
-    pub stderr: Text,
+    pub stderr: CapturedText,
     /// Processes that it left running, by name and number; they were ended.
     pub left: String,
     /// Processes that could not be ended.

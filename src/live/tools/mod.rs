@@ -5,7 +5,7 @@ pub mod command;
 pub mod mcp;
 mod recorded;
 
-pub use command::{Facts, Supervisor, Text, keep_if_asked};
+pub use command::{CapturedText, Facts, Supervisor, keep_if_asked};
 pub use recorded::Recorded;
 
 use super::agents::AgentFile;
@@ -41,7 +41,7 @@ pub struct Toolbox {
 
 /// A call that is to be carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct ToolCall<'a> {
     pub tool: &'a str,
     /// Its arguments: JSON text, or free text of a custom tool.
     pub arguments: &'a str,
@@ -51,7 +51,7 @@ pub struct Call<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Called {
+pub enum ToolResult {
     Ended {
         outcome: Outcome,
         /// What the operator should know beside it; it holds text from outside.
@@ -130,11 +130,11 @@ impl Toolbox {
 
     /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is
     /// dropped, what runs is ended as well.
-    pub async fn call(&self, call: Call<'_>, cancel: &CancellationToken) -> Called {
+    pub async fn call(&self, call: ToolCall<'_>, cancel: &CancellationToken) -> ToolResult {
         match self.tools.get(call.tool) {
             Some(Means::Command(tool)) => {
                 let ran = command::run(tool, &self.supervisor, call.arguments, cancel).await;
-                Called::Ended {
+                ToolResult::Ended {
                     notes: ran.facts.notes(&ran.outcome),
                     outcome: ran.outcome,
                 }
@@ -145,7 +145,7 @@ impl Toolbox {
             Some(Means::Recorded(recorded)) => {
                 match recorded.answer(call.tool, call.earlier, call.arguments) {
                     Ok(outcome) => ended(outcome),
-                    Err(note) => Called::NeedsOperator(note),
+                    Err(note) => ToolResult::NeedsOperator(note),
                 }
             }
             Some(Means::Mcp(server)) => ended(server.call(call.tool, call.arguments, cancel).await),
@@ -155,7 +155,7 @@ impl Toolbox {
                 failure: None,
                 ms: 0,
             }),
-            Some(Means::Operator) => Called::NeedsOperator(String::new()),
+            Some(Means::Operator) => ToolResult::NeedsOperator(String::new()),
             None => ended(Outcome {
                 output: format!("There is no tool named \"{}\" in this run.", call.tool),
                 is_error: true,
@@ -166,8 +166,8 @@ impl Toolbox {
     }
 }
 
-fn ended(outcome: Outcome) -> Called {
-    Called::Ended {
+fn ended(outcome: Outcome) -> ToolResult {
+    ToolResult::Ended {
         outcome,
         notes: Vec::new(),
     }

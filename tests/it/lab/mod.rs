@@ -10,7 +10,7 @@ mod spending;
 use retake_core::engine::agent::{Endpoint, Model};
 use retake_core::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
 use retake_core::session::Dialect;
-use retake_live::lab::{Beside, Lab, LabError, News, Prepared, prepare};
+use retake_live::lab::{Lab, LabContext, LabError, News, PreparedLab, prepare};
 use retake_live::wordings::Wordings;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
@@ -81,22 +81,22 @@ fn stock(samples: u32) -> Spec {
     spec(which, vec![model], samples)
 }
 
-fn prepared(spec: &Spec, journals: &Path) -> Prepared {
+fn prepared(spec: &Spec, journals: &Path) -> PreparedLab {
     try_prepare(spec, journals).unwrap()
 }
 
 /// The same in new journals.
-fn afresh(spec: &Spec, journals: &Path) -> Prepared {
+fn afresh(spec: &Spec, journals: &Path) -> PreparedLab {
     prepare_in(spec, journals, true).unwrap()
 }
 
-fn try_prepare(spec: &Spec, journals: &Path) -> Result<Prepared, LabError> {
+fn try_prepare(spec: &Spec, journals: &Path) -> Result<PreparedLab, LabError> {
     prepare_in(spec, journals, false)
 }
 
-fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<Prepared, LabError> {
+fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<PreparedLab, LabError> {
     let wordings = Wordings::default();
-    let beside = Beside {
+    let beside = LabContext {
         folder: &sessions(),
         wordings: &wordings,
         journals,
@@ -110,7 +110,7 @@ fn start(spec: &Spec, journals: &Path) -> (Lab, Receiver<News>) {
     go(prepared(spec, journals))
 }
 
-fn go(prepared: Prepared) -> (Lab, Receiver<News>) {
+fn go(prepared: PreparedLab) -> (Lab, Receiver<News>) {
     let (sender, news) = channel();
     let report = Arc::new(move |one| {
         let _over = sender.send(one);

@@ -7,7 +7,7 @@ use retake_core::rules;
 use retake_core::session::takes::{Take, TakeCause, TakeId, TakeOutcome};
 use retake_core::session::{HistoryChange, compare};
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, IoEvent, News, Options, Phase, Prepared, Run, prepare};
+use retake_live::live::{IoEvent, News, Phase, PreparedRun, Run, RunInput, RunOptions, prepare};
 use retake_live::takes::wall_clock;
 use retake_live::tools::Supervisor;
 use retake_live::wordings::Wordings;
@@ -26,15 +26,15 @@ pub(crate) struct HeldRun {
 }
 
 /// Options of a run with an operator.
-pub(crate) fn attended() -> Options {
-    Options {
+pub(crate) fn attended() -> RunOptions {
+    RunOptions {
         has_operator: true,
         supervisor: Some(Supervisor::at(env!("CARGO_BIN_EXE_retake"))),
         ..Options::default()
     }
 }
 
-fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<IoEvent>) {
+fn prepared(agent: &Path, options: RunOptions) -> (PreparedRun, Receiver<IoEvent>) {
     let file = AgentFile::read(agent, &Wordings::default()).unwrap();
     let (sender, events) = channel();
     let report = Arc::new(move |event| {
@@ -46,7 +46,7 @@ fn prepared(agent: &Path, options: Options) -> (Prepared, Receiver<IoEvent>) {
 
 impl HeldRun {
     /// A new run with a journal of its own.
-    pub(crate) fn new(agent: &Path, journal: &Path, options: Options) -> Self {
+    pub(crate) fn new(agent: &Path, journal: &Path, options: RunOptions) -> Self {
         let (prepared, events) = prepared(agent, options);
         let bench =
             TakeStore::begin_run(journal, prepared.about.clone(), &prepared.first, wall_clock);
@@ -54,7 +54,7 @@ impl HeldRun {
     }
 
     /// A run goes on from its journal, in the take that was looked at last.
-    pub(crate) fn again(agent: &Path, journal: &Path, options: Options) -> Self {
+    pub(crate) fn again(agent: &Path, journal: &Path, options: RunOptions) -> Self {
         let (prepared, events) = prepared(agent, options);
         let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
         let from = bench.takes().current();
@@ -62,14 +62,14 @@ impl HeldRun {
     }
 
     /// A recording goes on.
-    pub(crate) fn of_recording(agent: &Path, bench: TakeStore, options: Options) -> Self {
+    pub(crate) fn of_recording(agent: &Path, bench: TakeStore, options: RunOptions) -> Self {
         let (prepared, events) = prepared(agent, options);
         let from = bench.takes().current();
         Self::begun(prepared, events, bench, from)
     }
 
     fn begun(
-        prepared: Prepared,
+        prepared: PreparedRun,
         events: Receiver<IoEvent>,
         mut bench: TakeStore,
         from: TakeId,
@@ -84,13 +84,13 @@ impl HeldRun {
         }
     }
 
-    pub(crate) fn handle(&mut self, input: Input) {
+    pub(crate) fn handle(&mut self, input: RunInput) {
         let news = self.run.handle(&mut self.bench, input);
         self.news.extend(news);
     }
 
     pub(crate) fn command(&mut self, command: Command) {
-        self.handle(Input::Operator(command));
+        self.handle(RunInput::Operator(command));
     }
 
     /// Goes on until the run waits for somebody, or ended.
@@ -103,7 +103,7 @@ impl HeldRun {
             }
             let left = PATIENCE.saturating_sub(begun.elapsed());
             match self.events.recv_timeout(left) {
-                Ok(event) => self.handle(Input::Io(event)),
+                Ok(event) => self.handle(RunInput::Io(event)),
                 Err(error) => panic!("{error} in {phase:?}; {:#?}", self.news),
             }
         }
@@ -157,14 +157,14 @@ impl HeldRun {
         };
         self.bench.go_to(self.run.take()).unwrap();
         let take = self.bench.take(0, session, &planned.edits, about).unwrap();
-        self.handle(Input::Edited(take));
+        self.handle(RunInput::Edited(take));
         Ok(take)
     }
 
     /// The operator goes to a take.
     pub(crate) fn go_to(&mut self, take: TakeId) {
         self.bench.go_to(take).unwrap();
-        self.handle(Input::Went(take));
+        self.handle(RunInput::Went(take));
     }
 
     pub(crate) fn read(&mut self, take: TakeId) -> Recording {

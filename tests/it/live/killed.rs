@@ -184,7 +184,7 @@ fn where_nobody_is_there_a_call_that_may_have_run_ends_the_run_again() {
     super::until("the tool ran", || stage.marks("one") == 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let options = retake_live::live::Options {
+    let options = retake_live::live::RunOptions {
         has_operator: false,
         ..attended()
     };

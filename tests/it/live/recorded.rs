@@ -8,7 +8,7 @@ use retake_core::engine::{Command, Reason};
 use retake_core::session::ledger::{CallKey, Ending};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Session};
-use retake_live::live::{Options, Phase};
+use retake_live::live::{Phase, RunOptions};
 use retake_live::takes::wall_clock;
 use retake_live::{AS_REQUEST, ReadOptions, Recording, TakeStore, read_path};
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn goes_on(path: &Path, recording: Recording, dialect: Dialect) -> Went {
     let mut phase = driven.rest();
     // Where the history ends on an answer, the user says something more.
     if phase == Phase::Ended(Ending::Final) && wire.bodies().is_empty() {
-        driven.handle(retake_live::live::Input::Say("And then?".to_owned()));
+        driven.handle(retake_live::live::RunInput::Say("And then?".to_owned()));
         phase = driven.rest();
     }
     // Calls that wait for their outputs get them by hand.
@@ -247,7 +247,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
     bench
         .take(0, &session, &[Edit::Cut { from }], Take::default())
         .unwrap();
-    let options = Options {
+    let options = RunOptions {
         at_hand: Some(session),
         ..attended()
     };
@@ -326,7 +326,7 @@ fn what_a_policy_cannot_do_about_a_recording_is_followed_by_otherwise() {
             let recording = Arc::new(read_path(&path, &ReadOptions::default()).unwrap());
             let state = stage.path("state");
             let (bench, _) = TakeStore::open(recording, Some(&path), Some(&state), wall_clock);
-            let options = Options {
+            let options = RunOptions {
                 has_operator: false,
                 ..attended()
             };

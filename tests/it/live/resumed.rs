@@ -4,7 +4,7 @@ use super::driven::{HeldRun, attended, reasons};
 use super::{Stage, marking};
 use retake_core::engine::{Command, Policy};
 use retake_core::session::ledger::Ending;
-use retake_live::live::{Options, Phase};
+use retake_live::live::{Phase, RunOptions};
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -52,7 +52,7 @@ fn ran_once(stage: &Stage) {
 fn another_policy_takes_it_up_at_the_pause() {
     let (stage, agent, journal) = unattended();
     let policy = "[on.unknown-tool]\ndo = \"inject\"\nwording = \"nearest\"\n";
-    let options = Options {
+    let options = RunOptions {
         has_operator: false,
         policy: Some(Policy::parse(policy).unwrap()),
         ..attended()
@@ -108,7 +108,7 @@ fn an_ended_run_asks_nothing_when_it_is_taken_up() {
     assert_eq!(driven.bench.ledger().asks().count(), 1);
     driven.command(Command::Continue);
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
-    driven.handle(retake_live::live::Input::Say("And now?".to_owned()));
+    driven.handle(retake_live::live::RunInput::Say("And now?".to_owned()));
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     assert_eq!(
         driven.bench.ledger().asks().count(),

@@ -8,7 +8,7 @@ use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Dialect;
 use retake_core::session::takes::{Take, TakeCause};
 use retake_live::TakeStore;
-use retake_live::live::{Input, News};
+use retake_live::live::{News, RunInput};
 use retake_live::proxy::holds::HoldHandle;
 use retake_live::proxy::{Command, Proxy};
 use retake_live::takes::wall_clock;
@@ -70,7 +70,7 @@ pub(super) fn mends_by(
     };
     bench.go_to(seat.take()).unwrap();
     let take = bench.take(0, session, &planned.edits, about).unwrap();
-    seat.handle(&mut bench, Input::Edited(take));
+    seat.handle(&mut bench, RunInput::Edited(take));
     Ok(finding.clone())
 }
 

@@ -5,7 +5,7 @@ use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
 use retake_core::engine::Policy;
 use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
-use retake_live::proxy::{Command, News, Options, Ports, Proxy, Report, Upstream};
+use retake_live::proxy::{Command, News, Ports, Proxy, ProxyOptions, Report, Upstream};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ pub(super) struct Stage {
     pub(super) proxy: Option<Proxy>,
 }
 
-pub(super) fn options(urls: &[String], journal: PathBuf) -> Options {
-    Options {
+pub(super) fn options(urls: &[String], journal: PathBuf) -> ProxyOptions {
+    ProxyOptions {
         upstreams: urls
             .iter()
             .map(|url| Upstream::parse(url).unwrap())
@@ -77,7 +77,7 @@ pub(super) fn addresses(news: &Mutex<Vec<News>>) -> Vec<SocketAddr> {
 }
 
 impl Stage {
-    pub(super) fn new(upstream: Fake, change: impl FnOnce(&mut Options)) -> Self {
+    pub(super) fn new(upstream: Fake, change: impl FnOnce(&mut ProxyOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(&[upstream.url()], folder.path().join("proxy.jsonl"));
         change(&mut options);

@@ -4,7 +4,7 @@ use super::client::{CHAT, Client, LONG, MODELS, addressed};
 use super::fake::{Fake, STREAM, chunk, ok};
 use super::place::{LOCAL, Proxy};
 use retake_core::exchange::Ending;
-use retake_live::proxy::{Listen, Patience, Trust};
+use retake_live::proxy::{CertificateTrust, Listen, Patience};
 use std::io::Write;
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn impatient(upstream: &Fake) -> Proxy {
         body: Duration::from_millis(500),
     };
     let listen = Listen::new(LOCAL, false).unwrap().patient(patience);
-    Proxy::at(listen, &upstream.url(), &Trust::System)
+    Proxy::at(listen, &upstream.url(), &CertificateTrust::System)
 }
 
 #[test]

@@ -4,7 +4,9 @@ use super::client::{CHAT, Client, MODELS, addressed, ask};
 use super::fake::{Fake, STREAM, chunk, ok, reply};
 use super::place::{LOCAL, Proxy};
 use retake_core::exchange::Ending;
-use retake_live::proxy::{Base, Listen, Origin, PassThrough, ServeError, Trust, serve};
+use retake_live::proxy::{
+    CertificateTrust, Listen, Origin, PassThrough, ServeError, UpstreamBase, serve,
+};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpListener;
@@ -288,7 +290,7 @@ fn c08_without_its_token_nobody_passes_an_address_that_others_reach() {
     let upstream = Fake::answering(ok("{}"));
     let any = "0.0.0.0:0".parse().unwrap();
     let listen = Listen::new(any, true).unwrap();
-    let proxy = Proxy::at(listen, &upstream.url(), &Trust::System);
+    let proxy = Proxy::at(listen, &upstream.url(), &CertificateTrust::System);
     let token = proxy.token.clone().unwrap();
     let local = (LOCAL.ip(), proxy.address.port()).into();
     let wrong = CHAT.replace("/v1", "/t/0123/v1");
@@ -321,7 +323,11 @@ fn c08_without_its_token_nobody_passes_an_address_that_others_reach() {
 async fn c09_a_listener_that_is_its_own_upstream_does_not_serve() {
     let listen = Listen::new(LOCAL, false).unwrap();
     let url = format!("http://localhost:{}/v1", listen.address().port());
-    let upstream = Origin::new(Base::parse(&url).unwrap(), &Trust::System).unwrap();
+    let upstream = Origin::new(
+        UpstreamBase::parse(&url).unwrap(),
+        &CertificateTrust::System,
+    )
+    .unwrap();
     let upstream = Arc::new(upstream);
     let watch = Arc::new(PassThrough::new(upstream.clone()));
     let served = serve(listen, upstream, watch, Default::default()).await;

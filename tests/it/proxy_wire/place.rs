@@ -1,8 +1,8 @@
 //! A proxy that passes everything on, on a thread of its own, until it is dropped.
 
 use retake_live::proxy::{
-    Base, Body, Listen, Observer, Opened, Origin, PassThrough, Passed, Question, Trust, TurnedAway,
-    Watch, serve,
+    Body, CertificateTrust, Listen, Observer, OpenedSocket, Origin, PassThrough, Passed, Question,
+    TurnedAway, UpstreamBase, Watch, serve,
 };
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ impl Watch for Keeping {
         *self.told.tls.lock().unwrap() += 1;
     }
 
-    fn socket(&self, _: Opened) -> Option<Box<dyn Observer>> {
+    fn socket(&self, _: OpenedSocket) -> Option<Box<dyn Observer>> {
         Some(Box::new(super::sockets::Texts(self.told.texts.clone())))
     }
 }
@@ -62,15 +62,15 @@ pub(super) struct Proxy {
 
 impl Proxy {
     pub(super) fn to(url: &str) -> Self {
-        Self::believing(url, &Trust::System)
+        Self::believing(url, &CertificateTrust::System)
     }
 
-    pub(super) fn believing(url: &str, trust: &Trust) -> Self {
+    pub(super) fn believing(url: &str, trust: &CertificateTrust) -> Self {
         Self::at(Listen::new(LOCAL, false).unwrap(), url, trust)
     }
 
-    pub(super) fn at(listen: Listen, url: &str, trust: &Trust) -> Self {
-        let upstream = Origin::new(Base::parse(url).unwrap(), trust).unwrap();
+    pub(super) fn at(listen: Listen, url: &str, trust: &CertificateTrust) -> Self {
+        let upstream = Origin::new(UpstreamBase::parse(url).unwrap(), trust).unwrap();
         let upstream = Arc::new(upstream);
         let address = listen.address();
         let token = listen.token().map(|token| token.reveal().to_owned());

@@ -3,7 +3,7 @@
 use super::client::{CHAT, ask};
 use super::place::Proxy;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
-use retake_live::proxy::{Base, Origin, Trust};
+use retake_live::proxy::{CertificateTrust, Origin, UpstreamBase};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 use serde_json::Value;
@@ -131,7 +131,7 @@ impl Drop for Server {
 }
 
 #[track_caller]
-fn assert_distrusted(server: &Server, trust: &Trust) {
+fn assert_distrusted(server: &Server, trust: &CertificateTrust) {
     let proxy = Proxy::believing(&server.url(), trust);
     let got = ask(proxy.address, CHAT);
     assert_eq!(got.status, Some(502), "{got:?}");
@@ -147,7 +147,7 @@ fn assert_distrusted(server: &Server, trust: &Trust) {
 #[test]
 fn a02_u018_an_upstream_that_proves_nothing_is_refused() {
     let authority = Authority::new();
-    let trust = Trust::Also(vec![authority.root.clone()]);
+    let trust = CertificateTrust::Also(vec![authority.root.clone()]);
     assert_distrusted(&authority.sign("localhost", 2021), &trust);
     assert_distrusted(&authority.sign("other.example", 4000), &trust);
     assert_distrusted(&Authority::new().sign("localhost", 4000), &trust);
@@ -167,10 +167,13 @@ fn a02_u018_an_upstream_that_proves_nothing_is_refused() {
 fn a02_an_upstream_that_proves_itself_is_asked() {
     let authority = Authority::new();
     let server = authority.sign("localhost", 4000);
-    let proxy = Proxy::believing(&server.url(), &Trust::Also(vec![authority.root.clone()]));
+    let proxy = Proxy::believing(
+        &server.url(),
+        &CertificateTrust::Also(vec![authority.root.clone()]),
+    );
     let got = ask(proxy.address, CHAT);
     assert_eq!((got.status, got.text().as_str()), (Some(200), "{}"));
-    assert_distrusted(&server, &Trust::System);
+    assert_distrusted(&server, &CertificateTrust::System);
 }
 
 /// No frame of HTTP/2 can come, neither GOAWAY nor REFUSED_STREAM: it is not spoken with upstreams.
@@ -178,7 +181,10 @@ fn a02_an_upstream_that_proves_itself_is_asked() {
 fn a25_an_upstream_that_offers_http_2_is_asked_in_http_1() {
     let authority = Authority::new();
     let server = authority.sign("localhost", 4000);
-    let proxy = Proxy::believing(&server.url(), &Trust::Also(vec![authority.root.clone()]));
+    let proxy = Proxy::believing(
+        &server.url(),
+        &CertificateTrust::Also(vec![authority.root.clone()]),
+    );
     let got = ask(proxy.address, CHAT);
     assert_eq!((got.status, got.text().as_str()), (Some(200), "{}"));
 }
@@ -186,16 +192,23 @@ fn a25_an_upstream_that_offers_http_2_is_asked_in_http_1() {
 #[test]
 fn a02_only_a_host_that_was_named_as_insecure_is_asked_without_proof() {
     let server = Authority::new().sign("other.example", 2021);
-    let proxy = Proxy::believing(&server.url(), &Trust::Anybody);
+    let proxy = Proxy::believing(&server.url(), &CertificateTrust::Anybody);
     assert_eq!(ask(proxy.address, CHAT).status, Some(200));
     let verified = |url: &str, trust| {
-        let base = Base::parse(url).unwrap();
+        let base = UpstreamBase::parse(url).unwrap();
         Origin::new(base, trust).unwrap().is_verified()
     };
-    assert!(!verified("https://a.example", &Trust::Anybody));
-    assert!(verified("https://a.example", &Trust::System));
+    assert!(!verified("https://a.example", &CertificateTrust::Anybody));
+    assert!(verified("https://a.example", &CertificateTrust::System));
     let named = ["a.example".to_owned()];
-    let trust = |url: &str| Trust::unless_named(&Base::parse(url).unwrap(), &named);
-    assert!(matches!(trust("https://A.example:8443"), Trust::Anybody));
-    assert!(matches!(trust("https://b.a.example"), Trust::System));
+    let trust =
+        |url: &str| CertificateTrust::unless_named(&UpstreamBase::parse(url).unwrap(), &named);
+    assert!(matches!(
+        trust("https://A.example:8443"),
+        CertificateTrust::Anybody
+    ));
+    assert!(matches!(
+        trust("https://b.a.example"),
+        CertificateTrust::System
+    ));
 }

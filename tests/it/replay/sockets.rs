@@ -7,7 +7,7 @@ use retake_core::dialects::body_of;
 use retake_core::formats::{Sample, find, read_buffer, recognise};
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::{Dialect, Kind, Session, Source};
-use retake_live::replay::{ANY_PORT, Endpoint, Event, Options};
+use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -25,11 +25,11 @@ fn tape(recordings: &[Value]) -> Tape {
     Tape::of(sessions.collect()).unwrap()
 }
 
-fn serving(options: Options) -> (Endpoint, Receiver<Event>) {
+fn serving(options: ReplayOptions) -> (Endpoint, Receiver<Event>) {
     serving_of(&[recording()], options)
 }
 
-fn serving_of(recordings: &[Value], options: Options) -> (Endpoint, Receiver<Event>) {
+fn serving_of(recordings: &[Value], options: ReplayOptions) -> (Endpoint, Receiver<Event>) {
     let (sender, events) = channel();
     let report = move |event| {
         let _over = sender.send(event);
@@ -41,8 +41,8 @@ fn serving_of(recordings: &[Value], options: Options) -> (Endpoint, Receiver<Eve
     )
 }
 
-fn lenient() -> Options {
-    Options {
+fn lenient() -> ReplayOptions {
+    ReplayOptions {
         matching: Matching {
             is_lenient: true,
             ..Matching::default()
@@ -78,7 +78,7 @@ fn said(body: &str) -> Vec<String> {
 
 #[test]
 fn each_turn_is_served_in_every_dialect_whole_and_streamed() {
-    let (endpoint, events) = serving(Options::default());
+    let (endpoint, events) = serving(ReplayOptions::default());
     let call = ["Let me look.", "call_7 get_weather {\"city\": \"Bern\"}"];
     for (dialect, path) in DIALECTS {
         for (turn, wanted) in [
@@ -109,7 +109,7 @@ fn each_turn_is_served_in_every_dialect_whole_and_streamed() {
 
 #[test]
 fn a_changed_prompt_is_refused_with_what_differs_in_the_shape_of_each_dialect() {
-    let (endpoint, events) = serving(Options::default());
+    let (endpoint, events) = serving(ReplayOptions::default());
     for (dialect, path) in DIALECTS {
         for streams in [false, true] {
             let request = request(dialect, 3, "Rome", streams);
@@ -157,7 +157,7 @@ fn leniently_the_nearest_turn_answers_and_says_so() {
 
 #[test]
 fn behind_the_last_turn_there_is_nothing_lenient_or_not() {
-    for options in [Options::default(), lenient()] {
+    for options in [ReplayOptions::default(), lenient()] {
         let (endpoint, _events) = serving(options);
         let mut request = request(Dialect::Chat, 6, "Bern", false);
         let messages = request["messages"].as_array_mut().unwrap();
@@ -190,7 +190,7 @@ fn the_same_request_gets_what_it_got_when_it_was_recorded_and_a_new_agent_the_sa
         messages.push(json!({"role": "assistant", "content": text}));
         json!(messages)
     });
-    let (endpoint, _events) = serving_of(&recorded, Options::default());
+    let (endpoint, _events) = serving_of(&recorded, ReplayOptions::default());
     let asked = json!({"model": "m", "messages": asked});
     let say = |wanted: &str| {
         let reply = ask(
@@ -212,7 +212,7 @@ fn the_same_request_gets_what_it_got_when_it_was_recorded_and_a_new_agent_the_sa
 
 #[test]
 fn a_response_repeats_the_tools_of_its_request() {
-    let (endpoint, _events) = serving(Options::default());
+    let (endpoint, _events) = serving(ReplayOptions::default());
     let (dialect, path) = DIALECTS[0];
     let request = request(dialect, 4, "Bern", false);
     let reply = ask(endpoint.address(), "POST", path, &request.to_string());
@@ -222,7 +222,7 @@ fn a_response_repeats_the_tools_of_its_request() {
 
 #[test]
 fn a_request_may_be_packed() {
-    let (endpoint, _events) = serving(Options::default());
+    let (endpoint, _events) = serving(ReplayOptions::default());
     let (dialect, path) = DIALECTS[0];
     let request = request(dialect, 4, "Bern", false).to_string();
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
@@ -257,7 +257,7 @@ fn a_request_may_be_packed() {
 
 #[test]
 fn what_is_no_request_is_refused_and_models_are_listed() {
-    let (endpoint, _events) = serving(Options::default());
+    let (endpoint, _events) = serving(ReplayOptions::default());
     let status =
         |method: &str, path: &str, body: &str| ask(endpoint.address(), method, path, body).status;
     assert_eq!(status("POST", "/v1/responses", "{"), 400);
@@ -274,9 +274,14 @@ fn what_is_no_request_is_refused_and_models_are_listed() {
 fn it_listens_on_the_loopback_only_and_stops_when_it_is_dropped() {
     let nobody = |_| {};
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let refused = Endpoint::start(tape(&[recording()]), Options::default(), everywhere, nobody);
+    let refused = Endpoint::start(
+        tape(&[recording()]),
+        ReplayOptions::default(),
+        everywhere,
+        nobody,
+    );
     assert!(refused.unwrap_err().to_string().contains("loopback"));
-    let (endpoint, _events) = serving(Options::default());
+    let (endpoint, _events) = serving(ReplayOptions::default());
     let address = endpoint.address();
     assert_eq!(
         endpoint.base_url(Dialect::Chat),

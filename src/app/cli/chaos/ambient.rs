@@ -7,7 +7,7 @@ use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use retake_core::chaos::{Injection, Outcome, Plan, Spec, Trial, outcome_of_conversation};
 use retake_live::proxy::connect;
-use retake_live::proxy::{Chaos, News, Options, Proxy};
+use retake_live::proxy::{Chaos, News, Proxy, ProxyOptions};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Injects faults until a signal comes, and reports them then.
 pub(super) fn run(
     spec: &Spec,
-    options: Options,
+    options: ProxyOptions,
     signal: &dyn Fn() -> Option<i32>,
     report: &Report,
     out: &mut dyn Write,

@@ -7,8 +7,8 @@ use crate::cli::output::safe_line;
 use crate::cli::proxy::not_running;
 use retake_core::chaos::{End, Outcome, Plan, Spec, Trial, Usual, outcome};
 use retake_live::proxy::recorder::proxies_folder;
-use retake_live::proxy::trial::{Played, Start, TrialError, play};
-use retake_live::proxy::{Chaos, Options};
+use retake_live::proxy::trial::{AgentStart, Played, TrialError, play};
+use retake_live::proxy::{Chaos, ProxyOptions};
 use retake_live::takes::{usual_root, wall_clock};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const CONTROL: &str = "00-control";
 /// Tries every fault of a spec on the agent that a command starts.
 pub(super) fn run(
     spec: &Spec,
-    mut options: Options,
+    mut options: ProxyOptions,
     wish: &Wish<'_>,
     signal: &dyn Fn() -> Option<i32>,
     report: &Report,
@@ -31,7 +31,7 @@ pub(super) fn run(
     let campaign = Campaign {
         spec,
         options,
-        start: Start {
+        start: AgentStart {
             argv: wish.command,
             defaults: wish.defaults,
             patience: Duration::from_millis(spec.timeout_ms),
@@ -53,8 +53,8 @@ pub(super) fn run(
 
 struct Campaign<'a> {
     spec: &'a Spec,
-    options: Options,
-    start: Start<'a>,
+    options: ProxyOptions,
+    start: AgentStart<'a>,
     wish: &'a Wish<'a>,
     signal: &'a dyn Fn() -> Option<i32>,
     folder: &'a Path,

@@ -10,9 +10,9 @@ use crate::tui::{self, Left};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;
-use retake_live::proxy::agent::{Agent, AgentCommand};
+use retake_live::proxy::agent::{AgentCommand, AgentProcess};
 use retake_live::proxy::connect;
-use retake_live::proxy::{Command, News, Options, Proxy, Report, StoredRequest};
+use retake_live::proxy::{Command, News, Proxy, ProxyOptions, Report, StoredRequest};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ impl Exchanges for Seen {
             // Nobody sits there any more.
             let _ = sender.send(Stir::Wake);
         });
-        let seat = self.proxy.seat(id, wake)?;
+        let seat = self.proxy.take_over(id, wake)?;
         let journal = seat.journal()?.to_owned();
         let breakpoints = self
             .breakpoints
@@ -94,7 +94,7 @@ impl Exchanges for Seen {
 /// Starts a proxy, with the agent where one is named, and shows it until the operator leaves.
 pub(super) fn show(
     look: &LookArguments,
-    options: Options,
+    options: ProxyOptions,
     order: Option<AgentCommand>,
 ) -> Result<Exit, Failure> {
     let request = OpenArguments {
@@ -116,7 +116,7 @@ pub(super) fn show(
         let words = order.argv.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")
     });
-    let agent = order.map(|order| Agent::start(order, proxy.reaches(), &report));
+    let agent = order.map(|order| AgentProcess::start(order, proxy.reaches(), &report));
     let agent = agent
         .transpose()
         .map_err(|error| Failure::refused(format!("the agent cannot be started: {error}")))?;

@@ -7,7 +7,7 @@ use crate::cli::chaos::{self, Recording, Strayed, Wish};
 use crate::cli::exit::{Exit, Failure};
 use retake_core::engine::Policy;
 use retake_core::replay::{Matching, Tape};
-use retake_live::proxy::{Options, Ports, USUAL_ASKS, Upstream};
+use retake_live::proxy::{Ports, ProxyOptions, USUAL_ASKS, Upstream};
 use retake_live::replay::{self, ANY_PORT, Endpoint, Event};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// the agent goes on, for one that asks again asks more often than the recording; injects faults before it.
 pub(super) fn run(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Result<Exit, Failure> {
     let session = arguments.session.map(|number| number as usize - 1);
-    let options = replay::Options {
+    let options = replay::ProxyOptions {
         matching: Matching {
             is_lenient: true,
             repeats_last: true,
@@ -95,11 +95,11 @@ impl Recording for Served {
 }
 
 /// The proxy before the recording; it listens where the replay would.
-fn proxy(arguments: &ReplayArguments, endpoint: &Endpoint) -> Result<Options, Failure> {
+fn proxy(arguments: &ReplayArguments, endpoint: &Endpoint) -> Result<ProxyOptions, Failure> {
     let url = format!("http://{}", endpoint.address());
     let upstream = Upstream::parse(&url);
     let upstream = upstream.map_err(|error| Failure::refused(format!("{url}: {error}")))?;
-    Ok(Options {
+    Ok(ProxyOptions {
         upstreams: vec![upstream],
         ports: Ports {
             first: arguments.listen,

@@ -11,7 +11,7 @@ use retake_core::engine::Command;
 use retake_core::rules::{ErrorClass, Finding, OrphanCause};
 use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
-use retake_live::live::{Input, IoEvent, Judged, News, Phase, Prepared, Run};
+use retake_live::live::{IoEvent, Judged, News, Phase, PreparedRun, Run, RunInput};
 use retake_live::{TakeStore, note_ends};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -81,13 +81,13 @@ struct ToolFault<'a> {
 
 /// Runs to the end.
 pub(super) fn run(
-    prepared: Prepared,
+    prepared: PreparedRun,
     mut bench: TakeStore,
     events: &Receiver<IoEvent>,
     journal: &Path,
 ) -> Result<Exit, Failure> {
     let signal = note_ends();
-    let Prepared {
+    let PreparedRun {
         mut run,
         about,
         notes,
@@ -113,7 +113,7 @@ pub(super) fn run(
         {
             // Nobody hears it any more, but its tools and its journal are still brought to an end.
             unheard = Some(failure);
-            news = run.handle(&mut bench, Input::Operator(Command::Abort));
+            news = run.handle(&mut bench, RunInput::Operator(Command::Abort));
             continue;
         }
         if let Phase::Ended(how) = run.phase() {
@@ -131,7 +131,7 @@ pub(super) fn run(
             };
         }
         news = match events.recv_timeout(LOOK) {
-            Ok(event) => run.handle(&mut bench, Input::Io(event)),
+            Ok(event) => run.handle(&mut bench, RunInput::Io(event)),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused(
@@ -142,7 +142,7 @@ pub(super) fn run(
         if ended_by.is_none() {
             ended_by = signal();
             if ended_by.is_some() {
-                news.extend(run.handle(&mut bench, Input::Operator(Command::Abort)));
+                news.extend(run.handle(&mut bench, RunInput::Operator(Command::Abort)));
             }
         }
     }

@@ -4,7 +4,7 @@ use super::subject::{Bench, Order, Running, Subject};
 use retake_core::engine::agent::Endpoint;
 use retake_core::lab::Spec;
 use retake_core::session::{Span, Tool, ToolKind};
-use retake_live::lab::{Beside, Command, Lab, Report, labs_folder, prepare};
+use retake_live::lab::{Command, Lab, LabContext, Report, labs_folder, prepare};
 use retake_live::replace::{Backup, replace};
 use retake_live::wordings::Wordings;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl World {
 impl Bench for World {
     fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String> {
         let spec = self.on_file(order)?;
-        let beside = Beside {
+        let beside = LabContext {
             folder: Path::new("."),
             wordings: &self.wordings,
             journals: &self.folder()?,

@@ -11,7 +11,7 @@ use crate::tui::report::Report;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
 use retake_live::agents::AgentFile;
-use retake_live::live::{Options, prepare};
+use retake_live::live::{RunOptions, prepare};
 use retake_live::wordings::Wordings;
 use retake_live::{Opening, ReadOptions, TakeStore};
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Direct {
             // The test is over.
             let _ = sender.send(event);
         });
-        let options = Options {
+        let options = RunOptions {
             has_operator: true,
             ..Options::default()
         };

@@ -47,7 +47,7 @@ pub(super) struct Injected {
 #[derive(Default)]
 struct Bodies {
     head: Option<Parts>,
-    came: recorder::Body,
+    came: recorder::RecordedBody,
     sent: Option<Vec<u8>>,
 }
 
@@ -262,15 +262,17 @@ impl Injected {
 
     fn finish(self, bodies: Bodies) {
         let reply_head = bodies.head.as_ref();
-        let reply_head = reply_head.map(|head| recorder::Head::of(&head.headers));
+        let reply_head = reply_head.map(|head| recorder::RecordedHead::of(&head.headers));
         let stored = StoredRequest::of(&self.question, &self.watcher.upstream, self.plain);
         let recorded = Recorded {
             seen: self.seen,
-            request: recorder::Body::whole(self.question.body),
-            request_head: recorder::Head::of(&self.question.lines),
+            request: recorder::RecordedBody::whole(self.question.body),
+            request_head: recorder::RecordedHead::of(&self.question.lines),
             reply: bodies.came,
             reply_head: reply_head.unwrap_or_default(),
-            told: bodies.sent.map(|sent| recorder::Body::whole(sent.into())),
+            told: bodies
+                .sent
+                .map(|sent| recorder::RecordedBody::whole(sent.into())),
             sent: None,
             continuation: None,
         };

@@ -1,7 +1,7 @@
 //! What reaches an exchange from outside of its wire.
 
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::contact::Presence;
+use crate::proxy::contact::ClientPresence;
 use crate::proxy::holds::{HoldOutcome, HoldUpdate};
 
 pub(super) enum Message {
@@ -10,7 +10,7 @@ pub(super) enum Message {
     /// What its hold has found, or waits for.
     Hold(HoldUpdate),
     /// A retry of its request takes the place of its client.
-    Joined(ClientSide, Presence),
+    Joined(ClientSide, ClientPresence),
     /// The operator ends the hold from the list.
     Release(String),
     /// The operator cuts the connection.

@@ -22,7 +22,7 @@ use super::headers::{ask_for_plain, content_encoding};
 use super::judge::{Reading, Verdict, shielded};
 use super::recorder::Recorded;
 use super::watch::Observer;
-use super::watch::{Opened, Passed, Question, TurnedAway, Watch};
+use super::watch::{OpenedSocket, Passed, Question, TurnedAway, Watch};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, Response};
@@ -37,7 +37,7 @@ use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
 use retake_core::wire::RequestHead;
 use retake_core::wire::asks_gemini;
-use state::{ActiveExchange, Request, ms, ms_of};
+use state::{ActiveExchange, RequestKey, ms, ms_of};
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 use turns::WebSocketRecorder;
@@ -46,7 +46,7 @@ use turns::WebSocketRecorder;
 #[derive(Default)]
 struct Chance {
     /// The fault that its reply is to get, and its request.
-    fault: Option<(Arc<Chaos>, chaos::Order, chaos::Request)>,
+    fault: Option<(Arc<Chaos>, chaos::Order, chaos::RequestKey)>,
     /// Learns the id of its reply.
     reply_id: Option<ReplyId>,
 }
@@ -130,7 +130,7 @@ impl Watch for Watcher {
             restored,
             note,
         } = look.look().await;
-        let request = Request::new(self.place, &client, &question);
+        let request = RequestKey::new(self.place, &client, &question);
         let (side, reply) = ClientSide::new();
         let chance = match &self.chaos {
             Some(chaos) if is_readable => {
@@ -146,8 +146,8 @@ impl Watch for Watcher {
         if let Some((chaos, order, heard)) = chance.fault {
             let seen = self.seen(&question, &client, &request_head);
             // Nobody decides about it, so nothing is heard of the inbox.
-            let under = ActiveExchange::new(unbounded_channel().0, request, client.retry);
-            self.state.begins(&seen, under);
+            let active = ActiveExchange::new(unbounded_channel().0, request, client.retry);
+            self.state.begins(&seen, active);
             let injected = Injected {
                 watcher: self.clone(),
                 chaos,
@@ -252,7 +252,7 @@ impl Watch for Watcher {
         ));
     }
 
-    fn socket(&self, opened: Opened) -> Option<Box<dyn Observer>> {
+    fn socket(&self, opened: OpenedSocket) -> Option<Box<dyn Observer>> {
         let seen = self.state.observe(self.place, &opened);
         self.state.report_seen(&seen);
         let state = self.state.clone();

@@ -5,7 +5,7 @@ use super::message::Message;
 use super::watcher::Watcher;
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::contact::Presence;
+use crate::proxy::contact::ClientPresence;
 use crate::proxy::heads::shape_of;
 use crate::proxy::holds::{HoldUpdate, WaitReason};
 use crate::proxy::judge::{Continuation, Reading, Verdict};
@@ -78,9 +78,9 @@ pub(super) struct Pump {
     /// What came from the upstream last.
     latest: Bytes,
     /// What came from the upstream in reply to the latest request.
-    received: recorder::Body,
+    received: recorder::RecordedBody,
     /// The reply to the agent's own request, if the upstream has got another one since.
-    first: Option<(recorder::Head, recorder::Body)>,
+    first: Option<(recorder::RecordedHead, recorder::RecordedBody)>,
     timers: [Option<Instant>; 3],
     clock: Pin<Box<Sleep>>,
     /// Time and phase of the last report.
@@ -161,7 +161,7 @@ impl Pump {
             given: Given::default(),
             begun_with: None,
             latest: Bytes::new(),
-            received: recorder::Body::default(),
+            received: recorder::RecordedBody::default(),
             first: None,
             timers: [None; 3],
             clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
@@ -294,7 +294,7 @@ impl Pump {
     }
 
     /// A retry gets what the client before it was given, and then what that one would get.
-    async fn joined(&mut self, client: ClientSide, presence: Presence) {
+    async fn joined(&mut self, client: ClientSide, presence: ClientPresence) {
         self.client = client;
         self.question.presence = presence;
         (self.was_doubted, self.is_lost) = (false, false);
@@ -364,7 +364,7 @@ impl Pump {
         self.given.start_again(&received);
         // What came between the first reply and the last one is in the journal of the hold.
         if self.first.is_none() {
-            self.first = Some((recorder::Head::of(&head.headers), received));
+            self.first = Some((recorder::RecordedHead::of(&head.headers), received));
         }
     }
 

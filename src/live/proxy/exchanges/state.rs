@@ -6,13 +6,13 @@ use super::message::Message;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
 use crate::lock::lock;
-use crate::proxy::holds::{HoldOrder, Holder, Settings};
+use crate::proxy::holds::{HoldOrder, HoldSettings, Holder};
 use crate::proxy::judge::Judge;
 use crate::proxy::news::{Command, News, Report};
-use crate::proxy::options::Options;
+use crate::proxy::options::ProxyOptions;
 use crate::proxy::recent::{Recent, StoredRequest};
-use crate::proxy::recorder::{Head, Recorded, Recorder};
-use crate::proxy::watch::{Opened, Question};
+use crate::proxy::recorder::{Recorded, RecordedHead, Recorder};
+use crate::proxy::watch::{OpenedSocket, Question};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -55,7 +55,7 @@ pub(in crate::proxy) struct ProxyState {
 /// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read
 /// before something is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct RequestKey {
     /// The place of its upstream.
     place: usize,
     /// What its client calls itself.
@@ -66,7 +66,7 @@ pub(super) struct Request {
     body: Bytes,
 }
 
-impl Request {
+impl RequestKey {
     pub(super) fn new(place: usize, client: &Client, question: &Question) -> Self {
         let shown = Headers::passed_on(&question.lines).secrets();
         let shown = shown.iter().flat_map(|(name, secret)| [name, secret]);
@@ -84,7 +84,7 @@ impl Request {
 pub(super) struct ActiveExchange {
     inbox: UnboundedSender<Message>,
     /// By what a retry of its request is known.
-    request: Request,
+    request: RequestKey,
     /// How often its client has sent it before.
     retry: u32,
     is_held: bool,
@@ -94,7 +94,7 @@ pub(super) struct ActiveExchange {
 }
 
 impl ActiveExchange {
-    pub(super) fn new(inbox: UnboundedSender<Message>, request: Request, retry: u32) -> Self {
+    pub(super) fn new(inbox: UnboundedSender<Message>, request: RequestKey, retry: u32) -> Self {
         Self {
             inbox,
             request,
@@ -110,12 +110,12 @@ impl ProxyState {
     /// `upstreams` are host and port of each, `tokens` those of the listeners, each with what its placeholder
     /// calls it. Fails where the system gives no thread.
     pub(in crate::proxy) fn new(
-        options: Options,
+        options: ProxyOptions,
         recorder: Recorder,
         (upstreams, tokens): (Vec<String>, Vec<(String, String)>),
         report: Report,
     ) -> io::Result<Self> {
-        let settings = Settings {
+        let settings = HoldSettings {
             policy: options.policy.clone(),
             breakpoints: options.breakpoints.clone(),
             has_operator: options.has_operator,
@@ -204,9 +204,9 @@ impl ProxyState {
     }
 
     fn release_all(&self, by: &str) {
-        for under in lock(&self.under_way).values().filter(|one| one.is_held) {
+        for active in lock(&self.under_way).values().filter(|one| one.is_held) {
             // It may have ended meanwhile.
-            let _ = under.inbox.send(Message::Release(by.to_owned()));
+            let _ = active.inbox.send(Message::Release(by.to_owned()));
         }
     }
 
@@ -219,7 +219,7 @@ impl ProxyState {
 
     fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<Message>> {
         let under_way = lock(&self.under_way);
-        under_way.get(&id).map(|under| under.inbox.clone())
+        under_way.get(&id).map(|active| active.inbox.clone())
     }
 
     /// The number of the next exchange.
@@ -259,31 +259,31 @@ impl ProxyState {
     /// sent last. A client that is there loses its place only to a later try of its own.
     pub(super) fn held_like(
         &self,
-        request: &Request,
+        request: &RequestKey,
         retry: u32,
     ) -> Option<UnboundedSender<Message>> {
         let mut under_way = lock(&self.under_way);
-        let like = under_way.iter_mut().filter(|(_, under)| {
-            let is_next = under.is_gone || under.retry < retry;
-            under.is_held && is_next && under.request == *request
+        let like = under_way.iter_mut().filter(|(_, active)| {
+            let is_next = active.is_gone || active.retry < retry;
+            active.is_held && is_next && active.request == *request
         });
-        let best = like.max_by_key(|(id, under)| (under.is_gone, under.retry, Reverse(id.0)));
+        let best = like.max_by_key(|(id, active)| (active.is_gone, active.retry, Reverse(id.0)));
         let (_, found) = best?;
         (found.retry, found.is_gone) = (retry, false);
         Some(found.inbox.clone())
     }
 
-    pub(super) fn begins(&self, seen: &Seen, under: ActiveExchange) {
-        lock(&self.under_way).insert(seen.id, under);
+    pub(super) fn begins(&self, seen: &Seen, active: ActiveExchange) {
+        lock(&self.under_way).insert(seen.id, active);
         self.report_seen(seen);
     }
 
     /// The status of an exchange has changed.
     pub(super) fn report_seen(&self, seen: &Seen) {
-        if let Some(under) = lock(&self.under_way).get_mut(&seen.id) {
+        if let Some(active) = lock(&self.under_way).get_mut(&seen.id) {
             let hold = seen.phase.hold();
-            under.is_held = hold.is_some();
-            under.is_gone = hold.is_some_and(|holding| holding.is_gone);
+            active.is_held = hold.is_some();
+            active.is_gone = hold.is_some_and(|holding| holding.is_gone);
         }
         (self.report)(News::Exchange(Arc::new(seen.clone())));
     }
@@ -338,8 +338,8 @@ impl ProxyState {
 
     /// Writes down an exchange that has all that it will ever get; it may still be judged.
     pub(super) fn record(&self, recorded: Recorded) {
-        if let Some(under) = lock(&self.under_way).get_mut(&recorded.seen.id) {
-            under.is_recorded = true;
+        if let Some(active) = lock(&self.under_way).get_mut(&recorded.seen.id) {
+            active.is_recorded = true;
         }
         self.recorder.exchange(recorded);
     }
@@ -371,8 +371,8 @@ impl ProxyState {
     }
 
     /// What is read along of a WebSocket.
-    pub(super) fn observe(&self, place: usize, opened: &Opened) -> Seen {
-        self.recorder.learn(Head::of(&opened.lines));
+    pub(super) fn observe(&self, place: usize, opened: &OpenedSocket) -> Seen {
+        self.recorder.learn(RecordedHead::of(&opened.lines));
         Seen {
             id: self.number(),
             at_ms: ms_of(opened.at),

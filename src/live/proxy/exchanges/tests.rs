@@ -1,6 +1,6 @@
 //! A judge that fails: what cannot be judged passes, as it would have without retake.
 
-use crate::proxy::{News, Options, Ports, Proxy, Upstream};
+use crate::proxy::{News, Ports, Proxy, ProxyOptions, Upstream};
 use retake_core::engine::Policy;
 use retake_core::exchange::{Ending, Phase, Seen};
 use std::io::{Read, Write};
@@ -61,7 +61,7 @@ fn upstream() -> SocketAddr {
 #[test]
 fn what_the_judge_fails_over_passes_and_the_next_exchange_is_judged_again() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = ProxyOptions {
         upstreams: vec![Upstream::parse(&format!("http://{}", upstream())).unwrap()],
         ports: Ports {
             first: SocketAddr::from(([127, 0, 0, 1], 0)),

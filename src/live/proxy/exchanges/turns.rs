@@ -9,8 +9,8 @@ use super::late::Judges;
 use super::state::ProxyState;
 use crate::http::Headers;
 use crate::proxy::judge::{Reading, Verdict, shielded};
-use crate::proxy::recorder::{Body, Recorded};
-use crate::proxy::watch::Opened;
+use crate::proxy::recorder::{Recorded, RecordedBody};
+use crate::proxy::watch::OpenedSocket;
 use crate::proxy::watch::{Direction, Observer};
 use crate::takes::wall_clock;
 use bytes::Bytes;
@@ -32,7 +32,7 @@ pub(super) struct WebSocketRecorder {
 }
 
 impl WebSocketRecorder {
-    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &Opened) -> Self {
+    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &OpenedSocket) -> Self {
         let shown = Headers::passed_on(&opened.lines).secrets();
         Self {
             secrets: state.tokens().iter().cloned().chain(shown).collect(),
@@ -183,8 +183,8 @@ fn over(
     let mut recorded = Recorded {
         seen,
         continuation: Some(request.continuation().clone()),
-        request: Body::whole(request_body),
-        reply: Body::whole(reply.clone()),
+        request: RecordedBody::whole(request_body),
+        reply: RecordedBody::whole(reply.clone()),
         ..Recorded::default()
     };
     state.record(recorded.clone());

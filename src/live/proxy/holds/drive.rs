@@ -4,9 +4,9 @@ use super::admission::{Admission, LARGE};
 use super::hold::{Active, Hold, HoldInput};
 use super::order::{HoldOrder, HoldOutcome};
 use super::run::HeldRun;
-use super::shared::Shared;
+use super::shared::HoldContext;
 use crate::TakeStore;
-use crate::live::{Input, IoEvent, News as RunNews};
+use crate::live::{IoEvent, News as RunNews, RunInput};
 use crate::lock::lock;
 use crate::proxy::news::News;
 use retake_core::engine::Command;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 
 /// Where the thread of a hold begins.
-pub(super) enum Start {
+pub(super) enum HoldStart {
     Order(Box<HoldOrder>, Receiver<HoldInput>),
     /// The screen gives the run back.
     GivenBack(Active),
@@ -29,15 +29,15 @@ const MOST: usize = 4;
 
 /// All holds, and what their threads share.
 pub(super) struct Holds {
-    pub(super) shared: Shared,
-    pub(super) table: Mutex<Table>,
+    pub(super) shared: HoldContext,
+    pub(super) table: Mutex<HoldTable>,
     /// For holds of usual size, and for large ones.
     turns: [Turns; 2],
     pub(super) has_stopped: AtomicBool,
 }
 
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct HoldTable {
     /// In the order in which they began. An exchange can be held again before its last hold
     /// has left the screen.
     pub(super) holds: Vec<Arc<Hold>>,
@@ -72,7 +72,7 @@ impl Drop for Turn {
 }
 
 impl Holds {
-    pub(super) fn new(shared: Shared) -> Self {
+    pub(super) fn new(shared: HoldContext) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             shared,
@@ -105,7 +105,7 @@ impl Holds {
         let next = table.admission.leave(hold);
         drop(table);
         for (hold, order, inputs) in next {
-            self.spawn(&hold, Start::Order(Box::new(order), inputs));
+            self.spawn(&hold, HoldStart::Order(Box::new(order), inputs));
         }
     }
 
@@ -127,7 +127,7 @@ impl Holds {
     }
 
     /// Runs a hold on a thread of its own until it is over, or the screen has it.
-    pub(super) fn spawn(self: &Arc<Self>, hold: &Arc<Hold>, start: Start) {
+    pub(super) fn spawn(self: &Arc<Self>, hold: &Arc<Hold>, start: HoldStart) {
         let (inside, held) = (self.clone(), hold.clone());
         let spawned = Builder::new().name("hold".to_owned()).spawn(move || {
             let run = || inside.drive(&held, start);
@@ -151,7 +151,7 @@ impl Holds {
     }
 
     /// Returns whether the hold is over.
-    fn drive(&self, hold: &Arc<Hold>, start: Start) -> bool {
+    fn drive(&self, hold: &Arc<Hold>, start: HoldStart) -> bool {
         let (
             Active {
                 mut run,
@@ -159,10 +159,10 @@ impl Holds {
             },
             mut store,
         ) = match start {
-            Start::GivenBack(active) => (active, None),
+            HoldStart::GivenBack(active) => (active, None),
             // It was decided before it could start.
-            Start::Order(..) if hold.closing().is_some() => return true,
-            Start::Order(order, inputs) => {
+            HoldStart::Order(..) if hold.closing().is_some() => return true,
+            HoldStart::Order(order, inputs) => {
                 let _turn = self.turn(hold);
                 match start_run(*order, &self.shared, hold) {
                     Ok((run, store)) => (Active { run, inputs }, Some(store)),
@@ -175,9 +175,9 @@ impl Holds {
         };
         while !run.has_ended() {
             let input = match hold.closing() {
-                Some(closing) => Input::Operator(Command::End(closing.ending.clone())),
+                Some(closing) => RunInput::Operator(Command::End(closing.ending.clone())),
                 None => match inputs.recv() {
-                    Ok(HoldInput::Io(event)) => Input::Io(event),
+                    Ok(HoldInput::Io(event)) => RunInput::Io(event),
                     Ok(HoldInput::Close) => continue,
                     Ok(HoldInput::HandOver(to)) => {
                         // The journal is another one's to open now.
@@ -216,7 +216,7 @@ impl Holds {
 /// the exchange cannot be held.
 fn start_run(
     order: HoldOrder,
-    shared: &Shared,
+    shared: &HoldContext,
     hold: &Arc<Hold>,
 ) -> Result<(Box<HeldRun>, Box<TakeStore>), String> {
     let to = Arc::downgrade(hold);

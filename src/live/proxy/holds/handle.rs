@@ -1,9 +1,9 @@
 //! The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
 //! the handle is dropped.
 
-use super::drive::{Holds, Start, settle};
+use super::drive::{HoldStart, Holds, settle};
 use super::hold::{Active, Hold, HoldInput, Wake};
-use crate::live::{Input, News, Phase};
+use crate::live::{News, Phase, RunInput};
 use crate::lock::lock;
 use crate::{TakeError, TakeStore};
 use retake_core::engine::Command;
@@ -63,19 +63,19 @@ impl HoldHandle {
     }
 
     /// Handles an input. Of an exchange that was decided nothing goes on.
-    pub fn handle(&mut self, store: &mut TakeStore, input: Input) -> Vec<News> {
+    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
         let Some(Active { run, .. }) = &mut self.active else {
             return Vec::new();
         };
         let news = match (self.hold.closing(), run.has_ended()) {
             (Some(closing), false) => {
                 let mut news = vec![News::Notice(closing.words.clone())];
-                let end = Input::Operator(Command::End(closing.ending.clone()));
+                let end = RunInput::Operator(Command::End(closing.ending.clone()));
                 news.extend(run.handle(store, end));
                 news
             }
             // Going about its takes asks for nothing.
-            (_, true) if matches!(input, Input::Went(_) | Input::Io(_)) => Vec::new(),
+            (_, true) if matches!(input, RunInput::Went(_) | RunInput::Io(_)) => Vec::new(),
             (_, true) => {
                 let text = "the exchange is decided: nothing goes on here any more";
                 vec![News::Notice(text.to_owned())]
@@ -91,10 +91,10 @@ impl HoldHandle {
         let mut news = Vec::new();
         while let Some(Ok(input)) = self.active.as_ref().map(|active| active.inputs.try_recv()) {
             match input {
-                HoldInput::Io(event) => news.extend(self.handle(store, Input::Io(event))),
+                HoldInput::Io(event) => news.extend(self.handle(store, RunInput::Io(event))),
                 HoldInput::Close => {
                     let current = self.take();
-                    news.extend(self.handle(store, Input::Went(current)));
+                    news.extend(self.handle(store, RunInput::Went(current)));
                 }
                 // It is in somebody's hands; the proxy ends with the screen.
                 HoldInput::HandOver(_) | HoldInput::Stop => {}
@@ -122,7 +122,7 @@ impl Drop for HoldHandle {
         if let Some(active) = self.active.take()
             && !self.holds.has_stopped()
         {
-            self.holds.spawn(&self.hold, Start::GivenBack(active));
+            self.holds.spawn(&self.hold, HoldStart::GivenBack(active));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The holder of exchanges: takes orders, and hears what the wire knows of their clients.
 
-use super::drive::{Holds, Start};
+use super::drive::{HoldStart, Holds};
 use super::handle::HoldHandle;
 use super::hold::{Closing, Hold, HoldInput, Wake};
 use super::order::{HoldOrder, HoldOutcome, HoldUpdate};
-use super::shared::{Settings, Shared};
+use super::shared::{HoldContext, HoldSettings};
 use crate::lock::lock;
 use crate::proxy::news::Report;
 use retake_core::engine::Breakpoint;
@@ -21,8 +21,8 @@ pub struct Holder(Arc<Holds>);
 
 impl Holder {
     /// A holder. Fails where the system gives no thread.
-    pub fn new(settings: Settings, report: Report) -> io::Result<Self> {
-        let shared = Shared::start(settings, report)?;
+    pub fn new(settings: HoldSettings, report: Report) -> io::Result<Self> {
+        let shared = HoldContext::start(settings, report)?;
         Ok(Self(Arc::new(Holds::new(shared))))
     }
 
@@ -46,7 +46,8 @@ impl Holder {
         drop(table);
         match admitted {
             Ok(Some((order, inputs))) => {
-                self.0.spawn(&hold, Start::Order(Box::new(order), inputs));
+                self.0
+                    .spawn(&hold, HoldStart::Order(Box::new(order), inputs));
             }
             Ok(None) => {}
             Err(why) => self.0.cannot_hold(&hold, &why.to_string()),
@@ -104,7 +105,7 @@ impl Holder {
     ///
     /// `wake` is called, on any thread, when something has happened that [`HoldHandle::handle_io`] hears;
     /// it must not wait.
-    pub fn seat(&self, id: ExchangeId, wake: Wake) -> Option<HoldHandle> {
+    pub fn take_over(&self, id: ExchangeId, wake: Wake) -> Option<HoldHandle> {
         HoldHandle::of(&self.0, self.0.find(id)?, wake)
     }
 }

@@ -23,4 +23,4 @@ mod tests;
 pub use handle::HoldHandle;
 pub use holder::Holder;
 pub use order::{ASKS, EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-pub use shared::Settings;
+pub use shared::HoldSettings;

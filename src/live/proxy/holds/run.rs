@@ -2,8 +2,8 @@
 //! outcome in the end.
 
 use super::order::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-use super::shared::Shared;
-use crate::live::{Input, Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunIo};
+use super::shared::HoldContext;
+use crate::live::{Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunInput, RunIo};
 use crate::model::Model;
 use crate::proxy::news::News as ProxyNews;
 use crate::takes::{About, wall_clock};
@@ -56,7 +56,7 @@ impl HeldRun {
     /// Starts the run of an order. Fails, in words for the operator, where the exchange cannot be held.
     pub(super) fn start(
         order: HoldOrder,
-        shared: &Shared,
+        shared: &HoldContext,
         on_event: Report,
     ) -> Result<StartedRun, String> {
         let settings = &shared.settings;
@@ -161,8 +161,8 @@ impl HeldRun {
     }
 
     /// Handles an input; a change that the operator made to its takes is reported as a decision.
-    pub(super) fn handle(&mut self, store: &mut TakeStore, input: Input) -> Vec<News> {
-        if let Input::Edited(take) = input
+    pub(super) fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+        if let RunInput::Edited(take) = input
             && let Some(take) = store.takes().get(take)
         {
             let reported = take.clone();

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 /// How exchanges are held.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HoldSettings {
     /// What is done without asking.
     pub policy: Policy,
     /// Where a hold stops although nothing is wrong, to begin with.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub asks: u32,
 }
 
-impl Default for Settings {
+impl Default for HoldSettings {
     /// Nobody is there, and no policy: everything passes.
     fn default() -> Self {
         Self {
@@ -40,8 +40,8 @@ impl Default for Settings {
 }
 
 /// What the runs of all holds share.
-pub(super) struct Shared {
-    pub(super) settings: Settings,
+pub(super) struct HoldContext {
+    pub(super) settings: HoldSettings,
     pub(super) report: Report,
     pub(super) breakpoints: Mutex<Vec<Breakpoint>>,
     thread: Thread,
@@ -50,9 +50,9 @@ pub(super) struct Shared {
     clients: Mutex<[Option<Http>; 3]>,
 }
 
-impl Shared {
+impl HoldContext {
     /// Fails where the system gives no thread.
-    pub(super) fn start(settings: Settings, report: Report) -> io::Result<Self> {
+    pub(super) fn start(settings: HoldSettings, report: Report) -> io::Result<Self> {
         Ok(Self {
             breakpoints: Mutex::new(settings.breakpoints.clone()),
             settings,

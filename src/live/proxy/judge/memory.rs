@@ -1,6 +1,6 @@
 //! The requests that were read last: an agent's next one repeats most of one of them.
 
-use super::reading::{Reading, Shared};
+use super::reading::{CommonEnds, Reading};
 use crate::lock::lock;
 use bytes::Bytes;
 use retake_core::session::Dialect;
@@ -26,7 +26,7 @@ impl Memory {
             false => lock(&self.0).iter().cloned().collect::<Vec<_>>(),
         };
         let of_dialect = |reading: &&Arc<Reading>| reading.dialect() == dialect;
-        let mut best: Option<(&Arc<Reading>, Shared)> = None;
+        let mut best: Option<(&Arc<Reading>, CommonEnds)> = None;
         for reading in known.iter().filter(of_dialect) {
             if *reading.body() == body {
                 return reading.clone();

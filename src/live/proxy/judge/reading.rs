@@ -67,7 +67,7 @@ pub(super) struct Basis {
 
 /// How many bytes two requests begin and end with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shared {
+pub(super) struct CommonEnds {
     pub(super) before: usize,
     behind: usize,
 }
@@ -248,7 +248,7 @@ impl Reading {
 
     /// What a body shares with this one, where it may go on from it: the end of the request, and
     /// the most of all.
-    pub(super) fn shared(&self, body: &[u8]) -> Option<Shared> {
+    pub(super) fn shared(&self, body: &[u8]) -> Option<CommonEnds> {
         let bracket = self.bracket()?;
         let before = common(&self.body, body);
         let most = self.body.len().min(body.len()) - before;
@@ -256,7 +256,7 @@ impl Reading {
         // One that repeats little of it is read as fast anew.
         let is_mostly_known = before + behind >= body.len() / 2;
         (is_mostly_known && behind >= self.body.len() - bracket)
-            .then_some(Shared { before, behind })
+            .then_some(CommonEnds { before, behind })
     }
 
     /// Where the bracket stands that closes its list.
@@ -269,7 +269,7 @@ impl Reading {
     pub(super) fn basis_of(
         self: &Arc<Self>,
         body: &[u8],
-        Shared { before, behind }: Shared,
+        CommonEnds { before, behind }: CommonEnds,
     ) -> Option<(Basis, RequestHead)> {
         let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
         let bracket = self.bracket()?;

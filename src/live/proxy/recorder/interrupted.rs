@@ -1,7 +1,7 @@
 //! What earlier proxies left held: exchanges without an end, in journals that no process writes to. Nothing of
 //! them is sent again.
 
-use crate::journal::{Folder, Header, Subfolder, Subject, lock, unlock, wall_clock};
+use crate::journal::{Folder, JournalHeader, JournalSubject, Subfolder, lock, unlock, wall_clock};
 use retake_core::exchange::entry::Entry;
 use retake_core::exchange::{Ending, ExchangeId};
 use retake_core::formats::retake_journal::{decode_line, encode_line};
@@ -61,8 +61,9 @@ pub fn close_interrupted(
         let Ok(Some((mut file, _))) = open.file(&name) else {
             continue;
         };
-        let header = Header::of(&file);
-        let is_of_proxy = header.is_some_and(|one| matches!(one.subject, Subject::Proxy { .. }));
+        let header = JournalHeader::of(&file);
+        let is_of_proxy =
+            header.is_some_and(|one| matches!(one.subject, JournalSubject::Proxy { .. }));
         if !is_of_proxy || !lock(&file).unwrap_or(false) {
             continue;
         }

@@ -22,10 +22,11 @@ mod writer;
 pub use interrupted::{Interrupted, close_interrupted};
 pub(super) use stream::{assemble, looks_streamed};
 
-pub use recorded::{Body, Head, REPLY_CAP, REQUEST_CAP, Recorded};
+pub use recorded::{REPLY_CAP, REQUEST_CAP, Recorded, RecordedBody, RecordedHead};
 
 use crate::journal::{
-    Clock, Header, JournalError, Location, NotRecording, OpenFile, Subfolder, Subject, plain_name,
+    Clock, JournalError, JournalHeader, JournalSubject, Location, NotRecording, OpenFile,
+    Subfolder, plain_name,
 };
 use crate::lock::lock;
 use journal::ProxyJournal;
@@ -33,7 +34,7 @@ use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
 use secrets::Secrets;
-use spell::Stage;
+use spell::RecordStage;
 use spread::Spread;
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +45,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
-use writer::{Job, Load, Tell, What, Writer};
+use writer::{Load, Tell, WriteItem, WriteJob, Writer};
 
 /// Most bytes of bodies that wait to be written.
 pub const QUEUE: usize = 64 << 20;
@@ -52,7 +53,7 @@ pub const QUEUE: usize = 64 << 20;
 const ENTRIES: usize = 100_000;
 
 /// What a recorder is made of.
-pub struct Options {
+pub struct RecorderOptions {
     /// Where the journal is to be, or beside it with a number where there is a file already; `None` for
     /// [`proxies_folder`] of the operator's own folder.
     pub path: Option<PathBuf>,
@@ -79,7 +80,7 @@ pub(in crate::proxy) fn as_journal(
     secrets: &[(String, String)],
 ) -> serde_json::Result<Vec<u8>> {
     let mut secrets = Secrets::new(secrets.to_vec());
-    let entry = spell::exchange(recorded, upstreams, &Stage::Over, &mut secrets)?;
+    let entry = spell::exchange(recorded, upstreams, &RecordStage::Over, &mut secrets)?;
     let mut text = encode_header();
     text.push_str(&encode_line(1, &entry));
     Ok(text.into_bytes())
@@ -88,7 +89,7 @@ pub(in crate::proxy) fn as_journal(
 /// Records what passes through a proxy. When it is dropped, everything that was handed over is written.
 #[derive(Debug)]
 pub struct Recorder {
-    jobs: Mutex<Option<Sender<Job>>>,
+    jobs: Mutex<Option<Sender<WriteJob>>>,
     load: Arc<Load>,
     clock: Clock,
     warning: Option<String>,
@@ -103,11 +104,15 @@ pub type OnDisk = oneshot::Receiver<bool>;
 
 impl Recorder {
     /// Begins the journal of a proxy: with `Ok` the file is there.
-    pub fn begin(options: Options) -> Result<Self, NotRecording> {
+    pub fn begin(options: RecorderOptions) -> Result<Self, NotRecording> {
         Self::begin_on(|file| Box::new(file), QUEUE, options)
     }
 
-    fn begin_on(open: OpenFile, most: usize, options: Options) -> Result<Self, NotRecording> {
+    fn begin_on(
+        open: OpenFile,
+        most: usize,
+        options: RecorderOptions,
+    ) -> Result<Self, NotRecording> {
         let clock = options.clock;
         let trouble = |why| NotRecording {
             since: clock(),
@@ -166,38 +171,38 @@ impl Recorder {
 
     /// Records an exchange that is over.
     pub fn exchange(&self, recorded: Recorded) {
-        self.hand_over(recorded, Stage::Over, None);
+        self.hand_over(recorded, RecordStage::Over, None);
     }
 
     /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed,
     /// its request is there.
     pub fn began(&self, recorded: Recorded) {
-        self.hand_over(recorded, Stage::Began, None);
+        self.hand_over(recorded, RecordStage::Began, None);
     }
 
     /// Records what nobody waits for.
     pub fn note(&self, entry: Entry) {
-        self.send(What::Entry(entry), 0, None);
+        self.send(WriteItem::Entry(entry), 0, None);
     }
 
     /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that
     /// the hold is. Nothing of it is to be answered before this is on the disk, or cannot be.
     pub fn held(&self, recorded: Recorded, run: Option<PathBuf>) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
-        self.hand_over(recorded, Stage::Held(run), Some(acknowledge));
+        self.hand_over(recorded, RecordStage::Held(run), Some(acknowledge));
         on_disk
     }
 
     /// Records what is to be on the disk before it takes effect: a decision about a held exchange.
     pub fn write(&self, entry: Entry) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
-        self.send(What::Entry(entry), 0, Some(acknowledge));
+        self.send(WriteItem::Entry(entry), 0, Some(acknowledge));
         on_disk
     }
 
     /// Knows the secrets of a head, before anything else of its exchange is recorded.
-    pub fn learn(&self, head: Head) {
-        self.send(What::Shown(head.secrets), 0, None);
+    pub fn learn(&self, head: RecordedHead) {
+        self.send(WriteItem::Shown(head.secrets), 0, None);
     }
 
     /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is
@@ -211,16 +216,16 @@ impl Recorder {
             false => (message.to_owned(), cost),
         };
         let at = (self.clock)();
-        self.send(What::Observed(id, at, from, message), cost, None);
+        self.send(WriteItem::Observed(id, at, from, message), cost, None);
     }
 
     fn hand_over(
         &self,
         recorded: Recorded,
-        stage: Stage,
+        stage: RecordStage,
         acknowledge: Option<oneshot::Sender<bool>>,
     ) {
-        let what = |recorded| What::Exchange(Box::new(recorded), stage);
+        let what = |recorded| WriteItem::Exchange(Box::new(recorded), stage);
         let cost = recorded.cost();
         let (waiting, entries) = self.queued();
         if entries >= ENTRIES && acknowledge.is_none() {
@@ -233,10 +238,10 @@ impl Recorder {
         }
     }
 
-    fn send(&self, what: What, cost: usize, acknowledge: Option<oneshot::Sender<bool>>) {
+    fn send(&self, what: WriteItem, cost: usize, acknowledge: Option<oneshot::Sender<bool>>) {
         self.load.bytes.fetch_add(cost, Ordering::Relaxed);
         self.load.entries.fetch_add(1, Ordering::Relaxed);
-        let job = Job {
+        let job = WriteJob {
             what,
             cost,
             acknowledge,
@@ -265,9 +270,9 @@ impl Drop for Recorder {
 }
 
 /// Where the journal has its place.
-fn location(options: &Options) -> Result<Location, JournalError> {
+fn location(options: &RecorderOptions) -> Result<Location, JournalError> {
     let began = (options.clock)();
-    let header = Header::new(Subject::Proxy {
+    let header = JournalHeader::new(JournalSubject::Proxy {
         upstreams: options.upstreams.clone(),
         began,
     });

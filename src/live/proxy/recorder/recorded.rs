@@ -20,15 +20,15 @@ const VALUE_CAP: usize = 512;
 pub struct Recorded {
     /// What is known of it.
     pub seen: Seen,
-    pub request: Body,
+    pub request: RecordedBody,
     /// Which request it continues, where that is known.
     pub(in crate::proxy) continuation: Option<Continuation>,
-    pub request_head: Head,
+    pub request_head: RecordedHead,
     /// The provider's first reply.
-    pub reply: Body,
-    pub reply_head: Head,
+    pub reply: RecordedBody,
+    pub reply_head: RecordedHead,
     /// What the agent got instead: a whole reply of its dialect, or a stream of one. Without an encoding.
-    pub told: Option<Body>,
+    pub told: Option<RecordedBody>,
     /// What the provider was sent instead of the request. Without an encoding.
     pub sent: Option<Bytes>,
 }
@@ -36,14 +36,14 @@ pub struct Recorded {
 impl Recorded {
     /// What it keeps in memory, in bytes.
     pub(in crate::proxy) fn cost(&self) -> usize {
-        let told = self.told.as_ref().map_or(0, Body::memory);
+        let told = self.told.as_ref().map_or(0, RecordedBody::memory);
         let sent = self.sent.as_ref().map_or(0, Bytes::len);
         self.request.memory() + self.reply.memory() + told + sent
     }
 
     pub(super) fn without_bodies(mut self) -> Self {
-        self.request = Body::nothing_of(&self.request);
-        self.reply = Body::nothing_of(&self.reply);
+        self.request = RecordedBody::nothing_of(&self.request);
+        self.reply = RecordedBody::nothing_of(&self.reply);
         self.told = None;
         self.sent = None;
         let note = "its bodies were not recorded: the disk was too slow for what came";
@@ -57,7 +57,7 @@ const BLOCK: usize = 64 * 1024;
 
 /// A body as it came, up to a bound. Clones share its blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Body {
+pub struct RecordedBody {
     blocks: Vec<Bytes>,
     /// What came behind the blocks; shorter than one.
     tail: Vec<u8>,
@@ -65,7 +65,7 @@ pub struct Body {
     total: u64,
 }
 
-impl Body {
+impl RecordedBody {
     /// A body that is there as a whole; its bytes are shared, not copied.
     pub fn whole(bytes: Bytes) -> Self {
         let total = bytes.len() as u64;
@@ -162,7 +162,7 @@ impl Body {
 
 /// What is taken from the head of a request or reply.
 #[derive(Clone, Default)]
-pub struct Head {
+pub struct RecordedHead {
     pub(super) kept: Vec<(String, String)>,
     pub(super) encoding: String,
     pub(super) is_stream: bool,
@@ -171,7 +171,7 @@ pub struct Head {
 }
 
 /// Says nothing of the secrets.
-impl std::fmt::Debug for Head {
+impl std::fmt::Debug for RecordedHead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Head")
             .field("kept", &self.kept)
@@ -197,7 +197,7 @@ const ALLOWED: &[&str] = &[
 ];
 /// How the names of further ones begin.
 const ALLOWED_BEGINNINGS: &[&str] = &["x-stainless-", "x-ratelimit-", "anthropic-ratelimit-"];
-impl Head {
+impl RecordedHead {
     /// Takes from a head what is recorded, and what must not be.
     pub fn of(headers: &HeaderMap) -> Self {
         let mut head = Self {

@@ -1,9 +1,9 @@
 //! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out.
 
-use super::recorded::{Body, Head, Recorded};
+use super::recorded::{Recorded, RecordedBody, RecordedHead};
 use super::secrets::Secrets;
 use super::stream::{assemble, looks_streamed, raw};
-use crate::proxy::decode::{Fault, decode};
+use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::judge::Continuation;
 use bytes::Bytes;
 use retake_core::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Response, Told};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// How far an exchange has come that is written.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RecordStage {
     Over,
     /// Its reply takes a while.
     Began,
@@ -26,7 +26,7 @@ pub(super) enum Stage {
 pub(super) fn exchange(
     recorded: &Recorded,
     upstreams: &[String],
-    stage: &Stage,
+    stage: &RecordStage,
     secrets: &mut Secrets,
 ) -> serde_json::Result<String> {
     secrets.learn(&recorded.request_head.secrets);
@@ -67,15 +67,15 @@ pub(super) fn exchange(
         };
     }
     match stage {
-        Stage::Over => {}
-        Stage::Began => {
+        RecordStage::Over => {}
+        RecordStage::Began => {
             entry.kind = "began";
             entry.notice = Some(format!(
                 "asked at {}, and no end of it is recorded: interrupted, or still under way",
                 time(entry.at)
             ));
         }
-        Stage::Held(journal) => {
+        RecordStage::Held(journal) => {
             entry.kind = "held";
             if let Some(holding) = &mut entry.holding {
                 entry.notice = Some(notice(holding.since, holding.why));
@@ -158,13 +158,18 @@ fn sent(recorded: &Recorded) -> Option<Box<RawValue>> {
 }
 
 /// How much of a body that was cut is recorded.
-fn cut(body: &Body, what: &str) -> String {
+fn cut(body: &RecordedBody, what: &str) -> String {
     let (kept, total) = (body.kept(), body.total());
     format!("{kept} of {total} bytes of the {what} are recorded")
 }
 
 /// A body without its encoding; what cannot be had is noted.
-fn open(body: &Body, head: &Head, what: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
+fn open(
+    body: &RecordedBody,
+    head: &RecordedHead,
+    what: &str,
+    notes: &mut Vec<String>,
+) -> Option<Vec<u8>> {
     if body.is_cut() {
         notes.push(cut(body, what));
     }
@@ -187,7 +192,7 @@ fn decoded(encoding: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
     let decoded = decode(encoding, &bytes);
     let has_come_out = matches!(decoded.bytes, Cow::Owned(_)) && !decoded.bytes.is_empty();
     let is_plain = decoded.fault.is_none();
-    (is_plain || (decoded.fault != Some(Fault::Unknown) && has_come_out))
+    (is_plain || (decoded.fault != Some(DecodeFault::Unknown) && has_come_out))
         .then(|| decoded.bytes.into_owned())
 }
 

@@ -17,8 +17,8 @@ use std::os::unix::fs::PermissionsExt;
 
 const NOW: u64 = 1_700_000_000_000;
 
-fn options(folder: &Path) -> Options {
-    Options {
+fn options(folder: &Path) -> RecorderOptions {
+    RecorderOptions {
         path: None,
         root: Some(folder.to_owned()),
         upstreams: vec!["api.example:443".to_owned()],
@@ -28,12 +28,12 @@ fn options(folder: &Path) -> Options {
     }
 }
 
-fn head(headers: &[(&'static str, &str)]) -> Head {
+fn head(headers: &[(&'static str, &str)]) -> RecordedHead {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         map.append(*name, value.parse().unwrap());
     }
-    Head::of(&map)
+    RecordedHead::of(&map)
 }
 
 fn seen(id: u32, dialect: Dialect) -> Seen {
@@ -54,8 +54,8 @@ fn seen(id: u32, dialect: Dialect) -> Seen {
 fn chat(id: u32, request: &str, reply: &str) -> Recorded {
     Recorded {
         seen: seen(id, Dialect::Chat),
-        request: Body::whole(Bytes::from(request.to_owned())),
-        reply: Body::whole(Bytes::from(reply.to_owned())),
+        request: RecordedBody::whole(Bytes::from(request.to_owned())),
+        reply: RecordedBody::whole(Bytes::from(reply.to_owned())),
         ..Recorded::default()
     }
 }
@@ -153,7 +153,7 @@ fn a_recorded_exchange_opens_with_the_findings_of_its_bodies() {
     let recorder = Recorder::begin(options(home.path())).unwrap();
     let second = recorder.path();
     assert_ne!(second, path, "a file is never taken over");
-    let mut stream = Body::default();
+    let mut stream = RecordedBody::default();
     for byte in streamed().as_bytes().chunks(7) {
         stream.push_reply(byte);
     }
@@ -197,16 +197,16 @@ fn bodies_are_decoded_for_the_record_and_what_cannot_be_is_left_out() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(ASKS.as_bytes()).unwrap();
     let mut zipped = chat(1, ASKS, CALLS);
-    zipped.request = Body::whole(packed.finish().unwrap().into());
+    zipped.request = RecordedBody::whole(packed.finish().unwrap().into());
     zipped.request_head = head(&[("content-encoding", "gzip")]);
-    zipped.reply = Body::whole(zstd::encode_all(CALLS.as_bytes(), 1).unwrap().into());
+    zipped.reply = RecordedBody::whole(zstd::encode_all(CALLS.as_bytes(), 1).unwrap().into());
     zipped.reply_head = head(&[("content-encoding", "zstd")]);
     recorder.exchange(zipped);
     let mut unknown = chat(2, ASKS, CALLS);
     unknown.reply_head = head(&[("content-encoding", "secret-sauce")]);
     recorder.exchange(unknown);
     let mut binary = chat(3, ASKS, "");
-    binary.reply = Body::whole(Bytes::from_static(&[0xff, 0, 1]));
+    binary.reply = RecordedBody::whole(Bytes::from_static(&[0xff, 0, 1]));
     recorder.exchange(binary);
     drop(recorder);
     let text = text_of(&path);
@@ -223,7 +223,7 @@ fn bodies_are_decoded_for_the_record_and_what_cannot_be_is_left_out() {
 #[test]
 fn a_giant_reply_costs_its_cap_and_says_so() {
     let piece = Bytes::from(vec![b'x'; 1 << 20]);
-    let mut body = Body::default();
+    let mut body = RecordedBody::default();
     for _ in 0..5 * 1024 {
         body.push_reply(&piece);
     }
@@ -234,7 +234,7 @@ fn a_giant_reply_costs_its_cap_and_says_so() {
         ..chat(1, ASKS, "")
     };
     assert!(recorded.cost() as u64 <= REPLY_CAP + 1024);
-    let mut small = Body::default();
+    let mut small = RecordedBody::default();
     for _ in 0..1000 {
         // A short piece is a slice of a long buffer, which must not be kept for it.
         small.push_reply(&piece.slice(..181));
@@ -243,7 +243,7 @@ fn a_giant_reply_costs_its_cap_and_says_so() {
     assert!(small.memory() <= 2 * 181_000, "{}", small.memory());
     assert!(piece.is_unique(), "nothing of it is shared");
     let home = tempfile::tempdir().unwrap();
-    let mut cut = Body::default();
+    let mut cut = RecordedBody::default();
     cut.push(b"{\"choices\":[]} and more", 14);
     let recorder = Recorder::begin(options(home.path())).unwrap();
     let path = recorder.path();
@@ -294,7 +294,7 @@ fn a_hold_and_what_was_decided_are_on_the_disk_when_that_is_said() {
     assert_eq!(interrupted(&folder), []);
     let mut mended = chat(1, ASKS, CALLS);
     mended.seen.phase = Phase::Ended(Ending::Mended);
-    mended.told = Some(Body::whole(Bytes::from_static(
+    mended.told = Some(RecordedBody::whole(Bytes::from_static(
         br#"{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"mended"}}]}"#,
     )));
     recorder.exchange(mended);
@@ -329,7 +329,7 @@ fn files_that_are_no_journals_of_a_proxy_are_neither_locked_nor_changed() {
     for (file, ..) in &locked {
         assert!(crate::journal::lock(file).unwrap());
     }
-    let recorder = Recorder::begin(Options {
+    let recorder = Recorder::begin(RecorderOptions {
         path: Some(home.path().join("killed.jsonl")),
         ..options(home.path())
     });
@@ -354,7 +354,7 @@ fn files_that_are_no_journals_of_a_proxy_are_neither_locked_nor_changed() {
 fn a_named_journal_is_never_written_over_and_others_are_kept_out() {
     let home = tempfile::tempdir().unwrap();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let named = || Options {
+    let named = || RecorderOptions {
         path: Some(home.path().join("mine.jsonl")),
         ..options(home.path())
     };
@@ -368,12 +368,12 @@ fn a_named_journal_is_never_written_over_and_others_are_kept_out() {
     assert_eq!(fs::read(home.path().join("mine.jsonl")).unwrap(), first);
     let link = home.path().join("link.jsonl");
     std::os::unix::fs::symlink("/dev/null", &link).unwrap();
-    let linked = Options {
+    let linked = RecorderOptions {
         path: Some(link),
         ..options(home.path())
     };
     assert!(Recorder::begin(linked).is_err());
-    let device = Options {
+    let device = RecorderOptions {
         path: Some("/dev/null".into()),
         ..options(home.path())
     };

@@ -4,7 +4,7 @@
 use super::journal::ProxyJournal;
 use super::recorded::Recorded;
 use super::secrets::Secrets;
-use super::spell::{self, Stage};
+use super::spell::{self, RecordStage};
 use super::spread::Spread;
 use crate::lock::lock;
 use retake_core::exchange::ExchangeId;
@@ -37,16 +37,16 @@ pub(super) struct Load {
 
 /// One entry that was handed over.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) what: What,
+pub(super) struct WriteJob {
+    pub(super) what: WriteItem,
     /// What it keeps in memory.
     pub(super) cost: usize,
     pub(super) acknowledge: Option<oneshot::Sender<bool>>,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
-    Exchange(Box<Recorded>, Stage),
+pub(super) enum WriteItem {
+    Exchange(Box<Recorded>, RecordStage),
     Observed(ExchangeId, u64, Side, String),
     Entry(Entry),
     /// Secrets of header lines, to be known from now on.
@@ -73,7 +73,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Writes until nobody can hand over any more.
-    pub(super) fn run(mut self, jobs: &Receiver<Job>) {
+    pub(super) fn run(mut self, jobs: &Receiver<WriteJob>) {
         let mut rests = false;
         loop {
             let job = match self.journal.rests() {
@@ -109,28 +109,28 @@ impl Writer {
         self.flush(true);
     }
 
-    fn take(&mut self, job: Job) {
-        let Job {
+    fn take(&mut self, job: WriteJob) {
+        let WriteJob {
             what,
             cost,
             acknowledge,
         } = job;
         let spelled = match what {
-            What::Exchange(recorded, stage) => {
+            WriteItem::Exchange(recorded, stage) => {
                 let id = recorded.seen.id;
                 match &stage {
-                    Stage::Over => {
+                    RecordStage::Over => {
                         self.held.remove(&id);
                         self.spread.ends(id);
                     }
-                    Stage::Began => {}
-                    Stage::Held(_) => {
+                    RecordStage::Began => {}
+                    RecordStage::Held(_) => {
                         self.held.insert(id);
                     }
                 }
                 spell::exchange(&recorded, &self.upstreams, &stage, &mut self.secrets)
             }
-            What::Observed(id, at, from, text) => {
+            WriteItem::Observed(id, at, from, text) => {
                 // It is read here, and not where it passes.
                 let message = serde_json::from_str(&text);
                 let mut message = message.unwrap_or_else(|_| Value::from(text));
@@ -143,10 +143,10 @@ impl Writer {
                 };
                 serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
             }
-            What::Entry(entry) => {
+            WriteItem::Entry(entry) => {
                 serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
             }
-            What::Shown(shown) => {
+            WriteItem::Shown(shown) => {
                 self.secrets.learn(&shown);
                 self.load.entries.fetch_sub(1, Ordering::Relaxed);
                 return;

@@ -7,7 +7,7 @@ pub(super) const HALF: usize = 64 * 1024;
 
 /// The beginning and the end of a stream of any length, in bounded memory.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct Capture {
     head: Vec<u8>,
     /// Its last [`HALF`] bytes are the end; what precedes them is dropped once it is as long again.
     tail: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct Kept {
 
 /// A kept stream as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text {
+pub struct CapturedText {
     /// The text; what was dropped is named where it stood, what is no text is marked with U+FFFD.
     pub text: String,
     /// How many bytes were dropped from the middle.
@@ -25,7 +25,7 @@ pub struct Text {
     pub marks: u64,
 }
 
-impl Kept {
+impl Capture {
     /// Adds what came next.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = HALF - self.head.len();
@@ -44,13 +44,13 @@ impl Kept {
     }
 
     /// What was kept, as text.
-    pub(super) fn into_text(mut self) -> Text {
+    pub(super) fn into_text(mut self) -> CapturedText {
         self.cut_tail();
         let mut marks = 0;
         if self.dropped == 0 {
             self.head.append(&mut self.tail);
             let text = text_of(&self.head, &mut marks);
-            return Text {
+            return CapturedText {
                 text,
                 dropped: 0,
                 marks,
@@ -68,7 +68,7 @@ impl Kept {
             self.tail.get(begins..).unwrap_or_default(),
             &mut marks,
         ));
-        Text {
+        CapturedText {
             text,
             dropped,
             marks,
@@ -105,8 +105,8 @@ fn text_of(bytes: &[u8], marks: &mut u64) -> String {
 mod tests {
     use super::*;
 
-    fn kept(bytes: &[u8], step: usize) -> Text {
-        let mut kept = Kept::default();
+    fn kept(bytes: &[u8], step: usize) -> CapturedText {
+        let mut kept = Capture::default();
         for chunk in bytes.chunks(step) {
             kept.push(chunk);
             assert!(kept.head.len() + kept.tail.len() < 4 * HALF);
@@ -129,7 +129,7 @@ mod tests {
             .flat_map(|number| format!("{number}\n").into_bytes())
             .collect::<Vec<_>>();
         for step in [777, 64 * 1024, bytes.len()] {
-            let mut kept = Kept::default();
+            let mut kept = Capture::default();
             for chunk in bytes.chunks(step) {
                 kept.push(chunk);
             }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The order: what to start, and for how long.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct ToolOrder {
     pub(super) argv: Vec<String>,
     /// What it reads on its standard input.
     pub(super) input: String,
@@ -26,7 +26,7 @@ pub(super) struct NotStarted {
 /// How a tool ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ended {
-    pub(super) why: Why,
+    pub(super) why: EndReason,
     pub(super) code: Option<i32>,
     /// The signal that ended it.
     pub(super) signal: Option<i32>,
@@ -41,7 +41,7 @@ pub(super) struct Ended {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Why {
+pub(super) enum EndReason {
     /// By itself, or by a signal that did not come from here.
     #[default]
     ByItself,

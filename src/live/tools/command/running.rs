@@ -1,9 +1,9 @@
 //! The run's side of a command: starts the keeper, gives it the order, reads what the tool writes, and
 //! hears how it ended.
 
-use super::capture::{HALF, Kept};
-use super::ipc::{NotStarted, Order, SupervisorReply};
-use super::tool_output::{self, Words};
+use super::capture::{Capture, HALF};
+use super::ipc::{NotStarted, SupervisorReply, ToolOrder};
+use super::tool_output::{self, ToolOutput};
 use super::{CommandTool, Facts, PASSED_ON, Supervisor, supervisor, tree};
 use retake_core::session::ledger::Failure;
 use std::ffi::OsString;
@@ -27,17 +27,20 @@ const UNTIL_LOST: Duration = Duration::from_secs(5);
 const LONGEST_WORD: u64 = 64 * 1024;
 
 /// A keeper that was started, and the line to it.
-pub(super) struct Running {
+pub(super) struct SupervisedTool {
     supervisor: Child,
     line: UnixStream,
 }
 
 /// Starts the keeper of a tool; or what the model reads where that cannot be done.
-pub(super) fn begin(tool: &CommandTool, supervisor: &Supervisor) -> Result<Running, Words> {
+pub(super) fn begin(
+    tool: &CommandTool,
+    supervisor: &Supervisor,
+) -> Result<SupervisedTool, ToolOutput> {
     let folder = tool.folder.display();
     if !tool.folder.is_dir() {
         let why = format!("the tool could not be started: its folder `{folder}` is not there");
-        return Err(Words::failed(Failure::Unknown, &why));
+        return Err(ToolOutput::failed(Failure::Unknown, &why));
     }
     start(tool, supervisor).map_err(|error| {
         let failure = match error.kind() {
@@ -45,11 +48,11 @@ pub(super) fn begin(tool: &CommandTool, supervisor: &Supervisor) -> Result<Runni
             _ => Failure::Unknown,
         };
         let why = format!("the tool could not be started in `{folder}`: {error}");
-        Words::failed(failure, &why)
+        ToolOutput::failed(failure, &why)
     })
 }
 
-fn start(tool: &CommandTool, supervisor: &Supervisor) -> io::Result<Running> {
+fn start(tool: &CommandTool, supervisor: &Supervisor) -> io::Result<SupervisedTool> {
     let (ours, its) = Socket::pair()?;
     ours.set_nonblocking(true)?;
     let supervisor = Command::new(&supervisor.0)
@@ -63,7 +66,7 @@ fn start(tool: &CommandTool, supervisor: &Supervisor) -> io::Result<Running> {
         .stderr(Stdio::piped())
         .spawn()?;
     let line = UnixStream::from_std(ours)?;
-    Ok(Running { supervisor, line })
+    Ok(SupervisedTool { supervisor, line })
 }
 
 /// What a tool may know of our own environment: the usual variables, and those that it names.
@@ -80,7 +83,7 @@ fn environment(
     passed.chain([("TERM".into(), "dumb".into())])
 }
 
-impl Running {
+impl SupervisedTool {
     /// Has the tool started, and waits until it ended. `facts` learns what the system says of it.
     pub(super) async fn carry_out(
         mut self,
@@ -88,8 +91,8 @@ impl Running {
         arguments: &str,
         cancel: &CancellationToken,
         facts: &mut Facts,
-    ) -> Words {
-        let (mut out, mut err) = (Kept::default(), Kept::default());
+    ) -> ToolOutput {
+        let (mut out, mut err) = (Capture::default(), Capture::default());
         let report = {
             let (stdout, stderr) = (self.supervisor.stdout.take(), self.supervisor.stderr.take());
             let reading = async { tokio::join!(read(stdout, &mut out), read(stderr, &mut err)) };
@@ -139,7 +142,7 @@ impl Running {
     }
 }
 
-fn order(tool: &CommandTool, arguments: &str) -> Order {
+fn order(tool: &CommandTool, arguments: &str) -> ToolOrder {
     let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let mut argv = tool.argv.clone();
     if let Some(program) = argv.first_mut()
@@ -148,7 +151,7 @@ fn order(tool: &CommandTool, arguments: &str) -> Order {
     {
         *program = path;
     }
-    Order {
+    ToolOrder {
         argv,
         input: arguments.to_owned(),
         timeout_ms: whole(tool.timeout),
@@ -163,7 +166,7 @@ fn absolute(folder: &Path, program: &str) -> Option<String> {
     Some(folder.join(program).to_str()?.to_owned())
 }
 
-async fn read(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept) {
+async fn read(stream: Option<impl AsyncRead + Unpin>, kept: &mut Capture) {
     let Some(mut stream) = stream else { return };
     let mut buffer = vec![0; HALF];
     // A pipe that cannot be read has ended.
@@ -175,7 +178,7 @@ async fn read(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept) {
 /// Gives the order and waits for the report; closes the line when `cancel` says so.
 async fn watch(
     line: &mut UnixStream,
-    order: Order,
+    order: ToolOrder,
     tool: &CommandTool,
     cancel: &CancellationToken,
 ) -> Option<SupervisorReply> {
@@ -189,7 +192,7 @@ async fn watch(
 
 async fn talk(
     line: &mut UnixStream,
-    order: Order,
+    order: ToolOrder,
     cancel: &CancellationToken,
 ) -> io::Result<SupervisorReply> {
     let mut written = serde_json::to_vec(&order)?;
@@ -210,7 +213,7 @@ async fn talk(
     Ok(serde_json::from_slice(&line)?)
 }
 
-fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -> Words {
+fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -> ToolOutput {
     let program = tool.argv.first().map_or("", String::as_str);
     match report {
         Some(Err(NotStarted { errno, words })) => tool_output::not_started(program, errno, &words),
@@ -222,7 +225,7 @@ fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -
             words
         }
         None => {
-            let mut words = Words::failed(
+            let mut words = ToolOutput::failed(
                 Failure::Unknown,
                 "what watches over the tool was lost; the tool may have done its work, and may have left \
                 processes behind",

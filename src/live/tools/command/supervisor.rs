@@ -7,7 +7,7 @@
 //! the tool or is gone itself, the tool is ended. Its standard output and standard error are those of the tool;
 //! it writes nothing there itself.
 
-use super::ipc::{Ended, NotStarted, Order, SupervisorReply, Why};
+use super::ipc::{EndReason, Ended, NotStarted, SupervisorReply, ToolOrder};
 use super::tree;
 use rustix::process::{Pid, Signal};
 use std::ffi::OsStr;
@@ -102,7 +102,7 @@ fn close_inherited() -> io::Result<()> {
     Ok(())
 }
 
-fn read_order(line: &UnixStream) -> io::Result<Order> {
+fn read_order(line: &UnixStream) -> io::Result<ToolOrder> {
     let mut order = Vec::new();
     BufReader::new(line)
         .take(LONGEST_ORDER)
@@ -116,7 +116,7 @@ fn send(line: &mut UnixStream, reply: &SupervisorReply) -> io::Result<()> {
     line.write_all(&reply)
 }
 
-fn start(order: &Order) -> io::Result<Child> {
+fn start(order: &ToolOrder) -> io::Result<Child> {
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err(io::ErrorKind::NotFound.into());
     };
@@ -181,12 +181,12 @@ impl Kept {
         let why = match self.news.recv_timeout(timeout) {
             Ok(News::Ended(status)) => {
                 self.status = Some(status);
-                Why::ByItself
+                EndReason::ByItself
             }
-            Err(RecvTimeoutError::Timeout) => Why::Timeout,
-            Ok(News::HungUp) | Err(RecvTimeoutError::Disconnected) => Why::Stopped,
+            Err(RecvTimeoutError::Timeout) => EndReason::Timeout,
+            Ok(News::HungUp) | Err(RecvTimeoutError::Disconnected) => EndReason::Stopped,
         };
-        let (left, grace) = if why == Why::ByItself {
+        let (left, grace) = if why == EndReason::ByItself {
             (tree::living(self.group), grace.min(GRACE_OF_THE_LEFT))
         } else {
             (Vec::new(), grace)

@@ -1,7 +1,7 @@
 //! What the model reads of a command: its standard output, or what went wrong in a text that is never empty.
 
-use super::capture::Text;
-use super::ipc::{Ended, Why};
+use super::capture::CapturedText;
+use super::ipc::{EndReason, Ended};
 use retake_core::session::ledger::Failure;
 use rustix::io::Errno;
 use std::fmt::Write;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 /// What came of a command, in words.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct ToolOutput {
     pub(super) output: String,
     pub(super) failure: Option<Failure>,
 }
 
-impl Words {
+impl ToolOutput {
     /// Begins with `Error:`, which is how an output that no provider marks is known as an error.
     pub(super) fn failed(failure: Failure, words: &str) -> Self {
         Self {
@@ -28,27 +28,32 @@ impl Words {
 const NOT_EXECUTABLE: i32 = 126;
 
 /// A command that ended.
-pub(super) fn ended(ended: &Ended, timeout: Duration, stdout: &Text, stderr: &Text) -> Words {
+pub(super) fn ended(
+    ended: &Ended,
+    timeout: Duration,
+    stdout: &CapturedText,
+    stderr: &CapturedText,
+) -> ToolOutput {
     let hint = Hint::read(&stdout.text);
     let mut words = match (ended.why, ended.code, ended.signal) {
-        (Why::Timeout, ..) => {
+        (EndReason::Timeout, ..) => {
             let killed = if ended.was_killed {
                 "; it did not end when it was asked to, and was killed"
             } else {
                 ""
             };
             let limit = seconds(timeout);
-            Words::failed(
+            ToolOutput::failed(
                 Failure::Timeout,
                 &format!("the tool timed out: it was stopped after {limit}{killed}"),
             )
         }
-        (Why::Stopped, ..) => stopped(),
-        (Why::ByItself, Some(0), _) => Words {
+        (EndReason::Stopped, ..) => stopped(),
+        (EndReason::ByItself, Some(0), _) => ToolOutput {
             output: stdout.text.clone(),
             failure: None,
         },
-        (Why::ByItself, Some(code), _) => {
+        (EndReason::ByItself, Some(code), _) => {
             let usual = if code == NOT_EXECUTABLE {
                 Failure::Permission
             } else {
@@ -57,16 +62,18 @@ pub(super) fn ended(ended: &Ended, timeout: Duration, stdout: &Text, stderr: &Te
             let detail = hint.as_ref().map(|hint| hint.message.as_str());
             let detail = detail.filter(|message| !message.is_empty());
             let detail = detail.map_or_else(String::new, |message| format!(": {message}"));
-            Words::failed(
+            ToolOutput::failed(
                 hint.as_ref().map_or(usual, |hint| hint.kind),
                 &format!("the tool ended with exit code {code}{detail}"),
             )
         }
-        (Why::ByItself, None, signal) => Words::failed(Failure::Unknown, &by_signal(signal)),
+        (EndReason::ByItself, None, signal) => {
+            ToolOutput::failed(Failure::Unknown, &by_signal(signal))
+        }
     };
     if words.failure.is_some() {
         add_stream(&mut words.output, "stderr", &stderr.text);
-        if hint.is_none() || ended.why != Why::ByItself {
+        if hint.is_none() || ended.why != EndReason::ByItself {
             add_stream(&mut words.output, "stdout", &stdout.text);
         }
     }
@@ -80,8 +87,8 @@ pub(super) fn ended(ended: &Ended, timeout: Duration, stdout: &Text, stderr: &Te
 }
 
 /// A command that the operator stopped, or called off.
-pub(super) fn stopped() -> Words {
-    Words::failed(
+pub(super) fn stopped() -> ToolOutput {
+    ToolOutput::failed(
         Failure::Stopped,
         "aborted by user: the tool was stopped before it ended",
     )
@@ -98,7 +105,7 @@ fn by_signal(signal: Option<i32>) -> String {
 }
 
 /// A command that the system did not start.
-pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Words {
+pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> ToolOutput {
     let errno = errno.map(Errno::from_raw_os_error);
     let (failure, why) = match errno {
         Some(Errno::NOENT) => (
@@ -120,7 +127,7 @@ pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Wor
         ),
         _ => (Failure::Unknown, words.to_owned()),
     };
-    Words::failed(
+    ToolOutput::failed(
         failure,
         &format!("the tool could not be started: `{program}`: {why}"),
     )
@@ -217,8 +224,8 @@ fn name_of_signal(signal: i32) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Text {
-        Text {
+    fn text(text: &str) -> CapturedText {
+        CapturedText {
             text: text.to_owned(),
             ..Text::default()
         }
@@ -231,7 +238,7 @@ mod tests {
         }
     }
 
-    fn said(of: &Ended, stdout: &str, stderr: &str) -> Words {
+    fn said(of: &Ended, stdout: &str, stderr: &str) -> ToolOutput {
         ended(of, Duration::from_secs(30), &text(stdout), &text(stderr))
     }
 
@@ -305,8 +312,8 @@ mod tests {
         let mut texts = vec![
             said(&by_itself(1), "", ""),
             said(&signal, "", ""),
-            said(&why(Why::Timeout), "", ""),
-            said(&why(Why::Stopped), "", ""),
+            said(&why(EndReason::Timeout), "", ""),
+            said(&why(EndReason::Stopped), "", ""),
         ];
         for errno in [
             Errno::NOENT,

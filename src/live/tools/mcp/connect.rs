@@ -31,11 +31,11 @@ const LINES: u32 = 200;
 /// Hears what a server says besides its answers: `(server, line)`. It holds text from outside.
 pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     service: RunningService<RoleClient, Hearing>,
 }
 
-impl Connection {
+impl ServerConnection {
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
@@ -72,7 +72,7 @@ impl ClientHandler for Hearing {
 pub(super) async fn connect(
     spec: &ServerSpec,
     listener: &Listener,
-) -> Result<Connection, ServerFault> {
+) -> Result<ServerConnection, ServerFault> {
     let hearing = Hearing {
         name: spec.name.clone(),
         listener: listener.clone(),
@@ -114,7 +114,7 @@ pub(super) async fn connect(
         what: "initialize",
         within: HELLO,
     })??;
-    Ok(Connection { service })
+    Ok(ServerConnection { service })
 }
 
 /// The process of a server: in a session of its own, without a terminal, with the environment that it was

@@ -1,7 +1,7 @@
 //! The tools of a server that a model can use.
 
 use super::ServerFault;
-use super::connect::{Connection, shortened};
+use super::connect::{ServerConnection, shortened};
 use retake_core::session::{Tool, ToolKind};
 use rmcp::model::{ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::ServiceError;
@@ -27,7 +27,7 @@ pub struct Listing {
 
 /// Asks for all pages of the list.
 pub(super) async fn list(
-    connection: &Connection,
+    connection: &ServerConnection,
     only: Option<&[String]>,
 ) -> Result<Listing, ServerFault> {
     let silent = |_| ServerFault::Silent {
@@ -40,7 +40,10 @@ pub(super) async fn list(
         .map_err(|error| ServerFault::Refused(shortened(&error.to_string())))
 }
 
-async fn pages(connection: &Connection, only: Option<&[String]>) -> Result<Listing, ServiceError> {
+async fn pages(
+    connection: &ServerConnection,
+    only: Option<&[String]>,
+) -> Result<Listing, ServiceError> {
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
@@ -73,7 +76,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-async fn page(connection: &Connection, cursor: Option<String>) -> Result<Page, ServiceError> {
+async fn page(connection: &ServerConnection, cursor: Option<String>) -> Result<Page, ServiceError> {
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest::with_param(params);
     let reply = connection.peer().send_request(request.into()).await?;

@@ -17,7 +17,7 @@ pub use fault::ServerFault;
 pub use listing::Listing;
 
 use answer::{answered, failed};
-use connect::{Connection, connect};
+use connect::{ServerConnection, connect};
 use fault::{never_arrived, transport};
 use retake_core::engine::Outcome;
 use retake_core::session::ledger::Failure;
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Server {
 
 #[derive(Default)]
 struct Link {
-    connection: Option<Arc<Connection>>,
+    connection: Option<Arc<ServerConnection>>,
     /// When it was started, the oldest first.
     starts: VecDeque<Instant>,
 }
@@ -199,7 +199,7 @@ impl Server {
     }
 
     /// The connection; a new one where there is none any more.
-    async fn connection(&self) -> Result<Arc<Connection>, ServerFault> {
+    async fn connection(&self) -> Result<Arc<ServerConnection>, ServerFault> {
         let mut link = self.link.lock().await;
         if let Some(connection) = link.connection.as_ref().filter(|known| known.is_open()) {
             return Ok(connection.clone());

@@ -4,7 +4,7 @@ use crate::tui::state::live::AgentInfo;
 use retake_core::engine::Breakpoint;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, IoEvent, News, Phase, Prepared, Run};
+use retake_live::live::{IoEvent, News, Phase, PreparedRun, Run, RunInput};
 use retake_live::proxy::holds::HoldHandle;
 use retake_live::{TakeError, TakeStore};
 use std::fmt;
@@ -22,7 +22,7 @@ pub trait Conductor: Send {
     ) -> Result<Vec<News>, TakeError>;
 
     /// Hears something, and does what follows from it.
-    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News>;
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News>;
 
     /// The take that it drives.
     fn take(&self) -> TakeId;
@@ -55,7 +55,7 @@ impl Conductor for Run {
         Run::start(self, bench, session, from)
     }
 
-    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News> {
         Run::handle(self, bench, input)
     }
 
@@ -73,7 +73,7 @@ impl Conductor for HoldHandle {
         HoldHandle::start(self, bench)
     }
 
-    fn handle(&mut self, bench: &mut TakeStore, input: Input) -> Vec<News> {
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News> {
         HoldHandle::handle(self, bench, input)
     }
 
@@ -93,7 +93,7 @@ impl Conductor for HoldHandle {
 /// A run that was prepared before the screen was taken.
 pub struct StagedRun {
     pub agent: AgentFile,
-    pub prepared: Prepared,
+    pub prepared: PreparedRun,
     /// What its world tells.
     pub events: Receiver<IoEvent>,
 }

@@ -14,7 +14,7 @@ use retake_core::session::index_number;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{Input, News, Options, Prepared, prepare};
+use retake_live::live::{News, PreparedRun, RunInput, RunOptions, prepare};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -36,7 +36,7 @@ struct Begin {
 }
 
 impl Begin {
-    fn of(file: &AgentFile, prepared: Prepared, session: u32, from: TakeId) -> Self {
+    fn of(file: &AgentFile, prepared: PreparedRun, session: u32, from: TakeId) -> Self {
         Self {
             session,
             from,
@@ -61,10 +61,10 @@ impl Work {
             LiveCommand::ConfirmTrust(is_trusted) => self.trusted(is_trusted),
             LiveCommand::SetBreakpoints(breakpoints) => {
                 self.live().breakpoints.clone_from(&breakpoints);
-                self.handle(Input::Operator(Command::Breakpoints(breakpoints)))
+                self.handle(RunInput::Operator(Command::Breakpoints(breakpoints)))
             }
-            LiveCommand::Say(text) => self.handle(Input::Say(text)),
-            LiveCommand::Engine(command) => self.handle(Input::Operator(command)),
+            LiveCommand::Say(text) => self.handle(RunInput::Say(text)),
+            LiveCommand::Engine(command) => self.handle(RunInput::Operator(command)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Work {
     }
 
     /// The run hears something.
-    pub(super) fn handle(&self, input: Input) -> Option<Check> {
+    pub(super) fn handle(&self, input: RunInput) -> Option<Check> {
         self.on_run(|run, bench| Ok(run.handle(bench, input)))
     }
 
@@ -100,8 +100,8 @@ impl Work {
                 return Ok(Vec::new());
             }
             let input = match is_mended {
-                true => Input::Edited(current),
-                false => Input::Went(current),
+                true => RunInput::Edited(current),
+                false => RunInput::Went(current),
             };
             Ok(run.handle(bench, input))
         })
@@ -199,7 +199,7 @@ impl Work {
         });
         let at_hand = self.bench.main();
         let at_hand = at_hand.and_then(|main| main.recording.sessions.get(session).cloned());
-        let options = Options {
+        let options = RunOptions {
             has_operator: true,
             breakpoints: self.live().breakpoints.clone(),
             at_hand,
@@ -264,7 +264,7 @@ impl Work {
     /// Something comes from outside of the screen.
     pub(super) fn stirred(&self, stir: Stir) -> Option<Check> {
         match stir {
-            Stir::Io(event) => self.handle(Input::Io(event)),
+            Stir::Io(event) => self.handle(RunInput::Io(event)),
             Stir::Wake => self.on_run(|run, bench| Ok(run.wake(bench))),
         }
     }

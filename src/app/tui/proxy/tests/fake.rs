@@ -7,7 +7,7 @@ use crate::tui::loader::takes::conductor::{Conductor, Seated, Stir};
 use crate::tui::state::live::AgentInfo;
 use retake_core::exchange::ExchangeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{Options, prepare};
+use retake_live::live::{RunOptions, prepare};
 use retake_live::proxy::{Command, News};
 use retake_live::wordings::Wordings;
 use retake_live::{Input, TakeStore};
@@ -69,7 +69,7 @@ pub(super) fn seat(folder: &Path) -> (PathBuf, Seated) {
         // The test is over.
         let _ = sender.send(Stir::Io(event));
     });
-    let options = Options {
+    let options = RunOptions {
         has_operator: true,
         ..Options::default()
     };

@@ -5,7 +5,7 @@ use crate::tui::loader::takes::conductor::{Conductor, Staged};
 use crate::tui::loader::{Knowledge, Loader};
 use crate::tui::report::Report;
 use retake_core::session::takes::TakeId;
-use retake_live::live::{Input, News, Phase};
+use retake_live::live::{News, Phase, RunInput};
 use retake_live::{Opening, ReadOptions, TakeError, TakeStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Conductor for Patient {
         Ok(vec![News::Notice("seated".to_owned())])
     }
 
-    fn handle(&mut self, _: &mut TakeStore, _: Input) -> Vec<News> {
+    fn handle(&mut self, _: &mut TakeStore, _: RunInput) -> Vec<News> {
         Vec::new()
     }
 

@@ -1,7 +1,7 @@
 //! What a client was given so far: for a retry that takes its place, and for the journal where it
 //! differs from what came.
 
-use crate::proxy::recorder::{Body, REPLY_CAP};
+use crate::proxy::recorder::{REPLY_CAP, RecordedBody};
 use bytes::Bytes;
 
 /// What a client was given: the beginning of the reply as it came, which is kept elsewhere, and what followed.
@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub(super) struct Given {
     /// So many bytes of the reply.
     as_it_came: u64,
-    rest: Body,
+    rest: RecordedBody,
 }
 
 impl Given {
@@ -33,7 +33,7 @@ impl Given {
     }
 
     /// All of it, piece by piece; `reply` is what has come.
-    pub(super) fn pieces(&self, reply: &Body) -> Vec<Bytes> {
+    pub(super) fn pieces(&self, reply: &RecordedBody) -> Vec<Bytes> {
         let mut left = usize::try_from(self.as_it_came).unwrap_or(usize::MAX);
         let as_it_came = reply.pieces().map(|mut piece| {
             piece.truncate(left);
@@ -45,8 +45,8 @@ impl Given {
     }
 
     /// The same as one body.
-    pub(super) fn whole(&self, reply: &Body) -> Body {
-        let mut whole = Body::default();
+    pub(super) fn whole(&self, reply: &RecordedBody) -> RecordedBody {
+        let mut whole = RecordedBody::default();
         for piece in self.pieces(reply) {
             whole.push_reply(&piece);
         }
@@ -54,7 +54,7 @@ impl Given {
     }
 
     /// Another reply begins; `reply` is the one before.
-    pub(super) fn start_again(&mut self, reply: &Body) {
+    pub(super) fn start_again(&mut self, reply: &RecordedBody) {
         if self.as_it_came > 0 {
             self.rest = self.whole(reply);
             self.as_it_came = 0;

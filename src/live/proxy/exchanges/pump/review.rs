@@ -8,7 +8,7 @@ use crate::proxy::exchanges::late::Judges;
 use crate::proxy::headers::content_encoding;
 use crate::proxy::judge::{Verdict, shielded};
 use crate::proxy::recent::StoredRequest;
-use crate::proxy::recorder::{self, Body, Recorded, assemble, looks_streamed};
+use crate::proxy::recorder::{self, Recorded, RecordedBody, assemble, looks_streamed};
 use retake_core::exchange::{Ending, Phase};
 use retake_core::session::Dialect;
 
@@ -16,7 +16,7 @@ use retake_core::session::Dialect;
 struct Came {
     dialect: Dialect,
     encoding: String,
-    body: Body,
+    body: RecordedBody,
 }
 
 impl Pump {
@@ -61,15 +61,15 @@ impl Pump {
             Some(first) => first.clone(),
             None => {
                 let head = self.head.as_ref();
-                let head = head.map(|head| recorder::Head::of(&head.headers));
+                let head = head.map(|head| recorder::RecordedHead::of(&head.headers));
                 (head.unwrap_or_default(), self.received.clone())
             }
         };
         Recorded {
             seen: self.seen.clone(),
-            request: recorder::Body::whole(self.question.body.clone()),
+            request: recorder::RecordedBody::whole(self.question.body.clone()),
             continuation: self.continuation.clone(),
-            request_head: recorder::Head::of(&self.question.lines),
+            request_head: recorder::RecordedHead::of(&self.question.lines),
             reply,
             reply_head,
             told: None,
@@ -80,7 +80,7 @@ impl Pump {
     /// What is written down of it while its reply comes: the request alone.
     pub(super) fn recorded_so_far(&self) -> Recorded {
         Recorded {
-            reply: recorder::Body::default(),
+            reply: recorder::RecordedBody::default(),
             ..self.recorded()
         }
     }

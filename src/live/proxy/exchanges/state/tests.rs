@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 fn state(folder: &TempDir, report: Report) -> Arc<ProxyState> {
-    let recorder = Recorder::begin(recorder::Options {
+    let recorder = Recorder::begin(recorder::ProxyOptions {
         path: Some(folder.path().join("proxy.jsonl")),
         root: None,
         upstreams: vec!["api.example:443".to_owned()],
@@ -16,7 +16,7 @@ fn state(folder: &TempDir, report: Report) -> Arc<ProxyState> {
         clock: wall_clock,
         tell: Box::new(|_| {}),
     });
-    let options = Options {
+    let options = ProxyOptions {
         upstreams: Vec::new(),
         ports: Ports::default(),
         allow_remote: false,
@@ -35,8 +35,8 @@ fn state(folder: &TempDir, report: Report) -> Arc<ProxyState> {
     Arc::new(state.unwrap())
 }
 
-fn request(place: usize, credentials: u64) -> Request {
-    Request {
+fn request(place: usize, credentials: u64) -> RequestKey {
+    RequestKey {
         place,
         client: "openai-python 3.52.0".to_owned(),
         credentials,

@@ -73,8 +73,8 @@ fn the_holds_of_a_proxy_that_was_killed_open_as_they_were() {
         assert!(text.contains("unknown-tool: ") && !text.contains("\"type\":\"ended\""));
         let recording = read_path(&path, &ReadOptions::default()).unwrap();
         assert!(recording.problems.is_empty());
-        let (bench, damages) = TakeStore::open_run(&path, wall_clock).unwrap();
-        assert!(damages.is_empty() && bench.not_recording().is_none());
+        let (store, damages) = TakeStore::open_run(&path, wall_clock).unwrap();
+        assert!(damages.is_empty() && store.not_recording().is_none());
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Barrier;
 
 /// How the run of a journal ended.
 fn ended(journal: &std::path::Path) -> bool {
-    let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
-    let mut happened = bench.happened().iter();
+    let (store, _) = TakeStore::open_run(journal, wall_clock).unwrap();
+    let mut happened = store.happened().iter();
     happened.any(|one| matches!(one.event, LedgerEvent::Ended { .. }))
 }
 
@@ -40,7 +40,7 @@ fn the_wire_releases_cuts_and_tells_that_the_client_left() {
         assert_eq!(held.outcome(), expected);
         assert!(held.is_decided_once());
         until("its journal ends", || ended(&held.journal));
-        assert!(theatre.holder.seat(held.id, Arc::new(|| ())).is_none());
+        assert!(theatre.holder.take_over(held.id, Arc::new(|| ())).is_none());
     }
     assert!(upstream.requests().is_empty());
 }
@@ -69,7 +69,7 @@ fn nothing_is_asked_once_the_client_has_left_its_seat_taken() {
     assert!(theatre.holder.gone(held.id));
     sitting.mend("unknown-tool", "inject-error", None);
     assert!(matches!(sitting.rest(), Phase::Ended(_)));
-    sitting.handle(Input::Operator(Command::Continue));
+    sitting.handle(RunInput::Operator(Command::Continue));
     assert_eq!(held.outcome(), HoldOutcome::ClientLeft);
     let notices = sitting
         .news
@@ -127,7 +127,7 @@ fn b13_an_operator_and_a_client_that_leaves_at_once_make_one_decision() {
             start.wait();
             // The later it gets, the more often the client is the first.
             match id % 2 {
-                0 => sitting.handle(Input::Operator(Command::Release)),
+                0 => sitting.handle(RunInput::Operator(Command::Release)),
                 _ => drop(sitting.mend("unknown-tool", "inject-error", None)),
             }
             (gone.join().unwrap(), deadline.join().unwrap())

@@ -6,10 +6,10 @@ mod policies;
 mod requests;
 mod seats;
 
-use super::{HoldHandle, HoldOrder, HoldOutcome, HoldUpdate, Holder, Settings, WaitReason};
+use super::{HoldHandle, HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder, WaitReason};
 use crate::TakeStore;
 use crate::http::{Headers, Target};
-use crate::live::{Input, News, Phase, UpstreamResult};
+use crate::live::{News, Phase, RunInput, UpstreamResult};
 use crate::model::Answer;
 use crate::proxy::News as ProxyNews;
 use crate::takes::wall_clock;
@@ -146,7 +146,7 @@ impl Held {
 }
 
 impl Theatre {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: HoldSettings) -> Self {
         let told = Arc::new(Mutex::new(Vec::new()));
         let on_update = told.clone();
         let report = Arc::new(move |news| on_update.lock().unwrap().push(news));
@@ -225,16 +225,16 @@ impl Theatre {
         let wake = Arc::new(move || woken_to.send(()).unwrap_or(()));
         let mut seat = None;
         until("the seat is free", || {
-            seat = self.holder.seat(held.id, wake.clone());
+            seat = self.holder.take_over(held.id, wake.clone());
             seat.is_some()
         });
         let mut seat = seat.unwrap();
-        let (mut bench, damages) = TakeStore::open_run(&held.journal, wall_clock).unwrap();
-        assert!(damages.is_empty() && bench.not_recording().is_none());
-        let news = seat.start(&mut bench).unwrap();
+        let (mut store, damages) = TakeStore::open_run(&held.journal, wall_clock).unwrap();
+        assert!(damages.is_empty() && store.not_recording().is_none());
+        let news = seat.start(&mut store).unwrap();
         Sitting {
             seat,
-            bench,
+            store,
             woken,
             news,
         }
@@ -244,21 +244,21 @@ impl Theatre {
 /// The operator at an exchange.
 struct Sitting {
     seat: HoldHandle,
-    bench: TakeStore,
+    store: TakeStore,
     woken: Receiver<()>,
     news: Vec<News>,
 }
 
 impl Sitting {
-    fn handle(&mut self, input: Input) {
-        let news = self.seat.handle(&mut self.bench, input);
+    fn handle(&mut self, input: RunInput) {
+        let news = self.seat.handle(&mut self.store, input);
         self.news.extend(news);
     }
 
     /// Waits until something has happened, and hears it.
     fn look_up(&mut self) {
         self.woken.recv_timeout(PATIENCE).unwrap();
-        let news = self.seat.handle_io(&mut self.bench);
+        let news = self.seat.handle_io(&mut self.store);
         self.news.extend(news);
     }
 
@@ -305,14 +305,14 @@ impl Sitting {
             fallback: planned.result.clone(),
             ..Take::default()
         };
-        self.bench.go_to(self.seat.take()).unwrap();
-        let take = self.bench.take(0, session, &planned.edits, about).unwrap();
-        self.handle(Input::Edited(take));
+        self.store.go_to(self.seat.take()).unwrap();
+        let take = self.store.take(0, session, &planned.edits, about).unwrap();
+        self.handle(RunInput::Edited(take));
         take
     }
 
     fn leave(self) {
-        drop(self.bench);
+        drop(self.store);
         drop(self.seat);
     }
 }
@@ -325,23 +325,23 @@ fn reasons(phase: &Phase) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn attended(policy: &str) -> Settings {
-    Settings {
+fn attended(policy: &str) -> HoldSettings {
+    HoldSettings {
         policy: Policy::parse(policy).unwrap(),
         has_operator: true,
         ..Settings::default()
     }
 }
 
-fn alone(policy: &str) -> Settings {
-    Settings {
+fn alone(policy: &str) -> HoldSettings {
+    HoldSettings {
         has_operator: false,
         ..attended(policy)
     }
 }
 
-fn breaking_at(what: &str) -> Settings {
-    Settings {
+fn breaking_at(what: &str) -> HoldSettings {
+    HoldSettings {
         breakpoints: vec![Breakpoint::parse(1, what).unwrap()],
         ..attended("")
     }

@@ -130,7 +130,7 @@ fn a_policy_that_has_acted_often_enough_refuses() {
 #[test]
 fn a_model_that_never_learns_is_asked_only_so_often() {
     let upstream = Upstream::start(vec![calls(&[unknown("again")])]);
-    let settings = Settings {
+    let settings = HoldSettings {
         asks: 3,
         ..alone(INJECT)
     };

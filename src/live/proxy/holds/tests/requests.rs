@@ -94,7 +94,7 @@ fn a_refused_request_waits_for_its_repair_or_is_released() {
         "{why}"
     );
     let mut sitting = theatre.sit(&held);
-    sitting.handle(Input::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(Command::Release));
     assert_eq!(held.outcome(), released("operator"));
     // What is wrong with it is told instead, and mended.
     let held = theatre.start(theatre.order(2, url, ORPHAN, UpstreamResult::Refusal(refusal())));

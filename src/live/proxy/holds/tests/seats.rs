@@ -70,12 +70,12 @@ fn the_operator_recovers_in_every_way() {
         let decided = theatre.decided();
         assert_eq!(decided, [(Some(rule.to_owned()), action.to_owned())]);
         // Nothing goes on behind it.
-        sitting.handle(Input::Operator(Command::Continue));
+        sitting.handle(RunInput::Operator(Command::Continue));
         assert!(matches!(sitting.rest(), Phase::Ended(_)));
         assert_eq!(upstream.requests().len(), asks, "{action}");
         sitting.leave();
         until("it is over", || {
-            theatre.holder.seat(held.id, Arc::new(|| ())).is_none()
+            theatre.holder.take_over(held.id, Arc::new(|| ())).is_none()
         });
         assert!(held.is_decided_once());
     }
@@ -88,7 +88,7 @@ fn what_the_operator_releases_passes_as_it_came_and_what_he_edited_as_he_left_it
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     held.paused();
     let mut sitting = theatre.sit(&held);
-    sitting.handle(Input::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(Command::Release));
     assert_eq!(sitting.rest(), Phase::Ended(Ending::HandedOver));
     assert_eq!(held.outcome(), released("operator"));
     let two = calls(&[unknown("a"), call("b", "pay", "{}")]);
@@ -97,7 +97,7 @@ fn what_the_operator_releases_passes_as_it_came_and_what_he_edited_as_he_left_it
     let mut sitting = theatre.sit(&held);
     sitting.mend("unknown-tool", "take-suggestion", None);
     assert!(reasons(&sitting.rest()).starts_with("invalid-arguments"));
-    sitting.handle(Input::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(Command::Release));
     let take = take_of(&held.outcome());
     assert!(
         take.contains("\"search\",\"arguments\"") && take.contains("\"{}\""),
@@ -121,7 +121,7 @@ fn b15_an_edit_that_breaks_a_call_holds_it_until_the_operator_lets_it_pass_all_t
         sitting.mend("unknown-tool", "edit", Some(&edited));
         let why = reasons(&sitting.rest());
         assert!(why.starts_with(rule), "{rule}: {why}");
-        sitting.handle(Input::Operator(Command::Release));
+        sitting.handle(RunInput::Operator(Command::Release));
         let take = take_of(&held.outcome());
         assert!(take.contains(&edited), "{take}");
         let decided = theatre.decided();
@@ -140,13 +140,13 @@ fn the_operator_ends_the_waiting_for_a_model_and_cuts_an_exchange() {
     let mut sitting = theatre.sit(&held);
     sitting.mend("unknown-tool", "inject-error", None);
     assert!(reasons(&sitting.rest()).contains("the model cannot be asked"));
-    sitting.handle(Input::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(Command::Release));
     assert_eq!(held.outcome(), released("operator"));
     let held =
         theatre.start(theatre.order(2, &upstream.url, REQUEST, replied(&calls(&[unknown("a")]))));
     held.paused();
     let mut sitting = theatre.sit(&held);
-    sitting.handle(Input::Operator(Command::Abort));
+    sitting.handle(RunInput::Operator(Command::Abort));
     assert!(matches!(held.outcome(), HoldOutcome::Cut { .. }));
 }
 
@@ -158,7 +158,7 @@ fn a_breakpoint_holds_a_sound_call() {
         let held = theatre.hold(&upstream, &calls(&[good("a")]));
         assert!(held.paused().starts_with("breakpoint 1"), "{what}");
         let mut sitting = theatre.sit(&held);
-        sitting.handle(Input::Operator(Command::Continue));
+        sitting.handle(RunInput::Operator(Command::Continue));
         assert_eq!(held.outcome(), released("operator"), "{what}");
     }
 }
@@ -187,13 +187,13 @@ fn a_seat_is_for_one_and_needs_an_exchange_that_waits() {
     let upstream = Upstream::start(Vec::new());
     let theatre = Theatre::new(attended(""));
     let wake = || Arc::new(|| ());
-    assert!(theatre.holder.seat(ExchangeId(1), wake()).is_none());
+    assert!(theatre.holder.take_over(ExchangeId(1), wake()).is_none());
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     held.paused();
     let sitting = theatre.sit(&held);
-    assert!(theatre.holder.seat(held.id, wake()).is_none());
+    assert!(theatre.holder.take_over(held.id, wake()).is_none());
     sitting.leave();
     until("the seat is free", || {
-        theatre.holder.seat(held.id, wake()).is_some()
+        theatre.holder.take_over(held.id, wake()).is_some()
     });
 }

@@ -53,7 +53,7 @@ fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
     }
     in_places.seen.notes = vec![carrier.to_owned()];
     in_places.seen.client = carrier.to_owned();
-    in_places.told = Some(Body::whole(reply.clone().into()));
+    in_places.told = Some(RecordedBody::whole(reply.clone().into()));
     in_places.sent = Some(request.clone().into());
     let streamed = chat(id, &request, &deltas(carrier, true));
     let torn = chat(id, &request, &deltas(carrier, false));
@@ -65,7 +65,7 @@ fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut packed, carrier.as_bytes()).unwrap();
     let mut zipped = chat(id, "", &reply);
-    zipped.request = Body::whole(packed.finish().unwrap().into());
+    zipped.request = RecordedBody::whole(packed.finish().unwrap().into());
     zipped.request_head = head(&[("content-encoding", "gzip")]);
     vec![as_it_is, in_places, streamed, torn, malformed, zipped]
 }
@@ -204,7 +204,7 @@ fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_ano
 #[test]
 fn what_a_client_shows_in_its_headers_is_nowhere() {
     let home = tempfile::tempdir().unwrap();
-    let recorder = Recorder::begin(Options {
+    let recorder = Recorder::begin(RecorderOptions {
         secrets: vec![(
             "key of the upstream".to_owned(),
             "our-own-upstream-key-1".to_owned(),
