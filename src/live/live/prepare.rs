@@ -8,7 +8,7 @@ use crate::agents::AgentFile;
 use crate::model::{self, Key, Model, ModelError, Timeouts};
 use crate::scripted;
 use crate::takes::About;
-use crate::tools::command::PASSED_ON;
+use crate::tools::command::environment;
 use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
 use crate::tools::{Means, Supervisor, Toolbox, ToolboxError};
 use retake_core::config::ConfigErrors;
@@ -363,13 +363,8 @@ impl Cast {
 
 /// What the program of a server sees: what every tool sees, and what its description names.
 fn environment_of(command: &agent::Command) -> BTreeMap<String, String> {
-    let passed = PASSED_ON
-        .iter()
-        .copied()
-        .chain(command.env.iter().map(String::as_str));
-    let mut environment: BTreeMap<String, String> = passed
-        .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)))
-        .collect();
-    environment.insert("TERM".to_owned(), "dumb".to_owned());
-    environment
+    let passed = environment(env::vars_os(), &command.env);
+    let passed = passed
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    passed.collect()
 }

@@ -65,6 +65,20 @@ pub(super) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
     Ok(Bytes::from(all))
 }
 
+/// The next bytes of a reply, or why it broke off; `None` at its end.
+pub(super) async fn next_data(body: &mut Incoming) -> Option<Result<Bytes, String>> {
+    loop {
+        match body.frame().await? {
+            Ok(frame) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Some(Ok(bytes));
+                }
+            }
+            Err(error) => return Some(Err(error.to_string())),
+        }
+    }
+}
+
 /// The body of a request to the upstream.
 pub enum Outgoing {
     Whole(Option<Bytes>),
@@ -182,115 +196,5 @@ impl Drop for PassingBody {
     fn drop(&mut self) {
         // An upstream may answer without reading all of it; then nothing more is awaited of the client.
         self.contact.receives(false);
-    }
-}
-
-/// How a reply that only passed has gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TransferEnd {
-    Whole,
-    /// The upstream broke off.
-    Truncated,
-    /// The client did not want all of it.
-    Unwanted,
-}
-
-/// Hears what became of a reply.
-pub(super) trait TransferObserver: Send + Unpin + 'static {
-    /// The first piece has come.
-    fn first(&mut self);
-    /// It is over; so many bytes went on.
-    fn over(&mut self, gone: TransferEnd, bytes: u64);
-}
-
-/// The body of an upstream's reply on its way to the client.
-pub(super) struct Passing<T: TransferObserver> {
-    body: Incoming,
-    tally: T,
-    bytes: u64,
-    /// Something was handed over in this round and may not have been written yet.
-    is_fresh: bool,
-    gone: Option<TransferEnd>,
-}
-
-impl<T: TransferObserver> Passing<T> {
-    pub(super) fn new(body: Incoming, tally: T) -> Self {
-        Self {
-            body,
-            tally,
-            bytes: 0,
-            is_fresh: false,
-            gone: None,
-        }
-    }
-}
-
-impl<T: TransferObserver> HttpBody for Passing<T> {
-    type Data = Bytes;
-    type Error = Cut;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let this = self.get_mut();
-        loop {
-            if this.gone == Some(TransferEnd::Truncated) {
-                return Poll::Ready(Some(Err(Cut::Upstream)));
-            }
-            let frame = match Pin::new(&mut this.body).poll_frame(cx) {
-                Poll::Pending => {
-                    this.is_fresh = false;
-                    return Poll::Pending;
-                }
-                Poll::Ready(frame) => frame,
-            };
-            match frame {
-                None => {
-                    this.gone = Some(TransferEnd::Whole);
-                    return Poll::Ready(None);
-                }
-                Some(Err(_)) => {
-                    this.gone = Some(TransferEnd::Truncated);
-                    if std::mem::take(&mut this.is_fresh) {
-                        // hyper drops what it has not written when a body fails; it writes when
-                        // nothing more is ready.
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                }
-                Some(Ok(frame)) => {
-                    // Trailers are not passed: no header announced them.
-                    let Ok(data) = frame.into_data() else {
-                        continue;
-                    };
-                    if this.bytes == 0 {
-                        this.tally.first();
-                    }
-                    this.bytes += data.len() as u64;
-                    this.is_fresh = true;
-                    return Poll::Ready(Some(Ok(Frame::data(data))));
-                }
-            }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl<T: TransferObserver> Drop for Passing<T> {
-    fn drop(&mut self) {
-        let is_whole = self.body.is_end_stream();
-        let gone = self.gone.unwrap_or(match is_whole {
-            true => TransferEnd::Whole,
-            false => TransferEnd::Unwanted,
-        });
-        self.tally.over(gone, self.bytes);
     }
 }

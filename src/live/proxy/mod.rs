@@ -56,7 +56,7 @@ pub use listen::{Listen, ListenError};
 pub use news::{Command, News, Report};
 pub use options::{Family, Fit, Ports, ProxyOptions, USUAL, USUAL_ASKS, Upstream, UpstreamError};
 pub use origin::{NoReply, Origin};
-pub use pass::{PassThrough, head, no_reply};
+pub use pass::{Count, head, no_reply, onward};
 pub use recent::StoredRequest;
 pub use running::{Proxy, ProxyError};
 pub use server::{ServeError, serve};

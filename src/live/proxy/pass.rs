@@ -1,53 +1,22 @@
-//! What passes untouched: the plainest use of a listener.
+//! What passes untouched.
 
 use super::answer;
-use super::body::{Body, Outgoing, Passing, TransferEnd, TransferObserver};
+use super::body::{Body, Cut};
 use super::headers;
 use super::heads::SHOULD_RETRY;
-use super::origin::{NoReply, Origin};
-use super::watch::{Passed, Question, Watch};
+use super::origin::NoReply;
+use super::watch::{Passed, Watch};
+use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Method, Response, StatusCode};
 use retake_core::exchange::Ending;
 use retake_core::session::Dialect;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
-
-/// Looks at nothing: what comes is sent on, and the reply comes back as it is.
-#[derive(Debug, Clone)]
-pub struct PassThrough {
-    upstream: Arc<Origin>,
-}
-
-impl PassThrough {
-    pub fn new(upstream: Arc<Origin>) -> Self {
-        Self { upstream }
-    }
-}
-
-impl Watch for PassThrough {
-    async fn exchange(&self, question: Question) -> Response<Body> {
-        let Question {
-            dialect,
-            method,
-            path_and_query,
-            lines,
-            body,
-            ..
-        } = question;
-        let body = Outgoing::whole(body);
-        let reply = self
-            .upstream
-            .send(method.clone(), &path_and_query, lines, body)
-            .await;
-        match reply {
-            Ok(reply) => onward(&method, reply, Nobody),
-            Err(error) => no_reply(Some(dialect), &error),
-        }
-    }
-}
 
 /// The reply that tells a client why there is none.
 pub fn no_reply(dialect: Option<Dialect>, error: &NoReply) -> Response<Body> {
@@ -74,27 +43,20 @@ pub fn head<B>(method: &Method, reply: &Response<Incoming>, body: B) -> Response
     onward
 }
 
-/// An upstream's reply as it goes to the client.
-pub(super) fn onward(
+/// An upstream's reply as it goes to the client; `count` is told when it is over.
+pub fn onward<W: Watch>(
     method: &Method,
     reply: Response<Incoming>,
-    tally: impl TransferObserver,
+    count: Option<Count<W>>,
 ) -> Response<Body> {
     let head = head(method, &reply, ());
-    let body = Passing::new(reply.into_body(), tally).boxed_unsync();
+    let body = Passing::new(reply.into_body(), count).boxed_unsync();
     head.map(|()| body)
-}
-
-struct Nobody;
-
-impl TransferObserver for Nobody {
-    fn first(&mut self) {}
-    fn over(&mut self, _: TransferEnd, _: u64) {}
 }
 
 /// Counts what passes, and tells whoever watches when it is over. An exchange whose client leaves before there
 /// is a reply ends so, too.
-pub(super) struct Count<W: Watch> {
+pub struct Count<W: Watch> {
     watch: Arc<W>,
     began: Instant,
     passed: Option<Passed>,
@@ -116,17 +78,6 @@ impl<W: Watch> Count<W> {
         }
     }
 
-    pub(super) fn end(&mut self, ending: Ending, received: u64) {
-        if let Some(mut passed) = self.passed.take() {
-            passed.total = self.began.elapsed();
-            passed.received = received;
-            passed.ending = ending;
-            self.watch.passed(passed);
-        }
-    }
-}
-
-impl<W: Watch> TransferObserver for Count<W> {
     fn first(&mut self) {
         if let Some(passed) = &mut self.passed {
             passed.first = Some(self.began.elapsed());
@@ -141,10 +92,125 @@ impl<W: Watch> TransferObserver for Count<W> {
         };
         self.end(ending, bytes);
     }
+
+    pub(super) fn end(&mut self, ending: Ending, received: u64) {
+        if let Some(mut passed) = self.passed.take() {
+            passed.total = self.began.elapsed();
+            passed.received = received;
+            passed.ending = ending;
+            self.watch.passed(passed);
+        }
+    }
 }
 
 impl<W: Watch> Drop for Count<W> {
     fn drop(&mut self) {
         self.end(Ending::ClientLeft, 0);
+    }
+}
+
+/// How a reply that only passed has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TransferEnd {
+    Whole,
+    /// The upstream broke off.
+    Truncated,
+    /// The client did not want all of it.
+    Unwanted,
+}
+
+/// The body of an upstream's reply on its way to the client.
+struct Passing<W: Watch> {
+    body: Incoming,
+    count: Option<Count<W>>,
+    bytes: u64,
+    /// Something was handed over in this round and may not have been written yet.
+    is_fresh: bool,
+    gone: Option<TransferEnd>,
+}
+
+impl<W: Watch> Passing<W> {
+    fn new(body: Incoming, count: Option<Count<W>>) -> Self {
+        Self {
+            body,
+            count,
+            bytes: 0,
+            is_fresh: false,
+            gone: None,
+        }
+    }
+}
+
+impl<W: Watch> HttpBody for Passing<W> {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let this = self.get_mut();
+        loop {
+            if this.gone == Some(TransferEnd::Truncated) {
+                return Poll::Ready(Some(Err(Cut::Upstream)));
+            }
+            let frame = match Pin::new(&mut this.body).poll_frame(cx) {
+                Poll::Pending => {
+                    this.is_fresh = false;
+                    return Poll::Pending;
+                }
+                Poll::Ready(frame) => frame,
+            };
+            match frame {
+                None => {
+                    this.gone = Some(TransferEnd::Whole);
+                    return Poll::Ready(None);
+                }
+                Some(Err(_)) => {
+                    this.gone = Some(TransferEnd::Truncated);
+                    if std::mem::take(&mut this.is_fresh) {
+                        // hyper drops what it has not written when a body fails; it writes when
+                        // nothing more is ready.
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
+                Some(Ok(frame)) => {
+                    // Trailers are not passed: no header announced them.
+                    let Ok(data) = frame.into_data() else {
+                        continue;
+                    };
+                    if this.bytes == 0
+                        && let Some(count) = &mut this.count
+                    {
+                        count.first();
+                    }
+                    this.bytes += data.len() as u64;
+                    this.is_fresh = true;
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<W: Watch> Drop for Passing<W> {
+    fn drop(&mut self) {
+        let is_whole = self.body.is_end_stream();
+        let gone = self.gone.unwrap_or(match is_whole {
+            true => TransferEnd::Whole,
+            false => TransferEnd::Unwanted,
+        });
+        if let Some(count) = &mut self.count {
+            count.over(gone, self.bytes);
+        }
     }
 }

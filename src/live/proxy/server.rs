@@ -347,7 +347,7 @@ impl<W: Watch> Place<W> {
         match sent.await {
             Ok(reply) => {
                 count.status(reply.status());
-                pass::onward(&head.method, reply, count)
+                pass::onward(&head.method, reply, Some(count))
             }
             Err(error) => {
                 let why = error.to_string();

@@ -15,6 +15,8 @@ pub use capture::CapturedText;
 pub use supervisor::keep_if_asked;
 
 use retake_core::engine::{Outcome, agent};
+pub(crate) use running::environment;
+
 use running::begin;
 use std::io;
 use std::path::PathBuf;
@@ -27,7 +29,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Variables that every tool gets, where they are set; beside them those whose name begins
 /// with `LC_`, and `TERM=dumb`.
-pub const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandTool {

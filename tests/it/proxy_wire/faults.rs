@@ -2,11 +2,9 @@
 
 use super::client::{CHAT, Client, MODELS, addressed, ask};
 use super::fake::{Fake, STREAM, chunk, ok, reply};
-use super::place::{LOCAL, Proxy};
+use super::place::{Keeping, LOCAL, Proxy};
 use retake_core::exchange::Ending;
-use retake_live::proxy::{
-    CertificateTrust, Listen, Origin, PassThrough, ServeError, UpstreamBase, serve,
-};
+use retake_live::proxy::{CertificateTrust, Listen, Origin, ServeError, UpstreamBase, serve};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpListener;
@@ -329,7 +327,7 @@ async fn c09_a_listener_that_is_its_own_upstream_does_not_serve() {
     )
     .unwrap();
     let upstream = Arc::new(upstream);
-    let watch = Arc::new(PassThrough::new(upstream.clone()));
+    let watch = Keeping::new(&upstream);
     let served = serve(listen, upstream, watch, Default::default()).await;
     assert!(matches!(served, Err(ServeError::Itself(_))), "{served:?}");
 }

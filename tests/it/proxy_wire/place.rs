@@ -1,8 +1,8 @@
 //! A proxy that passes everything on, on a thread of its own, until it is dropped.
 
 use retake_live::proxy::{
-    Body, CertificateTrust, Listen, Observer, OpenedSocket, Origin, PassThrough, Passed, Question,
-    TurnedAway, UpstreamBase, Watch, serve,
+    Body, CertificateTrust, Listen, Observer, OpenedSocket, Origin, Outgoing, Passed, Question,
+    TurnedAway, UpstreamBase, Watch, no_reply, onward, serve,
 };
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -25,14 +25,41 @@ pub(super) struct Told {
 }
 
 /// Passes everything on and keeps what it is told.
-struct Keeping {
-    through: PassThrough,
+pub(super) struct Keeping {
+    upstream: Arc<Origin>,
     told: Arc<Told>,
+}
+
+/// Sends on what comes; the reply comes back as it is.
+pub(super) async fn pass_on<W: Watch>(
+    upstream: &Origin,
+    question: Question,
+) -> hyper::Response<Body> {
+    let (method, body) = (question.method, Outgoing::whole(question.body));
+    let sent = upstream.send(
+        method.clone(),
+        &question.path_and_query,
+        question.lines,
+        body,
+    );
+    match sent.await {
+        Ok(reply) => onward::<W>(&method, reply, None),
+        Err(error) => no_reply(Some(question.dialect), &error),
+    }
+}
+
+impl Keeping {
+    pub(super) fn new(upstream: &Arc<Origin>) -> Arc<Self> {
+        Arc::new(Self {
+            upstream: upstream.clone(),
+            told: Arc::default(),
+        })
+    }
 }
 
 impl Watch for Keeping {
     async fn exchange(&self, question: Question) -> hyper::Response<Body> {
-        self.through.exchange(question).await
+        pass_on::<Self>(&self.upstream, question).await
     }
 
     fn passed(&self, passed: Passed) {
@@ -74,18 +101,15 @@ impl Proxy {
         let upstream = Arc::new(upstream);
         let address = listen.address();
         let token = listen.token().map(|token| token.reveal().to_owned());
-        let told = Arc::new(Told::default());
-        let watch = Keeping {
-            through: PassThrough::new(upstream.clone()),
-            told: told.clone(),
-        };
+        let watch = Keeping::new(&upstream);
+        let told = watch.told.clone();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_current_thread();
             let runtime = runtime.enable_all().build().unwrap();
             runtime
-                .block_on(serve(listen, upstream, Arc::new(watch), stopped))
+                .block_on(serve(listen, upstream, watch, stopped))
                 .unwrap();
         });
         Self {

@@ -2,7 +2,7 @@
 //! requested it. If the fault does not fit, the reply is passed on unchanged.
 
 use super::watcher::Watcher;
-use crate::proxy::body::Outgoing;
+use crate::proxy::body::{Outgoing, next_data};
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};
 use crate::proxy::headers::ask_for_plain;
@@ -11,8 +11,6 @@ use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Recorded, assemble};
 use crate::proxy::watch::Question;
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper::http::response::Parts;
 use retake_core::chaos::{Deed, NotHere, Order, Request, Told, inject};
 use retake_core::dialects::stream::rejoin;
@@ -158,7 +156,7 @@ impl Injected {
         let mut bytes = Vec::new();
         loop {
             let frame = tokio::select! {
-                frame = next_frame(&mut body) => frame,
+                frame = next_data(&mut body) => frame,
                 () = self.client.left() => return Err(Ending::ClientLeft),
             };
             match frame {
@@ -277,18 +275,5 @@ impl Injected {
             continuation: None,
         };
         self.watcher.state.over_and_recorded(recorded, stored);
-    }
-}
-
-async fn next_frame(body: &mut Incoming) -> Option<Result<Bytes, String>> {
-    loop {
-        match body.frame().await? {
-            Ok(frame) => {
-                if let Ok(bytes) = frame.into_data() {
-                    return Some(Ok(bytes));
-                }
-            }
-            Err(error) => return Some(Err(error.to_string())),
-        }
     }
 }

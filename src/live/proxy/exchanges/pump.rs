@@ -3,6 +3,7 @@
 
 use super::message::Message;
 use super::watcher::Watcher;
+use crate::proxy::body::next_data;
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
 use crate::proxy::contact::ClientPresence;
@@ -13,7 +14,6 @@ use crate::proxy::origin::NoReply;
 use crate::proxy::recorder;
 use crate::proxy::watch::Question;
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::http::response::Parts;
@@ -424,18 +424,9 @@ fn place_of(timer: Timer) -> usize {
 
 /// The next bytes of a body; for ever where there is none.
 async fn next_frame(body: &mut Option<Incoming>) -> Option<Result<Bytes, String>> {
-    let Some(body) = body else {
-        return std::future::pending().await;
-    };
-    loop {
-        match body.frame().await? {
-            Ok(frame) => {
-                if let Ok(bytes) = frame.into_data() {
-                    return Some(Ok(bytes));
-                }
-            }
-            Err(error) => return Some(Err(error.to_string())),
-        }
+    match body {
+        Some(body) => next_data(body).await,
+        None => std::future::pending().await,
     }
 }
 

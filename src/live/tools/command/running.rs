@@ -70,7 +70,7 @@ fn start(tool: &CommandTool, supervisor: &Supervisor) -> io::Result<SupervisedTo
 }
 
 /// What a tool may know of our own environment: the usual variables, and those that it names.
-fn environment(
+pub(crate) fn environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
     named: &[String],
 ) -> impl Iterator<Item = (OsString, OsString)> {
