@@ -39,7 +39,7 @@ const KEYS: &[(&str, &str)] = &[
 enum Heard {
     Asked(Event),
     /// Of the agent that was started.
-    AgentProcess(News),
+    Agent(News),
 }
 
 /// Serves until it is interrupted, or the agent that was started has ended. Its first line is the address.

@@ -14,11 +14,11 @@ const LINE: &[u8] = b"{\"seq\":";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     #[error("the first line of the journal is damaged; the takes that can be read are shown")]
-    JournalHeader,
+    Header,
     #[error("the journal breaks off at byte {at}; the takes before it are whole")]
     Torn { at: u64 },
     #[error("a damaged line at byte {at} of the journal was left out")]
-    JournalLine { at: u64 },
+    Line { at: u64 },
     #[error("lines {from} to {to} are missing before byte {at} of the journal")]
     Missing {
         from: u64,

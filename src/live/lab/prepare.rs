@@ -1,7 +1,7 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing
 //! is sent and nothing kept.
 
-use super::history::{FoundTrials as RecordedFinding, Histories, histories};
+use super::history::{Histories, RecordedFinding, histories};
 use super::journal::identity;
 use super::wanted::{check, has_baseline, not_offered, words_for};
 use super::{HistoryError, LabError};

@@ -2,7 +2,7 @@
 
 use super::journal::JournalPlace;
 use super::prepare::{LabContext, PreparedLab, prepare};
-use super::trial::{Bench, Question};
+use super::trial::{TrialRequest, TrialStore};
 use crate::model::Answer;
 use crate::wordings::Wordings;
 use retake_core::engine::agent::{Endpoint, Model};
@@ -56,11 +56,11 @@ fn prepared(journals: &Path) -> PreparedLab {
     prepare(&spec, beside).unwrap()
 }
 
-fn store(prepared: &PreparedLab) -> Bench {
+fn store(prepared: &PreparedLab) -> TrialStore {
     let place = JournalPlace::In(prepared.journals.clone());
     let subject = &prepared.experiment.trials[0].subject;
     let redactor = Arc::new(Redactor::new([]));
-    Bench::open(&prepared.trials[0], subject, &redactor, &place).unwrap()
+    TrialStore::open(&prepared.trials[0], subject, &redactor, &place).unwrap()
 }
 
 fn says(text: &str) -> Answer {
@@ -86,7 +86,7 @@ fn what_was_answered_out_of_turn_keeps_its_number_in_a_later_run() {
     let mut first = store(&prepared);
     // The second question is slow, and the run ends before it is answered.
     for (number, text) in [(3, "Three."), (0, "Nought."), (2, "Two.")] {
-        let question = Question {
+        let question = TrialRequest {
             trial: 0,
             variant: 0,
             number,

@@ -33,7 +33,7 @@ pub enum IoEvent {
         /// The reply, or why there is none.
         answer: Box<Result<Answer, ModelFault>>,
     },
-    ToolResult {
+    Called {
         call: CallKey,
         called: ToolResult,
     },

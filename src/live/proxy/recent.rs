@@ -101,7 +101,7 @@ impl Recent {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::proxy::recorder::Body;
+    use crate::proxy::recorder::RecordedBody;
     use retake_core::exchange::Seen;
 
     fn recorded(id: u32, sent: usize) -> Recorded {
@@ -111,7 +111,7 @@ mod tests {
                 dialect: Some(retake_core::session::Dialect::Chat),
                 ..Seen::default()
             },
-            request: Body::whole(Bytes::from_static(
+            request: RecordedBody::whole(Bytes::from_static(
                 br#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#,
             )),
             sent: Some(Bytes::from(vec![b' '; sent])),

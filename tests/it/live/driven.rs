@@ -30,7 +30,7 @@ pub(crate) fn attended() -> RunOptions {
     RunOptions {
         has_operator: true,
         supervisor: Some(Supervisor::at(env!("CARGO_BIN_EXE_retake"))),
-        ..Options::default()
+        ..RunOptions::default()
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) fn sits(stage: &Stage, id: u32) -> HoldHandle {
 pub(super) fn seat_of(proxy: &Proxy, id: u32) -> HoldHandle {
     let since = Instant::now();
     loop {
-        if let Some(seat) = proxy.seat(ExchangeId(id), Arc::new(|| ())) {
+        if let Some(seat) = proxy.take_over(ExchangeId(id), Arc::new(|| ())) {
             return seat;
         }
         assert!(since.elapsed() < PATIENCE, "the seat is never free");

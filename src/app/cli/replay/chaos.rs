@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// the agent goes on, for one that asks again asks more often than the recording; injects faults before it.
 pub(super) fn run(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Result<Exit, Failure> {
     let session = arguments.session.map(|number| number as usize - 1);
-    let options = replay::ProxyOptions {
+    let options = replay::ReplayOptions {
         matching: Matching {
             is_lenient: true,
             repeats_last: true,

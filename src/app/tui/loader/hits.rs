@@ -3,7 +3,7 @@
 use crate::tui::effect::{Counting, Search};
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::{Source, Span};
-use retake_live::search::{Place as Where, Search as ByteSearch, SearchError, cores};
+use retake_live::search::{Search as ByteSearch, SearchError, SearchFrom as Where, cores};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

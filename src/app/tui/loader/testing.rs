@@ -47,7 +47,7 @@ impl Direct {
         });
         let options = RunOptions {
             has_operator: true,
-            ..Options::default()
+            ..RunOptions::default()
         };
         let prepared = prepare(&agent, options, report).unwrap();
         let about = prepared.about.clone();

@@ -46,7 +46,7 @@ use turns::WebSocketRecorder;
 #[derive(Default)]
 struct Chance {
     /// The fault that its reply is to get, and its request.
-    fault: Option<(Arc<Chaos>, chaos::Order, chaos::RequestKey)>,
+    fault: Option<(Arc<Chaos>, chaos::Order, chaos::Request)>,
     /// Learns the id of its reply.
     reply_id: Option<ReplyId>,
 }

@@ -227,7 +227,7 @@ mod tests {
     fn text(text: &str) -> CapturedText {
         CapturedText {
             text: text.to_owned(),
-            ..Text::default()
+            ..CapturedText::default()
         }
     }
 

@@ -203,7 +203,7 @@ impl Work {
             has_operator: true,
             breakpoints: self.live().breakpoints.clone(),
             at_hand,
-            ..Options::default()
+            ..RunOptions::default()
         };
         // The old run ends before the new one begins: they may use the same servers.
         self.end_run();

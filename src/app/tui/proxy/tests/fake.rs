@@ -71,7 +71,7 @@ pub(super) fn seat(folder: &Path) -> (PathBuf, Seated) {
     });
     let options = RunOptions {
         has_operator: true,
-        ..Options::default()
+        ..RunOptions::default()
     };
     let prepared = prepare(&agent, options, report).unwrap();
     let journal = folder.join("hold.jsonl");

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 fn state(folder: &TempDir, report: Report) -> Arc<ProxyState> {
-    let recorder = Recorder::begin(recorder::ProxyOptions {
+    let recorder = Recorder::begin(recorder::RecorderOptions {
         path: Some(folder.path().join("proxy.jsonl")),
         root: None,
         upstreams: vec!["api.example:443".to_owned()],

@@ -103,7 +103,7 @@ fn the_process_that_is_killed() {
     until("it is over", || {
         theatre
             .holder
-            .seat(ExchangeId(4), Arc::new(|| ()))
+            .take_over(ExchangeId(4), Arc::new(|| ()))
             .is_none()
     });
     until("its journal ends", || {

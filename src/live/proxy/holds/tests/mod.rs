@@ -329,7 +329,7 @@ fn attended(policy: &str) -> HoldSettings {
     HoldSettings {
         policy: Policy::parse(policy).unwrap(),
         has_operator: true,
-        ..Settings::default()
+        ..HoldSettings::default()
     }
 }
 
