@@ -173,7 +173,7 @@ fn in_rows(told: &[String], width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::state::testing::recording;
+    use crate::tui::state::tests::recording;
 
     #[test]
     fn the_widest_table_fits_the_room_that_it_is_given() {

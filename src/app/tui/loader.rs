@@ -7,7 +7,7 @@ mod searching;
 mod sieve;
 pub mod takes;
 #[cfg(test)]
-pub(super) mod testing;
+pub(super) mod tests;
 mod work;
 
 use super::effect::{LiveCommand, Order, TakesCommand};

@@ -13,7 +13,7 @@ pub mod pretty;
 pub mod preview;
 pub mod recovery;
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;
 pub mod tree;
 
 use super::effect::{Effect, LiveCommand};

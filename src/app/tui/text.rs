@@ -509,7 +509,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::recovery::fixture::{event, screen};
+    use crate::tui::recovery::tests::fixture::{event, screen};
     use retake_core::safe_text::SafeText;
 
     fn lines() -> Vec<Line> {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::tui::keymap::Direction;
     use crate::tui::state::document::Extent;
-    use crate::tui::state::testing::recording;
+    use crate::tui::state::tests::recording;
     use retake_live::search::Needle;
 
     #[test]

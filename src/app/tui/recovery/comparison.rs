@@ -136,7 +136,7 @@ struct Heading {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
     use super::*;
     use ratatui::Frame;
     use ratatui::layout::Rect;

@@ -86,7 +86,7 @@ impl<S> Layer<S> for Confirmation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
     use super::*;
 
     #[test]

@@ -18,13 +18,11 @@
 pub mod changes;
 pub mod comparison;
 pub mod difference;
-#[cfg(test)]
-pub(in crate::tui) mod fixture;
 pub mod forms;
-#[cfg(test)]
-mod hostile;
 pub mod offers;
 pub mod proposal;
 pub mod saving;
 pub mod takes;
+#[cfg(test)]
+pub(in crate::tui) mod tests;
 pub mod wording;

@@ -333,7 +333,7 @@ fn offer_spans(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
     use super::*;
     use crate::tui::keymap::{Command, KEYMAP};
     use retake_core::rules::RULES;

@@ -249,7 +249,7 @@ fn body(change: &Change) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
     use super::*;
 
     const CALL: &str = r#"{"type":"function_call","call_id":"c1","name":"serch_flights","arguments":"{\"to\":\"JFK\"}"}"#;

@@ -253,7 +253,7 @@ impl<S> Layer<S> for SaveDialog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
 
     fn dialog() -> SaveDialog {

@@ -185,7 +185,7 @@ pub fn name_of(row: &TakeRow) -> SafeText {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
 
     fn take(id: u32, parent: u32, rails: &[bool], action: &str) -> TakeRow {

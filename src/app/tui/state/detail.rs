@@ -398,7 +398,7 @@ pub fn violations(session: &Session, index: usize, findings: &[Finding]) -> Vec<
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::tui::state::testing::opened;
+    use crate::tui::state::tests::opened;
 
     #[test]
     fn violations_of_a_schema_in_gemini_s_spelling_are_shown_as_they_are_found() {

@@ -203,7 +203,7 @@ mod tests {
     fn session() -> Session {
         let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Chat);
         let text = r#"[{"role":"user","content":"a"}]"#;
-        let item = crate::tui::state::testing::session(text).items[0];
+        let item = crate::tui::state::tests::session(text).items[0];
         for (turn, (first, end)) in [(0_u32, 3), (3, 4), (4, 6)].into_iter().enumerate() {
             session.turns.push(Turn {
                 speaker: Speaker::Model,

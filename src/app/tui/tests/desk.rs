@@ -3,7 +3,7 @@
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
-use crate::tui::loader::testing::Direct;
+use crate::tui::loader::tests::Direct;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
 use crossterm::event::{KeyCode, KeyEvent};

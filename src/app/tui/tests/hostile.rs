@@ -1,7 +1,7 @@
 //! Hostile text in every place that a recording has for text: none of it reaches a cell as it is.
 
 use super::{press, terminal};
-use crate::tui::state::testing::opened;
+use crate::tui::state::tests::opened;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use crate::tui::state::Follow;
 use crate::tui::state::document::{Checked, Document, Extent};
 use crate::tui::state::live::AgentInfo;
 use crate::tui::state::live::TrustRequest;
-use crate::tui::state::testing::recording;
+use crate::tui::state::tests::recording;
 use crate::tui::tests::messages::Message;
 use retake_core::engine::{Command, Reason};
 use retake_core::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};

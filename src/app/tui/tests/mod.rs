@@ -18,7 +18,7 @@ use super::effect::Effect;
 use super::keymap;
 use super::report::Report;
 use super::state::document::{Document, Extent};
-use super::state::testing::{opened, recording};
+use super::state::tests::{opened, recording};
 use super::state::tree::Shown;
 use super::state::{Follow, State};
 use super::theme::{Glyphs, Theme, Variant};

@@ -11,7 +11,7 @@ use super::state::Lab;
 use super::subject::Subject;
 use crate::tui::effect::Effect;
 use crate::tui::keymap;
-use crate::tui::state::testing::opened;
+use crate::tui::state::tests::opened;
 use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme::{Glyphs, Theme, Variant as Looks};
 use crossterm::event::KeyCode;

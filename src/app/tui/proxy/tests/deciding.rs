@@ -4,7 +4,7 @@ use super::fake::{Fake, seat, watching};
 use super::*;
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::loader::Knowledge;
-use crate::tui::loader::testing::Direct;
+use crate::tui::loader::tests::Direct;
 use crate::tui::proxy::watching::Watching;
 use crate::tui::request::OpenRequest;
 use crate::tui::state::State;

@@ -167,7 +167,7 @@ fn marked(pieces: &Pieces) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fixture::{
+    use crate::tui::recovery::tests::fixture::{
         assert_draws_at_any_size, emphasis, event, plain_screen, screen,
     };
     use super::*;

@@ -191,7 +191,7 @@ fn answer(in_history: bool, theme: &Theme) -> Vec<Span<'static>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
+    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
 
     fn press(form: &mut WordsForm, keys: &str) -> Step<Written> {

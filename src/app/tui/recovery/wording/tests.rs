@@ -1,6 +1,6 @@
 //! Keys into the wording editor, screens out of it.
 
-use super::super::fixture::{assert_draws_at_any_size, event, events, plain_screen, screen};
+use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, events, plain_screen, screen};
 use super::*;
 use crate::tui::state::recovery::Drafts;
 

@@ -1,13 +1,13 @@
 //! Hostile text in every place that the faces have for text: none of it reaches a cell as it is.
 
-use super::comparison::{Comparison, ItemText, Which};
+use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use super::fixture::cells;
-use super::forms::{Confirmation, Reading, Readings, WordsForm, WordsSetup};
-use super::offers::{Group, Offered, OffersMenu};
-use super::proposal::{Change, Fate, Proposal, Proposed};
-use super::saving::{SaveDialog, SaveFormat};
-use super::takes::TakeTree;
-use super::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, WordsSetup};
+use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
+use crate::tui::recovery::proposal::{Change, Fate, Proposal, Proposed};
+use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
+use crate::tui::recovery::takes::TakeTree;
+use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::tui::layer::Layer as _;
 use crate::tui::state::recovery::TakeRow;
 use crate::tui::tests::hostile::{is_harmless, texts};
