@@ -320,8 +320,8 @@ impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
 mod tests {
     use super::*;
     use crate::tui::prompt::Prompt;
-    use crate::tui::recovery::tests::fixture::{event, events, screen};
     use crate::tui::recovery::forms::Confirmation;
+    use crate::tui::recovery::tests::fixture::{event, events, screen};
 
     #[derive(Default)]
     struct Bench {

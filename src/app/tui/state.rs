@@ -32,8 +32,8 @@ use hits::Hits;
 use layout::{Layout, Pane};
 use live::Live;
 use preview::Previews;
-use recovery::Recovery;
-use retake_core::engine::{Breakpoint, Millis};
+use recovery::{Awaited, Recovery};
+use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
 use retake_live::search::Needle;
@@ -268,6 +268,59 @@ impl State {
         self.findings_here().iter().chain(waiting)
     }
 
+    /// The finding that offers an action: at the cursor, at its partner, else in the turn with the cursor.
+    pub fn finding_for(&self, action: &str) -> Option<&Finding> {
+        let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
+        let (session, checked) = (self.session()?, self.checked()?);
+        let here = self.offering_here().find(offers);
+        let partner = || {
+            let partner = session.pairing.partner(self.item)?;
+            checked.of_item(partner).iter().find(offers)
+        };
+        let of_turn = || {
+            let turn = session.turns.get(self.turn()).filter(|_| self.on_turn)?;
+            let range = checked.range(turn.items());
+            checked.findings()[range].iter().find(offers)
+        };
+        here.or_else(partner).or_else(of_turn)
+    }
+
+    /// What the rules found in a session, as far as they have seen it.
+    pub fn findings_of(&self, session: usize) -> Vec<Finding> {
+        let checked = self.checked.get(session).and_then(Option::as_deref);
+        checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
+    }
+
+    /// Where the cursor is.
+    pub fn place(&self) -> Place {
+        Place {
+            session: self.session,
+            item: self.item,
+        }
+    }
+
+    /// Whether the rules have seen the session.
+    pub fn is_known(&self) -> bool {
+        self.is_whole() && self.checked().is_some()
+    }
+
+    /// Lets something wait for the rules, and says so.
+    pub fn wait(&mut self, what: Awaited, title: &str) {
+        self.recovery.awaited = Some(what);
+        self.notice = Some(format!("{title}: as soon as the session is checked"));
+    }
+
+    /// Says something until the next key.
+    pub fn say(&mut self, words: impl Into<String>) {
+        self.notice = Some(words.into());
+    }
+
+    /// Gives the engine of the run a command.
+    pub fn command(&mut self, command: engine::Command) {
+        let command = LiveCommand::Engine(command);
+        self.effects.push(Effect::Live(command));
+    }
+
     /// The findings of all sessions, counted; `None` while no session is checked.
     pub fn counts(&self) -> Option<Counts> {
         let mut known = self.checked.iter().flatten().peekable();
@@ -409,10 +462,7 @@ impl State {
     }
 
     fn prepare_detail(&mut self) {
-        let place = Place {
-            session: self.session,
-            item: self.item,
-        };
+        let place = self.place();
         let (width, height) = (self.detail_width(), self.layout.height(Pane::Detail));
         if self
             .detail
@@ -494,10 +544,7 @@ impl State {
     /// Reads the item as far as it is ever shown, to get to its end.
     pub fn read_detail_to_end(&mut self) {
         self.detail.limit = LONGEST_LOOK;
-        self.make_detail(Place {
-            session: self.session,
-            item: self.item,
-        });
+        self.make_detail(self.place());
     }
 }
 

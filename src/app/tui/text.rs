@@ -426,6 +426,12 @@ impl Page {
         self.scroll.line
     }
 
+    /// Whether not all of it was seen in the window as it was drawn last.
+    pub fn is_cut(&self) -> bool {
+        let (width, height) = self.seen.get();
+        self.rows(width, height + 1) > height
+    }
+
     /// Puts a line at the top, as far as the text reaches below it.
     pub fn go_to(&mut self, line: usize) {
         self.scroll = Scroll { line, row: 0 };

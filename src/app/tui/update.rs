@@ -4,6 +4,7 @@ mod arrive;
 mod exchange;
 mod lab;
 mod layers;
+mod leaving;
 mod live;
 mod motion;
 mod mouse;
@@ -100,7 +101,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Intercept | Command::Views => {}
         Command::Lab => lab::begin(state),
         Command::Recover(action) => {
-            let is_of_run = live::recover(state, action);
+            let is_of_run = live::decide::recover(state, action);
             if !is_of_run {
                 recover::begin(state, action);
             }
@@ -137,7 +138,7 @@ pub fn obey(state: &mut State, command: Command) {
             layers::back(state);
         }
         Command::Close if layers::back_from_list(state) => {}
-        Command::Close | Command::Quit => takes::ask_to_leave(state, command),
+        Command::Close | Command::Quit => leaving::ask_to_leave(state, command),
         Command::Suspend => state.effects.push(Effect::Suspend),
         Command::Redraw => state.effects.push(Effect::Redraw),
         // Of layers and of other screens.

@@ -13,7 +13,7 @@ pub enum Context {
     Wording,
     /// The library beside it.
     Library,
-    /// A text that an action asks for.
+    /// A text that an action or a live run asks for.
     Words,
     /// A question that an action asks.
     Question,
@@ -37,8 +37,6 @@ pub enum Context {
     Approval,
     /// What an agent's file would run.
     Trust,
-    /// A text that a live run asks for.
-    Answer,
     /// The list of breakpoints.
     Breakpoints,
     /// What a breakpoint may be set on.

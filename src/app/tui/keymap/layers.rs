@@ -5,16 +5,16 @@
 //! is not repeated here.
 
 use super::Context::{
-    Answer, Approval, Breakpoints, Comparison, Copying, Library, Line, Offers, Palette, Places,
-    Proposal, Question, Readings, Saving, Takes, Tools, Trust, Winner, Wording, Words,
+    Approval, Breakpoints, Comparison, Copying, Library, Line, Offers, Palette, Places, Proposal,
+    Question, Readings, Saving, Takes, Tools, Trust, Winner, Wording, Words,
 };
 use super::Direction::{Backward, Forward};
 use super::{Binding, Command as C, Context, Group, row};
 
-const TEXTS: &[Context] = &[Wording, Library, Words, Answer];
+const TEXTS: &[Context] = &[Wording, Library, Words];
 const EDITOR: &[Context] = &[Wording, Library];
 /// Where `?` is a letter.
-const TYPED: &[Context] = &[Wording, Library, Words, Answer];
+const TYPED: &[Context] = &[Wording, Library, Words];
 const LINES: &[Context] = &[Line, Palette, Saving];
 const SHOWN: &[Context] = &[
     Offers,
@@ -39,11 +39,11 @@ pub const LAYERS: &[Binding] = &[
     row("enter", C::Choose, &[Library], Group::Wording, "take the wording of the library into the text").in_footer(105, "take it"),
     row("tab S-tab", C::OtherPart, EDITOR, Group::Wording, "from the text to the library and back").in_footer(90, "text/library"),
     row("^t", C::OtherAnswer, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not; an output: an error or not").in_footer(80, "toggle"),
-    row("^u", C::Undo, &[Wording, Words, Answer], Group::Wording, "take back the last change of the text").in_footer(60, "undo"),
-    row("^r", C::Redo, &[Wording, Words, Answer], Group::Wording, "make the change again that was taken back"),
+    row("^u", C::Undo, &[Wording, Words], Group::Wording, "take back the last change of the text").in_footer(60, "undo"),
+    row("^r", C::Redo, &[Wording, Words], Group::Wording, "make the change again that was taken back"),
     row("^e", C::Editor, TEXTS, Group::Wording, "edit the text in $EDITOR").in_footer(70, "$EDITOR"),
-    row("PgDn", C::Preview(Forward), &[Wording, Answer], Group::Wording, "scroll what stands beside the text down"),
-    row("PgUp", C::Preview(Backward), &[Wording, Answer], Group::Wording, "scroll it up"),
+    row("PgDn", C::Preview(Forward), &[Wording, Words], Group::Wording, "scroll what stands beside the text down"),
+    row("PgUp", C::Preview(Backward), &[Wording, Words], Group::Wording, "scroll it up"),
     row("esc ^c", C::Leave, TEXTS, Group::Wording, "leave; the text is kept").in_footer(95, "leave"),
     row("F1", C::Help, TYPED, Group::Wording, "the keys of the editor").in_footer(1, "help"),
     row("enter", C::Choose, &[Offers, Readings], Group::Asking, "take what the cursor is on").in_footer(100, "take it"),

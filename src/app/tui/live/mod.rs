@@ -2,18 +2,16 @@
 //!
 //! Each face is data that takes keys and draws itself; what its answers lead to is decided in
 //! [`super::update`]. Nothing here knows the conductor: news come in as [`retake_live::live::News`], decisions
-//! go out as [`super::update::LiveCommand`].
+//! go out as [`super::effect::LiveCommand`].
 //!
 //! | face | question |
 //! |---|---|
 //! | [`approval`] | may this call run? |
 //! | [`trust`] | may what this agent's file names run at all? |
-//! | [`answer`] | what does the tool say, why is the call rejected, what is said first? |
 //! | [`places`], [`breakpoints`] | where is the run to stop? |
 //! | [`tools`] | how do the tools fare, which is switched off? |
 
 pub mod agent_prompt;
-pub mod answer;
 pub mod approval;
 pub mod breakpoints;
 pub mod places;

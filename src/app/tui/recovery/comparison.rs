@@ -136,8 +136,10 @@ struct Heading {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, emphasis, event, plain_screen, screen,
+    };
     use ratatui::Frame;
     use ratatui::layout::Rect;
     use retake_core::session::Kind;

@@ -86,8 +86,10 @@ impl<S> Layer<S> for Confirmation {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, event, plain_screen, screen,
+    };
 
     #[test]
     fn what_may_run_again_is_confirmed_with_its_reason() {

@@ -333,9 +333,11 @@ fn offer_spans(
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, plain_screen, screen};
     use super::*;
     use crate::tui::keymap::{Command, KEYMAP};
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, event, plain_screen, screen,
+    };
     use retake_core::rules::RULES;
 
     fn group(rule: &str, message: &str, offers: Vec<Offered>) -> Group {

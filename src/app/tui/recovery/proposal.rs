@@ -249,8 +249,10 @@ fn body(change: &Change) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, emphasis, event, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, emphasis, event, plain_screen, screen,
+    };
 
     const CALL: &str = r#"{"type":"function_call","call_id":"c1","name":"serch_flights","arguments":"{\"to\":\"JFK\"}"}"#;
     const OUTPUT: &str = r#"{"type":"function_call_output","call_id":"c1","output":"No tool is called serch_flights."}"#;

@@ -253,8 +253,10 @@ impl<S> Layer<S> for SaveDialog {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, events, plain_screen, screen,
+    };
 
     fn dialog() -> SaveDialog {
         let format = |id, title: &str, ending: &str, losses: &[&str]| SaveFormat {

@@ -185,8 +185,10 @@ pub fn name_of(row: &TakeRow) -> SafeText {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, events, plain_screen, screen,
+    };
 
     fn take(id: u32, parent: u32, rails: &[bool], action: &str) -> TakeRow {
         TakeRow {

@@ -1,10 +1,10 @@
 //! What the operator is about to do about a finding, and the takes that there are.
 
 use crate::tui::effect::TakesCommand;
-use crate::tui::state::document::{Document, Place};
+use crate::tui::state::document::{Document, Place, item_of};
 use crossterm::event::KeyEvent;
-use retake_core::actions::{Action, Safety};
-use retake_core::rules::Finding;
+use retake_core::actions::{Action, ActionError, ActionInput, Defect, Plan, Safety};
+use retake_core::rules::{Finding, Run, beside as beside_of};
 use retake_core::session::Dialect;
 use retake_live::wordings::Wordings;
 use std::collections::HashMap;
@@ -67,6 +67,63 @@ pub struct Attempt {
 
 /// What tells findings apart, also after the file was read again: the first byte of the item, and the rule.
 pub type DraftKey = (u64, &'static str);
+
+impl Attempt {
+    /// On what a finding is about, else on this item, with nothing asked for yet.
+    pub fn new(
+        document: Arc<Document>,
+        action: &'static Action,
+        place: Place,
+        finding: Option<Finding>,
+    ) -> Self {
+        let item = finding.as_ref().and_then(item_of);
+        Self {
+            document,
+            action,
+            safety: Safety::Manual,
+            place: Place {
+                item: item.unwrap_or(place.item),
+                ..place
+            },
+            finding,
+            words: None,
+            whole_turn: false,
+            in_history: true,
+            confirmed: false,
+            never_ran: Vec::new(),
+        }
+    }
+
+    /// What is wrong: the finding, else the item itself.
+    pub fn defect(&self) -> Defect<'_> {
+        match &self.finding {
+            Some(finding) => finding.defect(),
+            None => Defect {
+                item: u32::try_from(self.place.item).ok(),
+                ..Defect::default()
+            },
+        }
+    }
+
+    /// Plans it among the findings of its session; `target` is the dialect to judge for.
+    pub fn plan(&self, findings: &[Finding], target: Option<Dialect>) -> Result<Plan, ActionError> {
+        let session = self.document.session(self.place.session);
+        let session = session.ok_or(ActionError::NoItem)?;
+        let beside = self.finding.as_ref();
+        let beside = beside.map_or_else(Vec::new, |finding| beside_of(session, findings, finding));
+        let run = Run::new(session, target);
+        let context = run.scene(self.defect(), &beside);
+        let input = ActionInput {
+            words: self.words.as_deref(),
+            whole_turn: self.whole_turn,
+            include_in_history: self.in_history,
+            confirmed: self.confirmed,
+            keeps_schema: false,
+            never_ran: &self.never_ran,
+        };
+        (self.action.plan)(&context.ok_or(ActionError::NoItem)?, &input)
+    }
+}
 
 /// Words that were begun and left: the next time the editor opens for the same finding they stand there again.
 #[derive(Debug, Clone, Default)]

@@ -1,12 +1,20 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
+use super::live::hear;
 use super::{layers, live, motion, recover, takes};
 use crate::tui::effect::{Effect, TakesCommand};
-use crate::tui::report::Report;
+use crate::tui::recovery::saving::{Save, SaveDialog};
+use crate::tui::recovery::takes::TakeTree;
+use crate::tui::report::{Report, TakesReport};
+use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
+use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
+
+/// Why a file may have takes that were made of another one.
+const SHARED: &str = "a copy of the file has the same";
 
 /// Takes news of the file.
 pub fn arrive(state: &mut State, report: Report) {
@@ -42,9 +50,9 @@ pub fn arrive(state: &mut State, report: Report) {
             }
             recover::begin_awaited(state)
         }
-        Report::Takes(report) => takes::arrive(state, report),
-        Report::Live(news) => live::hear(state, news),
-        Report::PastAgent(path) => live::past_agent(state, path),
+        Report::Takes(report) => arrive_takes(state, report),
+        Report::Live(news) => hear::hear(state, news),
+        Report::PastAgent(path) => hear::past_agent(state, path),
         Report::Asked(items) => {
             if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
                 open.asked = Some(items);
@@ -54,12 +62,12 @@ pub fn arrive(state: &mut State, report: Report) {
             state.live.breakpoints = breakpoints;
         }
         Report::Agent(agent) => {
-            live::agent(state, *agent);
+            hear::agent(state, *agent);
         }
         Report::Past(event, time) => {
             state.live.recall(&event, time);
         }
-        Report::Trust(request) => live::trust(state, request),
+        Report::Trust(request) => hear::trust(state, request),
         // A take stays on the screen while its recording grows.
         Report::Grown(document) if state.recovery.takes.current != 0 => {
             state.effects.push(Effect::Discard(document))
@@ -153,10 +161,7 @@ fn whole(state: &mut State, document: Arc<Document>) {
 
 /// Where the item with the cursor stands in the new document.
 fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
-    let here = Place {
-        session: state.session,
-        item: state.item,
-    };
+    let here = state.place();
     let start = state.item()?.span.start;
     let near = match old.extent {
         Extent::Head | Extent::Whole => here,
@@ -176,4 +181,103 @@ fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
         }
     };
     new.find(start, near)
+}
+
+/// Takes news of the takes.
+fn arrive_takes(state: &mut State, report: TakesReport) {
+    match report {
+        TakesReport::Done => takes::done(state),
+        TakesReport::Found(view) => {
+            // A take of a held exchange is what is held, not one from before.
+            match view.count() - 1 {
+                _ if state.exchange.is_some() => {}
+                0 => {}
+                _ if view.are_of_run() => {}
+                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
+                more => {
+                    let words = format!("{more} takes from before: T shows them; {SHARED}");
+                    state.notice = Some(words);
+                }
+            }
+            takes::take_view(state, view);
+        }
+        TakesReport::Tree(view) => {
+            if let Some(tree) = state.layers.top_mut::<TakeTree>() {
+                tree.set_rows(view.rows.clone());
+            }
+            takes::take_view(state, view);
+        }
+        TakesReport::Shown {
+            document,
+            at,
+            view,
+            said,
+        } => show(state, document, at, view, said),
+        TakesReport::Grown { document, view } => hear::grown(state, document, view),
+        TakesReport::Compared(comparison) => {
+            state.open(*comparison, |_, _, ()| ());
+        }
+        TakesReport::Formats(name, formats) => {
+            let take = state.recovery.takes.current;
+            let dialog = SaveDialog::new(&name, take, formats);
+            state.open(dialog, |state, _, save: Save| {
+                let command = TakesCommand::Save {
+                    session: state.session,
+                    path: save.path,
+                    format: save.format,
+                    force: save.force,
+                };
+                takes::ask(state, command);
+                Flow::Stay
+            });
+            for key in state.recovery.typed.take().unwrap_or_default() {
+                super::press(state, key);
+            }
+        }
+        TakesReport::Saved(said) => {
+            if state.layers.top::<SaveDialog>().is_some() {
+                state.leave_layer();
+            }
+            state.notice = Some(said);
+        }
+        TakesReport::Exists => {
+            if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
+                dialog.ask_to_overwrite();
+            }
+        }
+        TakesReport::Refused(reason) => match state.layers.top_mut::<SaveDialog>() {
+            Some(dialog) => dialog.complain(&reason),
+            None => state.notice = Some(reason),
+        },
+    }
+}
+
+fn show(
+    state: &mut State,
+    document: Arc<Document>,
+    at: Option<Place>,
+    view: Arc<TakesView>,
+    said: String,
+) {
+    let sessions = document.recording.sessions.len();
+    state.show(document);
+    let said = match recover::abandon(state) {
+        true => format!("{said}; what was begun is closed"),
+        false => said,
+    };
+    state.checked = vec![None; sessions];
+    state.stage = Stage::Checking;
+    state.notice = Some(said);
+    let is_wanted = state.recovery.wanted.take() == Some(view.current);
+    takes::take_view(state, view);
+    let place = at.unwrap_or(state.place());
+    state.session = place.session.min(sessions.saturating_sub(1));
+    motion::reveal(state, place.item);
+    state.go_to(place.item);
+    state.has_moved = true;
+    if is_wanted {
+        motion::to_end(state);
+    }
+    hear::shown(state);
+    layers::sift_again(state);
 }

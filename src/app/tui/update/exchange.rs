@@ -1,7 +1,6 @@
 //! An exchange of a proxy in the debugger: its own commands, what is left to do once its client is gone, which
 //! items the agent sees.
 
-use super::recover;
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
 use crate::tui::recovery::forms::{Confirmation, WordsForm};
@@ -130,7 +129,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
         }
         Command::Recover("fallback")
             if open.is_seat
-                && !recover::offers_here(state, "fallback")
+                && state.finding_for("fallback").is_none()
                 && state.live.reason_at(state.item).is_none() =>
         {
             state.effects.push(match state.live.is_paused() {

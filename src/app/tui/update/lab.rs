@@ -1,6 +1,6 @@
 //! From a finding to the wording lab: what is compared on it, and which words there are.
 
-use super::recover;
+use super::recover::words;
 use crate::tui::effect::Effect;
 use crate::tui::lab::subject::{Candidate, Subject};
 use crate::tui::stack::Screen as _;
@@ -15,8 +15,8 @@ use retake_core::wording::{self, Channel, FailureKind};
 
 /// Opens the lab for the finding at the cursor, or says why not.
 pub(super) fn begin(state: &mut State) {
-    if !recover::is_known(state) {
-        return recover::wait(state, Awaited::Lab, "the wording lab");
+    if !state.is_known() {
+        return state.wait(Awaited::Lab, "the wording lab");
     }
     match subject(state) {
         Ok(subject) => state.effects.push(Effect::Lab(Box::new(subject))),
@@ -97,7 +97,7 @@ fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
             .map(|agent| agent.path.clone())
             .filter(|path| !path.is_empty())
             .or_else(|| state.live.proposed_agent.clone()),
-        previewer: recover::previewer(state, finding, &document),
+        previewer: words::previewer(state, finding, &document),
         is_main: state.recovery.takes.current == 0 && !state.live.is_on(),
         document,
     })

@@ -118,10 +118,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     state.effects.push(Effect::Search(Search {
         document,
         needle,
-        from: Place {
-            session: state.session,
-            item: state.item,
-        },
+        from: state.place(),
         direction,
     }));
     let hits = state.hits.as_ref();

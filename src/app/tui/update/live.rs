@@ -1,11 +1,8 @@
 //! A live run on the screen: news of it come in, the operator's commands go out. No command is obeyed here;
 //! each is an [`Effect::Live`] that the conductor answers with news.
 
-mod decide;
-mod hear;
-
-pub(super) use decide::recover;
-pub(super) use hear::{agent, grown, hear, past_agent, resume_following, shown, trust};
+pub(super) mod decide;
+pub(super) mod hear;
 
 use super::takes;
 use crate::tui::effect::{Effect, LiveCommand};
@@ -24,15 +21,6 @@ use retake_core::engine::{self, BreakpointTarget, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::Phase;
-
-fn tell(state: &mut State, command: engine::Command) {
-    let command = LiveCommand::Engine(command);
-    state.effects.push(Effect::Live(command));
-}
-
-fn notice(state: &mut State, words: &str) {
-    state.notice = Some(words.to_owned());
-}
 
 /// What is said where there is nothing to command.
 const NO_RUN: &str = "nothing runs: c goes on live from this take";
@@ -77,14 +65,14 @@ fn break_here(state: &mut State) {
 /// Goes on, or begins to.
 fn go_on(state: &mut State) {
     if let Some(request) = state.live.trust.take() {
-        return trust(state, request);
+        return hear::trust(state, request);
     }
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => begin(state),
         Phase::Asking { .. } | Phase::Running { .. } => {
-            notice(state, "the run is going on: p pauses it, X aborts it")
+            state.say("the run is going on: p pauses it, X aborts it")
         }
-        Phase::Waiting { .. } => tell(state, engine::Command::Now),
+        Phase::Waiting { .. } => state.command(engine::Command::Now),
         Phase::Paused { .. } => settle(state, engine::Command::Continue),
     }
 }
@@ -92,9 +80,9 @@ fn go_on(state: &mut State) {
 /// One step of the run.
 fn step(state: &mut State) {
     match &state.live.phase {
-        Phase::Idle | Phase::Ended(_) => notice(state, NO_RUN),
+        Phase::Idle | Phase::Ended(_) => state.say(NO_RUN),
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
-        Phase::Waiting { .. } => tell(state, engine::Command::Now),
+        Phase::Waiting { .. } => state.command(engine::Command::Now),
         Phase::Paused { .. } => settle(state, engine::Command::Step),
     }
 }
@@ -106,10 +94,10 @@ fn pause(state: &mut State) {
             true => "the run is paused already",
             false => NO_RUN,
         };
-        return notice(state, words);
+        return state.say(words);
     }
     state.notice = Some("the run pauses before its next step".to_owned());
-    tell(state, engine::Command::Pause)
+    state.command(engine::Command::Pause)
 }
 
 /// Goes on from a pause, or asks what has to be decided before.
@@ -128,21 +116,21 @@ fn settle(state: &mut State, command: engine::Command) {
                     Flow::Stay
                 }
                 Ok(turns) => {
-                    tell(state, engine::Command::MoreTurns(turns));
+                    state.command(engine::Command::MoreTurns(turns));
                     Flow::Close
                 }
             });
         }
         Some(Reason::Fault { .. }) => {
             state.notice = Some("what is wrong holds the run: A releases it as it is".to_owned());
-            tell(state, command)
+            state.command(command)
         }
         Some(Reason::MayHaveRun { .. }) => {
             state.notice = Some("r runs the call again, o supplies its output".to_owned());
-            tell(state, command)
+            state.command(command)
         }
         Some(Reason::Breakpoint { .. } | Reason::Model { .. } | Reason::Stepped) | None => {
-            tell(state, command)
+            state.command(command)
         }
     }
 }
@@ -190,7 +178,7 @@ fn go_on_with(state: &mut State, agent: String) {
 /// Ends the run, once the operator has confirmed it.
 fn abort(state: &mut State) {
     if !state.live.is_on() {
-        return notice(state, NO_RUN);
+        return state.say(NO_RUN);
     }
     let reason = match &state.live.phase {
         Phase::Running { calls } if !calls.is_empty() => {
@@ -205,20 +193,9 @@ fn abort(state: &mut State) {
     };
     let reason = format!("{reason} Open calls are closed with outputs that say so.");
     let question = Confirmation::new("abort", &reason, "Abort the run?");
-    state.open(question, |state, _, ()| tell(state, engine::Command::Abort));
-}
-
-/// Leaves by a command; a run that is under way is ended first.
-pub(super) fn leave(state: &mut State, command: Command) {
-    // The proxy goes on with what is given back to it.
-    let is_given_back = state.exchange.is_some();
-    if !state.live.is_busy() || state.live.leaving.is_some() || is_given_back {
-        return takes::leave(state, command);
-    }
-    state.leave_layers();
-    state.live.leaving = Some(command);
-    state.notice = Some("the run is being stopped: the same key again leaves at once".to_owned());
-    tell(state, engine::Command::Abort)
+    state.open(question, |state, _, ()| {
+        state.command(engine::Command::Abort)
+    });
 }
 
 /// The tools of the run, or how tools fared in the history where nothing ran.
@@ -243,9 +220,9 @@ fn enable_tool(state: &mut State, number: usize) {
     match state.live.tools.get(number) {
         Some(tool) if tool.breaker != "closed" => {
             let tool = tool.tool.clone();
-            tell(state, engine::Command::Enable { tool });
+            state.command(engine::Command::Enable { tool });
         }
-        Some(_) => notice(state, "this tool is in use: its breaker is closed"),
+        Some(_) => state.say("this tool is in use: its breaker is closed"),
         None => {}
     }
 }

@@ -26,7 +26,11 @@ pub(super) fn motion(state: &mut State, command: Command) {
     if leads_back && state.follow == Follow::On {
         state.follow = Follow::Paused;
     }
-    super::live::resume_following(state, command);
+    let follows_again =
+        command == Command::Edge(Direction::Forward) && state.follow == Follow::Paused;
+    if follows_again && state.live.is_on() && !state.has_overlay() {
+        state.follow = Follow::On;
+    }
     let page = page(state);
     match command {
         Command::Step(direction) => steps(state, 1, direction),

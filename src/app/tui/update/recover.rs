@@ -1,9 +1,7 @@
 //! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown,
 //! nothing is done yet.
 
-mod words;
-
-pub(super) use words::previewer;
+pub(super) mod words;
 
 use super::{exchange, lab, takes};
 use crate::tui::effect::{Effect, Order};
@@ -15,14 +13,14 @@ use crate::tui::recovery::proposal::{Proposal, Proposed, Verdict};
 use crate::tui::recovery::wording::{Worded, WordingEditor};
 use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
-use crate::tui::state::document::{Document, Place};
+use crate::tui::state::document::Document;
 use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
-use retake_core::actions::{self, ActionError, ActionInput, Defect, Plan, Safety};
+use retake_core::actions::{self, ActionError, ActionInput, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
 use retake_core::rules::{self, Finding, Run, beside};
 use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
-use retake_core::session::{Dialect, Edit, Session};
+use retake_core::session::{Edit, Session};
 use retake_core::wording;
 use retake_live::live::{Phase, goes_on};
 use std::sync::Arc;
@@ -94,11 +92,11 @@ pub(super) fn begin(state: &mut State, action: &'static str) {
         takes::may_ask(state);
         return;
     }
-    if !is_known(state) {
+    if !state.is_known() {
         let title = actions::find(action).map_or(action, |action| action.title);
-        return wait(state, Awaited::Action(action), title);
+        return state.wait(Awaited::Action(action), title);
     }
-    let action = match (action, finding_for(state, "salvage-call")) {
+    let action = match (action, state.finding_for("salvage-call")) {
         // A call that was written as text is edited by making the call of it.
         ("edit", Some(leak)) if leak.item.is_some_and(|item| item as usize == state.item) => {
             "salvage-call"
@@ -106,14 +104,14 @@ pub(super) fn begin(state: &mut State, action: &'static str) {
         ("take-suggestion", _) if suggests_repair(state) => "repair-arguments",
         _ => action,
     };
-    let finding = finding_for(state, action).cloned();
+    let finding = state.finding_for(action).cloned();
     begin_with(state, action, finding)
 }
 
 /// Begins the fallback of a run that has used up its turns: a final message behind what was said last. False
 /// where the cursor is elsewhere.
 pub(super) fn end_at_limit(state: &mut State) -> bool {
-    let may_begin = !state.recovery.is_busy && is_known(state);
+    let may_begin = !state.recovery.is_busy && state.is_known();
     let finding = at_limit(state).filter(|_| may_begin);
     let is_there = finding.is_some();
     if is_there {
@@ -133,30 +131,19 @@ fn at_limit(state: &State) -> Option<Finding> {
 /// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool
 /// would not refuse, which would stand behind everything else that is offered.
 fn suggests_repair(state: &State) -> bool {
-    if offers_here(state, "take-suggestion") {
+    if state.finding_for("take-suggestion").is_some() {
         return false;
     }
     let repairs = |finding: &Finding| {
         let mut offers = finding.offers.iter().rev().skip(1);
         offers.any(|offer| offer.action == "repair-arguments")
     };
-    finding_for(state, "repair-arguments").is_some_and(repairs)
-}
-
-/// Whether the rules have seen the session.
-pub(super) fn is_known(state: &State) -> bool {
-    state.is_whole() && state.checked().is_some()
-}
-
-/// Lets something wait for the rules, and says so.
-pub(super) fn wait(state: &mut State, what: Awaited, title: &str) {
-    state.recovery.awaited = Some(what);
-    state.notice = Some(format!("{title}: as soon as the session is checked"));
+    state.finding_for("repair-arguments").is_some_and(repairs)
 }
 
 /// Begins what waited for the rules, if they have seen the session now.
 pub(super) fn begin_awaited(state: &mut State) {
-    let may_begin = is_known(state) && !state.recovery.is_busy && !state.has_overlay();
+    let may_begin = state.is_known() && !state.recovery.is_busy && !state.has_overlay();
     let Some(awaited) = state.recovery.awaited.take_if(|_| may_begin) else {
         return;
     };
@@ -167,28 +154,6 @@ pub(super) fn begin_awaited(state: &mut State) {
     }
 }
 
-/// Whether a finding at the cursor offers an action.
-pub(super) fn offers_here(state: &State, action: &str) -> bool {
-    finding_for(state, action).is_some()
-}
-
-fn finding_for<'s>(state: &'s State, action: &str) -> Option<&'s Finding> {
-    let offers = |finding: &&Finding| finding.offers.iter().any(|offer| offer.action == action);
-    let (session, checked) = (state.session()?, state.checked()?);
-    let here = state.offering_here().find(offers);
-    let partner = || {
-        let partner = session.pairing.partner(state.item)?;
-        checked.of_item(partner).iter().find(offers)
-    };
-    let of_turn = || {
-        let turn = session.turns.get(state.turn())?;
-        let range = checked.range(turn.items());
-        checked.findings()[range].iter().find(offers)
-    };
-    here.or_else(partner)
-        .or_else(|| if state.on_turn { of_turn() } else { None })
-}
-
 fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>) {
     let (Some(action), Some(document)) = (actions::find(action), state.document.clone()) else {
         return;
@@ -197,21 +162,10 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
         let mut offers = finding.offers.iter();
         offers.find(|offer| offer.action == action.id)
     });
-    let item = finding.as_ref().and_then(|finding| finding.item);
     let attempt = Attempt {
-        document,
-        action,
         safety: offer.map_or(Safety::Unsafe, |offer| offer.safety),
-        place: Place {
-            session: state.session,
-            item: item.map_or(state.item, |item| item as usize),
-        },
-        finding,
-        words: None,
-        whole_turn: false,
-        in_history: true,
-        confirmed: false,
         never_ran: exchange::held_calls(state),
+        ..Attempt::new(document, action, state.place(), finding)
     };
     ask(state, attempt)
 }
@@ -224,20 +178,12 @@ pub fn edited(state: &mut State, text: &str) {
     let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
         return;
     };
+    let finding = state.finding_for("edit").cloned();
+    let place = state.place();
     state.recovery.attempt = Some(Attempt {
-        document,
-        action,
-        safety: Safety::Manual,
-        place: Place {
-            session: state.session,
-            item: state.item,
-        },
-        finding: finding_for(state, "edit").cloned(),
+        place,
         words: Some(flattened(text)),
-        whole_turn: false,
-        in_history: true,
-        confirmed: false,
-        never_ran: Vec::new(),
+        ..Attempt::new(document, action, place, finding)
     });
     propose(state, None);
 }
@@ -245,8 +191,8 @@ pub fn edited(state: &mut State, text: &str) {
 /// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before
 /// any are asked for.
 fn ask(state: &mut State, attempt: Attempt) {
-    let findings = findings_of(state, attempt.place.session);
-    let tried = plan(&attempt, &findings, state.recovery.target);
+    let findings = state.findings_of(attempt.place.session);
+    let tried = attempt.plan(&findings, state.recovery.target);
     if let Err(refusal) = tried
         && !refusal.is_question()
         && !matches!(refusal, ActionError::BadWords(_))
@@ -313,7 +259,7 @@ fn ask_for_words(state: &mut State, attempt: &Attempt, purpose: &str) -> bool {
                 "edit" => flattened(&written.text),
                 _ => written.text,
             });
-            attempt.in_history = written.in_history;
+            attempt.in_history = written.is_yes;
         })
     };
     let opening = Opening::new(form, accept)
@@ -360,8 +306,8 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
     if is_of_another_document(state, &attempt) {
         return;
     }
-    let findings = findings_of(state, attempt.place.session);
-    match plan(&attempt, &findings, state.recovery.target) {
+    let findings = state.findings_of(attempt.place.session);
+    match attempt.plan(&findings, state.recovery.target) {
         Ok(planned) => {
             let Some(session) = attempt.document.session(attempt.place.session) else {
                 return;
@@ -481,44 +427,6 @@ fn arguments_of(attempt: &Attempt) -> Option<String> {
     let item = session.items.get(attempt.place.item)?;
     let body = retake_core::dialects::body_of(item, &session.bytes(item).ok()?).ok()?;
     Some(body.arguments.as_written().to_owned())
-}
-
-fn findings_of(state: &State, session: usize) -> Vec<Finding> {
-    let checked = state.checked.get(session).and_then(Option::as_deref);
-    checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
-}
-
-fn plan(
-    attempt: &Attempt,
-    findings: &[Finding],
-    target: Option<Dialect>,
-) -> Result<Plan, ActionError> {
-    let session = attempt
-        .document
-        .session(attempt.place.session)
-        .ok_or(ActionError::NoItem)?;
-    let run = Run::new(session, target);
-    let defect = match &attempt.finding {
-        Some(finding) => finding.defect(),
-        None => Defect {
-            item: u32::try_from(attempt.place.item).ok(),
-            ..Defect::default()
-        },
-    };
-    let beside = attempt
-        .finding
-        .as_ref()
-        .map_or_else(Vec::new, |finding| beside(session, findings, finding));
-    let scene = run.scene(defect, &beside).ok_or(ActionError::NoItem)?;
-    let choice = ActionInput {
-        words: attempt.words.as_deref(),
-        whole_turn: attempt.whole_turn,
-        include_in_history: attempt.in_history,
-        confirmed: attempt.confirmed,
-        keeps_schema: false,
-        never_ran: &attempt.never_ran,
-    };
-    (attempt.action.plan)(&scene, &choice)
 }
 
 /// What follows by itself from what is proposed, or what is waited for.

@@ -1,24 +1,16 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use super::{layers, live, motion, recover};
 use crate::tui::effect::{Effect, Order, TakesCommand};
 use crate::tui::keymap::{Command, Context, command};
-use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
-use crate::tui::report::TakesReport;
 use crate::tui::stack::{Flow, Screen as _};
-use crate::tui::state::document::{Document, Place};
+use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::recovery::TakesView;
-use crate::tui::state::{Stage, State};
 use crossterm::event::KeyEvent;
 use retake_core::session::Edit;
 use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
 use std::sync::Arc;
-
-/// Why a file may have takes that were made of another one.
-const SHARED: &str = "a copy of the file has the same";
 
 /// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
 /// waits for its turn.
@@ -68,7 +60,7 @@ pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
 }
 
 /// The last thing that was asked for is done: what waits is next.
-fn done(state: &mut State) {
+pub(super) fn done(state: &mut State) {
     state.recovery.is_busy = false;
     match state.recovery.queued.take() {
         Some(command) => ask(state, command),
@@ -76,41 +68,6 @@ fn done(state: &mut State) {
             state.recovery.typed = None;
         }
     }
-}
-
-/// Leaves, unless takes would be lost by that: then the operator is asked.
-pub(super) fn ask_to_leave(state: &mut State, command: Command) {
-    let takes = &state.recovery.takes;
-    let held = state.exchange.as_ref().filter(|_| command == Command::Quit);
-    let held = held.map_or(0, |open| {
-        open.others + usize::from(open.holding().is_some())
-    });
-    let is_of_proxy = state.exchange.is_some();
-    let is_busy = state.live.is_busy() && state.live.leaving.is_none() && !is_of_proxy;
-    let lost = match takes.in_memory {
-        _ if held > 0 => crate::tui::proxy::words::held(held),
-        _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
-        0 if is_busy => "the run is going on and will be stopped".to_owned(),
-        0 => return leave(state, command),
-        1 => "1 take is only in memory and will be lost".to_owned(),
-        count => format!("{count} takes are only in memory and will be lost"),
-    };
-    let verb = if command == Command::Close {
-        "close"
-    } else {
-        "quit"
-    };
-    let reason = takes.banner.as_deref().unwrap_or_default();
-    let question = Confirmation::new(verb, reason, &format!("{lost}: {verb}?"));
-    state.open(question, move |state, _, ()| live::leave(state, command));
-}
-
-/// Leaves by this command.
-pub(super) fn leave(state: &mut State, command: Command) {
-    state.effects.push(match command {
-        Command::Close => Effect::Close,
-        _ => Effect::Quit,
-    });
 }
 
 pub(super) fn tree(state: &mut State) {
@@ -215,75 +172,6 @@ fn note(state: &mut State, text: String) {
     ask(state, TakesCommand::NoteItem { at, bytes, text })
 }
 
-/// Takes news of the takes.
-pub(super) fn arrive(state: &mut State, report: TakesReport) {
-    match report {
-        TakesReport::Done => done(state),
-        TakesReport::Found(view) => {
-            // A take of a held exchange is what is held, not one from before.
-            match view.count() - 1 {
-                _ if state.exchange.is_some() => {}
-                0 => {}
-                _ if view.are_of_run() => {}
-                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
-                more => {
-                    let words = format!("{more} takes from before: T shows them; {SHARED}");
-                    state.notice = Some(words);
-                }
-            }
-            take_view(state, view);
-        }
-        TakesReport::Tree(view) => {
-            if let Some(tree) = state.layers.top_mut::<TakeTree>() {
-                tree.set_rows(view.rows.clone());
-            }
-            take_view(state, view);
-        }
-        TakesReport::Shown {
-            document,
-            at,
-            view,
-            said,
-        } => show(state, document, at, view, said),
-        TakesReport::Grown { document, view } => live::grown(state, document, view),
-        TakesReport::Compared(comparison) => {
-            state.open(*comparison, |_, _, ()| ());
-        }
-        TakesReport::Formats(name, formats) => {
-            let take = state.recovery.takes.current;
-            let dialog = SaveDialog::new(&name, take, formats);
-            state.open(dialog, |state, _, save: Save| {
-                let command = TakesCommand::Save {
-                    session: state.session,
-                    path: save.path,
-                    format: save.format,
-                    force: save.force,
-                };
-                ask(state, command);
-                Flow::Stay
-            });
-            for key in state.recovery.typed.take().unwrap_or_default() {
-                super::press(state, key);
-            }
-        }
-        TakesReport::Saved(said) => {
-            if state.layers.top::<SaveDialog>().is_some() {
-                state.leave_layer();
-            }
-            state.notice = Some(said);
-        }
-        TakesReport::Exists => {
-            if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
-                dialog.ask_to_overwrite();
-            }
-        }
-        TakesReport::Refused(reason) => match state.layers.top_mut::<SaveDialog>() {
-            Some(dialog) => dialog.complain(&reason),
-            None => state.notice = Some(reason),
-        },
-    }
-}
-
 pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
     match (&state.recovery.takes.banner, &view.banner) {
         (None, Some(trouble)) => state.notice = Some(trouble.clone()),
@@ -293,37 +181,4 @@ pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
     state.marks = view.bookmarks.iter().copied().collect();
     state.recovery.takes = view;
     state.renew();
-}
-
-fn show(
-    state: &mut State,
-    document: Arc<Document>,
-    at: Option<Place>,
-    view: Arc<TakesView>,
-    said: String,
-) {
-    let sessions = document.recording.sessions.len();
-    state.show(document);
-    let said = match recover::abandon(state) {
-        true => format!("{said}; what was begun is closed"),
-        false => said,
-    };
-    state.checked = vec![None; sessions];
-    state.stage = Stage::Checking;
-    state.notice = Some(said);
-    let is_wanted = state.recovery.wanted.take() == Some(view.current);
-    take_view(state, view);
-    let place = at.unwrap_or(Place {
-        session: state.session,
-        item: state.item,
-    });
-    state.session = place.session.min(sessions.saturating_sub(1));
-    motion::reveal(state, place.item);
-    state.go_to(place.item);
-    state.has_moved = true;
-    if is_wanted {
-        motion::to_end(state);
-    }
-    live::shown(state);
-    layers::sift_again(state);
 }

@@ -4,7 +4,6 @@ use super::rect;
 use crate::tui::keymap::hints::{Hint, cells_of_help, fitting};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::state::State;
-use crate::tui::state::document::Place;
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use crate::tui::update;
@@ -141,10 +140,7 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
-    let here = Place {
-        session: state.session,
-        item: state.item,
-    };
+    let here = state.place();
     let hit = state.hits.as_ref().and_then(|hits| hits.label(here));
     let hit = hit.map_or_else(String::new, |hit| format!("{hit}  "));
     let room = room.saturating_sub(hit.len());

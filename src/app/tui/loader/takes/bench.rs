@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) type Open = Option<(Arc<Document>, TakeStore)>;
 
 /// The takes of the recording that is open.
-pub(in crate::tui::loader) struct Bench {
+pub(in super::super) struct Bench {
     open: Mutex<Open>,
     facts: Mutex<Facts>,
     live: Mutex<Live>,
@@ -35,7 +35,7 @@ pub(in crate::tui::loader) struct Bench {
 
 /// Something to be done to the takes.
 #[derive(Debug)]
-pub(in crate::tui::loader) enum Job {
+pub(in super::super) enum Job {
     /// A take is to be made.
     Make(Box<Order>),
     /// Something is to be done where the screen shows this.
@@ -50,7 +50,7 @@ pub(in crate::tui::loader) enum Job {
 
 /// The run of the recording that is open, if there is one.
 #[derive(Default)]
-pub(in crate::tui::loader) struct Live {
+pub(in super::super) struct Live {
     pub(super) run: Option<Box<dyn Conductor>>,
     /// The number of the session that it goes on in.
     pub(super) session: usize,
@@ -98,7 +98,7 @@ impl Default for Bench {
 }
 
 impl Bench {
-    pub(in crate::tui::loader) fn new(root: Option<PathBuf>, clock: Clock) -> Self {
+    pub(in super::super) fn new(root: Option<PathBuf>, clock: Clock) -> Self {
         Self {
             open: Mutex::default(),
             facts: Mutex::default(),
@@ -132,11 +132,11 @@ impl Bench {
     }
 
     /// Whether there is a live run.
-    pub(in crate::tui::loader) fn is_live(&self) -> bool {
+    pub(in super::super) fn is_live(&self) -> bool {
         self.live().is_there()
     }
 
-    pub(in crate::tui::loader) fn set_jobs(&self, jobs: Option<Sender<Job>>) {
+    pub(in super::super) fn set_jobs(&self, jobs: Option<Sender<Job>>) {
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = jobs;
     }
 
@@ -150,7 +150,7 @@ impl Bench {
     }
 
     /// Notes what the recording reads like now.
-    pub(in crate::tui::loader) fn set_main(&self, document: &Arc<Document>) {
+    pub(in super::super) fn set_main(&self, document: &Arc<Document>) {
         self.facts().main = Some(document.clone());
     }
 
@@ -159,7 +159,7 @@ impl Bench {
     }
 
     /// Notes what the recording reads like; it is shown from now on, whatever was shown before.
-    pub(in crate::tui::loader) fn begin(&self, document: &Arc<Document>) {
+    pub(in super::super) fn begin(&self, document: &Arc<Document>) {
         self.set_main(document);
         self.set_shown(TakeId::MAIN, document);
     }
@@ -244,7 +244,7 @@ impl Bench {
         Arc::ptr_eq(document, main).then_some(*tally)
     }
 
-    pub(in crate::tui::loader) fn set_tally(&self, main: &Arc<Document>, tally: FindingCounts) {
+    pub(in super::super) fn set_tally(&self, main: &Arc<Document>, tally: FindingCounts) {
         self.facts().tally = Some((main.clone(), tally));
     }
 }

@@ -12,7 +12,7 @@ use retake_live::{TakeError, TakeStore, add_refusal, check_session, settle};
 use std::sync::Arc;
 
 /// A take that was shown and is to be checked.
-pub(in crate::tui::loader) struct Check {
+pub(in super::super) struct Check {
     /// The number that [`super::bench::Bench::showing`] had.
     pub(super) showing: u32,
     /// The number that [`super::bench::Bench::opened`] had: takes of another opening are others.
@@ -27,7 +27,7 @@ pub(in crate::tui::loader) struct Check {
 
 impl Work {
     /// Checks a take and notes what it came to, unless another one is shown before the end.
-    pub(in crate::tui::loader) fn check_take(&self, check: &Check) {
+    pub(in super::super) fn check_take(&self, check: &Check) {
         let checked = self.findings_of(check).and_then(|tally| match tally {
             Some(tally) => self.note_outcome(check, tally),
             None => Ok(()),
@@ -134,7 +134,7 @@ impl Work {
     }
 }
 
-pub(in crate::tui::loader) fn add(tally: &mut FindingCounts, findings: &[Finding]) {
+pub(in super::super) fn add(tally: &mut FindingCounts, findings: &[Finding]) {
     for finding in findings {
         match finding.severity {
             Severity::Error => tally.errors += 1,

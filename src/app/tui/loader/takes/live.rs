@@ -328,7 +328,7 @@ impl Work {
 }
 
 /// What the screen says of an agent.
-pub(in crate::tui::loader) fn info(file: &AgentFile) -> AgentInfo {
+pub(in super::super) fn info(file: &AgentFile) -> AgentInfo {
     let agent = &file.agent;
     let tools = agent.tools.iter().map(|tool| {
         let what = match &tool.by {

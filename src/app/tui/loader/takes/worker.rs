@@ -8,7 +8,7 @@ use retake_live::in_background;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Starts the threads; they end when nobody can ask for anything any more.
-pub(in crate::tui::loader) fn start(work: Work) -> Sender<Job> {
+pub(in super::super) fn start(work: Work) -> Sender<Job> {
     let (jobs, asked) = channel::<Job>();
     let (checks, shown) = channel::<Check>();
     let checker = work.clone();
@@ -39,7 +39,7 @@ fn check(work: &Work, shown: &Receiver<Check>) {
 
 impl Work {
     /// Does what is asked for; gives back what is to be checked then.
-    pub(in crate::tui::loader) fn perform(&self, job: Job) -> Option<Check> {
+    pub(in super::super) fn perform(&self, job: Job) -> Option<Check> {
         match job {
             Job::Make(order) => {
                 let check = self.make_take(*order);

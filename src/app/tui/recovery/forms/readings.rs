@@ -167,10 +167,10 @@ fn marked(pieces: &Pieces) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::tui::recovery::tests::fixture::{
         assert_draws_at_any_size, emphasis, event, plain_screen, screen,
     };
-    use super::*;
 
     fn question() -> Readings {
         Readings::new(

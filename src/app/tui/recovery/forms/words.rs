@@ -1,8 +1,10 @@
-//! A text that an action asks for: a fallback value, an output, feedback, new arguments.
+//! A text that an action or a run asks for: a fallback value, an output, feedback, new arguments, the first
+//! message. What it is for, or what it answers, stands above it.
 
-use crate::tui::keymap::{Command, Context, command};
+use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::popup::{Popup, centred, rows, rule, write};
+use crate::tui::text::{Line, Page, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -14,48 +16,66 @@ use retake_core::safe_text::SafeText;
 
 /// The widest that the form grows.
 const WIDEST: u16 = 96;
-/// Most rows of words above the text, and of a complaint below it.
-const TOLD: u16 = 4;
+/// Least rows of the text.
+const LEAST: u16 = 4;
+/// Most rows of a complaint.
+const COMPLAINT: u16 = 4;
 
 /// What the form begins with.
 #[derive(Debug, Clone, Default)]
 pub struct WordsSetup {
     /// What is asked for: `accept fallback: the final message`.
     pub title: String,
-    /// What the text is for and what it has to satisfy.
-    pub purpose: String,
+    /// What the text is for and what it has to satisfy, or what it answers.
+    pub above: Vec<Line>,
     /// The text that stands there already.
     pub text: String,
-    /// Whether the value enters the history that the model sees later; `None` where that is no question.
-    pub in_history: Option<bool>,
+    /// A question beside the text, and its answer so far; `None` where there is none.
+    pub question: Option<(&'static str, bool)>,
+}
+
+impl WordsSetup {
+    /// A form whose text is for this purpose.
+    pub fn for_purpose(title: String, purpose: &str, text: String) -> Self {
+        let purpose = SafeText::from_str(purpose);
+        let lines = purpose.lines().map(|line| Line::new(Tone::Dim, line));
+        Self {
+            title,
+            above: lines.collect(),
+            text,
+            question: None,
+        }
+    }
 }
 
 /// The words that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     pub text: String,
-    /// Whether the value enters the history; false where that was no question.
-    pub in_history: bool,
+    /// The answer to the question beside it; false where there was none.
+    pub is_yes: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct WordsForm {
     title: SafeText,
-    purpose: SafeText,
+    above: Page,
     text: TextBox,
-    in_history: Option<bool>,
+    question: Option<(&'static str, bool)>,
     complaint: Option<SafeText>,
 }
 
 impl WordsForm {
-    pub fn new(setup: &WordsSetup) -> Self {
+    pub fn new(setup: WordsSetup) -> Self {
         let mut text = TextBox::multi(&setup.text);
-        text.go_to_start();
+        if setup.text.contains('\n') {
+            text.go_to_start();
+        }
         Self {
             title: SafeText::single_line(&setup.title, 200),
-            purpose: SafeText::from_str(&setup.purpose),
+            above: Page::new(setup.above),
             text,
-            in_history: setup.in_history,
+            question: setup.question,
             complaint: None,
         }
     }
@@ -68,6 +88,29 @@ impl WordsForm {
     /// Says what is wrong with the text, until it changes: that it breaks the schema, and where.
     pub fn complain(&mut self, complaint: &str) {
         self.complaint = Some(SafeText::from_str(complaint));
+    }
+
+    /// `reports an error:  yes [no]  ^t`, and the complaint.
+    fn foot(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+        let mut foot = Vec::new();
+        if let Some((question, is_yes)) = self.question {
+            let (yes, no) = if is_yes {
+                ("[yes]", " no ")
+            } else {
+                (" yes ", "[no]")
+            };
+            let style = |is_chosen| if is_chosen { theme.title } else { theme.dim };
+            foot.push(vec![
+                Span::raw(format!("{question}: ")),
+                Span::styled(yes, style(is_yes)),
+                Span::styled(no, style(!is_yes)),
+                Span::styled("  ^t", theme.key),
+            ]);
+        }
+        let complaint = self.complaint.iter().flat_map(|it| it.wrapped(width));
+        let complaint = complaint.take(COMPLAINT.into());
+        foot.extend(complaint.map(|line| theme.spans(&line, theme.error)));
+        foot
     }
 }
 
@@ -85,15 +128,17 @@ impl<S> Layer<S> for WordsForm {
             Some(Command::Accept) => {
                 return Step::Done(Written {
                     text: self.text(),
-                    in_history: self.in_history.unwrap_or(false),
+                    is_yes: self.question.is_some_and(|(_, is_yes)| is_yes),
                 });
             }
-            Some(Command::OtherAnswer) => self.in_history = self.in_history.map(|answer| !answer),
+            Some(Command::OtherAnswer) => {
+                self.question = self.question.map(|(words, is_yes)| (words, !is_yes));
+            }
+            Some(Command::Preview(direction)) if self.above.is_cut() => self.above.turn(direction),
             Some(Command::Undo) if self.text.undo() => self.complaint = None,
             Some(Command::Redo) if self.text.redo() => self.complaint = None,
-            Some(_) => {}
-            None if self.text.key(key) => self.complaint = None,
-            None => {}
+            None | Some(Command::Preview(_)) if self.text.key(key) => self.complaint = None,
+            _ => {}
         }
         Step::Stay
     }
@@ -112,87 +157,74 @@ impl<S> Layer<S> for WordsForm {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let without: &[Command] = if self.in_history.is_some() {
-            &[]
-        } else {
-            &[Command::OtherAnswer]
-        };
+        let mut without = Vec::new();
+        if self.question.is_none() {
+            without.push(Command::OtherAnswer);
+        }
+        if !self.above.is_cut() {
+            without.extend([Direction::Forward, Direction::Backward].map(Command::Preview));
+        }
         let popup = Popup {
             title: &self.title,
             context: Context::Words,
-            without,
+            without: &without,
         };
         let wide = WIDEST.min(area.width).saturating_sub(4);
-        let high = self
-            .text
-            .rows(wide, area.height)
-            .saturating_add(2 * TOLD + 6);
-        let high = high.clamp(14, area.height.saturating_mul(3) / 4 + 14);
-        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        let width = usize::from(inside.width).max(1);
-        let purpose: Vec<_> = self.purpose.wrapped(width).take(TOLD.into()).collect();
-        let above = u16::try_from(purpose.len())
-            .unwrap_or(TOLD)
-            .min(inside.height / 3);
-        for (row, line) in rows(inside).take(above.into()).zip(purpose) {
-            write(frame, row, theme.spans(&line, theme.dim), Style::new());
-        }
-        let bar = Rect {
+        let foot = self.foot(usize::from(wide).max(1), theme);
+        let foot_rows = u16::try_from(foot.len()).unwrap_or(COMPLAINT);
+        let above = self.above.rows(wide.into(), area.height.into());
+        let above = u16::try_from(above).unwrap_or(area.height);
+        let text = self.text.rows(wide, area.height).max(LEAST);
+        let needed = above.saturating_add(text).saturating_add(foot_rows + 4);
+        let inside = popup.view(frame, centred(area, WIDEST, needed), theme);
+        // The text has its rows before what stands above it: that can be scrolled.
+        let least = (LEAST + foot_rows + 1).min(inside.height);
+        let above = above.min(inside.height - least);
+        let has_more = self.above.view(
+            frame,
+            Rect {
+                height: above,
+                ..inside
+            },
+            theme,
+        );
+        let mut below = Rect {
             y: inside.y + above,
-            height: 1.min(inside.height - above),
+            height: inside.height - above,
             ..inside
         };
-        rule(frame, bar, Vec::new(), theme);
-        let above = above + bar.height;
-        let said: Vec<_> = self
-            .complaint
-            .iter()
-            .flat_map(|it| it.wrapped(width))
-            .collect();
-        let said_high = u16::try_from(said.len()).unwrap_or(TOLD).min(TOLD);
-        let asks = u16::from(self.in_history.is_some());
-        let below = (said_high + asks).min(inside.height - above);
+        if above > 0 && below.height > 0 {
+            let words = match has_more || self.above.top() > 0 {
+                true => vec![Span::styled("PgDn PgUp scroll this", theme.dim)],
+                false => Vec::new(),
+            };
+            rule(frame, Rect { height: 1, ..below }, words, theme);
+            below.y += 1;
+            below.height -= 1;
+        }
+        let foot_rows = foot_rows.min(below.height);
         let text = Rect {
-            y: inside.y + above,
-            height: inside.height - above - below,
-            ..inside
+            height: below.height - foot_rows,
+            ..below
         };
         self.text.view(frame, text, theme);
-        let foot = Rect {
+        let below = Rect {
             y: text.bottom(),
-            height: below,
-            ..inside
+            height: foot_rows,
+            ..below
         };
-        let mut foot = rows(foot);
-        if let Some((in_history, row)) = self.in_history.and_then(|it| Some((it, foot.next()?))) {
-            write(frame, row, answer(in_history, theme), Style::new());
-        }
-        for (row, line) in foot.zip(said) {
-            write(frame, row, theme.spans(&line, theme.error), Style::new());
+        for (row, spans) in rows(below).zip(foot) {
+            write(frame, row, spans, Style::new());
         }
     }
 }
 
-/// `into the history that the model sees: [yes] no   ^t`.
-fn answer(in_history: bool, theme: &Theme) -> Vec<Span<'static>> {
-    let (yes, no) = if in_history {
-        ("[yes]", " no ")
-    } else {
-        (" yes ", "[no]")
-    };
-    let style = |is_chosen| if is_chosen { theme.title } else { theme.dim };
-    vec![
-        Span::raw("into the history that the model sees: "),
-        Span::styled(yes, style(in_history)),
-        Span::styled(no, style(!in_history)),
-        Span::styled("  ^t", theme.key),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, events, plain_screen, screen};
     use super::*;
+    use crate::tui::recovery::tests::fixture::{
+        assert_draws_at_any_size, events, plain_screen, screen,
+    };
 
     fn press(form: &mut WordsForm, keys: &str) -> Step<Written> {
         let mut last = Step::Stay;
@@ -203,12 +235,13 @@ mod tests {
     }
 
     fn fallback() -> WordsForm {
-        WordsForm::new(&WordsSetup {
-            title: "accept fallback: the final message".to_owned(),
-            purpose: "The value stands in the place of the final message. It has to satisfy the output schema: an object with answer."
-                .to_owned(),
-            text: "{\"answer\": 1}".to_owned(),
-            in_history: Some(false),
+        WordsForm::new(WordsSetup {
+            question: Some(("into the history that the model sees", false)),
+            ..WordsSetup::for_purpose(
+                "accept fallback: the final message".to_owned(),
+                "The value stands in the place of the final message. It has to satisfy the output schema: an object with answer.",
+                "{\"answer\": 1}".to_owned(),
+            )
         })
     }
 
@@ -228,20 +261,17 @@ mod tests {
         assert!(!changed.contains("is not of type"), "{changed}");
         assert!(matches!(
             press(&mut form, "^t ^s"),
-            Step::Done(Written {
-                in_history: true,
-                ..
-            })
+            Step::Done(Written { is_yes: true, .. })
         ));
     }
 
     #[test]
     fn words_without_a_question_ask_none() {
-        let mut form = WordsForm::new(&WordsSetup {
-            title: "supply output".to_owned(),
-            purpose: "What the tool would have said.".to_owned(),
-            ..WordsSetup::default()
-        });
+        let mut form = WordsForm::new(WordsSetup::for_purpose(
+            "supply output".to_owned(),
+            "What the tool would have said.",
+            String::new(),
+        ));
         let shown = screen((80, 24), |frame, area, theme| {
             form.view(frame, area, &(), theme)
         });
@@ -257,7 +287,7 @@ mod tests {
             press(&mut form, "^u F2"),
             Step::Done(Written {
                 text,
-                in_history: false
+                is_yes: false
             })
         );
         assert_eq!(press(&mut form, "esc"), Step::Leave);

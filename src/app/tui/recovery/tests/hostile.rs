@@ -1,14 +1,14 @@
 //! Hostile text in every place that the faces have for text: none of it reaches a cell as it is.
 
-use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use super::fixture::cells;
+use crate::tui::layer::Layer as _;
+use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
 use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, WordsSetup};
 use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
 use crate::tui::recovery::proposal::{Change, Fate, Proposal, Proposed};
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
-use crate::tui::layer::Layer as _;
 use crate::tui::state::recovery::TakeRow;
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
@@ -52,11 +52,9 @@ fn faces(text: &str) -> Vec<View> {
     let readings = [own(), format!("{text}2")].map(|text| Reading { by: own(), text });
     let readings = Readings::new(text, text, readings);
     let confirmation = Confirmation::new(text, text, text);
-    let mut form = WordsForm::new(&WordsSetup {
-        title: own(),
-        purpose: own(),
-        text: own(),
-        in_history: Some(true),
+    let mut form = WordsForm::new(WordsSetup {
+        question: Some(("a question", true)),
+        ..WordsSetup::for_purpose(own(), text, own())
     });
     form.complain(text);
     let menu = OffersMenu::new(vec![Group {

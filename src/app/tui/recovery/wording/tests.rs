@@ -1,7 +1,9 @@
 //! Keys into the wording editor, screens out of it.
 
-use crate::tui::recovery::tests::fixture::{assert_draws_at_any_size, event, events, plain_screen, screen};
 use super::*;
+use crate::tui::recovery::tests::fixture::{
+    assert_draws_at_any_size, event, events, plain_screen, screen,
+};
 use crate::tui::state::recovery::Drafts;
 
 /// A previewer that knows one placeholder and refuses others.

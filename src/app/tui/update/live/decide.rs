@@ -2,13 +2,11 @@
 //! writes, one that may have run, a fault that is to pass.
 
 use super::super::{exchange, recover as recoveries};
-use super::{notice, tell};
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
-use crate::tui::live::answer::{Answer, Answered};
 use crate::tui::live::approval::{self, Approval};
 use crate::tui::live::words;
-use crate::tui::recovery::forms::Confirmation;
+use crate::tui::recovery::forms::{Confirmation, WordsForm, WordsSetup, Written};
 use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
 use crate::tui::text::{Line, Tone};
@@ -22,7 +20,7 @@ const MUTE: &str = "the model needs words to read";
 
 /// A key of recovering at a pause, where what holds there wants something else than a recording does; whether
 /// it does.
-pub(in crate::tui::update) fn recover(state: &mut State, action: &'static str) -> bool {
+pub(crate) fn recover(state: &mut State, action: &'static str) -> bool {
     let is_at_limit = |reason: &Reason| matches!(reason, Reason::TurnLimit { .. });
     if action == "fallback" && state.live.reasons().iter().any(is_at_limit) {
         return recoveries::end_at_limit(state);
@@ -31,8 +29,8 @@ pub(in crate::tui::update) fn recover(state: &mut State, action: &'static str) -
         return false;
     };
     match (action, reason) {
-        ("fallback", Reason::Fault { .. }) if !recoveries::offers_here(state, action) => {
-            tell(state, Wish::Release);
+        ("fallback", Reason::Fault { .. }) if state.finding_for(action).is_none() => {
+            state.command(Wish::Release);
         }
         ("fallback", Reason::Approval { .. }) => open_approval(state),
         ("inject-error", Reason::Approval { call, .. }) => reject(state, call),
@@ -45,7 +43,7 @@ pub(in crate::tui::update) fn recover(state: &mut State, action: &'static str) -
         ) => open_answer(state, false),
         ("retry", Reason::MayHaveRun { call, tool }) => run_again(state, call, &tool),
         // The request that failed is what there is to be tried again.
-        ("retry", Reason::Model { .. }) => tell(state, Wish::Continue),
+        ("retry", Reason::Model { .. }) => state.command(Wish::Continue),
         _ => return false,
     }
     true
@@ -56,9 +54,9 @@ pub(super) fn always(state: &mut State) {
     let here = state.live.reason_at(state.item);
     match here.or_else(|| state.live.reasons().first()) {
         Some(Reason::Approval { .. }) => open_approval(state),
-        Some(Reason::Fault { .. } | Reason::Breakpoint { .. }) => tell(state, Wish::Release),
-        Some(_) => notice(state, "there is nothing to release here"),
-        None => notice(state, "nothing holds"),
+        Some(Reason::Fault { .. } | Reason::Breakpoint { .. }) => state.command(Wish::Release),
+        Some(_) => state.say("there is nothing to release here"),
+        None => state.say("nothing holds"),
     }
 }
 
@@ -86,7 +84,7 @@ pub(super) fn open_approval(state: &mut State) {
     let decide = move |state: &mut State, dialog: &mut Approval, said| match said {
         Command::Yes | Command::Always => {
             let (call, always) = (dialog.call.clone(), said == Command::Always);
-            tell(state, Wish::Approve { call, always });
+            state.command(Wish::Approve { call, always });
         }
         Command::No => reject(state, dialog.call.clone()),
         Command::Change => edit_call(state, &dialog.call),
@@ -141,28 +139,26 @@ fn reject(state: &mut State, call: CallKey) {
         _ => None,
     });
     let title = format!("reject {}", tool.unwrap_or_default());
-    let told = vec![Line::new(
-        Tone::Dim,
-        SafeText::from_static("what the model reads as the output of the call"),
-    )];
     let text = draft(state, &call).unwrap_or_else(|| REJECTED.to_owned());
-    let form = Answer::new(&title, told, &text, None);
-    ask_about(state, form, call, |call, answered| Wish::Reject {
+    let purpose = "what the model reads as the output of the call";
+    let setup = WordsSetup::for_purpose(title, purpose, text);
+    ask_about(state, setup, call, |call, written| Wish::Reject {
         call,
-        words: answered.text,
+        words: written.text,
     });
 }
 
 /// Opens a form about a call. A text that is left stands there again the next time.
 fn ask_about(
     state: &mut State,
-    form: Answer,
+    setup: WordsSetup,
     call: CallKey,
-    command: fn(CallKey, Answered) -> Wish,
+    command: fn(CallKey, Written) -> Wish,
 ) {
     let (left, waiting) = (call.clone(), call.clone());
-    Opening::new(form, move |state: &mut State, form, answered: Answered| {
-        let command = command(call.clone(), answered);
+    let form = WordsForm::new(setup);
+    Opening::new(form, move |state: &mut State, form, written: Written| {
+        let command = command(call.clone(), written);
         // An output may be empty where it is no error; what the model is told never is.
         let is_mute = match &command {
             Wish::Supply {
@@ -176,7 +172,7 @@ fn ask_about(
             return Flow::Stay;
         }
         state.live.draft = None;
-        tell(state, command);
+        state.command(command);
         Flow::Close
     })
     .if_left(move |state, form| state.live.draft = Some((left, form.text())))
@@ -223,24 +219,32 @@ pub(super) fn open_answer(state: &mut State, is_error: bool) {
     };
     let text = draft(state, &call).unwrap_or_default();
     let title = format!("the output of {tool}");
-    let form = Answer::new(&title, told, &text, Some(is_error));
-    ask_about(state, form, call, |call, answered| Wish::Supply {
+    let setup = WordsSetup {
+        title,
+        above: told,
+        text,
+        question: Some(("reports an error", is_error)),
+    };
+    ask_about(state, setup, call, |call, written| Wish::Supply {
         call,
-        output: answered.text,
-        is_error: answered.is_error,
+        output: written.text,
+        is_error: written.is_yes,
     });
 }
 
 /// Opens the form for the first message of a run.
 fn ask_for_message(state: &mut State) {
-    let form = Answer::new("the first message", Vec::new(), "", None);
-    state.open(form, |state, form, answered| {
-        if answered.text.trim().is_empty() {
+    let form = WordsForm::new(WordsSetup {
+        title: "the first message".to_owned(),
+        ..WordsSetup::default()
+    });
+    state.open(form, |state, form, written| {
+        if written.text.trim().is_empty() {
             form.complain(MUTE);
             return Flow::Stay;
         }
         state.live.draft = None;
-        let command = LiveCommand::Say(answered.text);
+        let command = LiveCommand::Say(written.text);
         state.effects.push(Effect::Live(command));
         Flow::Close
     });
@@ -269,16 +273,16 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) {
     );
     let question = Confirmation::new("run again", &reason, &format!("Run {tool} again?"));
     let waiting = call.clone();
-    Opening::new(question, move |state, _, ()| {
+    Opening::new(question, move |state: &mut State, _, ()| {
         let call = call.clone();
-        tell(state, Wish::RunAgain { call });
+        state.command(Wish::RunAgain { call });
     })
     .as_long_as(move |state| waits(state, &waiting))
     .over(state);
 }
 
 /// Says whether an agent's file is trusted.
-pub(in crate::tui::update) fn answer_trust(state: &mut State, is_trusted: bool) {
+pub(crate) fn answer_trust(state: &mut State, is_trusted: bool) {
     if !is_trusted {
         state.live.agent = None;
         state.notice = Some("nothing of the agent runs".to_owned());

@@ -1,8 +1,7 @@
 //! News of the run: what is shown of them, where the cursor goes, which dialog comes by itself.
 
-use super::super::{exchange, layers, motion, recover, takes};
+use super::super::{exchange, layers, leaving, motion, recover, takes};
 use super::decide;
-use crate::tui::keymap::Command;
 use crate::tui::live::trust::Trust;
 use crate::tui::live::words;
 use crate::tui::stack::Screen as _;
@@ -17,7 +16,7 @@ use retake_live::live::{News, Phase};
 use std::sync::Arc;
 
 /// Takes news of the run.
-pub(in crate::tui::update) fn hear(state: &mut State, news: News) {
+pub(crate) fn hear(state: &mut State, news: News) {
     if let News::Notice(text) = &news {
         state.notice = Some(text.clone());
     }
@@ -52,25 +51,25 @@ pub(in crate::tui::update) fn hear(state: &mut State, news: News) {
     }
     if let Some(command) = state.live.leaving.filter(|_| !state.live.is_on()) {
         state.live.leaving = None;
-        takes::leave(state, command);
+        leaving::leave(state, command);
     }
 }
 
 /// Takes note of the agent.
-pub(in crate::tui::update) fn agent(state: &mut State, agent: AgentInfo) {
+pub(crate) fn agent(state: &mut State, agent: AgentInfo) {
     state.live.proposed_agent = Some(agent.path.clone());
     state.live.agent = Some(agent);
 }
 
 /// Takes note of the agent that ran here before: going on means going on with it.
-pub(in crate::tui::update) fn past_agent(state: &mut State, path: String) {
+pub(crate) fn past_agent(state: &mut State, path: String) {
     state.live.is_of_recording = true;
     state.live.proposed_agent = Some(path.clone());
     state.live.agent.get_or_insert_default().path = path;
 }
 
 /// Asks whether an agent's file is trusted; later, where the operator is at something else.
-pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) {
+pub(crate) fn trust(state: &mut State, request: TrustRequest) {
     if state.has_overlay() {
         state.notice = Some("the agent's file has to be trusted first: c shows it".to_owned());
         state.live.trust = Some(request);
@@ -83,11 +82,7 @@ pub(in crate::tui::update) fn trust(state: &mut State, request: TrustRequest) {
 
 /// Shows the take that the run drives, which has grown. What is known of its items stays until
 /// they are checked again.
-pub(in crate::tui::update) fn grown(
-    state: &mut State,
-    document: Arc<Document>,
-    view: Arc<TakesView>,
-) {
+pub(crate) fn grown(state: &mut State, document: Arc<Document>, view: Arc<TakesView>) {
     let sessions = document.recording.sessions.len();
     state.show(document);
     recover::abandon(state);
@@ -101,7 +96,7 @@ pub(in crate::tui::update) fn grown(
 }
 
 /// Another document is shown: the cursor goes where the run is, unless the operator looks elsewhere.
-pub(in crate::tui::update) fn shown(state: &mut State) {
+pub(crate) fn shown(state: &mut State) {
     let document = state.document.clone();
     let session = document.as_ref().and_then(|it| it.session(state.session));
     state.live.shown(session);
@@ -135,14 +130,6 @@ fn jump(state: &mut State) -> bool {
     state.has_moved = true;
     state.go_to(item);
     true
-}
-
-/// Follows the run again, from where it is now.
-pub(in crate::tui::update) fn resume_following(state: &mut State, command: Command) {
-    let is_asked = command == Command::Edge(crate::tui::keymap::Direction::Forward);
-    if is_asked && state.live.is_on() && state.follow == Follow::Paused && !state.has_overlay() {
-        state.follow = Follow::On;
-    }
 }
 
 /// A breakpoint that was to stop the run once has done so.

@@ -1,15 +1,14 @@
 //! The texts that actions ask for: the wording of an error with its library and its preview, and plain words.
 
-use super::{findings_of, plan};
 use crate::tui::recovery::changes::result_of;
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{WordsForm, WordsSetup};
 use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
 use crate::tui::state::State;
-use crate::tui::state::document::{Document, Place};
+use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::{Attempt, TakeRow};
-use retake_core::actions::{self, Defect, Safety, wording_kind};
+use retake_core::actions::{self, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::rules::{Finding, Run};
 use retake_core::session::{Dialect, Item, Kind, Session};
@@ -30,21 +29,14 @@ const FAULTY_CALLS: &[&str] = &[
 pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<wording::FailureKind> {
     let session = attempt.document.session(attempt.place.session)?;
     let run = Run::new(session, target);
-    let defect = attempt.finding.as_ref().map_or_else(
-        || Defect {
-            item: u32::try_from(attempt.place.item).ok(),
-            ..Defect::default()
-        },
-        Finding::defect,
-    );
-    Some(wording_kind(&run.scene(defect, &[])?))
+    Some(wording_kind(&run.scene(attempt.defect(), &[])?))
 }
 
 /// The editor for the wording of an error.
 pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<WordingEditor> {
     let session = attempt.document.session(attempt.place.session)?;
     let kind = kind_of(attempt, state.recovery.target)?;
-    let findings = findings_of(state, attempt.place.session);
+    let findings = state.findings_of(attempt.place.session);
     let item = session.items.get(attempt.place.item)?;
     let kept = state
         .recovery
@@ -75,27 +67,17 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Wording
 
 /// Shows what a template makes of a finding. Where no error can be injected, a sound template is
 /// shown as it is.
-pub(in crate::tui::update) fn previewer(
-    state: &State,
-    finding: &Finding,
-    document: &Arc<Document>,
-) -> Previewer {
-    let attempt = actions::find("inject-error").map(|action| Attempt {
-        document: document.clone(),
-        action,
-        safety: Safety::Manual,
-        place: Place {
-            session: state.session,
-            item: finding.item.map_or(state.item, |item| item as usize),
-        },
-        finding: Some(finding.clone()),
-        words: None,
-        whole_turn: false,
-        in_history: true,
-        confirmed: false,
-        never_ran: Vec::new(),
+pub(crate) fn previewer(state: &State, finding: &Finding, document: &Arc<Document>) -> Previewer {
+    let action = actions::find("inject-error");
+    let attempt = action.map(|action| {
+        Attempt::new(
+            document.clone(),
+            action,
+            state.place(),
+            Some(finding.clone()),
+        )
     });
-    let findings = findings_of(state, state.session);
+    let findings = state.findings_of(state.session);
     let target = state.recovery.target;
     Previewer::new(move |template, whole_turn| {
         if let Err(fault) = wording::check(template) {
@@ -129,7 +111,7 @@ fn preview(
     let line = wording::check(template)
         .err()
         .and_then(|fault| fault.line());
-    let planned = plan(&attempt, findings, target).map_err(|refusal| Fault {
+    let planned = attempt.plan(findings, target).map_err(|refusal| Fault {
         line,
         message: refusal.to_string(),
     })?;
@@ -222,17 +204,17 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         (None, "fallback") => final_value(session, item),
         (None, _) => String::new(),
     };
-    let setup = WordsSetup {
-        title: format!(
-            "{}: {}",
-            attempt.action.title,
-            named(session, attempt.place.item)
-        ),
-        purpose: purpose.to_owned(),
-        text,
-        in_history: (attempt.action.id == "fallback").then_some(attempt.in_history),
-    };
-    Some(WordsForm::new(&setup))
+    let title = format!(
+        "{}: {}",
+        attempt.action.title,
+        named(session, attempt.place.item)
+    );
+    let is_fallback = attempt.action.id == "fallback";
+    let question = ("into the history that the model sees", attempt.in_history);
+    Some(WordsForm::new(WordsSetup {
+        question: is_fallback.then_some(question),
+        ..WordsSetup::for_purpose(title, purpose, text)
+    }))
 }
 
 /// What the model gave as its final output, where that is JSON: there is a value to mend.
