@@ -1,13 +1,13 @@
 //! A call that awaits the operator's approval: the tool, what it runs, its whole arguments. Nothing is approved
 //! that was not shown to its end, and no key that was typed before the dialog came counts.
 
-use super::vetting::Vetting;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::popup::{Popup, centred, rows, write};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::state::State;
-use crate::tui::text::{Line, Tone};
+use crate::tui::state::live::TrustRequest;
+use crate::tui::text::{Line, Page, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
@@ -16,6 +16,7 @@ use ratatui::style::Style;
 use retake_core::engine::Millis;
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::CallKey;
+use std::cell::Cell;
 
 /// The widest that the dialog grows.
 const WIDEST: u16 = 96;
@@ -164,4 +165,135 @@ pub fn arguments_of(arguments: &str) -> Vec<Line> {
 pub(super) fn whole(text: &str) -> SafeText {
     // No character takes more cells than this for a byte of it.
     SafeText::single_line(text, text.len().saturating_mul(8).saturating_add(1))
+}
+
+/// For how long after a dialog came by itself keys are not for it: they were typed for something else.
+const TYPED_AHEAD: Millis = 300;
+
+/// A text that has to be read.
+#[derive(Debug, Clone, Default)]
+pub struct Vetting {
+    page: Page,
+    /// Since when it is seen.
+    since: Cell<Option<Millis>>,
+    /// Whether its end was on the screen.
+    was_read: Cell<bool>,
+}
+
+impl Vetting {
+    /// Nothing of it was seen yet.
+    pub fn new(lines: Vec<Line>) -> Self {
+        Self {
+            page: Page::new(lines),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a key of this moment was typed for it.
+    pub fn hears(&self, now: Millis) -> bool {
+        let since = self.since.get();
+        since.is_some_and(|since| now.saturating_sub(since) >= TYPED_AHEAD)
+    }
+
+    /// Whether it was shown to its end.
+    pub fn was_read(&self) -> bool {
+        self.was_read.get()
+    }
+
+    /// Takes a key that moves.
+    pub fn key(&mut self, key: KeyEvent) {
+        self.page.key(key);
+    }
+
+    pub fn mouse(&mut self, event: MouseEvent) {
+        self.page.mouse(event);
+    }
+
+    /// How many rows it takes at this width, counted no further than `most`.
+    pub fn rows(&self, width: usize, most: usize) -> usize {
+        self.page.rows(width, most)
+    }
+
+    /// Draws what is seen of it at this moment.
+    pub fn view(&self, frame: &mut Frame<'_>, area: Rect, now: Millis, theme: &Theme) {
+        self.since.set(self.since.get().or(Some(now)));
+        let has_more = self.page.view(frame, area, theme);
+        if !has_more && !area.intersection(frame.area()).is_empty() {
+            self.was_read.set(true);
+        }
+    }
+}
+
+/// What is said until the end was seen.
+const UNTRUSTED: &str = "G shows the rest: nothing can be trusted before";
+
+#[derive(Debug, Clone)]
+pub struct Trust {
+    title: SafeText,
+    text: Vetting,
+}
+
+impl Trust {
+    /// Asks about a file.
+    pub fn new(request: &TrustRequest) -> Self {
+        let mut lines = vec![Line::new(Tone::Title, whole(&request.agent))];
+        if !request.why.is_empty() {
+            lines.push(Line::new(Tone::Warning, SafeText::from_str(&request.why)));
+        }
+        let said = match &request.powers[..] {
+            [] => "It runs nothing and reaches nobody.",
+            _ => "What it may do, once you say yes:",
+        };
+        lines.push(Line::new(Tone::Plain, SafeText::from_static(said)));
+        for power in &request.powers {
+            lines.push(Line::default());
+            lines.push(Line {
+                indent: 2,
+                ..Line::new(Tone::Plain, whole(power))
+            });
+        }
+        Self {
+            title: SafeText::from_static("trust this agent?"),
+            text: Vetting::new(lines),
+        }
+    }
+}
+
+impl Layer<State> for Trust {
+    /// Whether it is trusted.
+    type Output = bool;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Trust]
+    }
+
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<bool> {
+        if !self.text.hears(state.now) {
+            return Step::Stay;
+        }
+        match command(Context::Trust, &key) {
+            Some(Command::Leave | Command::No) => Step::Done(false),
+            Some(Command::Yes) if self.text.was_read() => Step::Done(true),
+            _ => {
+                self.text.key(key);
+                Step::Stay
+            }
+        }
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut State) -> Step<bool> {
+        self.text.mouse(event);
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let dialog = Vetted {
+            title: &self.title,
+            context: Context::Trust,
+            gated: &[Command::Yes],
+            text: &self.text,
+            more: UNTRUSTED,
+        };
+        dialog.view(frame, area, state.now, theme);
+    }
 }

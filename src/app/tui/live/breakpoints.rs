@@ -3,7 +3,7 @@
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{self, Popup, centred};
+use crate::tui::popup::{self, Popup, centred, rows};
 use crate::tui::prompt::Prompt;
 use crate::tui::stack::{Flow, Screen};
 use crate::tui::theme::Theme;
@@ -164,4 +164,93 @@ fn line(breakpoint: &Breakpoint, width: u16, theme: &Theme) -> Vec<Span<'static>
     let mut spans = vec![Span::styled(head, style)];
     spans.extend(theme.spans(&text, style));
     spans
+}
+
+/// What a breakpoint may be set on here: the tool of the call, the kind, the rule of the finding, the turn; last,
+/// what the operator writes.
+#[derive(Debug, Clone)]
+pub struct Places {
+    targets: Vec<BreakpointTarget>,
+    /// What words of the operator's own begin with.
+    begun: &'static str,
+    cursor: ListCursor,
+    is_one_shot: bool,
+}
+
+impl Places {
+    /// The menu of these targets; the first one is proposed.
+    pub fn new(mut targets: Vec<BreakpointTarget>, begun: &'static str) -> Self {
+        targets.dedup();
+        Self {
+            targets,
+            begun,
+            cursor: ListCursor::default(),
+            is_one_shot: false,
+        }
+    }
+}
+
+impl<S: Stops> Layer<S> for Places {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Places]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Body
+    }
+
+    fn key(&mut self, key: KeyEvent, screen: &mut S) -> Step {
+        match command(Context::Places, &key) {
+            Some(Command::Leave) => return Step::Leave,
+            Some(Command::Choose) => {
+                match self.targets.get(self.cursor.get()) {
+                    Some(target) => set(screen, target.clone(), self.is_one_shot),
+                    None => {
+                        let once = if self.is_one_shot { "once " } else { "" };
+                        write(screen, &format!("{once}{}", self.begun));
+                    }
+                }
+                return Step::Leave;
+            }
+            Some(Command::Once) => self.is_one_shot = !self.is_one_shot,
+            _ => drop(self.cursor.key(key, self.targets.len() + 1)),
+        }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step {
+        self.cursor.mouse(event, self.targets.len() + 1);
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        let title = match self.is_one_shot {
+            true => "stop once at",
+            false => "stop at",
+        };
+        let popup = Popup {
+            title: &SafeText::from_static(title),
+            context: Context::Places,
+            without: &[],
+        };
+        let high = u16::try_from(self.targets.len() + 3).unwrap_or(u16::MAX);
+        let inside = popup.view(frame, centred(area, WIDEST, high), theme);
+        let window = self.cursor.window(inside, self.targets.len() + 1);
+        for (row, number) in rows(inside).zip(window) {
+            let text = match self.targets.get(number) {
+                Some(target) => target.to_string(),
+                None => "other words: tool, kind, rule, arg, turn".to_owned(),
+            };
+            let text = SafeText::single_line(&text, row.width.into());
+            let style = match number == self.cursor.get() {
+                true => theme.selected,
+                false => Style::new(),
+            };
+            let mut spans = theme.spans(&text, theme.text);
+            spans.push(Span::raw(" "));
+            popup::write(frame, row, spans, style);
+        }
+    }
 }

@@ -6,17 +6,13 @@
 //!
 //! | face | question |
 //! |---|---|
-//! | [`approval`] | may this call run? |
-//! | [`trust`] | may what this agent's file names run at all? |
-//! | [`places`], [`breakpoints`] | where is the run to stop? |
+//! | [`approval`] | may this call run, may what an agent's file names run at all? |
+//! | [`breakpoints`] | where is the run to stop? |
 //! | [`tools`] | how do the tools fare, which is switched off? |
 
 pub mod agent_prompt;
 pub mod approval;
 pub mod breakpoints;
-pub mod places;
 pub mod reply;
 pub mod tools;
-pub mod trust;
-pub mod vetting;
 pub mod words;

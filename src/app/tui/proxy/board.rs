@@ -2,7 +2,7 @@
 //! in, effects come out.
 
 use super::rows::{Rows, is_held};
-use super::sift::{Sift, holds};
+use super::rows::{Sift, holds};
 use super::{About, words};
 use crate::tui::copy;
 use crate::tui::effect::Effect;

@@ -1,15 +1,14 @@
 //! Keys, the mouse and pasted text in the list of exchanges, and what lies over it.
 
 use super::board::Board;
+use super::rows::Sift;
 use super::rows::is_held;
-use super::sift::Sift;
 use super::words;
 use crate::tui::copy::CopyMenu;
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::{Input, Layer, Placement, Step};
-use crate::tui::live::breakpoints::Breakpoints;
-use crate::tui::live::places::{self, Places};
+use crate::tui::live::breakpoints::{Breakpoints, Places};
 use crate::tui::palette::{Choice, Palette};
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Flow, Screen as _};
@@ -163,15 +162,14 @@ impl Board {
             choices.push(BreakpointTarget::Rule(found.rule.to_owned()));
         }
         choices.push(BreakpointTarget::Kind(Kind::Call.word().to_owned()));
-        choices.dedup();
-        let has_tool = choices
-            .iter()
-            .any(|place| matches!(place, BreakpointTarget::Tool(_)));
-        let mut choices: Vec<_> = choices.into_iter().map(places::Choice::Place).collect();
+        let is_tool = |target: &BreakpointTarget| matches!(target, BreakpointTarget::Tool(_));
         // Where a tool stands in the menu, it is its arguments that are left to be written.
-        let begun = if has_tool { "arg ." } else { "tool " };
-        choices.push(places::Choice::Written(begun.to_owned()));
-        self.open(Places::new(choices), |_, _, ()| ());
+        let begun = if choices.iter().any(is_tool) {
+            "arg ."
+        } else {
+            "tool "
+        };
+        self.open(Places::new(choices, begun), |_, _, ()| ());
     }
 
     fn open_here(&mut self) {

@@ -14,7 +14,6 @@ pub mod curl;
 pub mod inbox;
 mod keys;
 pub mod rows;
-pub mod sift;
 #[cfg(test)]
 mod tests;
 mod view;

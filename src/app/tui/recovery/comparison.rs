@@ -1,23 +1,26 @@
 //! How two takes differ: items beside each other where there is room, else one below the other. What both share
 //! is counted, not shown.
 
-mod draw;
-mod items;
-
-pub use items::{ItemText, Which};
-
-use super::difference::Row;
 use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::moved;
+use crate::tui::popup::{Popup, rows, rule, write};
+use crate::tui::recovery::difference::{
+    self, Pieces, Row, Side, compare, folded, same, uncompared, unified,
+};
+use crate::tui::state::layout::WIDE;
+use crate::tui::text::{DetailRow, Line, Tone};
 use crate::tui::theme::Theme;
-use draw::Drawn;
-use items::{Stretch, align};
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
+use retake_core::session::{Kind, operations, operations_of};
+use similar::DiffOp;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -132,6 +135,379 @@ struct Heading {
     number: usize,
     kind: &'static str,
     tool: SafeText,
+}
+
+/// Cells between the two columns.
+const GUTTER: u16 = 3;
+
+#[derive(Debug, Clone)]
+enum ScreenRow {
+    /// Over the whole width.
+    Across(DetailRow),
+    Beside(Option<DetailRow>, Option<DetailRow>),
+}
+
+/// The rows of a comparison.
+#[derive(Debug, Clone)]
+struct Drawn {
+    width: u16,
+    is_wide: bool,
+    rows: Vec<ScreenRow>,
+    /// The rows on which differences begin.
+    starts: Vec<usize>,
+}
+
+impl Comparison {
+    /// Draws the comparison over `area`.
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        let is_wide = area.width >= WIDE;
+        let mut title = self.names[0].clone();
+        title.push(&SafeText::from_static(" / "));
+        title.push(&self.names[1]);
+        let popup = Popup {
+            title: &title,
+            context: Context::Comparison,
+            without: &[],
+        };
+        let inside = popup.view(frame, area, theme);
+        if inside.width < 2 || inside.height < 2 {
+            return;
+        }
+        self.head(frame, inside, is_wide, theme);
+        let body = Rect {
+            y: inside.y + 1,
+            height: inside.height - 1,
+            ..inside
+        };
+        self.height.set(body.height.into());
+        let mut kept = self.drawn.borrow_mut();
+        let is_fresh = |drawn: &&mut Drawn| drawn.width == body.width && drawn.is_wide == is_wide;
+        if kept.as_mut().filter(is_fresh).is_none() {
+            *kept = Some(self.lay_out(body.width, is_wide));
+        }
+        let Some(drawn) = kept.as_ref() else { return };
+        let top = self
+            .top
+            .min(drawn.rows.len().saturating_sub(body.height.into()));
+        for (area, row) in rows(body).zip(drawn.rows.iter().skip(top)) {
+            draw_screen_row(frame, area, row, theme);
+        }
+    }
+
+    /// How much is the same; in two columns also their names.
+    fn head(&self, frame: &mut Frame<'_>, area: Rect, is_wide: bool, theme: &Theme) {
+        let area = Rect { height: 1, ..area };
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (same, different) = (self.same, self.different);
+        let counts = format!(
+            "{same} item{} the same, {different} different",
+            plural(same)
+        );
+        if !is_wide {
+            rule(frame, area, vec![Span::styled(counts, theme.dim)], theme);
+            return;
+        }
+        rule(frame, area, Vec::new(), theme);
+        let (left, right) = columns(area);
+        let name = |name: &SafeText, width: u16| {
+            theme.spans(&name.truncated(usize::from(width) / 2), theme.title)
+        };
+        let mut first = vec![Span::raw(" ")];
+        first.extend(name(&self.names[0], left.width));
+        first.push(Span::styled(format!("  {counts} "), theme.dim));
+        write(frame, left, first, Style::new());
+        let mut second = vec![Span::raw(" ")];
+        second.extend(name(&self.names[1], right.width));
+        second.push(Span::raw(" "));
+        write(frame, right, second, Style::new());
+    }
+
+    fn lay_out(&self, width: u16, is_wide: bool) -> Drawn {
+        let mut drawn = Drawn {
+            width,
+            is_wide,
+            rows: Vec::new(),
+            starts: Vec::new(),
+        };
+        for stretch in &self.stretches {
+            match stretch {
+                Stretch::Same { count: 0, .. } => {}
+                Stretch::Same { count, first } => {
+                    let mut line = folded(*count, "item");
+                    let from = format!("  from {} on", first.0);
+                    let from = if first.0 == first.1 {
+                        from
+                    } else {
+                        format!("{from} / {}", first.1)
+                    };
+                    line.pieces.push((Tone::Dim, SafeText::from_str(&from)));
+                    drawn.across(&line);
+                }
+                Stretch::Pair(pair) => {
+                    drawn.starts.push(drawn.rows.len());
+                    if is_wide {
+                        drawn.beside(pair);
+                    } else {
+                        drawn.below(pair);
+                    }
+                }
+                Stretch::Unread(left, right) => {
+                    let words = format!("... {left} more items left, {right} right, all different");
+                    drawn.across(&Line::new(Tone::Dim, SafeText::from_str(&words)));
+                }
+            }
+        }
+        drawn
+    }
+}
+
+impl Drawn {
+    fn across(&mut self, line: &Line) {
+        let rows = line.rows(usize::from(self.width).max(1));
+        self.rows.extend(rows.into_iter().map(ScreenRow::Across));
+    }
+
+    /// A pair in one column.
+    fn below(&mut self, pair: &Pair) {
+        let mut head = heading(mark_of(pair), pair.left.as_ref().or(pair.right.as_ref()));
+        if let (Some(left), Some(right)) = (&pair.left, &pair.right)
+            && left.number != right.number
+        {
+            let number = SafeText::from_str(&format!("  now {}", right.number));
+            head.pieces.push((Tone::Dim, number));
+        }
+        self.across(&head);
+        for mut line in unified(&pair.rows) {
+            line.indent = 2;
+            self.across(&line);
+        }
+    }
+
+    /// A pair in two columns.
+    fn beside(&mut self, pair: &Pair) {
+        let mark = mark_of(pair);
+        let head = |side: &Option<Heading>| side.as_ref().map(|it| heading(mark, Some(it)));
+        self.two(head(&pair.left), head(&pair.right));
+        let is_alone = pair.left.is_none() || pair.right.is_none();
+        let inside = |line: Line| Line { indent: 2, ..line };
+        for row in &pair.rows {
+            match row {
+                Row::Same(text) => self.two(Some(inside(same(text))), Some(inside(same(text)))),
+                Row::Changed(left, right) => {
+                    let line = |side, pieces: &Option<Pieces>| {
+                        let changed = pieces.as_ref().map(|it| difference::changed(side, it));
+                        changed.map(inside)
+                    };
+                    self.two(line(Side::Before, left), line(Side::After, right));
+                }
+                Row::Folded(count) if !is_alone => {
+                    let line = inside(folded(*count, "line"));
+                    self.two(Some(line.clone()), Some(line));
+                }
+                Row::Folded(count) => self.across(&folded(*count, "line")),
+                Row::Uncompared(before, after) => self.across(&uncompared(*before, *after)),
+            }
+        }
+    }
+
+    /// Two lines beside each other, as many rows as the longer one takes.
+    fn two(&mut self, left: Option<Line>, right: Option<Line>) {
+        let (one, other) = column_widths(self.width);
+        let wrapped = |line: Option<Line>, width: u16| {
+            let rows = line.map(|line| line.rows(usize::from(width).max(1)));
+            rows.unwrap_or_default()
+        };
+        let (left, right) = (wrapped(left, one), wrapped(right, other));
+        let (mut left, mut right) = (left.into_iter(), right.into_iter());
+        loop {
+            match (left.next(), right.next()) {
+                (None, None) => return,
+                (left, right) => self.rows.push(ScreenRow::Beside(left, right)),
+            }
+        }
+    }
+}
+
+fn mark_of(pair: &Pair) -> &'static str {
+    match (&pair.left, &pair.right) {
+        (Some(_), None) => "-",
+        (None, Some(_)) => "+",
+        _ => "~",
+    }
+}
+
+/// `~ 35 call  serch_flights`.
+fn heading(mark: &'static str, item: Option<&Heading>) -> Line {
+    let Some(item) = item else {
+        return Line::default();
+    };
+    let words = format!("{mark} {} {}  ", item.number, item.kind);
+    let tone = match mark {
+        "-" => Tone::Removed,
+        "+" => Tone::Added,
+        _ => Tone::Title,
+    };
+    let mut line = Line::new(tone, SafeText::from_str(&words));
+    line.pieces.push((Tone::Title, item.tool.clone()));
+    line
+}
+
+fn column_widths(width: u16) -> (u16, u16) {
+    let left = width.saturating_sub(GUTTER) / 2;
+    (left, width.saturating_sub(GUTTER + left))
+}
+
+fn columns(area: Rect) -> (Rect, Rect) {
+    let (one, other) = column_widths(area.width);
+    let left = Rect { width: one, ..area };
+    let right = Rect {
+        x: area.right() - other,
+        width: other,
+        ..area
+    };
+    (left, right)
+}
+
+fn draw_screen_row(frame: &mut Frame<'_>, area: Rect, row: &ScreenRow, theme: &Theme) {
+    match row {
+        ScreenRow::Across(row) => row.draw(frame, area, theme),
+        ScreenRow::Beside(one, other) => {
+            let (left, right) = columns(area);
+            if let Some(row) = one {
+                row.draw(frame, left, theme);
+            }
+            if let Some(row) = other {
+                row.draw(frame, right, theme);
+            }
+            let bar = Rect {
+                x: left.right() + 1,
+                width: 1.min(area.width),
+                ..area
+            }
+            .intersection(area);
+            let glyph = Span::styled(theme.glyphs.vertical, theme.border);
+            write(frame, bar, vec![glyph], Style::new());
+        }
+    }
+}
+
+/// Most items of one side that are read in a stretch of differences.
+const READ: usize = 100;
+
+/// One of the two takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    Left,
+    Right,
+}
+
+/// An item, as it is compared.
+#[derive(Debug, Clone)]
+pub struct ItemText {
+    pub kind: Kind,
+    /// The tool; empty where there is none.
+    pub tool: String,
+    pub text: String,
+    /// Its JSON with the arguments of a call as an object, where the dialect holds them as a text.
+    pub open: Option<String>,
+}
+
+/// A part of the comparison.
+#[derive(Debug, Clone)]
+enum Stretch {
+    /// Items that are the same in both.
+    Same {
+        count: usize,
+        /// The first one's number on both sides, counted from 1.
+        first: (usize, usize),
+    },
+    /// An item that differs, or that one side has alone.
+    Pair(Pair),
+    /// So many further items of each side that differ.
+    Unread(usize, usize),
+}
+
+fn align([left, right]: [&[u64]; 2], read: &dyn Fn(Which, usize) -> ItemText) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
+    let mut differing: Option<(Range<usize>, Range<usize>)> = None;
+    for operation in operations(left, right) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if !matches!(operation, DiffOp::Equal { .. }) {
+            let (first, second) =
+                differing.get_or_insert((old.start..old.start, new.start..new.start));
+            (first.end, second.end) = (old.end, new.end);
+            continue;
+        }
+        if let Some((old, new)) = differing.take() {
+            pair_up(old, new, read, &mut stretches);
+        }
+        stretches.push(Stretch::Same {
+            count: old.len(),
+            first: (old.start + 1, new.start + 1),
+        });
+    }
+    if let Some((old, new)) = differing {
+        pair_up(old, new, read, &mut stretches);
+    }
+    stretches
+}
+
+/// Puts the items of a stretch beside each other: those of one kind and tool, in order; what
+/// is left stands alone.
+fn pair_up(
+    old: Range<usize>,
+    new: Range<usize>,
+    read: &dyn Fn(Which, usize) -> ItemText,
+    stretches: &mut Vec<Stretch>,
+) {
+    let seen = |which, range: &Range<usize>| -> Vec<ItemText> {
+        let range = range.clone().take(READ);
+        range.map(|number| read(which, number)).collect()
+    };
+    let (lefts, rights) = (seen(Which::Left, &old), seen(Which::Right, &new));
+    let kinds = |items: &[ItemText]| -> Vec<&'static str> {
+        items.iter().map(|item| item.kind.word()).collect()
+    };
+    let heading = |start: usize, at: usize, item: &ItemText| Heading {
+        number: start + at + 1,
+        kind: item.kind.word(),
+        tool: SafeText::single_line(&item.tool, 80),
+    };
+    let mut push = |left: Option<usize>, right: Option<usize>| {
+        let [one, other] =
+            [(&lefts, left), (&rights, right)].map(|(items, at)| at.and_then(|at| items.get(at)));
+        // What one side alone holds as an object differs in just that.
+        let is_open = one.into_iter().chain(other).all(|item| item.open.is_some());
+        let text = |item: Option<&ItemText>| {
+            item.map_or(String::new(), |item| match &item.open {
+                Some(open) if is_open => open.clone(),
+                _ => item.text.clone(),
+            })
+        };
+        stretches.push(Stretch::Pair(Pair {
+            left: left.map(|at| heading(old.start, at, &lefts[at])),
+            right: right.map(|at| heading(new.start, at, &rights[at])),
+            rows: compare(&text(one), &text(other)),
+        }));
+    };
+    for operation in operations_of(&kinds(&lefts), &kinds(&rights)) {
+        let (old, new) = (operation.old_range(), operation.new_range());
+        if let DiffOp::Equal { .. } = operation {
+            old.zip(new)
+                .for_each(|(left, right)| push(Some(left), Some(right)));
+        } else {
+            old.for_each(|left| push(Some(left), None));
+            new.for_each(|right| push(None, Some(right)));
+        }
+    }
+    let unread = (
+        old.len().saturating_sub(READ),
+        new.len().saturating_sub(READ),
+    );
+    if unread != (0, 0) {
+        stretches.push(Stretch::Unread(unread.0, unread.1));
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use super::takes;
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
 use crate::tui::live::agent_prompt::AgentPrompt;
-use crate::tui::live::breakpoints::Breakpoints;
-use crate::tui::live::places::{Choice, Places};
+use crate::tui::live::breakpoints::{Breakpoints, Places};
 use crate::tui::live::tools::Tools;
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
@@ -54,12 +53,9 @@ fn break_here(state: &mut State) {
         let turn = u32::try_from(state.turn() + 1).unwrap_or(u32::MAX);
         choices.push(BreakpointTarget::Turn(turn));
     }
-    choices.dedup();
-    let mut choices: Vec<Choice> = choices.into_iter().map(Choice::Place).collect();
     let is_call = state.item().is_some_and(|item| item.kind == Kind::Call);
     let begun = if is_call { "arg ." } else { "tool " };
-    choices.push(Choice::Written(begun.to_owned()));
-    state.open(Places::new(choices), |_, _, ()| ());
+    state.open(Places::new(choices, begun), |_, _, ()| ());
 }
 
 /// Goes on, or begins to.

@@ -1,6 +1,5 @@
 //! How the lab looks.
 
-mod bar;
 mod columns;
 mod form;
 mod samples;

@@ -2,7 +2,7 @@
 
 use super::super::{exchange, layers, leaving, motion, recover, takes};
 use super::decide;
-use crate::tui::live::trust::Trust;
+use crate::tui::live::approval::Trust;
 use crate::tui::live::words;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::document::Document;
