@@ -109,7 +109,7 @@ impl Order<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::tui::state::testing::session;
+    use crate::tui::state::tests::session;
 
     const PARALLEL: &str = r#"[{"role":"user","content":"hi"},
         {"role":"assistant","content":null,"tool_calls":[
