@@ -376,7 +376,7 @@ pub const KEYMAP: &[Binding] = &[
     row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "findings").alias(&["backtrace", "bt", "where"]),
     row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors"]),
     row("|", C::Transcript, PANES, Group::Panes, "the transcript in one view, or columns"),
-    row("t", C::View, PANES, Group::Panes, "pretty or raw"),
+    row("t", C::View, PANES, Group::Panes, "pretty, unescaped or raw"),
     row("enter", C::Open, PANES, Group::Recover, "everything that can be done about the finding; in lists: open").in_footer(85, "offers"),
     row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read; reject a call").in_footer(84, "inject"),
     row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn; a call that may have run: run it again").in_footer(0, "retry").alias(&["jump"]),
@@ -484,7 +484,7 @@ pub fn markdown_table() -> String {
         let keys: Vec<String> = binding
             .key
             .split(' ')
-            .map(|key| format!("`{key}`"))
+            .map(|key| format!("`{}`", key.replace('|', "\\|")))
             .collect();
         let title = if binding.group == last {
             ""

@@ -96,6 +96,8 @@ pub struct Glyphs {
     pub branch: &'static str,
     /// The left edge of what has the cursor.
     pub edge: &'static str,
+    /// The part of the whole that is seen.
+    pub thumb: &'static str,
     /// How a live run stands.
     pub run: &'static str,
     /// The frame of a pane.
@@ -124,6 +126,7 @@ impl Glyphs {
         down: "↓",
         branch: "├",
         edge: "▌",
+        thumb: "█",
         run: "●",
         border: border::PLAIN,
         ascii: false,
@@ -148,6 +151,7 @@ impl Glyphs {
         down: "v",
         branch: "+",
         edge: ">",
+        thumb: "#",
         run: "*",
         border: border::Set {
             top_left: "+",

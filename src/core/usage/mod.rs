@@ -5,10 +5,12 @@
 mod codex;
 mod moment;
 mod record;
+mod totals;
 mod turn;
 
 pub use moment::milliseconds;
 pub use record::working_folder;
+pub use totals::{ResultUsage, ToolUsage, Totals};
 pub use turn::{TurnUsage, call_duration, item_time, turn_usage};
 
 /// The tokens of one request and its reply.

@@ -3,9 +3,11 @@
 
 use super::pretty::{self, JsonLine, Token};
 use super::preview::tool_of;
-use crate::tui::text::{Line, Remark, Tone};
+use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
+use crate::tui::text::{Glyph, Line, Remark, Tone};
+use retake_core::content::{diffs_of_call, result_text};
 use retake_core::dialects::{Arguments, Body, body_of};
-use retake_core::json::{complete, skip_value};
+use retake_core::json::{complete, display_text, skip_value};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::Violation;
@@ -21,9 +23,11 @@ const BROKEN_ARGUMENTS: &str = "invalid-arguments";
 /// How an item is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Its text, its arguments laid out.
+    /// Rendered: edits as diffs, Markdown, colours of a terminal, arguments laid out.
     #[default]
     Pretty,
+    /// Its text as it was said, arguments laid out.
+    Unescaped,
     /// Its bytes as they stand in the file.
     Raw,
 }
@@ -31,7 +35,8 @@ pub enum Mode {
 impl Mode {
     pub fn next(self) -> Self {
         match self {
-            Self::Pretty => Self::Raw,
+            Self::Pretty => Self::Unescaped,
+            Self::Unescaped => Self::Raw,
             Self::Raw => Self::Pretty,
         }
     }
@@ -77,12 +82,12 @@ pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
     };
     let body = match subject.mode {
         Mode::Raw => None,
-        Mode::Pretty if left_out > 0 => body_of(item, &complete(&bytes)).ok(),
-        Mode::Pretty => body_of(item, &bytes).ok(),
+        Mode::Pretty | Mode::Unescaped if left_out > 0 => body_of(item, &complete(&bytes)).ok(),
+        Mode::Pretty | Mode::Unescaped => body_of(item, &bytes).ok(),
     };
     match body {
         Some(body) => say(subject, item, &body, &bytes, &mut lines),
-        None => push_text(&SafeText::from_bytes(&bytes), &mut lines),
+        None => lines.extend(plain_lines(&SafeText::from_bytes(&bytes))),
     }
     if left_out > 0 {
         let more = format!("{left_out} bytes more: scroll on, or ^e opens all of it");
@@ -209,35 +214,58 @@ fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
 }
 
 fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
+    let is_pretty = subject.mode == Mode::Pretty;
     let has_arguments = !matches!(body.arguments, Arguments::None);
+    let diffs = match is_pretty && has_arguments && subject.violations.is_empty() {
+        true => diffs_of_call(body.arguments.as_written()),
+        false => Vec::new(),
+    };
+    for diff in &diffs {
+        lines.push(Line::new(
+            Tone::Title,
+            SafeText::single_line(&diff.path, LONGEST),
+        ));
+        lines.extend(diff_lines(diff));
+    }
     match &body.arguments {
+        _ if !diffs.is_empty() => {}
         Arguments::None => {}
         Arguments::Text(text) | Arguments::Value(text) => {
             let is_whole = item.span.len() <= subject.limit;
             push_arguments(text, is_whole, subject.violations, lines);
         }
-        Arguments::FreeForm(text) => push_text(&SafeText::from_str(text), lines),
+        Arguments::FreeForm(text) => lines.extend(plain_lines(&SafeText::from_str(text))),
     }
-    let text = body.text.trim_end_matches('\n');
+    let is_result = matches!(
+        item.kind,
+        Kind::Output | Kind::HostedOutput | Kind::HostedCall
+    );
+    let result = match is_result && is_pretty {
+        true => result_text(&body.text).text,
+        false => body.text.as_str().into(),
+    };
+    let text = result.trim_end_matches('\n');
     if !text.is_empty() {
         if has_arguments {
             lines.push(Line::default());
         }
-        let may_be_json = matches!(
-            item.kind,
-            Kind::Output | Kind::HostedOutput | Kind::Assistant | Kind::HostedCall
-        );
-        if may_be_json && is_container(text) {
-            push_json(text, &[], lines);
-        } else {
-            push_text(&SafeText::from_str(text), lines);
+        let writing = match is_result {
+            true => Writing::Output,
+            false => Writing::Markdown,
+        };
+        match is_pretty {
+            _ if (is_result || item.kind == Kind::Assistant) && is_container(text) => {
+                push_json(text, &[], lines);
+            }
+            true => lines.extend(text_lines(text, writing)),
+            false => lines.extend(plain_lines(&SafeText::from_str(text))),
         }
     } else if !has_arguments && item.kind != Kind::Call {
         let raw = String::from_utf8_lossy(bytes);
         if is_container(&raw) {
             push_json(&raw, &[], lines);
         } else {
-            push_text(&SafeText::from_bytes(bytes), lines);
+            lines.extend(plain_lines(&SafeText::from_bytes(bytes)));
         }
     }
 }
@@ -247,20 +275,6 @@ pub fn is_container(text: &str) -> bool {
     let starts = text.trim_start().starts_with(['{', '[']);
     starts
         && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty() && end > 2)
-}
-
-/// Text as lines, giant ones cut in several.
-fn push_text(text: &SafeText, lines: &mut Vec<Line>) {
-    for line in text.lines() {
-        if line.as_plain().len() <= LONGEST {
-            lines.push(Line::new(Tone::Plain, line));
-        } else {
-            lines.extend(
-                line.wrapped(LONGEST)
-                    .map(|part| Line::new(Tone::Plain, part)),
-            );
-        }
-    }
 }
 
 /// Where a byte stands, in the words of the finding: lines and columns in bytes, counted from 1.
@@ -347,32 +361,66 @@ fn push_laid_out(
 ) {
     for (number, json) in layout.into_iter().enumerate() {
         let indent = json.depth * LEVEL;
-        let pieces = json.pieces.iter().map(|(token, range)| {
-            let written = &text[range.clone()];
-            match token {
-                Token::Punctuation if written == ":" => (Tone::Plain, SafeText::from_static(": ")),
-                Token::Punctuation => (Tone::Plain, SafeText::from_str(written)),
-                Token::Key => (Tone::Key, SafeText::from_str(written)),
-                Token::String => (Tone::String, SafeText::from_str(written)),
-                Token::Scalar => (Tone::Scalar, SafeText::from_str(written)),
-            }
-        });
-        let pieces = pieces.collect();
-        let mut own = remarks
-            .iter()
-            .filter(|(line, _)| *line == number)
-            .map(|(_, remark)| remark.clone());
-        lines.push(Line {
-            indent,
-            pieces,
-            remark: own.next(),
-        });
-        lines.extend(own.map(|remark| Line {
+        let mut own = remarks.iter().filter(|(line, _)| *line == number);
+        let mut line = Line {
             indent,
             pieces: Vec::new(),
-            remark: Some(remark),
+            remark: own.next().map(|(_, remark)| remark.clone()),
+        };
+        let mut block = Vec::new();
+        for (token, range) in &json.pieces {
+            let written = &text[range.clone()];
+            match token {
+                Token::Punctuation if written == ":" => {
+                    line.pieces.push((Tone::Plain, SafeText::from_static(": ")));
+                }
+                Token::Punctuation if block.is_empty() => {
+                    line.pieces.push((Tone::Plain, SafeText::from_str(written)));
+                }
+                Token::Punctuation => {}
+                Token::Key => line.pieces.push((Tone::Key, SafeText::from_str(written))),
+                Token::String => match string_lines(written) {
+                    Ok(string) => line.pieces.push((Tone::String, string)),
+                    Err(lines) => block = lines,
+                },
+                Token::Scalar => line
+                    .pieces
+                    .push((Tone::Scalar, SafeText::from_str(written))),
+            }
+        }
+        lines.push(line);
+        lines.extend(block.into_iter().map(|text| Line {
+            indent: indent + LEVEL,
+            pieces: vec![
+                (Tone::Glyph(Glyph::Bar), SafeText::from_static(" ")),
+                (Tone::Plain, SafeText::from_static(" ")),
+                (Tone::String, text),
+            ],
+            remark: None,
+        }));
+        lines.extend(own.map(|(_, remark)| Line {
+            indent,
+            pieces: Vec::new(),
+            remark: Some(remark.clone()),
         }));
     }
+}
+
+/// A string of JSON without its escapes, in its quotes; one of several lines as these.
+fn string_lines(written: &str) -> Result<SafeText, Vec<SafeText>> {
+    let inside = written.strip_prefix('"').unwrap_or(written);
+    let (inside, end) = match inside.strip_suffix('"') {
+        Some(inside) => (inside, "\""),
+        None => (inside, ""),
+    };
+    let text = display_text(inside.as_bytes());
+    if text.trim_end().contains('\n') {
+        return Err(SafeText::from_str(&text).lines().collect());
+    }
+    Ok(SafeText::from_str(&format!(
+        "\"{}{end}",
+        text.replace('\n', "⏎")
+    )))
 }
 
 /// The violations of an item in the order of its text; none unless a finding says that there are some.

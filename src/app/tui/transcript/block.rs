@@ -550,12 +550,20 @@ impl<'a> Block<'a> {
     /// A line across the page.
     fn mark(&mut self, word: &str) {
         let body = self.body(self.limit()).unwrap_or_default();
-        let text = body.text.trim();
+        // Claude Code writes the type of its mark before the words.
+        let text = body
+            .text
+            .trim()
+            .trim_start_matches("compact_boundary")
+            .trim();
         let across = || (Tone::Glyph(Glyph::Across), SafeText::from_static("      "));
-        let mut left = vec![across(), plain(Tone::Marked, &format!(" {word} "))];
+        let mut left = vec![across(), plain(Tone::Plain, " ")];
+        if !text.to_lowercase().contains(word) {
+            left.push(plain(Tone::Marked, &format!("{word} ")));
+        }
         let room = self.page.width.saturating_sub(word.len() + 16);
         if !self.is_unfolded() && !text.is_empty() && !text.starts_with('{') {
-            left.push((Tone::Dim, SafeText::single_line(text, room)));
+            left.push((Tone::Marked, SafeText::single_line(text, room)));
             left.push(plain(Tone::Plain, " "));
         }
         left.push(across());

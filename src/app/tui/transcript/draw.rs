@@ -9,6 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use retake_core::rules::Severity;
 
 /// Draws the window.
 pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
@@ -63,5 +64,17 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
             let bar = Rect::new(area.x, area.y + at, 1, 1).intersection(area);
             frame.render_widget(Span::styled(theme.glyphs.edge, theme.border_focused), bar);
         }
+    }
+    let items = state.session().map_or(0, |session| session.items.len());
+    let cells = transcript.overview(items, state.checked(), usize::from(area.height));
+    for (y, cell) in (area.y..).zip(cells) {
+        let span = match (cell.worst, cell.is_compaction, cell.is_seen) {
+            (Some(severity @ (Severity::Error | Severity::Warning)), _, _) => theme.sign(severity),
+            (_, true, _) => Span::styled(theme.glyphs.marked, theme.info),
+            (_, false, true) => Span::styled(theme.glyphs.thumb, theme.dim),
+            (_, false, false) => Span::styled(theme.glyphs.vertical, theme.dim),
+        };
+        let at = Rect::new(area.right().saturating_sub(1), y, 1, 1).intersection(area);
+        frame.render_widget(span, at);
     }
 }

@@ -15,7 +15,8 @@ use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
 use block::{Page, Row};
 use order::Order;
-use retake_core::session::Session;
+use retake_core::rules::Severity;
+use retake_core::session::{Kind, Session};
 use retake_core::usage::{item_time, working_folder};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Transcript {
 struct RecordingFacts {
     has_times: bool,
     folder: String,
+    /// Where older history was replaced.
+    compactions: Vec<usize>,
 }
 
 /// Blocks that were made for another one are made anew.
@@ -73,6 +76,16 @@ pub struct Subject<'a> {
     /// Columns and rows that there are for it.
     pub size: (usize, usize),
 }
+
+/// A cell of the scrollbar.
+struct Cell {
+    is_seen: bool,
+    worst: Option<Severity>,
+    is_compaction: bool,
+}
+
+/// How many findings of a cell are looked at for the worst.
+const LOOKED_AT: usize = 64;
 
 /// The blocks of a page, each made when it is asked for.
 struct Made<'a> {
@@ -140,6 +153,7 @@ impl Transcript {
             self.recording = RecordingFacts {
                 has_times: item_time(subject.session, subject.cursor).is_ok_and(|at| at.is_some()),
                 folder: working_folder(subject.session).unwrap_or_default(),
+                compactions: compactions(subject.session),
             };
             if self
                 .made_for
@@ -188,6 +202,38 @@ impl Transcript {
             *top = window::stop_at_end(made, *top, height);
             rows_from(made, *top, height)
         });
+    }
+
+    /// What of the whole is seen, and what lies in which part of it, from top to bottom in so many cells; nothing
+    /// where everything is seen.
+    fn overview(&self, items: usize, checked: Option<&Checked>, height: usize) -> Vec<Cell> {
+        let ends = (self.rows.first(), self.rows.last());
+        let (Some((first, _)), Some((last, _))) = ends else {
+            return Vec::new();
+        };
+        if *first == 0 && last + 1 >= items || height == 0 {
+            return Vec::new();
+        }
+        let begin = |cell: usize| cell * items / height;
+        (0..height)
+            .map(|cell| {
+                let range = begin(cell)..begin(cell + 1).max(begin(cell) + 1);
+                let found = checked.map_or(&[][..], |checked| {
+                    let numbers = checked.range(range.clone());
+                    &checked.findings()[numbers.start..numbers.end.min(numbers.start + LOOKED_AT)]
+                });
+                let next = self
+                    .recording
+                    .compactions
+                    .partition_point(|item| *item < range.start);
+                let compaction = self.recording.compactions.get(next);
+                Cell {
+                    is_seen: *first < range.end && range.start <= *last,
+                    worst: found.iter().map(|finding| finding.severity).max(),
+                    is_compaction: compaction.is_some_and(|item| range.contains(item)),
+                }
+            })
+            .collect()
     }
 
     /// The item in a row of the window.
@@ -256,6 +302,12 @@ impl Transcript {
             }
         })
     }
+}
+
+fn compactions(session: &Session) -> Vec<usize> {
+    let items = session.items.iter().enumerate();
+    let compactions = items.filter(|(_, item)| item.kind == Kind::Compaction);
+    compactions.map(|(index, _)| index).collect()
 }
 
 /// Rows that a key scrolls within an item that has no room.

@@ -91,6 +91,7 @@ fn name(state: &State) -> String {
     };
     let mode = match state.detail.mode {
         Mode::Pretty => "",
+        Mode::Unescaped => "  unescaped",
         Mode::Raw => "  raw",
     };
     format!(" Item{number}  {}{mode} ", item.kind.word())
