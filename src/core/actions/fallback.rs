@@ -5,10 +5,8 @@
 //! only the result of the take. The output of a tool always enters the history, because the model called for
 //! it.
 
-use super::close_turn;
 use super::evidence::check_value;
-use super::supply_output;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::{ActionContext, ActionError, ActionInput, Plan, close_turn, supply_output};
 use crate::session::{Edit, Kind, MessageRole};
 
 /// Rules about how a run ends, whatever item their findings point at.

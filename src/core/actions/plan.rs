@@ -2,11 +2,10 @@
 
 use super::SessionIndex;
 use crate::dialects::{Body, body_of};
-use crate::json;
 use crate::session::{
     Dialect, Edit, Flags, Item, Kind, PairStatus, Session, SourceError, Speaker, Turn,
 };
-use crate::wording;
+use crate::{json, wording};
 
 /// A finding as actions see it.
 #[derive(Debug, Clone, Copy, Default)]

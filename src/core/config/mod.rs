@@ -8,11 +8,10 @@ mod check;
 mod keys;
 mod wordings;
 
-pub use check::Checker;
-pub use check::Section;
 pub(crate) use check::quoted;
-pub use check::{ConfigError, ConfigErrors};
-pub use check::{duration, looks_like_key, millis, one_or_many};
+pub use check::{
+    Checker, ConfigError, ConfigErrors, Section, duration, looks_like_key, millis, one_or_many,
+};
 pub(crate) use keys::keys;
 pub use keys::{COUNT, Key, Keys, Rule, Shape, TEXTS};
 pub use wordings::{OwnWording, read_wordings};

@@ -1,8 +1,7 @@
 //! Anthropic Messages: messages of content blocks; calls and outputs are blocks.
 
-use super::Fields;
 use super::fields::call_id_within;
-use super::shapes;
+use super::{Fields, shapes};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Family, Flags, Fragment, Kind, NameId, Shape, Span};
 use std::ops::Range;

@@ -1,10 +1,9 @@
 //! OpenAI Chat Completions: a list of messages; calls hang on assistant messages, outputs are
 //! messages of their own.
 
-use super::Fields;
 use super::fields::call_id_within;
 use super::responses::role_kind;
-use super::{known, shapes};
+use super::{Fields, known, shapes};
 use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 use std::ops::Range;

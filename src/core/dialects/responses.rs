@@ -1,8 +1,7 @@
 //! OpenAI Responses: a flat list of typed items. Types are those of the OpenAI API reference (openapi 2.3.0).
 
-use super::Fields;
 use super::fields::call_id_within;
-use super::{known, shapes};
+use super::{Fields, known, shapes};
 use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Fact, Family, Flags, Fragment, Item, Kind, NameId, Shape, Span};
 

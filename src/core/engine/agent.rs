@@ -5,7 +5,8 @@
 //! variables that hold them.
 
 use super::arguments::is_same;
-use super::{Approval, Millis, Policy};
+use super::effect::Millis;
+use super::policy::{Approval, Policy};
 use crate::config::{self, Checker, ConfigErrors, Section};
 use crate::dialects::write::request::{
     NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,

@@ -1,6 +1,7 @@
 //! How long to wait before something is tried again.
 
-use super::{Millis, ModelFault};
+use super::effect::Millis;
+use super::event::ModelFault;
 
 /// How often a question to the model is tried in all.
 pub const ATTEMPTS: u32 = 3;

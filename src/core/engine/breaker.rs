@@ -9,7 +9,7 @@
 //! Calls that were under way when it opened end later: they count as calls and errors, and
 //! only the trial decides.
 
-use super::Millis;
+use super::effect::Millis;
 use super::policy::BreakerSettings;
 use crate::actions::quote;
 use crate::session::ledger::CallKey;

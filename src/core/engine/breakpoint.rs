@@ -9,7 +9,7 @@
 //! | `turn 5` | at the reply that is the turn of this number, as the list of turns and `check` count |
 //! | `once tool pay` | the same, and only once |
 
-use super::{RunCall, RunStatus};
+use super::standing::{RunCall, RunStatus};
 use crate::jq::{Expression, ExpressionError};
 use crate::pattern::Pattern;
 use crate::rules::RULES;

@@ -1,6 +1,7 @@
 //! What a run is told before it begins.
 
-use super::{Approval, Breakpoint, Policy};
+use super::breakpoint::Breakpoint;
+use super::policy::{Approval, Policy};
 use std::collections::BTreeMap;
 
 /// How a run is to be led.

@@ -1,7 +1,9 @@
 //! What the engine asks for.
 
-use super::Millis;
 use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
+
+/// Moments and durations in milliseconds; moments count from any beginning that never goes back.
+pub type Millis = u64;
 
 /// What is to be done, in this order.
 #[derive(Debug, Clone, PartialEq)]

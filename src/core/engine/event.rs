@@ -1,6 +1,6 @@
 //! What the engine is told.
 
-use super::RunStatus;
+use super::standing::RunStatus;
 use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
 use crate::session::takes::TakeId;
 use std::sync::Arc;

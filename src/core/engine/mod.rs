@@ -29,17 +29,14 @@ pub use breakpoint::{
     Breakpoint, BreakpointCache, BreakpointError, BreakpointHit, BreakpointTarget, PLACES, hits,
 };
 pub use config::{Config, Nature, ToolConfig, ToolOwner};
-pub use effect::{Effect, Reason, Timer};
+pub use effect::{Effect, Millis, Reason, Timer};
 pub use event::{Command, Event, ModelFault, Outcome};
-pub use machine::{Machine, MachineState, Phase, TURN_LIMIT, holds};
+pub use machine::{Machine, MachineState, Phase, holds};
 pub use policy::{
     Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, POLICY_TABLES, Policy,
-    RetrySettings, Verdict,
+    RetrySettings, TURN_LIMIT, Verdict,
 };
 pub use standing::{
     ABOUT_RESULTS, REFUSED_BY_PROVIDERS, RunCall, RunFault, RunStatus, Tail, request_status,
     run_status,
 };
-
-/// Moments and durations in milliseconds; moments count from any beginning that never goes back.
-pub type Millis = u64;

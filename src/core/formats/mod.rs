@@ -23,8 +23,7 @@ pub mod split;
 mod sse;
 mod unknown;
 
-pub use assemble::assemble_plain;
-pub use assemble::{RequestError, read_request};
+pub use assemble::{RequestError, assemble_plain, read_request};
 pub use foreign::{Foreign, recognise_foreign};
 pub use lower::{CannotWrite, lower, new_message};
 pub use sample::{Document, Layout, Sample};

@@ -1,8 +1,7 @@
 //! What the item pass remembers of each call and output, so that rules of the session need no body.
 
-use super::ErrorClass;
-use super::Run;
 use super::check::{OUTPUT_HEAD, read_digest};
+use super::{ErrorClass, Run};
 use crate::dialects::Body;
 use crate::session::Item;
 use foldhash::fast::FixedState;

@@ -5,8 +5,8 @@
 //! provider wants whole. All boundaries of a session are judged in one pass from the end, which carries the
 //! earliest item that anything later still needs.
 
-use super::item::index_number;
-use super::{Item, Kind, PairStatus, Session, Shape};
+use super::item::{Item, Kind, Shape, index_number};
+use super::pairing::{PairStatus, Session};
 
 /// Two items of which a cut keeps both or none, or one that has to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

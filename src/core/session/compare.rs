@@ -1,7 +1,9 @@
 //! What differs between two takes of one recording, item by item.
 
-use super::item::hash;
-use super::{Item, Rope, Session, SourceError, Span, TextOrigin};
+use super::item::{Item, hash};
+use super::pairing::Session;
+use super::rope::{Rope, TextOrigin};
+use super::source::{SourceError, Span};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
 use std::hash::Hash;

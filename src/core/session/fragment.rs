@@ -1,10 +1,10 @@
 //! The items of a part of a file, in file order. Parts are read independently and then joined.
 
-use super::item::{hash, index_number};
-use super::{
-    CallId, Dialect, Family, Flags, Item, Kind, NameId, Names, Problem, ProblemKind, Record, Shape,
-    Span,
-};
+use super::contract::{NameId, Names};
+use super::dialect::Dialect;
+use super::item::{CallId, Family, Flags, Item, Kind, Record, Shape, hash, index_number};
+use super::problem::{Problem, ProblemKind};
+use super::source::Span;
 use crate::json::{bad_strings, display_text};
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! The head of an item: what it is and where its bytes are, in 56 bytes.
 
-use super::{NameId, Span};
+use super::contract::NameId;
+use super::source::Span;
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;

@@ -2,17 +2,8 @@
 //! stay where they are.
 
 use super::ledger::{GrowthSource, RunState};
-use super::{Source, SourceError, Span};
+use super::source::{Source, SourceError, Span, Splice};
 use std::sync::Arc;
-
-/// Other bytes for a place of a source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Splice {
-    /// The place; an empty span inserts.
-    pub at: Span,
-    /// The replacement.
-    pub with: Vec<u8>,
-}
 
 /// A source with splices: long stretches of another source, and bytes of its own between them.
 #[derive(Debug, Clone)]

@@ -122,6 +122,15 @@ impl Source for Vec<u8> {
     }
 }
 
+/// Other bytes for a place of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// The place; an empty span inserts.
+    pub at: Span,
+    /// The replacement.
+    pub with: Vec<u8>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

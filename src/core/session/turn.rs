@@ -1,6 +1,6 @@
 //! Turns: one model reply and everything done about it, and the messages between the replies.
 
-use super::{Flags, Item, Kind, Record};
+use super::item::{Flags, Item, Kind, Record};
 
 /// A run of items that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The keys of an agent file, and what single values may be.
 
 use crate::config::{Keys, keys, looks_like_key};
-use crate::engine::Approval;
-use crate::engine::policy::POLICY_KEYS;
+use crate::engine::policy::{Approval, POLICY_KEYS};
 use crate::session::Dialect;
 use crate::wire::SPOKEN;
 

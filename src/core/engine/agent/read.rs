@@ -8,7 +8,7 @@ use super::{
 use crate::config::{Checker, Section, looks_like_key, quoted};
 use crate::dialects::tools::name_fault;
 use crate::dialects::write::request::Offered;
-use crate::engine::{Approval, Policy};
+use crate::engine::policy::{Approval, Policy};
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
 use serde_json::{Map, Value};

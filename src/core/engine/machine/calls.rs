@@ -1,12 +1,14 @@
 //! Open calls: decided about first, all at once; then run, each once; then answered, each once.
 
-use super::EventHandler;
-use super::state::{Execution, Mode, StepKind};
+use super::state::{EventHandler, Execution, Mode, StepKind};
 use crate::actions::quote;
-use crate::engine::{
-    Approval, BreakerAdmission, BreakerState, Effect, Nature, Outcome, Reason, RunCall, RunStatus,
-    Timer, delay,
-};
+use crate::engine::backoff::delay;
+use crate::engine::breaker::{BreakerAdmission, BreakerState};
+use crate::engine::config::Nature;
+use crate::engine::effect::{Effect, Reason, Timer};
+use crate::engine::event::Outcome;
+use crate::engine::policy::Approval;
+use crate::engine::standing::{RunCall, RunStatus};
 use crate::rules::ErrorClass;
 use crate::session::ledger::{CallKey, Ending, ExecutionStatus, Failure, LedgerEvent};
 use crate::wording;

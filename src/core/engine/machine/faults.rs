@@ -1,8 +1,9 @@
 //! Faults hold a run until a policy or the operator has decided about them.
 
-use super::EventHandler;
-use super::state::{FaultId, Mode, PendingAction};
-use crate::engine::{Also, Counts, Decision, Effect, Policy, Reason, RunFault, RunStatus, Verdict};
+use super::state::{EventHandler, FaultId, Mode, PendingAction};
+use crate::engine::effect::{Effect, Reason};
+use crate::engine::policy::{Also, Counts, Decision, Policy, TURN_LIMIT, Verdict};
+use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
 use crate::session::takes::Author;
@@ -26,9 +27,6 @@ const OF_THE_END: &[&str] = &[
     "truncated-response",
     TURN_LIMIT,
 ];
-
-/// The rule that the engine itself reports to the policy when the turns are used up.
-pub const TURN_LIMIT: &str = "turn-limit";
 
 /// What faults make of a run.
 pub(super) enum FaultsOutcome {

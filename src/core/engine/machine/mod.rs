@@ -43,15 +43,17 @@
 //! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
 //! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
-use super::{
-    BreakpointCache, BreakpointHit, Config, Effect, Event, Millis, Reason, RunStatus, Tail, Timer,
-    ToolOwner, ToolState, hits,
-};
+use super::breaker::ToolState;
+use super::breakpoint::{BreakpointCache, BreakpointHit, hits};
+use super::config::{Config, ToolOwner};
+use super::effect::{Effect, Millis, Reason, Timer};
+use super::event::Event;
+use super::standing::{RunStatus, Tail};
 use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
-pub use faults::{TURN_LIMIT, holds};
+pub use faults::holds;
 pub use state::MachineState;
-use state::{FaultId, Mode, PendingRequest, StepKind};
+use state::{EventHandler, FaultId, Mode, PendingRequest, StepKind};
 use std::sync::Arc;
 
 mod calls;
@@ -147,17 +149,6 @@ impl Machine {
     pub fn state(&self) -> &MachineState {
         &self.state
     }
-}
-
-/// One event being handled.
-struct EventHandler<'m> {
-    config: &'m Config,
-    state: &'m mut MachineState,
-    ready: &'m mut BreakpointCache,
-    now: Millis,
-    /// Whether to report the reasons to wait again, after a command of the operator.
-    reports_again: bool,
-    effects: Vec<Effect>,
 }
 
 impl EventHandler<'_> {

@@ -1,11 +1,13 @@
 //! Requests to the model: sent, retried, cancelled.
 
-use super::EventHandler;
-use super::faults::{FaultOutcome, TURN_LIMIT};
-use super::state::{PendingRequest, StepKind};
-use crate::engine::{
-    Effect, ModelDelay, ModelFault, Reason, RunFault, RunStatus, Timer, ToolOwner, model_delay,
-};
+use super::faults::FaultOutcome;
+use super::state::{EventHandler, PendingRequest, StepKind};
+use crate::engine::backoff::{ModelDelay, model_delay};
+use crate::engine::config::ToolOwner;
+use crate::engine::effect::{Effect, Reason, Timer};
+use crate::engine::event::ModelFault;
+use crate::engine::policy::TURN_LIMIT;
+use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;
 use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;

@@ -1,8 +1,10 @@
 //! What the operator wants.
 
-use super::EventHandler;
-use super::state::{Mode, StepKind};
-use crate::engine::{BreakerState, Command, Effect, Outcome, RunCall, Tail};
+use super::state::{EventHandler, Mode, StepKind};
+use crate::engine::breaker::BreakerState;
+use crate::engine::effect::Effect;
+use crate::engine::event::{Command, Outcome};
+use crate::engine::standing::{RunCall, Tail};
 use crate::session::ledger::{CallKey, Ending, ExecutionStatus, LedgerEvent};
 use crate::session::takes::Author;
 

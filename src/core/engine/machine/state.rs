@@ -1,11 +1,27 @@
 //! The state of a machine, as data.
 
-use super::super::{Breakers, Breakpoint, Counts, Millis, Reason, RunCall, RunFault, RunStatus};
+use crate::engine::breaker::Breakers;
+use crate::engine::breakpoint::{Breakpoint, BreakpointCache};
+use crate::engine::config::Config;
+use crate::engine::effect::{Effect, Millis, Reason};
+use crate::engine::policy::Counts;
+use crate::engine::standing::{RunCall, RunFault, RunStatus};
 use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
+
+/// One event being handled.
+pub(super) struct EventHandler<'m> {
+    pub(super) config: &'m Config,
+    pub(super) state: &'m mut MachineState,
+    pub(super) ready: &'m mut BreakpointCache,
+    pub(super) now: Millis,
+    /// Whether to report the reasons to wait again, after a command of the operator.
+    pub(super) reports_again: bool,
+    pub(super) effects: Vec<Effect>,
+}
 
 /// The state of a machine. What holds the run and what to do next is not in it: both follow from the status of
 /// the history, the ledger and this.

@@ -4,9 +4,8 @@ use super::{
     Effect, Exchange, Head, Judgement, Judging, Millis, Over, REFUSAL, STALL, Shape, State, Timer,
     WHOLE, What,
 };
-use crate::exchange::Ending;
 use crate::exchange::gate::{End, Gate, Limits, Step};
-use crate::exchange::whole;
+use crate::exchange::{Ending, whole};
 
 impl Exchange {
     /// The head of the reply has come.

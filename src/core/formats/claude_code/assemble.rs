@@ -4,10 +4,9 @@
 use super::FORMAT;
 use super::graph::{Branch, Branches, Graph, Role};
 use crate::formats::Contents;
-use crate::session::index_number;
 use crate::session::{
     Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, Record, RecordLink, Session, Source,
-    SourceError, Stop,
+    SourceError, Stop, index_number,
 };
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -6,8 +6,9 @@
 //! so lines of a message that is on the chain, and the results that answer its calls, belong to it too. All of
 //! it is linear in the lines of the file.
 
-use crate::session::index_number;
-use crate::session::{Fragment, Item, Keyed, Kind, LinkFlags, Problem, ProblemKind, RecordLink};
+use crate::session::{
+    Fragment, Item, Keyed, Kind, LinkFlags, Problem, ProblemKind, RecordLink, index_number,
+};
 use std::collections::{HashMap, HashSet};
 
 /// A chain of lines, in the order of the history.

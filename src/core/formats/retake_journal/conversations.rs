@@ -9,8 +9,7 @@
 
 use super::super::Contents;
 use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
-use super::FORMAT;
-use super::Reader;
+use super::{FORMAT, Reader};
 use crate::session::{
     Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Names, Record, Session, Source,
     SourceError, hash, index_number,

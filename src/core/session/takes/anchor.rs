@@ -5,7 +5,7 @@
 //! digests of the bytes it removes and of those before it. A cut to the end of the records extends to the new
 //! end, up to the brackets that close the file.
 
-use crate::session::{Source, SourceError, Span, Splice};
+use crate::session::source::{Source, SourceError, Span, Splice};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;

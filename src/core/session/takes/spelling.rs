@@ -1,6 +1,6 @@
 //! How places and bytes stand in a journal that people can read.
 
-use crate::session::Span;
+use crate::session::source::Span;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
