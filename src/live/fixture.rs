@@ -131,7 +131,7 @@ impl Fixture<'_> {
         let elements = history.elements.iter().map(|element| element.get());
         let elements = elements.map(str::as_bytes).collect::<Vec<_>>();
         let history = History {
-            dialect: session.dialect.facts().asked_as,
+            dialect: session.dialect,
             model: session.model.as_deref().unwrap_or_default(),
             instructions: history.system.as_ref(),
             elements: &elements,
@@ -149,7 +149,7 @@ impl Fixture<'_> {
 
     /// How many findings of the rule `check` has in a fixture.
     fn findings(&self, text: &str, of: &Session, call_id: &str) -> Result<usize, FixtureError> {
-        let recording = read_text(text, of.dialect.facts().asked_as)?;
+        let recording = read_text(text, of.dialect)?;
         let mut count = 0;
         for session in &recording.sessions {
             for finding in check_session(session, self.target)? {
@@ -192,15 +192,10 @@ impl Spelled {
             as_request: false,
             repair: likely,
         };
-        convert(
-            session,
-            session.dialect.facts().asked_as,
-            options,
-            &mut |piece| {
-                text.extend_from_slice(piece);
-                Ok::<(), SourceError>(())
-            },
-        )?;
+        convert(session, session.dialect, options, &mut |piece| {
+            text.extend_from_slice(piece);
+            Ok::<(), SourceError>(())
+        })?;
         let unfit = |error: serde_json::Error| {
             RecipeError::Unfit(format!("an item of the history cannot be read: {error}"))
         };

@@ -67,6 +67,21 @@ impl Target {
         Self(url)
     }
 
+    /// The same server with this path behind its own, and with the query of both.
+    pub fn with_path_behind(&self, path_and_query: &str) -> Self {
+        let (path, query) = match path_and_query.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path_and_query, None),
+        };
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}/{path}", self.0.path().trim_end_matches('/')));
+        if let Some(query) = query {
+            let own = self.0.query().map(|own| format!("{own}&{query}"));
+            url.set_query(Some(own.as_deref().unwrap_or(query)));
+        }
+        Self(url)
+    }
+
     pub fn host(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         match self.0.port_or_known_default() {

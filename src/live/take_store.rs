@@ -190,10 +190,7 @@ impl TakeStore {
         }
         let history = self.recording.sessions.get(take.session as usize);
         let history = history.ok_or(TakeError::NoSession(take.session))?;
-        base_of(
-            &self.recording.name,
-            &own_text(history, history.dialect.facts().asked_as)?,
-        )
+        base_of(&self.recording.name, &own_text(history, history.dialect)?)
     }
 
     pub fn rope(&mut self, id: TakeId) -> Result<Arc<Rope>, TakeError> {

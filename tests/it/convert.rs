@@ -11,7 +11,6 @@ use retake_core::rules::{Finding, Run, check};
 use retake_core::session::{
     Dialect, Flags, Kind, Problem, ProblemKind, Session, Source, SourceError,
 };
-use retake_core::wire::SPOKEN;
 use retake_live::{Input, ReadOptions, read_input, read_path};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -168,7 +167,7 @@ fn assert_all_convert(folder: &str) -> usize {
         let Ok(recording) = read else { continue };
         for (number, session) in recording.sessions.iter().enumerate() {
             sessions += 1;
-            for to in SPOKEN {
+            for to in Dialect::ALL {
                 assert_converts(session, to, &format!("{} #{}", file.display(), number + 1));
             }
         }
@@ -247,7 +246,7 @@ fn said(session: &Session) -> Said {
 fn every_decided_request_breaks_nothing_on_its_way() {
     for case in wire_cases() {
         let (_, session) = request_of(&case);
-        for to in SPOKEN {
+        for to in Dialect::ALL {
             assert_converts(&session, to, case["id"].as_str().unwrap());
         }
     }
@@ -266,7 +265,7 @@ fn a_valid_request_is_valid_in_every_dialect_and_says_the_same_when_it_comes_bac
         }
         let (from, session) = request_of(&case);
         let id = case["id"].as_str().unwrap();
-        for to in SPOKEN {
+        for to in Dialect::ALL {
             seen += 1;
             let (there, told) = converted(&session, to, as_request);
             serde_json::from_slice::<Value>(&there).unwrap_or_else(|error| panic!("{id}: {error}"));
@@ -297,7 +296,7 @@ fn a_valid_request_is_valid_in_every_dialect_and_says_the_same_when_it_comes_bac
             }
         }
     }
-    assert_eq!(seen, 63);
+    assert_eq!(seen, 84);
 }
 
 #[test]
@@ -401,7 +400,7 @@ proptest! {
         let source: Arc<dyn Source> = Arc::new(bytes.clone());
         for format in FORMATS {
             for session in read_buffer(format, &source, &bytes).unwrap().sessions {
-                for (to, as_request) in SPOKEN.into_iter().flat_map(|to| [(to, false), (to, true)]) {
+                for (to, as_request) in Dialect::ALL.into_iter().flat_map(|to| [(to, false), (to, true)]) {
                     let (text, _) = converted(&session, to, Options { as_request, ..OPTIONS });
                     let whole = skip_value(&text, 0);
                     prop_assert_eq!(whole, Ok(text.len() - 1), "{}", String::from_utf8_lossy(&text));
@@ -414,7 +413,7 @@ proptest! {
     fn a_valid_transcript_stays_valid_and_says_the_same(
         items in histories(),
         first in prop::sample::select(vec![Dialect::Chat, Dialect::Anthropic]),
-        more in prop::collection::vec(prop::sample::select(SPOKEN.to_vec()), 0..3),
+        more in prop::collection::vec(prop::sample::select(Dialect::ALL.to_vec()), 0..3),
     ) {
         let start = read(serde_json::to_vec(&items).unwrap(), Dialect::Responses).unwrap();
         let mut session = start.clone();

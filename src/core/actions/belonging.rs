@@ -7,7 +7,7 @@
 
 use super::evidence::ordinal;
 use super::{ActionContext, ActionError, Plan};
-use crate::session::{Edit, Item, Kind, PairStatus, Shape, Turn, index_number};
+use crate::session::{Edit, Item, Kind, PairStatus, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
@@ -115,7 +115,7 @@ fn take_reasoning(
     let Some(first) = reasoning.first() else {
         return Ok(());
     };
-    if items[*first as usize].shape == Shape::Anthropic {
+    if items[*first as usize].shape.is_block() {
         return take_thinking(items, turn, &reasoning, going);
     }
     // From the end, so that what reasoning led to is known when it comes.

@@ -56,8 +56,7 @@ impl Reply {
         let calls = turn.flat_map(|(element, text)| {
             let found = items_of(self.dialect, text);
             let calls = found.items.iter();
-            let calls =
-                calls.filter(|item| (item.kind, item.family) == (Kind::Call, Family::Function));
+            let calls = calls.filter(|item| item.kind == Kind::Call && is_function(item.family));
             let calls = calls.map(|item| {
                 let at = place(item);
                 let body = body_of(item, text[at.clone()].as_bytes()).unwrap_or_default();
@@ -231,6 +230,11 @@ fn with_texts(parts: Vec<(bool, &str)>, said: Vec<String>) -> Vec<String> {
 }
 
 /// Where an item stands in its element.
+/// Calls without an id are of functions, too.
+fn is_function(family: Family) -> bool {
+    matches!(family, Family::Function | Family::Legacy)
+}
+
 fn place(item: &Item) -> Range<usize> {
     item.span.start as usize..item.span.end as usize
 }

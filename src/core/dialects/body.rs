@@ -88,6 +88,23 @@ fn read_member(
             Kind::Call | Kind::HostedCall | Kind::ApprovalRequest,
             b"arguments" | b"input" | b"action" | b"operation" | b"code" | b"args",
         ) => read_arguments(item, cursor, key, body),
+        (
+            Kind::Call | Kind::Output | Kind::HostedCall | Kind::HostedOutput,
+            b"functionCall"
+            | b"function_call"
+            | b"functionResponse"
+            | b"function_response"
+            | b"executableCode"
+            | b"executable_code"
+            | b"codeExecutionResult"
+            | b"code_execution_result",
+        ) if item.shape == Shape::Gemini => {
+            cursor.object(|cursor, key| match key {
+                b"response" => collect_response(cursor, &mut body.text),
+                _ => read_member(item, cursor, key, body),
+            })?;
+            Ok(())
+        }
         (Kind::Call, b"function" | b"custom") if item.shape == Shape::Chat => {
             cursor.object(|cursor, key| match key {
                 b"arguments" | b"input" => read_arguments(item, cursor, key, body),
@@ -108,7 +125,7 @@ fn read_member(
         }
         (
             Kind::System | Kind::User | Kind::Assistant | Kind::Other,
-            b"content" | b"text" | b"refusal" | b"reasoning_content",
+            b"content" | b"text" | b"refusal" | b"reasoning_content" | b"parts",
         ) => collect_text(cursor, &mut body.text),
         (Kind::ApprovalResponse, b"approve" | b"reason") => collect_text(cursor, &mut body.text),
         (
@@ -145,6 +162,27 @@ fn read_arguments(
         (false, false) => Arguments::Value(String::from_utf8_lossy(raw).into_owned()),
     };
     body.arguments_at = Some(range);
+    Ok(())
+}
+
+/// The members that hold all of what a tool answered: by the Gemini API reference, and as its SDKs write them.
+const ANSWERS: &[&[u8]] = &[b"output", b"error", b"result", b"content"];
+
+/// Adds what a tool answered: the text where the object holds nothing else, or else the object.
+fn collect_response(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
+    let start = cursor.position();
+    let (mut only, mut members) = (None, 0);
+    cursor.object(|cursor, key| {
+        members += 1;
+        if ANSWERS.contains(&key) && cursor.peek() == Some(b'"') {
+            only = cursor.string()?;
+        }
+        Ok(())
+    })?;
+    match only {
+        Some(answer) if members == 1 => push_line(text, &display_text(answer)),
+        _ => collect_text(&mut Cursor::at(cursor.bytes(), start), text)?,
+    }
     Ok(())
 }
 

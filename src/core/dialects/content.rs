@@ -1,5 +1,6 @@
 //! What a message or an output says, part by part, whoever spelled it.
 
+use crate::dialects::body_of;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Kind};
 use crate::wire::Part;
@@ -16,6 +17,8 @@ pub struct Content {
     pub has_reasoning: bool,
     /// Whether a text has citations or annotations.
     pub has_annotations: bool,
+    /// Whether a text carries a signature (Gemini).
+    pub has_signature: bool,
 }
 
 impl Content {
@@ -36,10 +39,15 @@ impl Content {
                     is_whole = true;
                     content.role = text(cursor)?;
                 }
-                b"content" => {
+                b"content" | b"parts" => {
                     is_whole = true;
                     content.value(cursor)?;
                 }
+                b"functionResponse" | b"function_response" if is_output => {
+                    let body = body_of(item, bytes)?;
+                    content.parts.push(Part::Text(body.text));
+                }
+                b"thoughtSignature" | b"thought_signature" => content.has_signature = true,
                 b"output" | b"result" | b"response" | b"tools" if is_output => {
                     content.value(cursor)?;
                 }
@@ -134,7 +142,9 @@ impl Found {
                 b"refusal" if cursor.peek() == Some(b'"') => found.refusal = Some(text(cursor)?),
                 b"stdout" | b"stderr" => found.printed.push(text(cursor)?),
                 b"image_url" => found.image = image_url(cursor)?,
-                b"source" => found.image = image_source(cursor)?,
+                b"source" | b"inlineData" | b"inline_data" | b"fileData" | b"file_data" => {
+                    found.image = image_source(cursor)?;
+                }
                 b"annotations" | b"citations" if cursor.peek() == Some(b'[') => {
                     cursor.array(|_| {
                         found.has_annotations = true;
@@ -185,14 +195,14 @@ fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     Ok(url)
 }
 
-/// `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files
+/// `inlineData: {mimeType, data}` and `fileData: {fileUri}` of Gemini, `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files
 /// stand at the provider.
 fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     let (mut url, mut media_type, mut data) = (None, None, None);
     cursor.object(|cursor, key| {
         match key {
-            b"url" => url = Some(text(cursor)?),
-            b"media_type" => media_type = Some(text(cursor)?),
+            b"url" | b"fileUri" | b"file_uri" => url = Some(text(cursor)?),
+            b"media_type" | b"mimeType" | b"mime_type" => media_type = Some(text(cursor)?),
             b"data" => data = Some(text(cursor)?),
             _ => {}
         }

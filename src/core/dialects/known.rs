@@ -87,11 +87,11 @@ pub fn unknown_in(item: &Item, bytes: &[u8]) -> (Vec<String>, usize) {
     // The bytes were walked without a fault when the item was read.
     let fields = Fields::read(&mut Cursor::new(bytes)).unwrap_or_default();
     let quoted = |name: &str, word: &[u8]| format!("{name} \"{}\"", display_text(word));
-    if item.kind == Kind::Other
-        && item.shape == Shape::Anthropic
-        && item.flags.has(Flags::MALFORMED)
-    {
+    if item.kind == Kind::Other && item.shape.is_block() && item.flags.has(Flags::MALFORMED) {
         return (vec!["a message of another role".to_owned()], 0);
+    }
+    if item.shape == Shape::Gemini {
+        return (vec![quoted("part", first_key(bytes))], 0);
     }
     if item.kind == Kind::Other {
         let of_message = item.shape == Shape::Chat || fields.kind == Some(b"message");
@@ -104,7 +104,7 @@ pub fn unknown_in(item: &Item, bytes: &[u8]) -> (Vec<String>, usize) {
     }
     let known = match item.shape {
         Shape::Responses => RESPONSES_PARTS,
-        Shape::Chat | Shape::Anthropic | Shape::Format => CHAT_PARTS,
+        Shape::Chat | Shape::Anthropic | Shape::Gemini | Shape::Format => CHAT_PARTS,
     };
     let (mut unknown, mut count) = (Vec::new(), 0);
     each_part(bytes, &fields.content, |kind| match kind {
@@ -113,6 +113,17 @@ pub fn unknown_in(item: &Item, bytes: &[u8]) -> (Vec<String>, usize) {
         None => unknown.push("a part without type".to_owned()),
     });
     (unknown, count)
+}
+
+/// The first key of an object.
+fn first_key(object: &[u8]) -> &[u8] {
+    let mut first = None;
+    // The object was walked without a fault when it was read.
+    let _ = Cursor::new(object).object(|_, key| {
+        first.get_or_insert(key);
+        Ok(())
+    });
+    first.unwrap_or_default()
 }
 
 /// Calls `see` with the type of each part of a content list. Parts that are strings are texts.

@@ -7,6 +7,7 @@ pub mod chat;
 mod codec;
 mod content;
 mod fields;
+pub mod gemini;
 pub mod images;
 mod known;
 pub mod leaked;

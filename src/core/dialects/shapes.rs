@@ -5,6 +5,7 @@
 //! again about a marked item and tells what it is, so that the two never disagree. Each fault names where the
 //! provider's refusal was seen.
 
+use super::gemini::{Part, PartKind};
 use super::{Fields, chat};
 use crate::json::Cursor;
 use crate::session::{Family, Flags, Item, Kind, Shape};
@@ -54,6 +55,10 @@ pub enum ShapeFault {
     BlankSignature,
     /// Chat: `Invalid value: 'wizard'. Supported values are: ...`; Anthropic: `Unexpected role "tool"`.
     UnknownRole,
+    /// Gemini: `Invalid value at 'contents[1].parts[0].function_response.response'`: no object.
+    ResponseNotObject,
+    /// Gemini: `contents[1].parts[0].data: required oneof field 'data' must have one initialized field`.
+    EmptyPart,
     /// Responses: `Duplicate item found with id msg_...`. It takes two items to see it.
     DuplicateItemId,
 }
@@ -83,6 +88,8 @@ impl ShapeFault {
             Self::EmptyError => "is an error that says nothing",
             Self::BlankSignature => "has no signature",
             Self::UnknownRole => "has no role that the dialect knows",
+            Self::ResponseNotObject => "has a response that is not an object",
+            Self::EmptyPart => "has no data",
             Self::DuplicateItemId => "has the id of an earlier item",
         };
         fixed.to_owned()
@@ -103,8 +110,15 @@ const RESPONSES_ID: usize = 64;
 /// What is wrong with an item that was marked when it was read; `bytes` are those of its span.
 pub fn shape_fault(item: &Item, bytes: &[u8]) -> Option<ShapeFault> {
     let mut cursor = Cursor::new(bytes);
-    if item.shape == Shape::Anthropic && item.kind == Kind::Other {
+    if item.shape.is_block() && item.kind == Kind::Other {
         return Some(ShapeFault::UnknownRole);
+    }
+    if item.shape == Shape::Gemini {
+        let is_content = memchr::memmem::find(bytes, b"\"parts\"").is_some();
+        return match is_content {
+            true => Some(ShapeFault::EmptyMessage),
+            false => of_part(bytes, &Part::read(&mut cursor).ok()?),
+        };
     }
     if cursor.peek() == Some(b'"') {
         return (item.shape == Shape::Anthropic).then_some(ShapeFault::EmptyMessage);
@@ -121,7 +135,7 @@ pub fn shape_fault(item: &Item, bytes: &[u8]) -> Option<ShapeFault> {
         Shape::Responses => of_item(bytes, &fields, item.kind, item.family),
         Shape::Anthropic if fields.role.is_some() => Some(ShapeFault::EmptyMessage),
         Shape::Anthropic => of_block(bytes, &fields),
-        Shape::Format => None,
+        Shape::Gemini | Shape::Format => None,
     }
 }
 
@@ -264,6 +278,17 @@ fn of_tool_result(bytes: &[u8], fields: &Fields<'_>) -> Option<ShapeFault> {
         return Some(ShapeFault::EmptyError);
     }
     (!matches!(content, None | Some(b'n' | b'"' | b'['))).then_some(ShapeFault::ContentType)
+}
+
+/// A part of Gemini. Arguments that are no object are what `malformed-arguments` is about.
+pub(super) fn of_part(bytes: &[u8], part: &Part<'_>) -> Option<ShapeFault> {
+    match part.kind {
+        PartKind::Response if first_byte(bytes, &part.value) != Some(b'{') => {
+            Some(ShapeFault::ResponseNotObject)
+        }
+        PartKind::Empty => Some(ShapeFault::EmptyPart),
+        _ => None,
+    }
 }
 
 /// The flag of an item whose object has, or has not, a fault.

@@ -16,12 +16,31 @@ struct Reply {
     /// Responses: `max_output_tokens`, `content_filter`, where the status is `incomplete`.
     #[serde(default)]
     incomplete_details: Option<Incomplete>,
+    /// Gemini: `finishReason` of the first candidate; `blockReason` where the prompt got no reply.
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    #[serde(default, rename = "promptFeedback")]
+    prompt_feedback: Option<PromptFeedback>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
     #[serde(default)]
     finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    #[serde(default)]
+    block_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +56,15 @@ pub fn stop_of(reply: &str) -> Option<String> {
     let of_choice = reply.choices.into_iter().next();
     let of_choice = of_choice.and_then(|choice| choice.finish_reason);
     let of_response = reply.incomplete_details.and_then(|details| details.reason);
-    let stop = reply.stop_reason.or(of_choice).or(of_response)?;
+    let of_candidate = reply.candidates.into_iter().next();
+    let of_candidate = of_candidate.and_then(|candidate| candidate.finish_reason);
+    let of_prompt = reply.prompt_feedback.and_then(|told| told.block_reason);
+    let of_gemini = of_candidate.or(of_prompt);
+    let stop = reply
+        .stop_reason
+        .or(of_choice)
+        .or(of_response)
+        .or(of_gemini)?;
     (!stop.is_empty() && stop.len() <= LONGEST).then_some(stop)
 }
 
@@ -47,14 +74,29 @@ pub fn stops_early(word: &str) -> bool {
     EARLY.contains(&word)
 }
 
-/// Chat and Responses; Anthropic.
-const EARLY: [&str; 6] = [
+/// Chat and Responses; Anthropic; Gemini (`FinishReason`, `BlockReason`).
+const EARLY: [&str; 21] = [
     "length",
     "max_output_tokens",
     "content_filter",
     "max_tokens",
     "model_context_window_exceeded",
     "refusal",
+    "MAX_TOKENS",
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "IMAGE_OTHER",
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
 ];
 
 #[cfg(test)]
@@ -83,6 +125,14 @@ mod tests {
             (r#"{"choices":[{"message":{},"finish_reason":null}]}"#, None),
             (r#"{"stop_reason":7}"#, None),
             ("[]", None),
+            (
+                r#"{"candidates":[{"content":{},"finishReason":"MAX_TOKENS"}]}"#,
+                Some("MAX_TOKENS"),
+            ),
+            (
+                r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#,
+                Some("SAFETY"),
+            ),
         ] {
             assert_eq!(stop_of(reply).as_deref(), stop, "{reply}");
         }

@@ -7,28 +7,38 @@ use serde_json::Value;
 /// The tokens that a whole reply reports; nothing where it reports none.
 ///
 /// Anthropic counts tokens read from and written to its cache beside `input_tokens`, the others within; here
-/// they are part of what was sent.
+/// they are part of what was sent. Gemini counts thoughts beside `candidatesTokenCount`, and what its own tools
+/// gave beside `promptTokenCount`.
 pub fn usage_of(reply: &str) -> Usage {
     let usage = usage_member(reply).unwrap_or_default();
     let count = |keys: &[&str]| {
         let mut found = keys.iter().filter_map(|key| usage.get(*key)?.as_u64());
         found.next().unwrap_or(0)
     };
-    let cached =
-        count(&["cache_read_input_tokens"]).saturating_add(count(&["cache_creation_input_tokens"]));
+    let sum = |keys: &[&str]| {
+        let counts = keys.iter().map(|key| count(&[*key]));
+        counts.fold(0, u64::saturating_add)
+    };
+    let beside = sum(&[
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "toolUsePromptTokenCount",
+    ]);
+    let input = count(&["input_tokens", "prompt_tokens", "promptTokenCount"]);
+    let output = count(&["output_tokens", "completion_tokens", "candidatesTokenCount"]);
     Usage {
-        input: count(&["input_tokens", "prompt_tokens"]).saturating_add(cached),
-        output: count(&["output_tokens", "completion_tokens"]),
+        input: input.saturating_add(beside),
+        output: output.saturating_add(sum(&["thoughtsTokenCount"])),
     }
 }
 
-/// The value of `usage`; `None` where there is none, or none that can be read. Usage is no reason
+/// The value of `usage` (`usageMetadata` of Gemini); `None` where there is none, or none that can be read. Usage is no reason
 /// to refuse a reply.
 fn usage_member(reply: &str) -> Option<Value> {
     let mut found = None;
     Cursor::new(reply.as_bytes())
         .object(|cursor, key| {
-            if key == b"usage" {
+            if matches!(key, b"usage" | b"usageMetadata") {
                 found = Some(cursor.skip()?);
             }
             Ok(())
@@ -54,6 +64,8 @@ mod tests {
         assert_eq!(of(chat), (7, 2));
         let anthropic = json!({"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 1});
         assert_eq!(of(anthropic), (125, 1));
+        let gemini = json!({"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 3, "totalTokenCount": 10});
+        assert_eq!(of(gemini), (5, 5));
     }
 
     #[test]

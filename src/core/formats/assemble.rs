@@ -4,7 +4,7 @@ use super::{Contents, of_dialect, read_buffer};
 use crate::dialects::tools::read_tools;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem, ProblemKind, Record,
-    Session, Shape, Source, SourceError, Span, Stop, ToolSet, index_number,
+    Session, Source, SourceError, Span, Stop, ToolSet, index_number,
 };
 use crate::wire::RequestHead;
 use requests::{Conversations, Entry, Request};
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
     fn is_apart(&self, item: &Item) -> bool {
         let record = self.records.get(item.record as usize);
         item.kind == Kind::System
-            && item.shape == Shape::Anthropic
+            && item.shape.is_block()
             && record.is_some_and(|record| record.span == item.span)
     }
 

@@ -1,7 +1,7 @@
-//! Requests, replies and exchanges of the three dialects as they appear in files: bodies on a line,
+//! Requests, replies and exchanges of the dialects as they appear in files: bodies on a line,
 //! or one large document.
 
-use crate::dialects::{Fields, anthropic, chat};
+use crate::dialects::{Fields, anthropic, chat, gemini};
 use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
 use std::ops::Range;
@@ -21,11 +21,38 @@ pub(super) fn read_member(
                 out.note(Fact::Request);
             }
         }
+        b"modelVersion" | b"model_version" => {
+            if let Some(model) = cursor.string()? {
+                out.note_model(model);
+            }
+            out.note(Fact::Reply);
+        }
         b"tools" | b"functions" if cursor.peek() == Some(b'[') => {
             out.note(Fact::Tools(Span::within(base, cursor.skip()?)));
             out.note(Fact::Request);
         }
-        b"choices" | b"output" | b"usage" | b"object" | b"status" => out.note(Fact::Reply),
+        b"choices" | b"output" | b"usage" | b"object" | b"status" | b"candidates"
+        | b"usageMetadata" => out.note(Fact::Reply),
+        b"generationConfig" | b"generation_config" => {
+            cursor.object(|cursor, key| {
+                let is_schema = matches!(
+                    key,
+                    b"responseJsonSchema"
+                        | b"response_json_schema"
+                        | b"responseSchema"
+                        | b"response_schema"
+                );
+                if is_schema {
+                    out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)));
+                }
+                Ok(())
+            })?;
+        }
+        // The contents that are cached come before those of the request.
+        b"cachedContent" | b"cached_content" if cursor.peek() == Some(b'"') => {
+            cursor.skip()?;
+            out.note(Fact::ServerState);
+        }
         // `output_format` is what Anthropic's beta of structured outputs calls it.
         b"response_format" | b"output_format" => {
             out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)))
@@ -57,9 +84,15 @@ pub(super) fn read_member(
                 out.note(Fact::TurnLimit(limit));
             }
         }
-        b"instructions" | b"system" if !matches!(cursor.peek(), Some(b'n')) => {
+        b"instructions" | b"system" | b"systemInstruction" | b"system_instruction"
+            if !matches!(cursor.peek(), Some(b'n')) =>
+        {
             let span = Span::within(base, cursor.skip()?);
-            push_member(Kind::System, span, out);
+            let shape = match key {
+                b"systemInstruction" | b"system_instruction" => Shape::Gemini,
+                _ => Shape::Anthropic,
+            };
+            push_member(Kind::System, shape, span, out);
         }
         _ => {}
     }
@@ -68,7 +101,7 @@ pub(super) fn read_member(
 
 /// A system prompt or input that is a member of the request and no message. In a document it is a
 /// record of its own.
-fn push_member(kind: Kind, span: Span, out: &mut Fragment) {
+fn push_member(kind: Kind, shape: Shape, span: Span, out: &mut Fragment) {
     // The record at hand, a line, gets its end only when it was read; one that has its end
     // was the element before.
     let is_member_of_line = out
@@ -78,7 +111,7 @@ fn push_member(kind: Kind, span: Span, out: &mut Fragment) {
     if !is_member_of_line {
         out.begin_record(span);
     }
-    out.push(kind, Shape::Anthropic, span);
+    out.push(kind, shape, span);
 }
 
 /// What kind of body an object is, by its members.
@@ -186,10 +219,11 @@ pub(super) fn read_reply(
     base: u64,
     out: &mut Fragment,
 ) -> Result<(), JsonError> {
-    if !dialect.facts().has_blocks {
-        return read_body(dialect, bytes, at, base, out).map(|_| ());
-    }
     let at = skip_whitespace(bytes, at);
+    if dialect != Dialect::Anthropic {
+        read_body(dialect, bytes, at, base, out)?;
+        return Ok(());
+    }
     let message = anthropic::read_message(&mut Cursor::at(bytes, at), base, out)?;
     if let Some(model) = message.model {
         out.note_model(model);
@@ -246,10 +280,12 @@ fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
         let slot = match (key, opens) {
             (b"request", Some(b'{')) => &mut outline.request,
             (b"response", Some(b'{')) => &mut outline.response,
-            (b"messages" | b"input" | b"items", Some(b'[')) => &mut outline.conversation,
+            (b"messages" | b"input" | b"items" | b"contents", Some(b'[')) => {
+                &mut outline.conversation
+            }
             (b"input", Some(b'"')) => &mut outline.conversation,
             (b"output", Some(b'[')) => &mut outline.output,
-            (b"choices", Some(b'[')) => &mut outline.choices,
+            (b"choices" | b"candidates", Some(b'[')) => &mut outline.choices,
             (b"traj" | b"trajectory", Some(b'[')) => &mut outline.trajectory,
             (b"body", Some(b'{')) => &mut outline.body,
             _ => return Ok(()),
@@ -269,7 +305,7 @@ fn read_list(
 ) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
-        push_member(Kind::User, span, out);
+        push_member(Kind::User, Shape::Anthropic, span, out);
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {
@@ -295,7 +331,7 @@ fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Js
     Ok(())
 }
 
-/// Chat: the first choice is the reply; further choices are alternatives that no history holds.
+/// Chat and Gemini: the first choice is the reply; further choices are alternatives that no history holds.
 fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     let mut seen = false;
     cursor.array(|cursor| {
@@ -305,7 +341,8 @@ fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
         let mut reason = None;
         cursor.object(|cursor, key| match key {
             b"message" => chat::read_message(cursor, base, out),
-            b"finish_reason" => {
+            b"content" => gemini::read_content(cursor, base, out).map(|_| ()),
+            b"finish_reason" | b"finishReason" => {
                 reason = cursor.string()?;
                 Ok(())
             }

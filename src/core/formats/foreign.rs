@@ -269,14 +269,6 @@ const FOREIGN: &[Foreign] = &[
             element.starts_with(b"{'")
         },
     },
-    Foreign {
-        title: "Gemini request or reply bodies",
-        hint: "",
-        comes_first: false,
-        recognise: |sample| {
-            sample.any(|document| document.has("contents") || document.has("candidates"))
-        },
-    },
 ];
 
 /// Names a text that no format claims.

@@ -14,6 +14,7 @@ mod claude_code;
 mod codex;
 pub mod convert;
 mod foreign;
+mod gemini_contents;
 mod lower;
 mod openai_chat;
 mod openai_responses;
@@ -113,6 +114,7 @@ pub const FORMATS: &[Format] = &[
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
+    gemini_contents::FORMAT,
 ];
 
 /// Whether a changed session can be written in the format that it was read from. A captured stream holds no
@@ -127,10 +129,9 @@ pub fn is_written(format: &Format) -> bool {
     !others.contains(&format.id)
 }
 
-/// The format that reads the requests and replies of a dialect; `None` where they are not read.
+/// The format that reads the requests and replies of a dialect.
 pub fn of_dialect(dialect: Dialect) -> Option<&'static Format> {
-    let facts = dialect.facts();
-    find(facts.format).filter(|_| facts.asked_as == dialect)
+    find(dialect.facts().format)
 }
 
 pub fn find(id: &str) -> Option<&'static Format> {

@@ -1,5 +1,4 @@
-//! Captured streams: server-sent events, or their data as a list of JSON values, of Responses,
-//! Chat and Anthropic replies.
+//! Captured streams: server-sent events, or their data as a list of JSON values.
 //!
 //! No item stands in such a file as it is, so each reply is put together into a line of a buffer, in the shape
 //! that its provider gives to replies that are not streamed. Problems keep their places in the file.
@@ -33,6 +32,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
             "\"message_start\"",
             "\"content_block_",
             "[DONE]",
+            "\"candidates\"",
         ];
         return if is_event_stream(head) && marks.into_iter().any(knows) {
             95
@@ -40,8 +40,11 @@ fn sniff(sample: &Sample<'_>) -> u8 {
             0
         };
     }
+    // Without `alt=sse` a stream of Gemini is a list; a lone reply, or one a line, is no stream.
+    let is_list = matches!(sample.layout, Layout::Array(_));
     let chunk = |document: &Document<'_>| {
         document.says("object", "chat.completion.chunk")
+            || (is_list && document.has("candidates"))
             || document.text("type").is_some_and(|kind| {
                 kind.starts_with("response.")
                     || kind == "message_start"

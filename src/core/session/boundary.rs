@@ -218,7 +218,7 @@ impl Reply {
             };
         }
         // A turn is one message where a dialect has messages that hold calls.
-        let is_message = matches!(item.shape, Shape::Chat | Shape::Anthropic);
+        let is_message = item.shape == Shape::Chat || item.shape.is_block();
         let message = (is_message && self.first < index)
             .then(|| Bond::between(self.first, index, BondKind::Message));
         if item.kind == Kind::Reasoning {
@@ -238,13 +238,12 @@ impl Reply {
     }
 }
 
-/// What holds a block of an Anthropic message of the user to the block before it. Where one record holds a
+/// What holds a block of a message of the user to the block before it. Where one record holds a
 /// whole request, messages of the user in a row count as one, as the API merges them.
 fn answer(session: &Session, index: u32) -> Option<Bond> {
     let before = index.checked_sub(1)?;
-    let is_block = |item: &Item| {
-        item.shape == Shape::Anthropic && matches!(item.kind, Kind::User | Kind::Output)
-    };
+    let is_block =
+        |item: &Item| item.shape.is_block() && matches!(item.kind, Kind::User | Kind::Output);
     let (first, last) = (
         &session.items[before as usize],
         &session.items[index as usize],

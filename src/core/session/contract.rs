@@ -30,6 +30,22 @@ pub struct Contract {
 /// output schema as a tool that gives back its arguments.
 pub const JSON_TOOL_CALL: &str = "json_tool_call";
 
+/// Whether a value is a schema and no setting that names one.
+fn is_schema(value: &Value) -> bool {
+    const TYPES: [&str; 7] = [
+        "object", "array", "string", "number", "integer", "boolean", "null",
+    ];
+    let kind = value
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let is_type = TYPES.iter().any(|known| kind.eq_ignore_ascii_case(known));
+    is_type
+        || ["properties", "$ref", "anyOf"]
+            .iter()
+            .any(|key| value.get(*key).is_some())
+}
+
 impl Contract {
     /// The schema of the arguments of a call that represents a structured output; `None` for any other call.
     pub fn json_output(&self, tool: &str) -> Option<&OutputSchema> {
@@ -91,10 +107,12 @@ pub struct OutputSchema {
 
 impl OutputSchema {
     /// The schema that a setting of a request carries: `text.format {type, name, schema}` of Responses,
-    /// `response_format {type, json_schema: {name, schema}}` of Chat.
+    /// `response_format {type, json_schema: {name, schema}}` of Chat, the schema itself of Gemini.
     pub fn carried_by(setting: &Value) -> Option<Self> {
         let carrier = setting.get("json_schema").unwrap_or(setting);
-        let schema = carrier.get("schema").filter(|schema| schema.is_object())?;
+        let bare = || Some(setting).filter(|setting| is_schema(setting));
+        let schema = carrier.get("schema").filter(|schema| schema.is_object());
+        let schema = schema.or_else(bare)?;
         let name = carrier.get("name").and_then(Value::as_str);
         Some(Self {
             name: name.unwrap_or_default().to_owned(),

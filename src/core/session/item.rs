@@ -141,8 +141,17 @@ pub enum Shape {
     Chat,
     /// A content block of Anthropic Messages, or a message whose content is a string.
     Anthropic,
+    /// A part of a content of Gemini, or a content without parts.
+    Gemini,
     /// Something of the file format itself: a compaction mark, an event.
     Format,
+}
+
+impl Shape {
+    /// Whether the items of a message are the parts of a list in it: texts, calls and outputs side by side.
+    pub fn is_block(self) -> bool {
+        matches!(self, Self::Anthropic | Self::Gemini)
+    }
 }
 
 /// The call id of an item: a hash to find it by, and its place in the item to be sure.

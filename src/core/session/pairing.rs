@@ -5,8 +5,8 @@
 //! come later (a result written before its call), and only what is then left alone is an orphan. Nothing pairs
 //! across a compaction: the provider sees one side only.
 //!
-//! Where ids are missing (legacy `function_call`, Gemini-style replies) calls and outputs pair by name and
-//! order. Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
+//! Where ids are missing (legacy `function_call`, Gemini) calls and outputs pair by name and order; in Gemini also
+//! where only one of the two has an id. Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
 use super::dialect::Dialect;
@@ -253,6 +253,12 @@ fn key_of(item: &Item) -> Key {
     }
 }
 
+/// The key by which an item of Gemini is found that answers, or is answered by, one without an id.
+fn name_of(item: &Item) -> Option<Key> {
+    let is_named = item.shape == Shape::Gemini && item.family == Family::Function;
+    is_named.then_some(Key::Name(Family::Function, item.name))
+}
+
 struct Matcher<'a> {
     items: &'a [Item],
     standings: Vec<PairStatus>,
@@ -280,15 +286,17 @@ impl<'a> Matcher<'a> {
 
     fn ask(&mut self, index: usize, item: &Item) {
         self.standings[index] = PairStatus::Orphan;
-        self.open
-            .entry(key_of(item))
-            .or_default()
-            .push(index_number(index), item.turn);
+        for key in std::iter::once(key_of(item)).chain(name_of(item)) {
+            self.open
+                .entry(key)
+                .or_default()
+                .push(index_number(index), item.turn);
+        }
     }
 
     fn answer(&mut self, index: usize, item: &Item) {
         let key = key_of(item);
-        if let Some(call) = self.take(key) {
+        if let Some(call) = self.take(key).or_else(|| self.take_named(item)) {
             self.join(call, index_number(index));
             self.answered.insert(key, call);
         } else if let (Key::Id(..), Some(call)) = (key, self.answered.get(&key)) {
@@ -302,14 +310,32 @@ impl<'a> Matcher<'a> {
     /// The call that an answer with this key belongs to. Keys without calls leave the table, which stays as
     /// small as what is open.
     fn take(&mut self, key: Key) -> Option<u32> {
-        let Entry::Occupied(mut entry) = self.open.entry(key) else {
-            return None;
-        };
-        let call = entry.get_mut().take();
-        if entry.get().last().is_none() {
-            entry.remove();
+        loop {
+            let Entry::Occupied(mut entry) = self.open.entry(key) else {
+                return None;
+            };
+            let call = entry.get_mut().take();
+            if entry.get().last().is_none() {
+                entry.remove();
+            }
+            // What waits under two keys may have its output by the other one.
+            let is_open = |call: &u32| self.standings[*call as usize] == PairStatus::Orphan;
+            if call.is_none_or(|call| is_open(&call)) {
+                return call;
+            }
         }
-        call
+    }
+
+    /// The call that an answer of Gemini belongs to by its name, where one of the two has an id and the other none.
+    fn take_named(&mut self, answer: &Item) -> Option<u32> {
+        if answer.shape != Shape::Gemini {
+            return None;
+        }
+        let other = match answer.family {
+            Family::Legacy => Family::Function,
+            _ => Family::Legacy,
+        };
+        self.take(Key::Name(other, answer.name))
     }
 
     fn join(&mut self, call: u32, output: u32) {

@@ -13,7 +13,6 @@ pub(super) const FACTS: Facts = Facts {
     vendor: "Anthropic",
     title: "Anthropic",
     history_title: "Anthropic messages",
-    asked_as: Dialect::Anthropic,
     shape: Shape::Anthropic,
     format: "anthropic-messages",
     family: Family::Anthropic,

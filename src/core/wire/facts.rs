@@ -13,19 +13,23 @@ pub struct Facts {
     pub title: &'static str,
     /// Its histories, as `Chat messages`.
     pub history_title: &'static str,
-    /// The dialect in which its provider is asked: another one where retake writes no requests in this one.
-    pub asked_as: Dialect,
     /// The spelling of the elements of its requests.
     pub shape: Shape,
-    /// Id of the format that reads what is written in the dialect in which its provider is asked.
+    /// Id of the format that reads its requests and replies.
     pub format: &'static str,
 
     pub family: Family,
     /// Where the provider's API begins, and the variable that its own programs take the key from.
     pub base_url: &'static str,
     pub key_variable: &'static str,
-    /// What stands behind the version in the path of a request.
+    /// What stands behind the version in the path of a request; where there are methods, before the model.
     pub path: &'static str,
+    /// The methods of a path that names the model, too; elsewhere the body says both.
+    pub methods: Option<Methods>,
+    /// The version in the path where a base URL names none.
+    pub version: &'static str,
+    /// The dialect that its provider speaks at base URLs with this in their path.
+    pub other_at: Option<(&'static str, Dialect)>,
     /// What the base URL of its SDKs ends with.
     pub sdk_base: &'static str,
     /// The header line that holds the key, and what stands before the key.
@@ -39,12 +43,18 @@ pub struct Facts {
     pub holders: &'static [&'static str],
     /// The member for the instructions; where there is none they are the first message.
     pub instructions_key: Option<&'static str>,
+    /// The member of the object that the instructions are, where they are one.
+    pub prompt_parts: Option<&'static str>,
+    /// The role of what the model says.
+    pub model_role: &'static str,
     /// The member of a message that holds its calls; `None` where a call is an element by itself.
     pub calls_key: Option<&'static str>,
     /// How a tool is offered.
     pub tool: ToolSpelling,
     /// The members of a request that belong to the run, so that no setting may name them.
     pub own_members: &'static [&'static str],
+    /// The member that holds how the model is to answer (limit, format); elsewhere the request itself.
+    pub settings_key: Option<&'static str>,
     /// The members that limit the tokens of a reply; a request has one of them.
     pub limit_keys: &'static [&'static str],
     /// The limit of a request for which nobody set one, where the provider wants one in every request.
@@ -100,6 +110,8 @@ pub struct Facts {
     pub keeps_reasoning: bool,
     /// Whether reasoning carries a signature that the provider checks.
     pub signs_reasoning: bool,
+    /// Whether calls carry one.
+    pub signs_calls: bool,
     /// Whether the result of a hosted tool must follow its call.
     pub pairs_hosted_results: bool,
     /// Whether each item has an id of its own, which no other has.
@@ -125,15 +137,37 @@ pub enum ToolSpelling {
     Nested,
     /// Without a type; the schema is `input_schema`.
     Untyped,
+    /// All in one list of `functionDeclarations`, each with its schema as `parametersJsonSchema`.
+    Declared,
 }
 
-/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat),
-/// and that of Anthropic.
+impl ToolSpelling {
+    /// What stands around all the tools of a request.
+    pub fn brackets(self) -> [&'static str; 2] {
+        match self {
+            Self::Declared => [r#"[{"functionDeclarations":["#, "]}]"],
+            Self::Flat | Self::Nested | Self::Untyped => ["[", "]"],
+        }
+    }
+}
+
+/// The methods that ask a model, behind its name in the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Methods {
+    pub whole: &'static str,
+    pub streamed: &'static str,
+    /// The query by which a stream comes as events.
+    pub query: &'static str,
+}
+
+/// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat), that of
+/// Anthropic, and that of Google.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// OpenAI's, and of the many servers that speak Chat.
     OpenAi,
     Anthropic,
+    Google,
 }
 
 /// What the names of tools may be: letters, digits, `_` and `-`, and what is named here.

@@ -1,18 +1,60 @@
-//! Gemini: histories are judged for it; it is asked through its endpoint that speaks Chat.
+//! Gemini's `generateContent` (Gemini API reference, and the provider's own error texts).
 
 use super::chat;
-use super::facts::{CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas};
-use crate::session::Dialect;
+use super::facts::{
+    CallIds, Facts, Family, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit, Schemas,
+    ToolSpelling,
+};
+use crate::session::{Dialect, Shape};
 
 pub(super) const FACTS: Facts = Facts {
     dialect: Dialect::Gemini,
     word: "gemini",
     vendor: "Gemini",
     title: "Gemini",
-    base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+    history_title: "Gemini contents",
+    shape: Shape::Gemini,
+    format: "gemini-contents",
+    family: Family::Google,
+    base_url: "https://generativelanguage.googleapis.com",
     key_variable: "GEMINI_API_KEY",
+    path: "models",
+    methods: Some(Methods {
+        whole: "generateContent",
+        streamed: "streamGenerateContent",
+        query: "alt=sse",
+    }),
+    version: "v1beta",
+    other_at: Some(("/openai", Dialect::Chat)),
     sdk_base: "",
+    key_header: ("x-goog-api-key", ""),
+    history_key: "contents",
+    holders: &["contents"],
+    instructions_key: Some("systemInstruction"),
+    prompt_parts: Some("parts"),
+    model_role: "model",
+    calls_key: Some("parts"),
+    tool: ToolSpelling::Declared,
+    own_members: &["model", "contents", "systemInstruction", "tools", "stream"],
+    settings_key: Some("generationConfig"),
+    limit_keys: &["maxOutputTokens"],
+    tells_usage_last: false,
+    formats: &[&["generationConfig", "responseJsonSchema"]],
+    has_blocks: true,
     unit: RequestUnit::Role,
+    call_marks: &["\"functionCall\"", "\"function_call\""],
+    early_end_marks: &[
+        "\"MAX_TOKENS\"",
+        "\"SAFETY\"",
+        "\"RECITATION\"",
+        "\"LANGUAGE\"",
+        "\"OTHER\"",
+        "\"BLOCKLIST\"",
+        "\"PROHIBITED_CONTENT\"",
+        "\"SPII\"",
+        "\"IMAGE_",
+        "_CALL\"",
+    ],
     names: Names {
         longest: 64,
         extra: b".:",
@@ -35,6 +77,13 @@ pub(super) const FACTS: Facts = Facts {
     placement: Placement::NextTurn,
     refuses_repeated_tools: true,
     object_arguments: true,
+    custom_tools: false,
+    images_in_outputs: false,
+    marks_errors: true,
+    marks_refusals: false,
+    blank_texts: false,
+    keeps_reasoning: true,
+    signs_calls: true,
     opens_with_user: true,
     is_common: false,
     ..chat::FACTS

@@ -1,6 +1,7 @@
 //! What a request asks for beside its history: one walk over the members of the body, no values built.
 
 use super::facts::{Facts, ServerState};
+use super::route::route;
 use crate::json::{Cursor, JsonError, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::Value;
@@ -65,6 +66,18 @@ impl RequestHead {
         let read = cursor.object(|cursor, key| head.member(dialect.facts(), cursor, key));
         let is_whole = skip_whitespace(body, cursor.position()) == body.len();
         (matches!(read, Ok(true)) && is_whole).then_some(head)
+    }
+
+    /// Takes what the path of the request says, where it says it and not the body.
+    pub fn at(self, path: &str) -> Self {
+        match route(path).and_then(|route| route.asks) {
+            Some((model, streams)) => Self {
+                model: model.chars().take(MODEL).collect(),
+                streams,
+                ..self
+            },
+            None => self,
+        }
     }
 
     /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
@@ -177,6 +190,9 @@ impl RequestHead {
                 self.in_background = cursor.is_true()?;
             }
             b"seed" => self.seed = Some(cursor.skip()?),
+            b"generationConfig" | b"generation_config" if facts.settings_key.is_some() => {
+                self.read_settings(cursor)?;
+            }
             b"stream_options" if facts.tells_usage_last => {
                 cursor.object(|cursor, key| {
                     if key == b"include_usage" {
@@ -186,8 +202,7 @@ impl RequestHead {
                 })?;
             }
             b"n" if facts.tells_usage_last => {
-                let number = std::str::from_utf8(cursor.raw()?).ok();
-                self.choices = number.and_then(|number| number.parse().ok()).unwrap_or(1);
+                self.choices = count(cursor.raw()?);
             }
             _ => {
                 let place = facts
@@ -228,6 +243,33 @@ impl RequestHead {
         Ok(())
     }
 
+    /// Reads how the model is to answer (Gemini API reference, `GenerationConfig`).
+    fn read_settings(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+        cursor.object(|cursor, key| {
+            match key {
+                b"seed" => self.seed = Some(cursor.skip()?),
+                b"responseMimeType" | b"response_mime_type" => {
+                    self.wants_json |= cursor.string()? == Some(b"application/json");
+                }
+                b"responseJsonSchema"
+                | b"response_json_schema"
+                | b"responseSchema"
+                | b"response_schema"
+                    if cursor.peek() == Some(b'{') =>
+                {
+                    (self.wants_json, self.has_output_schema) = (true, true);
+                    self.output_schema = Some(cursor.skip()?);
+                }
+                b"candidateCount" | b"candidate_count" => {
+                    self.choices = count(cursor.raw()?);
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
     /// Reads the format of the final output.
     fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         let mut schema = None;
@@ -260,6 +302,12 @@ impl RequestHead {
 fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     let id = cursor.string()?.map(|id| display_text(id).into_owned());
     Ok(id.filter(|id| !id.is_empty()))
+}
+
+/// How many replies are asked for.
+fn count(raw: &[u8]) -> u32 {
+    let number = std::str::from_utf8(raw).ok();
+    number.and_then(|number| number.parse().ok()).unwrap_or(1)
 }
 
 /// The inside of a list, or the value itself.

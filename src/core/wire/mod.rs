@@ -14,18 +14,15 @@ mod route;
 mod turn;
 
 pub use facts::{
-    CallIds, Facts, Family, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
+    CallIds, Facts, Family, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit, Schemas,
     ServerState, ToolSpelling,
 };
 
 pub use head::RequestHead;
-pub use route::{asks_gemini, dialect_at};
+pub use route::{Route, dialect_at, route, streams_events};
 pub use turn::{Element, Input, Part, Role, ToolCall, ToolResult, inline_data};
 
 use crate::session::{Dialect, Shape};
-
-/// The dialects in which requests and replies are read and written.
-pub const SPOKEN: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
 
 /// The dialect whose requests can come over a WebSocket as well.
 pub const WEBSOCKET: Dialect = Dialect::Responses;
@@ -52,7 +49,7 @@ impl Dialect {
 
     /// The dialect whose elements have this spelling; `None` for what belongs to a file format.
     pub fn of_shape(shape: Shape) -> Option<Self> {
-        let mut spoken = SPOKEN.into_iter();
-        spoken.find(|dialect| dialect.facts().shape == shape)
+        let mut all = Self::ALL.into_iter();
+        all.find(|dialect| dialect.facts().shape == shape)
     }
 }

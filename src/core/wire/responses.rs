@@ -11,7 +11,6 @@ pub(super) const FACTS: Facts = Facts {
     word: "responses",
     title: "OpenAI Responses",
     history_title: "Responses items",
-    asked_as: Dialect::Responses,
     shape: Shape::Responses,
     format: "openai-responses",
     path: "responses",

@@ -1,6 +1,7 @@
 //! Which requests are looked at: those whose path says that a model is asked, in a dialect that is read.
 
-use super::SPOKEN;
+use super::Facts;
+use super::facts::Methods;
 use crate::session::Dialect;
 
 /// Other resources whose paths end alike: the messages of a thread or of a stored chat
@@ -14,21 +15,56 @@ const OTHERS: [&str; 2] = ["/threads/", "/chat/completions/"];
 /// Clients put `/v1` before it, leave it out, or have it twice: some SDKs want it in their base URL and some add
 /// it themselves.
 pub fn dialect_at(path: &str) -> Option<Dialect> {
-    let path = path.trim_end_matches('/');
-    let is_other = OTHERS.iter().any(|other| path.contains(other));
-    let ends_with = |end: &str| {
-        path.strip_suffix(end)
-            .is_some_and(|rest| rest.ends_with('/'))
-    };
-    let mut spoken = SPOKEN.into_iter().filter(|_| !is_other);
-    spoken.find(|dialect| ends_with(dialect.facts().path))
+    route(path).map(|route| route.dialect)
 }
 
-/// Whether a path asks a model of Gemini, whose requests and replies are not read
-/// (Gemini API reference, `models.generateContent`).
-pub fn asks_gemini(path: &str) -> bool {
-    let method = path.rsplit_once(':').map(|(_, method)| method);
-    matches!(method, Some("generateContent" | "streamGenerateContent"))
+/// Whether a stream comes as events where this is the query of its request: one of a dialect with methods is a
+/// list otherwise.
+pub fn streams_events(dialect: Dialect, query: Option<&str>) -> bool {
+    let has = |wanted: &str| query.is_some_and(|query| query.split('&').any(|it| it == wanted));
+    dialect
+        .facts()
+        .methods
+        .is_none_or(|methods| has(methods.query))
+}
+
+/// What a path says of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    pub dialect: Dialect,
+    /// The model, and whether the reply is to come as a stream, where the path says it and not the body.
+    pub asks: Option<(String, bool)>,
+}
+
+/// The same with what else the path says.
+pub fn route(path: &str) -> Option<Route> {
+    let path = path.trim_end_matches('/');
+    let is_other = OTHERS.iter().any(|other| path.contains(other));
+    let mut all = Dialect::ALL.into_iter().filter(|_| !is_other);
+    all.find_map(|dialect| {
+        let facts = dialect.facts();
+        let asks = match facts.methods {
+            Some(methods) => Some(asked(path, facts, methods)?),
+            None => {
+                path.strip_suffix(facts.path)?.strip_suffix('/')?;
+                None
+            }
+        };
+        Some(Route { dialect, asks })
+    })
+}
+
+/// The model that a path with a method asks, and whether for a stream.
+fn asked(path: &str, facts: &Facts, methods: Methods) -> Option<(String, bool)> {
+    let (before, method) = path.rsplit_once(':')?;
+    let streams = method == methods.streamed;
+    if !streams && method != methods.whole {
+        return None;
+    }
+    let (before, model) = before.rsplit_once('/')?;
+    // Tuned models have a collection of their own (`tunedModels/m`).
+    let collection = before.rsplit('/').next()?.to_ascii_lowercase();
+    (!model.is_empty() && collection.ends_with(facts.path)).then(|| (model.to_owned(), streams))
 }
 
 #[cfg(test)]
@@ -37,8 +73,11 @@ mod tests {
 
     #[test]
     fn a_model_is_asked_with_one_v1_with_none_and_with_two() {
-        for dialect in SPOKEN {
-            let end = dialect.facts().path;
+        for dialect in Dialect::ALL {
+            let end = match dialect.facts().methods {
+                Some(methods) => format!("models/m:{}", methods.whole),
+                None => dialect.facts().path.to_owned(),
+            };
             for base in ["", "/v1", "/v1/v1", "/openai/v1", "/proxy/team"] {
                 let path = format!("{base}/{end}");
                 assert_eq!(dialect_at(&path), Some(dialect), "{path}");
@@ -48,19 +87,31 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_gemini_is_known_and_not_read() {
-        for path in [
-            "/v1beta/models/gemini-3-pro:generateContent",
-            "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent",
+    fn a_path_with_a_method_names_the_model_and_the_stream() {
+        for (path, model, streams) in [
+            (
+                "/v1beta/models/gemini-3-pro:generateContent",
+                "gemini-3-pro",
+                false,
+            ),
+            ("/v1/models/m:streamGenerateContent", "m", true),
+            ("/v1beta/tunedModels/m:generateContent", "m", false),
+            (
+                "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent",
+                "m",
+                true,
+            ),
         ] {
-            assert!(asks_gemini(path) && dialect_at(path).is_none(), "{path}");
+            let asks = Some((model.to_owned(), streams));
+            let dialect = Dialect::Gemini;
+            assert_eq!(route(path), Some(Route { dialect, asks }), "{path}");
         }
         for path in [
             "/v1beta/models/m:countTokens",
-            "/v1/messages",
             "/generateContent",
+            "/models/:generateContent",
         ] {
-            assert!(!asks_gemini(path), "{path}");
+            assert_eq!(route(path), None, "{path}");
         }
     }
 
@@ -75,6 +126,7 @@ mod tests {
             "/v1/threads/thread_1/messages",
             "/v1/chat/completions/chatcmpl-1/messages",
             "/v1/models",
+            "/v1/models/m",
             "/v1/completions",
             "/v1/embeddings",
             "/v1/myresponses",

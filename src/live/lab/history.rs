@@ -119,7 +119,7 @@ impl Stage {
             None,
             crate::takes::wall_clock,
         );
-        let request = store.as_request(found.session, dialect.facts().asked_as, &[])?;
+        let request = store.as_request(found.session, dialect, &[])?;
         let recording = store.read(request, &|_, _| ())?;
         let session = recording.sessions.first().ok_or(TakeError::NoSession(0))?;
         let findings = check_session(session, None).map_err(TakeError::from)?;

@@ -118,7 +118,7 @@ pub(super) fn drivable(
         may.and_then(|()| grows.clone())?;
     }
     if session.dialect != dialect || !tells_tools || grows.is_err() {
-        return store.as_request(number, dialect.facts().asked_as, tools);
+        return store.as_request(number, dialect, tools);
     }
     let is_leaf = from != TakeId::MAIN && store.takes().children(from).is_empty();
     if is_leaf {

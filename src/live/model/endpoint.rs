@@ -73,32 +73,31 @@ pub enum ModelError {
     Header(#[from] HeaderError),
     #[error(transparent)]
     Client(#[from] HttpClientError),
-    /// retake asks no model in this dialect.
-    #[error("models are not called in the dialect {0}")]
-    Dialect(&'static str),
 }
 
 impl Endpoint {
-    /// Where the requests go.
+    /// Where the requests go; where their path names the model, what stands before that.
     ///
     /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`,
-    /// `/api/v4`, `/v1beta/openai`) gets the path appended, any other one gets `/v1` as well.
+    /// `/api/v4`, `/v1beta/openai`) gets the path appended, any other one gets the usual version as well.
     pub(super) fn target(&self) -> Result<Target, ModelError> {
         let base = Target::parse(&self.base_url)?;
         let facts = self.dialect.facts();
-        if facts.asked_as != self.dialect {
-            return Err(ModelError::Dialect(facts.word));
-        }
-        let word = facts.path;
+        let word = match facts.methods {
+            Some(_) => "",
+            None => facts.path,
+        };
         let path = base.path().trim_end_matches('/');
         let is_whole = path
             .strip_suffix(word)
             .is_some_and(|rest| rest.ends_with('/'));
-        Ok(match (is_whole, path.split('/').any(is_version)) {
-            (true, _) => base.with_path(path),
-            (false, true) => base.with_path(&format!("{path}/{word}")),
-            (false, false) => base.with_path(&format!("{path}/v1/{word}")),
-        })
+        let version = facts.version;
+        let whole = match (is_whole, path.split('/').any(is_version)) {
+            (true, _) => path.to_owned(),
+            (false, true) => format!("{path}/{word}"),
+            (false, false) => format!("{path}/{version}/{word}"),
+        };
+        Ok(base.with_path(whole.trim_end_matches('/')))
     }
 
     /// The header lines of a request.

@@ -19,6 +19,7 @@ use crate::http::{Headers, Http, Target};
 use body::Body;
 use fault::{Refused, Trouble};
 use retake_core::dialects::stream::PartialCall;
+use retake_core::dialects::write::request::addressed;
 use retake_core::engine::ModelFault;
 use retake_core::json::Cursor;
 use retake_core::session::Dialect;
@@ -166,7 +167,7 @@ impl Model {
     }
 
     /// Asks once. `body` is the request in the endpoint's dialect and is sent as it is; whether it asks for a
-    /// stream, it says itself.
+    /// stream, it says itself, also where that and the model go into the path.
     ///
     /// Ends at once when it is cancelled, with the connection.
     pub async fn ask(
@@ -199,8 +200,16 @@ impl Model {
                 .map_err(ModelError::from)?,
             None => self.endpoint.headers(asks_for_stream(&body))?,
         };
+        let dialect = self.endpoint.dialect;
+        let (target, body) = match dialect.facts().methods {
+            Some(_) if self.lines.is_none() => {
+                let (path, body) = addressed(dialect, &body);
+                (self.target.with_path_behind(&path), body.into_owned())
+            }
+            _ => (self.target.clone(), body),
+        };
         let limit = self.endpoint.timeouts.first;
-        let reply = timeout(limit, self.http.post(&self.target, headers, body)).await;
+        let reply = timeout(limit, self.http.post(&target, headers, body)).await;
         let reply = reply.map_err(|_| Trouble::NoHeadFor(limit))?;
         let reply = reply.map_err(Trouble::NoHead)?;
         let request_id = ["x-request-id", "request-id"]

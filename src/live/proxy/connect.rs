@@ -1,7 +1,7 @@
 //! How known agents are pointed at the proxy: one row each, with the lines that do it.
 //!
 //! Where a fact comes from: the SDKs' own sources for the variables that they read, and their tests under
-//! `.ci/real/proxy` for those that run there (SDKs of OpenAI and Anthropic in Python and Node,
+//! `.ci/real/proxy` for those that run there (SDKs of OpenAI and Anthropic in Python and Node, of Google in Python,
 //! openai-agents, Codex CLI). What is set for an agent of one's own that is started with the proxy is the
 //! union of the variables.
 
@@ -53,6 +53,9 @@ const OPENAI: &str = "{base}{v1}";
 /// The base URL of Anthropic's clients.
 const ANTHROPIC: &str = "{base}";
 
+/// The base URL of Google's clients.
+const GOOGLE: &str = "{base}";
+
 const fn openai(name: &'static str, value: &'static str) -> SetupLine {
     SetupLine {
         family: Family::OpenAi,
@@ -69,6 +72,14 @@ const fn anthropic(name: &'static str) -> SetupLine {
     }
 }
 
+const fn google(name: &'static str) -> SetupLine {
+    SetupLine {
+        family: Family::Google,
+        place: SetupPlace::Variable(name),
+        text: GOOGLE,
+    }
+}
+
 const fn other(family: Family, place: SetupPlace, text: &'static str) -> SetupLine {
     SetupLine {
         family,
@@ -80,7 +91,7 @@ const fn other(family: Family, place: SetupPlace, text: &'static str) -> SetupLi
 /// Where Codex CLI keeps its settings.
 const CODEX_FILE: SetupPlace = SetupPlace::File("~/.codex/config.toml");
 
-use Dialect::{Anthropic, Chat, Responses};
+use Dialect::{Anthropic, Chat, Gemini, Responses};
 
 /// Every agent that is known.
 pub const AGENTS: &[KnownAgent] = &[
@@ -146,6 +157,13 @@ pub const AGENTS: &[KnownAgent] = &[
                 \"OPENAI_API_KEY\", wire_api = \"responses\" }",
             ],
         )),
+    },
+    KnownAgent {
+        name: "google-genai, Gemini CLI",
+        speaks: &[Gemini],
+        lines: &[google("GOOGLE_GEMINI_BASE_URL")],
+        note: "Without `/v1beta`: they add it.",
+        program: None,
     },
     KnownAgent {
         name: "LangChain",

@@ -145,10 +145,14 @@ impl Upstream {
         let own = |family| match family {
             Family::OpenAi => provider::OPENAI,
             Family::Anthropic => provider::ANTHROPIC,
+            Family::Google => provider::GOOGLE,
         };
         let path = self.prefix().trim_end_matches(V1);
         match self.provider() {
-            Some(provider) if provider == own(family) => return Some(Fit::Provider),
+            // Google's speaks Chat as well, at a path of its own.
+            Some(provider) if provider == own(family) && !path.ends_with("/openai") => {
+                return Some(Fit::Provider);
+            }
             Some(provider::OPENAI | provider::ANTHROPIC) => return None,
             _ => {}
         }
@@ -158,6 +162,7 @@ impl Upstream {
         match by_path {
             Some(found) => (found == family).then_some(Fit::Path),
             None if self.is_local() => Some(Fit::Possible),
+            None if self.provider() == Some(provider::GOOGLE) => None,
             // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for
             // the operator to say.
             None => (family == Family::OpenAi).then_some(Fit::Possible),

@@ -5,6 +5,7 @@ use hyper::header::AUTHORIZATION;
 
 pub(super) const OPENAI: &str = "openai";
 pub(super) const ANTHROPIC: &str = "anthropic";
+pub(super) const GOOGLE: &str = "google";
 
 /// Name, the domain of its API, and how keys begin that only it gives out. From each provider's own
 /// documentation of its keys.
@@ -18,7 +19,7 @@ const PROVIDERS: &[(&str, &str, &[&str])] = &[
     ("openrouter", "openrouter.ai", &["sk-or-"]),
     ("groq", "groq.com", &["gsk_"]),
     ("xai", "x.ai", &["xai-"]),
-    ("google", "googleapis.com", &["AIza"]),
+    (GOOGLE, "googleapis.com", &["AIza"]),
 ];
 
 pub(super) fn of_name(name: &str) -> Option<&'static str> {

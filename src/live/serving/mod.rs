@@ -94,8 +94,8 @@ impl Listening {
         self.address
     }
 
-    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it,
-    /// those of Anthropic `/v1/messages`.
+    /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic
+    /// `/v1/messages`, those of Gemini `/v1beta/models/`.
     pub(super) fn base_url(&self, dialect: Dialect) -> String {
         format!("http://{}{}", self.address, dialect.facts().sdk_base)
     }

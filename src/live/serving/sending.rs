@@ -10,8 +10,10 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use retake_core::dialects::write::NewEvent;
+use retake_core::dialects::write::request::with_route;
 use retake_core::session::Dialect;
-use retake_core::wire::dialect_at;
+use retake_core::wire::route;
+use std::borrow::Cow;
 use std::time::Duration;
 
 pub(crate) enum Asking {
@@ -41,12 +43,14 @@ pub(crate) async fn asking(
     let refused = |dialect, status, message: &str| {
         Asking::Nothing(Sending::error(dialect, status, message, tag))
     };
-    let Some(dialect) = dialect_at(&path) else {
+    let Some(route) = route(&path) else {
         let message = format!(
-            "nothing is served at {path}; there are /v1/responses, /v1/chat/completions and /v1/messages"
+            "nothing is served at {path}; there are /v1/responses, /v1/chat/completions, /v1/messages and \
+            /v1beta/models/MODEL:generateContent"
         );
         return refused(Dialect::default(), StatusCode::NOT_FOUND, &message);
     };
+    let dialect = route.dialect;
     if head.method != Method::POST {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return refused(dialect, status, "only POST is served here");
@@ -56,7 +60,10 @@ pub(crate) async fn asking(
         Ok(body) => Asking::Reply {
             dialect,
             headers: head.headers,
-            body,
+            body: match with_route(&route, &body) {
+                Cow::Owned(body) => body.into(),
+                Cow::Borrowed(_) => body,
+            },
         },
         Err((status, message)) => refused(dialect, status, message),
     }

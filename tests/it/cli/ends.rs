@@ -41,7 +41,7 @@ fn exit_codes_tell_clean_findings_usage_and_unreadable_apart() {
         (&["show", "."], 2),
         (&["convert", "story.json", "--to", "anthropic"], 0),
         (&["convert", "story.json"], 2),
-        (&["convert", "story.json", "--to", "gemini"], 2),
+        (&["convert", "story.json", "--to", "gemini"], 0),
         (&["convert", "missing.json", "--to", "chat"], 2),
         (&["convert", ".", "--to", "chat"], 2),
         (&["explain"], 0),

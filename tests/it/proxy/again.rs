@@ -2,7 +2,7 @@
 
 use super::operator::{mends, mends_at, sits};
 use super::requests::forgetful;
-use super::speech::{Agent, BAD, GOOD, THEN, http, turn, ways};
+use super::speech::{Agent, BAD, GOOD, THEN, http, turn, user, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
 use retake_core::exchange::{Ending, ExchangeId, Phase};
@@ -53,7 +53,7 @@ fn a_policy_mends_a_request_and_the_broken_reply_behind_it() {
         for id in 1..=10 {
             let mut agent = forgetful(way);
             // Each a conversation of its own, so that nothing is mended in silence.
-            agent.history[0]["content"] = format!("Where is it warm today, on day {id}?").into();
+            agent.history[0] = user(way.0, &format!("Where is it warm today, on day {id}?"));
             let calls = stage.turn(&mut agent);
             assert_eq!(calls, [(BAD.0.to_owned(), "search".to_owned())], "{way:?}");
             assert_eq!(stage.ending(id), Ending::Mended, "{way:?}");

@@ -98,7 +98,10 @@ impl Running {
     }
 
     fn ask_with(&self, key: &str, agent: &Agent) -> Client {
-        let (path, body) = (super::speech::path(agent.dialect), agent.request());
+        let (path, body) = (
+            super::speech::path((agent.dialect, agent.streams)),
+            agent.request(),
+        );
         let mut client = Client::connect(self.address);
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -1,9 +1,9 @@
 //! What is in order, or what nobody is there to decide about, passes byte for byte.
 
-use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, turn, ways};
+use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, turn, user, ways};
 use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
-use crate::proxy_wire::fake::{Fake, STREAM, chunk, ok, reply};
+use crate::proxy_wire::fake::{Fake, STREAM, chunk, reply};
 use retake_core::engine::Policy;
 use retake_core::exchange::Ending;
 use retake_core::session::Dialect;
@@ -232,7 +232,7 @@ fn what_was_hidden_from_one_agent_is_told_to_no_other_upstream_and_in_no_other_c
             );
             agent.reads(&client.receive(PATIENCE))
         };
-        let user = |text: &str| json!({"role": "user", "content": text});
+        let user = |text: &str| user(dialect, text);
         let mut first = Agent::new((dialect, streams));
         first.history = vec![user("Hello."), user("Go on.")];
         let mut same = first.clone();
@@ -261,25 +261,4 @@ fn what_was_hidden_from_one_agent_is_told_to_no_other_upstream_and_in_no_other_c
             "{dialect:?} {streams}"
         );
     }
-}
-
-#[test]
-fn gemini_passes_untouched_and_it_is_said_once_that_nobody_watches() {
-    let said =
-        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"serch","args":{}}}]}}]}"#;
-    let stage = Stage::by(upstream(vec![ok(said)]), INJECT);
-    for path in ["m:generateContent", "m:streamGenerateContent?alt=sse"] {
-        let (address, body) = (stage.address, r#"{"contents":[]}"#);
-        let request = format!(
-            "POST /v1beta/models/{path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let mut client = Client::connect(address);
-        client.send(request.as_bytes());
-        assert_eq!(client.receive(PATIENCE).text(), said);
-    }
-    stage.over(2);
-    let notices = stage.notices();
-    let told = notices.iter().filter(|said| said.contains("Gemini"));
-    assert_eq!(told.count(), 1, "{notices:?}");
 }

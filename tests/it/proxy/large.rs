@@ -173,9 +173,7 @@ fn time_of_orphans(count: usize) -> u64 {
     let calls: Vec<_> = calls.collect();
     let said = json!({"role": "assistant", "content": null, "tool_calls": calls});
     agent.history.push(said);
-    agent
-        .history
-        .push(json!({"role": "user", "content": "Go on."}));
+    agent.says("Go on.");
     let before = used(&running);
     let got = running.ask(&agent).receive(LONG);
     assert!(got.text().contains("Here you are."), "{}", got.text());

@@ -59,9 +59,7 @@ fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one(
         );
         assert_eq!(stage.ending(2), Ending::Passed);
         // And so in every later request.
-        agent
-            .history
-            .push(json!({"role": "user", "content": "Thanks."}));
+        agent.says("Thanks.");
         stage.turn(&mut agent);
         let fourth = stage.asked().remove(3);
         assert_eq!(
@@ -375,6 +373,7 @@ fn a_secret_in_sound_arguments_is_no_fault_and_comes_to_the_agent_as_it_is() {
             let request: Value = serde_json::from_str(&agent.request()).unwrap();
             let arguments = match dialect {
                 Dialect::Responses => &request["input"][1]["arguments"],
+                Dialect::Gemini => &request["contents"][1]["parts"][0]["functionCall"]["args"],
                 Dialect::Anthropic => &request["messages"][1]["content"][0]["input"],
                 _ => &request["messages"][1]["tool_calls"][0]["function"]["arguments"],
             };

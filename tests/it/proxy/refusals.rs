@@ -19,9 +19,7 @@ fn orderly(way: (Dialect, bool), count: usize) -> Agent {
         agent.history.extend(said);
         agent.history.push(output(way.0, &id, "9 degrees"));
     }
-    agent
-        .history
-        .push(json!({"role": "user", "content": "Well?"}));
+    agent.says("Well?");
     agent
 }
 

@@ -6,7 +6,6 @@ use crate::proxy_wire::fake::reply;
 use retake_core::exchange::{Ending, Phase};
 use retake_core::session::Dialect;
 use retake_live::proxy::Command;
-use serde_json::json;
 
 /// An agent that has forgotten to answer a call, and goes on.
 pub(super) fn forgetful(way: (Dialect, bool)) -> Agent {
@@ -14,9 +13,7 @@ pub(super) fn forgetful(way: (Dialect, bool)) -> Agent {
     agent
         .history
         .extend(spoken(way.0, &turn("0", "I look.", &[GOOD])));
-    agent
-        .history
-        .push(json!({"role": "user", "content": "Well?"}));
+    agent.says("Well?");
     agent
 }
 
@@ -24,9 +21,7 @@ pub(super) fn forgetful(way: (Dialect, bool)) -> Agent {
 fn inventive(way: (Dialect, bool)) -> Agent {
     let mut agent = Agent::new(way);
     agent.history.push(output(way.0, THEN.0, "9 degrees"));
-    agent
-        .history
-        .push(json!({"role": "user", "content": "Well?"}));
+    agent.says("Well?");
     agent
 }
 
@@ -55,9 +50,7 @@ fn a_policy_repairs_a_request_before_it_leaves_and_the_same_again_in_silence() {
             let decided = stage.decided().len();
             assert_eq!(decided, 1);
             // The agent repeats what was broken.
-            agent
-                .history
-                .push(json!({"role": "user", "content": "Thanks."}));
+            agent.says("Thanks.");
             stage.turn(&mut agent);
             let asked = stage.asked();
             assert_eq!(

@@ -41,9 +41,7 @@ fn the_model_reads_other_words_about_a_failed_tool_and_so_in_every_later_request
         assert!(stage.turn(&mut agent).is_empty());
         assert_eq!(stage.decided(), ["inject-error"], "{way:?}");
         assert_eq!(stage.ending(1), Ending::Mended, "{way:?}");
-        agent
-            .history
-            .push(serde_json::json!({"role": "user", "content": "Thanks."}));
+        agent.says("Thanks.");
         stage.turn(&mut agent);
         for asked in stage.asked() {
             let asked = asked.to_string();

@@ -85,21 +85,27 @@ pub(super) fn http(dialect: Dialect, streams: bool, reply: &NewReply) -> Vec<u8>
     .concat()
 }
 
-pub(super) fn path(dialect: Dialect) -> &'static str {
+pub(super) fn path((dialect, streams): (Dialect, bool)) -> &'static str {
     match dialect {
         Dialect::Responses => "/v1/responses",
         Dialect::Anthropic => "/v1/messages",
-        Dialect::Chat | Dialect::Gemini => "/v1/chat/completions",
+        Dialect::Chat => "/v1/chat/completions",
+        Dialect::Gemini if streams => "/v1beta/models/m:streamGenerateContent?alt=sse",
+        Dialect::Gemini => "/v1beta/models/m:generateContent",
+    }
+}
+
+/// A message of the user.
+pub(super) fn user(dialect: Dialect, text: &str) -> Value {
+    match dialect {
+        Dialect::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+        _ => json!({"role": "user", "content": text}),
     }
 }
 
 /// The member that holds the history.
 pub(super) fn list(dialect: Dialect) -> &'static str {
-    if dialect == Dialect::Responses {
-        "input"
-    } else {
-        "messages"
-    }
+    dialect.facts().history_key
 }
 
 /// The output of a call, as an element of the history.
@@ -111,7 +117,11 @@ pub(super) fn output(dialect: Dialect, id: &str, text: &str) -> Value {
         Dialect::Anthropic => {
             json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text}]})
         }
-        Dialect::Chat | Dialect::Gemini => {
+        Dialect::Gemini => {
+            let response = json!({"id": id, "name": "search", "response": {"output": text}});
+            json!({"role": "user", "parts": [{"functionResponse": response}]})
+        }
+        Dialect::Chat => {
             json!({"role": "tool", "tool_call_id": id, "content": text})
         }
     }
@@ -145,7 +155,7 @@ impl Agent {
         Self {
             dialect,
             streams,
-            history: vec![json!({"role": "user", "content": "Where is it warm?"})],
+            history: vec![user(dialect, "Where is it warm?")],
             members: json!({}),
         }
     }
@@ -158,15 +168,21 @@ impl Agent {
                 json!({"type": "function", "name": "search", "parameters": schema})
             }
             Dialect::Anthropic => json!({"name": "search", "input_schema": schema}),
-            Dialect::Chat | Dialect::Gemini => {
+            Dialect::Gemini => json!({"functionDeclarations": [
+                {"name": "search", "parametersJsonSchema": schema},
+            ]}),
+            Dialect::Chat => {
                 json!({"type": "function", "function": {"name": "search", "parameters": schema}})
             }
         };
         let mut request = json!({"model": "m", "tools": [tool], list(self.dialect): self.history});
+        if self.dialect == Dialect::Gemini {
+            request.as_object_mut().unwrap().remove("model");
+        }
         if self.dialect == Dialect::Anthropic {
             request["max_tokens"] = json!(100);
         }
-        if self.streams {
+        if self.streams && self.dialect != Dialect::Gemini {
             request["stream"] = json!(true);
         }
         for (name, value) in self.members.as_object().unwrap() {
@@ -191,6 +207,11 @@ impl Agent {
         calls
     }
 
+    /// Says something.
+    pub(super) fn says(&mut self, text: &str) {
+        self.history.push(user(self.dialect, text));
+    }
+
     /// Answers a call.
     pub(super) fn answers(&mut self, id: &str, text: &str) {
         self.history.push(output(self.dialect, id, text));
@@ -199,7 +220,7 @@ impl Agent {
 
 /// The request of an agent as it goes over the wire to an address.
 pub(super) fn http_body(address: std::net::SocketAddr, agent: &Agent) -> Vec<u8> {
-    let (path, body) = (path(agent.dialect), agent.request());
+    let (path, body) = (path((agent.dialect, agent.streams)), agent.request());
     let length = body.len();
     format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}")
         .into_bytes()
@@ -219,7 +240,8 @@ pub(super) fn calls_stop(dialect: Dialect) -> Option<&'static str> {
     match dialect {
         Dialect::Chat => Some("tool_calls"),
         Dialect::Anthropic => Some("tool_use"),
-        Dialect::Responses | Dialect::Gemini => None,
+        Dialect::Gemini => Some("STOP"),
+        Dialect::Responses => None,
     }
 }
 
@@ -236,6 +258,12 @@ pub(super) fn calls_in(dialect: Dialect, turn: &[Value]) -> Vec<(String, String)
                 let blocks = element["content"].as_array().cloned().unwrap_or_default();
                 let blocks = blocks.iter().filter(|block| block["type"] == "tool_use");
                 calls.extend(blocks.map(|block| (word(&block["id"]), word(&block["name"]))));
+            }
+            Dialect::Gemini => {
+                let parts = element["parts"].as_array().cloned().unwrap_or_default();
+                let calls_of = parts.iter().map(|part| &part["functionCall"]);
+                let found = calls_of.filter(|call| call.is_object());
+                calls.extend(found.map(|call| (word(&call["id"]), word(&call["name"]))));
             }
             Dialect::Chat => {
                 let listed = element["tool_calls"]

@@ -116,10 +116,15 @@ impl Stage {
     }
 
     pub(super) fn spelled(&self, agent: &Agent, lines: &str) -> String {
-        let (path, body) = (path(agent.dialect), agent.request());
+        let (path, body) = (path((agent.dialect, agent.streams)), agent.request());
         let (address, length) = (self.address, body.len());
+        let query = if path.contains('?') {
+            "&beta=1"
+        } else {
+            "?beta=1"
+        };
         format!(
-            "POST {path}?beta=1 HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{lines}Content-Length: {length}\r\n\r\n{body}"
+            "POST {path}{query} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{lines}Content-Length: {length}\r\n\r\n{body}"
         )
     }
 

@@ -150,7 +150,7 @@ impl Agent {
             body["tools"] = json!([{"type": "function", "name": "search", "parameters": schema}]);
             body["previous_response_id"] = json!(self.last);
         }
-        let (path, address, body) = (path(self.dialect), self.address, body.to_string());
+        let (path, address, body) = (path((self.dialect, false)), self.address, body.to_string());
         let mut client = Client::connect(address);
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nanthropic-beta: message-threads-2026-08-12\r\nContent-Length: {}\r\n\r\n{body}",

@@ -22,7 +22,7 @@ fn a_hold_asks_an_insecure_upstream_again_as_its_exchange_did() {
     let _proxy = Proxy::start(options, report).unwrap();
     let address = addresses(&news)[0];
     let mut agent = Agent::new(way);
-    let (path, body) = (path(way.0), agent.request());
+    let (path, body) = (path(way), agent.request());
     let mut client = Client::connect(address);
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",

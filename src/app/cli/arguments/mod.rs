@@ -32,7 +32,6 @@ use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
 use retake_core::rules::RULES;
 use retake_core::session::Dialect;
-use retake_core::wire::SPOKEN;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -200,7 +199,7 @@ fn themes() -> impl TypedValueParser<Value = Variant> {
 }
 
 fn conversions() -> impl TypedValueParser<Value = Dialect> {
-    let words = SPOKEN.map(Dialect::word);
+    let words = Dialect::ALL.map(Dialect::word);
     PossibleValuesParser::new(words).try_map(|word| Dialect::named(&word).ok_or("no such dialect"))
 }
 

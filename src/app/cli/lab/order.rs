@@ -181,7 +181,7 @@ fn dialect_of(path: &Path) -> Result<Dialect, Failure> {
         hint: hint_for(&error),
     })?;
     let first = recording.sessions.first();
-    let dialect = first.map(|session| session.dialect.facts().asked_as);
+    let dialect = first.map(|session| session.dialect);
     Ok(dialect.unwrap_or_default())
 }
 

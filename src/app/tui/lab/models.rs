@@ -44,7 +44,6 @@ pub fn read_models(
 }
 
 fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Asked, String> {
-    let dialect = dialect.facts().asked_as;
     let path = Path::new(written);
     if written.ends_with(SCRIPT) {
         let is_small = path

@@ -9,8 +9,8 @@ use crate::dialects::write::{
     NewEvent, NewReply, NoReply, behind, element, reply, spell_reply, text_block,
 };
 use crate::json::{Cursor, JsonError};
-use crate::session::Fragment;
 use crate::session::ledger::Usage;
+use crate::session::{Fragment, Shape};
 use crate::wire::Element;
 use serde_json::{Value, json};
 
@@ -93,7 +93,10 @@ impl Codec for Anthropic {
     }
 
     fn final_message(&self, text: &str) -> String {
-        format!(r#"{{"role":"assistant","content":[{}]}}"#, text_block(text))
+        format!(
+            r#"{{"role":"assistant","content":[{}]}}"#,
+            text_block(Shape::Anthropic, text)
+        )
     }
 
     fn behind(&self, sent: &[String], turn: &[String]) -> Vec<String> {

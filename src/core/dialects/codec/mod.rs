@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod chat;
+mod gemini;
 mod responses;
 
 use super::stream::{Decoder, Look};
@@ -93,12 +94,13 @@ pub trait Codec: Sync {
 }
 
 impl Dialect {
-    /// What reads and writes it, or the dialect in which its provider is asked.
+    /// What reads and writes it.
     pub fn codec(self) -> &'static dyn Codec {
         match self {
             Self::Responses => &responses::Responses,
-            Self::Chat | Self::Gemini => &chat::Chat,
+            Self::Chat => &chat::Chat,
             Self::Anthropic => &anthropic::Anthropic,
+            Self::Gemini => &gemini::Gemini,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the data of one event means to the gate, found in one walk over it and without a copy.
 
-use crate::dialects::responses;
+use crate::dialects::{gemini, responses};
 use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fragment, Kind};
 use std::ops::Range;
@@ -280,6 +280,65 @@ fn choice(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), JsonError>
     look.completes |= is_first && finishes;
     look.stops_early |= is_first && is_early;
     look.refuses |= is_first && refuses;
+    Ok(())
+}
+
+/// A chunk of Gemini. Its calls are complete as they come, and there is no end mark but the reason to finish.
+pub(in crate::dialects) fn candidates<'a>(cursor: &mut Cursor<'a>) -> Result<Look<'a>, JsonError> {
+    let mut look = Look::default();
+    cursor.object(|cursor, key| {
+        match key {
+            b"candidates" => {
+                cursor.array(|cursor| candidate(cursor, &mut look))?;
+            }
+            // A prompt that is blocked gets no candidate.
+            b"promptFeedback" => {
+                cursor.object(|cursor, key| {
+                    if key == b"blockReason" {
+                        finishes(cursor.string()?.unwrap_or_default(), &mut look);
+                    }
+                    Ok(())
+                })?;
+            }
+            b"error" => look.fails = cursor.raw()? != b"null",
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(look)
+}
+
+fn finishes(why: &[u8], look: &mut Look<'_>) {
+    if !why.is_empty() {
+        (look.completes, look.ends) = (true, true);
+        look.stops_early = is_early_word(why);
+    }
+}
+
+fn candidate(cursor: &mut Cursor<'_>, look: &mut Look<'_>) -> Result<(), JsonError> {
+    let (mut is_first, mut why) = (true, None);
+    let mut fragment = Fragment::default();
+    cursor.object(|cursor, key| {
+        match key {
+            b"index" => is_first = matches!(cursor.raw()?, b"0" | b"null"),
+            b"finishReason" => why = cursor.string()?,
+            b"content" if cursor.peek() == Some(b'{') => {
+                gemini::read_content(cursor, 0, &mut fragment)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if fragment.items.iter().any(|item| item.kind == Kind::Call) {
+        look.part = Some(Part {
+            key: b"",
+            is_call: true,
+            ends: true,
+        });
+    }
+    if is_first {
+        finishes(why.unwrap_or_default(), look);
+    }
     Ok(())
 }
 

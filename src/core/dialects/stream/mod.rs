@@ -6,6 +6,7 @@
 pub(super) mod anthropic;
 mod call_number;
 pub(super) mod chat;
+pub(super) mod gemini;
 mod halves;
 pub(super) mod look;
 pub(super) mod responses;
@@ -17,7 +18,6 @@ pub(crate) use look::{look, number};
 pub use splitter::{Event, Splitter};
 
 use crate::session::Dialect;
-use crate::wire::SPOKEN;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -85,7 +85,7 @@ pub trait Decoder: fmt::Debug + Send + Sync {
 
 /// The dialect of an event; `None` for an event that no dialect knows.
 pub fn dialect_of(event: &Value) -> Option<Dialect> {
-    let mut spoken = SPOKEN.into_iter();
+    let mut spoken = Dialect::ALL.into_iter();
     spoken.find(|dialect| dialect.codec().owns_event(event))
 }
 

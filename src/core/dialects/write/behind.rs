@@ -3,6 +3,7 @@
 //! A turn that was edited begins like the one that the provider streamed: its words have passed before its call
 //! was held. They are not told twice.
 
+use super::rewrite::gemini::left_of;
 use crate::json::{Cursor, JsonError, unescape};
 
 /// The rest of a turn whose first message is compared with the first that was sent; the whole turn where the two
@@ -84,6 +85,23 @@ fn without(beginning: &str, text: &str) -> String {
 
 fn inside(string: &str) -> Option<&[u8]> {
     Some(string.strip_prefix('"')?.strip_suffix('"')?.as_bytes())
+}
+
+/// A content of Gemini without its first parts, and without the beginning of a text.
+pub(in crate::dialects) fn gemini(sent: &str, turn: &str) -> Result<Option<String>, JsonError> {
+    let sent = members(sent)?;
+    let seen = elements(find(&sent, "parts"))?;
+    let (mut kept, mut says) = (Vec::new(), false);
+    for (key, value) in members(turn)? {
+        if key == "parts" {
+            let left = left_of(&seen, &elements(value)?);
+            says |= !left.is_empty();
+            kept.push(format!("\"parts\":[{}]", left.join(",")));
+        } else {
+            kept.push(format!("\"{key}\":{value}"));
+        }
+    }
+    Ok(says.then(|| format!("{{{}}}", kept.join(","))))
 }
 
 /// A message of Anthropic without its first blocks.

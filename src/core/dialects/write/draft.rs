@@ -30,8 +30,25 @@ pub fn draft_output(
                 r#"{{"type":"tool_result","tool_use_id":"{id}","content":{text}{mark}}}"#
             ))
         }
+        Shape::Gemini => {
+            let id = match id {
+                "" => String::new(),
+                id => format!(r#""id":"{id}","#),
+            };
+            let (name, response) = (quoted(name), response(&text, is_error));
+            Some(format!(
+                r#"{{"functionResponse":{{{id}"name":{name},"response":{response}}}}}"#
+            ))
+        }
         Shape::Format => None,
     }
+}
+
+/// What a tool answered, as the object that Gemini wants; `text` is quoted (Gemini API reference,
+/// `FunctionResponse`).
+pub(super) fn response(text: &str, is_error: bool) -> String {
+    let key = if is_error { "error" } else { "output" };
+    format!(r#"{{"{key}":{text}}}"#)
 }
 
 /// Output types of the OpenAI API reference, by the type of their call.
@@ -85,9 +102,16 @@ pub(super) fn shell_result(text: &str, is_error: bool) -> String {
 /// voice: a message of the model made of `output_text` parts would have to name the id of a reply
 /// (OpenAI API reference, `EasyInputMessage`).
 pub fn draft_message(shape: Shape, voice: MessageRole, text: &str) -> String {
+    if shape == Shape::Gemini {
+        let role = match voice {
+            MessageRole::User => "user",
+            MessageRole::Assistant => "model",
+        };
+        return message_of(shape, role, &text_block(shape, text));
+    }
     let kind = match shape {
         Shape::Responses => r#""type":"message","#,
-        Shape::Chat | Shape::Anthropic | Shape::Format => "",
+        Shape::Chat | Shape::Anthropic | Shape::Gemini | Shape::Format => "",
     };
     let (role, text) = (role(voice), quoted(text));
     format!(r#"{{{kind}"role":"{role}","content":{text}}}"#)
@@ -103,9 +127,22 @@ pub fn draft_parts(voice: MessageRole, text: &str) -> String {
     format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{part}","text":{text}}}]}}"#)
 }
 
-/// A text block of an Anthropic message.
-pub fn text_block(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+/// A message that holds these blocks.
+pub fn message_of(shape: Shape, role: &str, blocks: &str) -> String {
+    let key = match shape {
+        Shape::Gemini => "parts",
+        _ => "content",
+    };
+    format!(r#"{{"role":"{role}","{key}":[{blocks}]}}"#)
+}
+
+/// A text block of a message that is a list of blocks.
+pub fn text_block(shape: Shape, text: &str) -> String {
+    let kind = match shape {
+        Shape::Gemini => "",
+        _ => r#""type":"text","#,
+    };
+    format!(r#"{{{kind}"text":{}}}"#, quoted(text))
 }
 
 fn role(voice: MessageRole) -> &'static str {

@@ -29,6 +29,11 @@ pub fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
         .map(|(_, value)| value)
 }
 
+/// Where the blocks of a message stand: its content, or its parts.
+pub fn blocks(message: &str) -> Option<Range<usize>> {
+    member(message, "content").or_else(|| member(message, "parts"))
+}
+
 /// Where the elements of a list stand, counted from the start of `text`. None where the value at
 /// `list` is no list.
 pub fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {

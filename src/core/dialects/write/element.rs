@@ -1,6 +1,8 @@
 //! Elements of a history that are spelled anew, from what they say.
 
+use super::draft::response;
 use super::{quoted, text_block};
+use crate::session::Shape;
 use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult, inline_data};
 
 /// The items of Responses. What the model said is a message for each text: only a message with the id that the
@@ -171,7 +173,45 @@ fn anthropic_block(part: &Part) -> String {
             format!(r#"{{"type":"tool_result",{id}"content":{content}{mark}}}"#)
         }
         Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
-            text_block(text)
+            text_block(Shape::Anthropic, text)
+        }
+    }
+}
+
+/// The parts of a content of Gemini.
+pub(in crate::dialects) fn gemini(element: &Element) -> Vec<String> {
+    element.parts.iter().map(gemini_part).collect()
+}
+
+fn gemini_part(part: &Part) -> String {
+    match part {
+        Part::Image(url) => match inline_data(url) {
+            Some((media_type, data)) => format!(
+                r#"{{"inlineData":{{"mimeType":{},"data":{}}}}}"#,
+                quoted(media_type),
+                quoted(data)
+            ),
+            None => format!(r#"{{"fileData":{{"fileUri":{}}}}}"#, quoted(url)),
+        },
+        Part::Call(call) => {
+            let id = id_member("id", &call.id);
+            let name = quoted(&call.name);
+            let args = match &call.input {
+                Input::Json(json) => json.clone(),
+                Input::Free(text) => format!(r#"{{"input":{}}}"#, quoted(text)),
+            };
+            format!(r#"{{"functionCall":{{{id}"name":{name},"args":{args}}}}}"#)
+        }
+        Part::Result(result) => {
+            let id = id_member("id", &result.id);
+            let name = quoted(&result.name);
+            let said = result.content.iter().filter_map(Part::text);
+            let said = quoted(&said.collect::<Vec<_>>().join("\n"));
+            let response = response(&said, result.is_error);
+            format!(r#"{{"functionResponse":{{{id}"name":{name},"response":{response}}}}}"#)
+        }
+        Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
+            text_block(Shape::Gemini, text)
         }
     }
 }

@@ -104,12 +104,19 @@ pub fn make_call(
                 behind: Vec::new(),
             })
         }
-        Shape::Anthropic => {
-            let text = (!left.is_empty()).then(|| text_block(left).to_string());
+        shape @ (Shape::Anthropic | Shape::Gemini) => {
+            let text = (!left.is_empty()).then(|| text_block(shape, left));
             let blocks = calls.iter().map(|call| {
                 let [id, tool] = [call.id, call.tool].map(quoted);
                 let input = call.arguments;
-                format!(r#"{{"type":"tool_use","id":{id},"name":{tool},"input":{input}}}"#)
+                match shape {
+                    Shape::Gemini => {
+                        format!(r#"{{"functionCall":{{"id":{id},"name":{tool},"args":{input}}}}}"#)
+                    }
+                    _ => {
+                        format!(r#"{{"type":"tool_use","id":{id},"name":{tool},"input":{input}}}"#)
+                    }
+                }
             });
             let blocks = text.into_iter().chain(blocks).collect::<Vec<_>>().join(",");
             let is_bare = bytes.first() == Some(&b'"');

@@ -14,7 +14,7 @@ pub mod request;
 pub mod rewrite;
 pub(in crate::dialects) mod spell_reply;
 
-pub use draft::{draft_message, draft_output, draft_parts, text_block};
+pub use draft::{draft_message, draft_output, draft_parts, message_of, text_block};
 pub use made_call::{Made, MadeCall, make_call, texts_of};
 pub use patch::{call_id_key, rename, replace_arguments, replace_output, set_call_id, set_member};
 pub use reply::{NoReply, calls_of, history_of};

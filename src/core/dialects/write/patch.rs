@@ -1,6 +1,6 @@
 //! Parts of an item that is there: its call id, its name, its arguments.
 
-use super::draft::shell_result;
+use super::draft::{response, shell_result};
 use super::quoted;
 use crate::dialects::body_of;
 use crate::json::{Cursor, JsonError};
@@ -11,7 +11,16 @@ use std::ops::Range;
 /// the new id as text.
 pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, JsonError> {
     let key = call_id_key(item, bytes)?;
-    set_member(bytes, 0, key, &quoted(id)).map(|patch| vec![patch])
+    let holder = call_id_holder(item, bytes)?;
+    set_member(bytes, holder, key, &quoted(id)).map(|patch| vec![patch])
+}
+
+/// Where the object stands in an item that holds its call id.
+fn call_id_holder(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
+    match item.shape {
+        Shape::Gemini => holder_of(item, bytes),
+        _ => Ok(0),
+    }
 }
 
 /// The member of an item that holds its call id.
@@ -26,7 +35,7 @@ pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, JsonError>
         (Shape::Responses | Shape::Format, _) => "call_id",
         (Shape::Chat, Kind::Output) => "tool_call_id",
         (Shape::Anthropic, Kind::Output | Kind::HostedOutput) => "tool_use_id",
-        (Shape::Chat | Shape::Anthropic, _) => "id",
+        (Shape::Chat | Shape::Anthropic | Shape::Gemini, _) => "id",
     })
 }
 
@@ -47,6 +56,15 @@ pub fn replace_output(
                 patches.push(set_member(bytes, 0, "is_error", &is_error.to_string())?);
             }
             patches
+        }
+        (Shape::Gemini, Family::Function | Family::Legacy) => {
+            let answer = response(&text, is_error);
+            vec![set_member(
+                bytes,
+                holder_of(item, bytes)?,
+                "response",
+                &answer,
+            )?]
         }
         (Shape::Responses, Family::Function | Family::Custom | Family::LocalShell) => {
             let mut patches = vec![set_member(bytes, 0, "output", &text)?];
@@ -117,27 +135,34 @@ pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch,
     let is_free = item.family == Family::Custom;
     let with = match item.shape {
         Shape::Responses | Shape::Chat => quoted(json),
-        Shape::Anthropic | Shape::Format if is_free => quoted(json),
-        Shape::Anthropic | Shape::Format => json.to_owned(),
+        Shape::Anthropic | Shape::Gemini | Shape::Format if is_free => quoted(json),
+        Shape::Anthropic | Shape::Gemini | Shape::Format => json.to_owned(),
     };
     if let Some(at) = body_of(item, bytes)?.arguments_at {
         let with = with.into_bytes();
         return Ok(Patch { at, with });
     }
     let key = match (item.shape, is_free) {
+        (Shape::Gemini, _) => "args",
         (Shape::Anthropic, _) | (_, true) => "input",
         _ => "arguments",
     };
     set_member(bytes, holder_of(item, bytes)?, key, &with)
 }
 
-/// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat,
-/// the item itself elsewhere.
+/// Where the object stands that holds name and arguments: inside `function` or `custom` in Chat, inside
+/// `functionCall` or `functionResponse` in Gemini, the item itself elsewhere.
 fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
-    if item.shape != Shape::Chat || item.kind != Kind::Call {
-        return Ok(0);
+    let holders: &[&[u8]] = match (item.shape, item.kind) {
+        (Shape::Chat, Kind::Call) => &[b"function", b"custom"],
+        (Shape::Gemini, Kind::Call) => &[b"functionCall", b"function_call"],
+        (Shape::Gemini, Kind::Output) => &[b"functionResponse", b"function_response"],
+        _ => return Ok(0),
+    };
+    let mut inner = None;
+    for holder in holders {
+        inner = inner.or(member(bytes, 0, holder)?);
     }
-    let inner = member(bytes, 0, b"function")?.or(member(bytes, 0, b"custom")?);
     Ok(inner
         .filter(|inner| bytes.get(inner.start) == Some(&b'{'))
         .map_or(0, |inner| inner.start))

@@ -121,6 +121,48 @@ pub(in crate::dialects) fn message(reply: &str) -> Result<String, NoReply> {
     })
 }
 
+/// The content of the first candidate; none where a prompt was blocked, or a candidate has none.
+pub(in crate::dialects) fn contents(reply: &str) -> Result<Vec<String>, NoReply> {
+    let candidates = match list(reply, b"candidates", "candidates") {
+        Err(NoReply::Absent(_)) if has_member(reply, b"promptFeedback")? => return Ok(Vec::new()),
+        candidates => candidates?,
+    };
+    let (mut contents, mut is_first) = (Vec::new(), true);
+    Cursor::new(candidates.as_bytes()).array(|cursor| {
+        let is_taken = std::mem::replace(&mut is_first, false);
+        cursor.object(|cursor, key| {
+            if is_taken && key == b"content" && cursor.peek() == Some(b'{') {
+                contents.push(&candidates[cursor.skip()?]);
+            }
+            Ok(())
+        })?;
+        Ok(())
+    })?;
+    contents.into_iter().map(with_role).collect()
+}
+
+/// Whether a reply has a member of this name.
+fn has_member(reply: &str, wanted: &[u8]) -> Result<bool, JsonError> {
+    let mut found = false;
+    Cursor::new(reply.as_bytes()).object(|_, key| {
+        found |= key == wanted;
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A content with the role of the model, which some replies leave out.
+fn with_role(content: &str) -> Result<String, NoReply> {
+    let has_role = has_member(content, b"role")?;
+    Ok(
+        match (has_role, content.strip_prefix('{').map(str::trim_start)) {
+            (false, Some("}")) => r#"{"role":"model"}"#.to_owned(),
+            (false, Some(members)) => format!("{{\"role\":\"model\",{members}"),
+            _ => content.to_owned(),
+        },
+    )
+}
+
 fn is_empty_list(value: &str) -> bool {
     value
         .strip_prefix('[')

@@ -1,7 +1,6 @@
 //! Requests to a model: the first one of a run, and a history with the settings of the run laid over it.
 //!
-//! Each part has its member in each of the three APIs (request bodies of the OpenAI and Anthropic API
-//! references). Gemini is asked through its endpoint that speaks Chat.
+//! Each part has its member in each API (request bodies of the OpenAI, Anthropic and Gemini API references).
 
 mod overlay;
 #[cfg(test)]
@@ -12,9 +11,10 @@ pub use overlay::NoRequest;
 
 use super::{draft_message, quoted};
 use crate::session::{Dialect, MessageRole, OutputSchema, Tool, ToolKind};
-use crate::wire::ToolSpelling;
+use crate::wire::{RequestHead, Route, ToolSpelling};
 use overlay::laid_over;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// A tool as the model is offered it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,14 +59,21 @@ pub fn first_request(
     let dialect = settings.dialect;
     let mut members = vec![format!("\"model\":{}", quoted(settings.model))];
     let facts = dialect.facts();
+    let mut laid = settings.members.clone();
     if let Some(limit) = settings.max_tokens.or(facts.default_limit) {
-        members.push(format!("\"{}\":{limit}", limit_key(settings)));
+        match facts.settings_key {
+            Some(_) => set_limit(&mut laid, settings, limit),
+            None => members.push(format!("\"{}\":{limit}", limit_key(settings))),
+        }
     }
     let mut messages = Vec::new();
     if !opening.instructions.is_empty() {
         let text = quoted(opening.instructions);
         match facts.instructions_key {
-            Some(key) => members.push(format!("\"{key}\":{text}")),
+            Some(key) => members.push(match facts.prompt_parts {
+                Some(parts) => format!(r#""{key}":{{"{parts}":[{{"text":{text}}}]}}"#),
+                None => format!("\"{key}\":{text}"),
+            }),
             None => messages.push(format!(r#"{{"role":"system","content":{text}}}"#)),
         }
     }
@@ -75,13 +82,17 @@ pub fn first_request(
     members.push(list(facts.history_key, &messages));
     let tools = opening.tools.iter();
     let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());
-    members.push(list("tools", &tools.collect::<Vec<_>>()));
+    let [opens, closes] = facts.tool.brackets();
+    members.push(match tools.collect::<Vec<_>>() {
+        tools if tools.is_empty() => r#""tools":[]"#.to_owned(),
+        tools => format!("\"tools\":{opens}\n{}\n{closes}", tools.join(",\n")),
+    });
     if let Some(schema) = opening.output_schema {
         let (key, setting) = facts.output_setting(schema);
         members.push(format!("\"{key}\":{setting}"));
     }
     let body = format!("{{{}}}\n", members.join(",\n"));
-    laid_over(body.as_bytes(), settings.members, &[])
+    laid_over(body.as_bytes(), &laid, &[])
 }
 
 /// A history as it is sent: the model, its settings and how the reply comes are laid over it, all else
@@ -102,7 +113,7 @@ pub fn wire_request(
     let facts = settings.dialect.facts();
     let usual = facts.default_limit.filter(|_| is_missing);
     if let Some(limit) = settings.max_tokens.or(usual) {
-        laid.insert(limit_key.to_owned(), limit.into());
+        set_limit(&mut laid, settings, limit);
     }
     let mut without = Vec::new();
     if facts.limit_keys.iter().any(|key| laid.contains_key(*key)) {
@@ -134,6 +145,52 @@ pub fn wire_request(
     laid_over(body, &laid, &without)
 }
 
+/// Puts the limit of tokens where the dialect has it.
+fn set_limit(laid: &mut Map<String, Value>, settings: &RequestSettings<'_>, limit: u32) {
+    let key = limit_key(settings).to_owned();
+    let Some(holder) = settings.dialect.facts().settings_key else {
+        laid.insert(key, limit.into());
+        return;
+    };
+    let holder = laid.entry(holder).or_insert_with(|| json!({}));
+    if let Some(holder) = holder.as_object_mut() {
+        holder.insert(key, limit.into());
+    }
+}
+
+/// Where a request goes behind the base of its provider, and its body: in a dialect with methods the path says
+/// what `model` and `stream` say of it, and the body does not.
+pub fn addressed(dialect: Dialect, body: &[u8]) -> (String, Cow<'_, [u8]>) {
+    let facts = dialect.facts();
+    let Some(methods) = facts.methods else {
+        return (facts.path.to_owned(), Cow::Borrowed(body));
+    };
+    let head = RequestHead::read(dialect, body).unwrap_or_default();
+    let (model, path) = (
+        head.model.rsplit('/').next().unwrap_or_default(),
+        facts.path,
+    );
+    let path = match head.streams {
+        true => format!("{path}/{model}:{}?{}", methods.streamed, methods.query),
+        false => format!("{path}/{model}:{}", methods.whole),
+    };
+    // What cannot be read the provider refuses.
+    let left = laid_over(body, &Map::new(), &["model", "stream"]);
+    (path, left.map_or(Cow::Borrowed(body), Cow::Owned))
+}
+
+/// A body that says what the path of its request says; itself where the path says nothing.
+pub fn with_route<'a>(route: &Route, body: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some((model, streams)) = &route.asks else {
+        return Cow::Borrowed(body);
+    };
+    let mut said = Map::new();
+    said.insert("model".to_owned(), model.as_str().into());
+    said.insert("stream".to_owned(), (*streams).into());
+    // What is no object is refused by whoever reads it.
+    laid_over(body, &said, &[]).map_or(Cow::Borrowed(body), Cow::Owned)
+}
+
 fn limit_key(settings: &RequestSettings<'_>) -> &'static str {
     match settings.dialect.facts().limit_keys {
         [only] => only,
@@ -154,10 +211,12 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     let spelling = dialect.facts().tool;
     let schema_key = match spelling {
         ToolSpelling::Untyped => "input_schema",
-        _ => "parameters",
+        ToolSpelling::Declared => "parametersJsonSchema",
+        ToolSpelling::Flat | ToolSpelling::Nested => "parameters",
     };
+    let has_custom = dialect.facts().custom_tools;
     let schema = match (&tool.parameters, is_free) {
-        (_, true) if spelling == ToolSpelling::Untyped => Some(
+        (_, true) if !has_custom => Some(
             json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}),
         ),
         (_, true) => None,
@@ -166,13 +225,17 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     };
     if let Some(schema) = schema {
         inside.insert(schema_key.to_owned(), schema);
-        if let Some(strict) = offered.strict {
+        // Gemini has a mode of calling for all tools instead.
+        if let Some(strict) = offered
+            .strict
+            .filter(|_| spelling != ToolSpelling::Declared)
+        {
             inside.insert("strict".to_owned(), strict.into());
         }
     }
     let of_type = if is_free { "custom" } else { "function" };
     match spelling {
-        ToolSpelling::Untyped => Value::Object(inside),
+        ToolSpelling::Untyped | ToolSpelling::Declared => Value::Object(inside),
         ToolSpelling::Nested => json!({"type": of_type, of_type: inside}),
         ToolSpelling::Flat => {
             let mut object = Map::new();

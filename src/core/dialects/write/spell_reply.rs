@@ -6,6 +6,7 @@
 pub(in crate::dialects) mod anthropic;
 pub(in crate::dialects) mod chat;
 pub(in crate::dialects) mod error;
+pub(in crate::dialects) mod gemini;
 pub(in crate::dialects) mod responses;
 
 use crate::session::Dialect;

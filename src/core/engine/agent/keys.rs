@@ -3,7 +3,6 @@
 use crate::config::{Keys, keys, looks_like_key};
 use crate::engine::policy::{Approval, POLICY_KEYS};
 use crate::session::Dialect;
-use crate::wire::SPOKEN;
 
 /// Longest name, in characters.
 const NAME: usize = 100;
@@ -130,7 +129,7 @@ keys! {
 }
 
 fn dialects() -> Vec<&'static str> {
-    SPOKEN.map(Dialect::word).to_vec()
+    Dialect::ALL.map(Dialect::word).to_vec()
 }
 
 /// A name that menus show.

@@ -97,6 +97,7 @@ impl Reader<'_, '_, '_> {
 
     pub(super) fn model(&mut self, model: Section<'_>) -> Option<Model> {
         let dialect = model.text("dialect").and_then(Dialect::named);
+        let dialect = dialect.map(|dialect| spoken_at(dialect, model.text("base_url")));
         let at = if model.has("script") {
             let script = self.file(model, "script");
             script.map(|(file, text)| Endpoint::Script { file, text })
@@ -297,6 +298,14 @@ impl Reader<'_, '_, '_> {
             tools: server.get("tools"),
             timeout_ms: server.millis("timeout").unwrap_or(SERVER_TIMEOUT),
         })
+    }
+}
+
+/// The dialect that is spoken at a base URL: providers have endpoints of other dialects, too.
+fn spoken_at(dialect: Dialect, base_url: Option<&str>) -> Dialect {
+    match (dialect.facts().other_at, base_url) {
+        (Some((path, other)), Some(url)) if url.contains(path) => other,
+        _ => dialect,
     }
 }
 

@@ -13,6 +13,8 @@ const UNSAID: &[&str] = &[
     "annotations",
     "logprobs",
     "type",
+    "thoughtSignature",
+    "thought_signature",
     "reasoning",
     "reasoning_content",
 ];
@@ -60,14 +62,15 @@ fn member(key: &str, value: &Value) -> u64 {
         // A text alone stands for a list of one part.
         ("content", Value::String(text)) => number(&json!([{ "text": text }])),
         // The arguments of a call: there every member counts.
-        ("input", arguments) => digest_of(arguments, &[]),
+        ("input" | "args", arguments) => digest_of(arguments, &[]),
         _ => number(value),
     }
 }
 
 fn is_unsaid(block: &Value) -> bool {
     let kind = block.get("type").and_then(Value::as_str);
-    kind.is_some_and(|kind| UNSAID_BLOCKS.contains(&kind))
+    let is_thought = block.get("thought").and_then(Value::as_bool) == Some(true);
+    is_thought || kind.is_some_and(|kind| UNSAID_BLOCKS.contains(&kind))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Parts of messages that the agent does not see, put into its messages and taken out of them.
 
 use super::element::{Call, Element, PASSING, digest};
-use crate::dialects::write::edit::{elements, member, with_elements, with_value, without_member};
+use crate::dialects::write::edit::{
+    blocks, elements, member, with_elements, with_value, without_member,
+};
 use crate::dialects::write::{quoted, text_block};
-use crate::session::Dialect;
+use crate::session::{Dialect, Shape};
 use std::collections::HashMap;
 
 /// A message with the calls of `turn` that were answered for the agent, each behind the call
@@ -50,27 +52,27 @@ pub(super) fn with_calls(
 /// or not the user's.
 pub(super) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
     let text = &next.text;
-    let content = member(text, "content").filter(|_| next.has_role("user"))?;
-    let mut blocks = results.iter().flat_map(blocks_of).collect::<Vec<_>>();
-    if blocks.is_empty() {
+    let content = blocks(text).filter(|_| next.has_role("user"))?;
+    let mut all = results.iter().flat_map(blocks_of).collect::<Vec<_>>();
+    if all.is_empty() {
         return Some(text.clone());
     }
     let said = match text.as_bytes().get(content.start) {
         Some(b'"') => {
             let said: String = serde_json::from_str(&text[content.clone()]).ok()?;
-            Some(text_block(&said))
+            Some(text_block(Shape::Anthropic, &said))
         }
         _ => None,
     };
-    blocks.extend(elements(text, &content).into_iter().map(|at| &text[at]));
-    blocks.extend(said.as_deref());
-    Some(with_elements(text, &content, &blocks))
+    all.extend(elements(text, &content).into_iter().map(|at| &text[at]));
+    all.extend(said.as_deref());
+    Some(with_elements(text, &content, &all))
 }
 
-/// The blocks of a message of Anthropic.
+/// The blocks of a message that is a list of them.
 fn blocks_of(message: &Element) -> Vec<&str> {
     let text = &message.text;
-    let content = member(text, "content");
+    let content = blocks(text);
     let inside = content.map(|content| elements(text, &content));
     inside
         .unwrap_or_default()
@@ -92,7 +94,7 @@ pub(super) fn without_released(dialect: Dialect, text: &str, released: &[Element
 }
 
 fn without_blocks(text: &str, released: &[&str]) -> String {
-    let Some(content) = member(text, "content") else {
+    let Some(content) = blocks(text) else {
         return text.to_owned();
     };
     let inside = elements(text, &content).into_iter();

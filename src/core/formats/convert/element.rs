@@ -2,9 +2,10 @@
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
+use crate::dialects::gemini::is_signed;
 use crate::dialects::write::quoted;
 use crate::dialects::{Arguments, Content, body_of, joined};
-use crate::session::{Family, Flags, Kind, PairStatus, SourceError};
+use crate::session::{Family, Flags, Kind, PairStatus, Shape, SourceError};
 use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult};
 use serde::de::IgnoredAny;
 
@@ -94,6 +95,9 @@ impl Conversion<'_> {
         if content.has_reasoning {
             self.lose(index, LossKind::Reasoning);
         }
+        if content.has_signature {
+            self.lose(index, LossKind::Signature);
+        }
         if content.has_annotations {
             self.lose(index, LossKind::Annotations);
         }
@@ -134,7 +138,11 @@ impl Conversion<'_> {
     /// A call as the target says it; `None` for bytes that are no call.
     fn call(&mut self, index: usize) -> Result<Option<ToolCall>, SourceError> {
         let item = self.item(index);
-        let Ok(body) = body_of(item, &self.session.bytes(item)?) else {
+        let bytes = self.session.bytes(item)?;
+        if item.shape == Shape::Gemini && is_signed(&bytes) {
+            self.lose(index, LossKind::Signature);
+        }
+        let Ok(body) = body_of(item, &bytes) else {
             self.lose(index, LossKind::Unreadable);
             return Ok(None);
         };

@@ -6,6 +6,7 @@
 
 use super::order::{Order, Step, is_of_reply};
 use super::{Conversion, LossKind, Out, is_with_role, reply, request};
+use crate::dialects::gemini::is_content;
 use crate::session::{Flags, Kind, SourceError};
 
 /// Writes the history, or the request that holds it. A history with a prompt apart is an object as well.
@@ -26,6 +27,7 @@ pub(super) fn write<E: From<SourceError>>(
     out.put("[")?;
     let mut list = List {
         is_first: true,
+        blocks_key: facts.calls_key.unwrap_or_default(),
         role: None,
     };
     for step in Order::steps(conversion) {
@@ -81,10 +83,12 @@ fn first_of_conversation(conversion: &Conversion<'_>) -> usize {
 }
 
 /// Whether a system text goes to the prompt: those at the start, and those of other dialects wherever they
-/// stand. Anthropic itself takes a message of the system in mid-conversation (API reference).
+/// stand. Anthropic itself takes a message of the system in mid-conversation (API reference), Gemini none.
 fn is_in_prompt(conversion: &Conversion<'_>, first: usize, index: usize) -> bool {
     let item = conversion.item(index);
-    item.kind == Kind::System && (index < first || item.shape != conversion.to.facts().shape)
+    let facts = conversion.to.facts();
+    let stays = item.shape == facts.shape && facts.prompt_parts.is_none();
+    item.kind == Kind::System && (index < first || !stays)
 }
 
 fn write_system<E: From<SourceError>>(
@@ -92,6 +96,12 @@ fn write_system<E: From<SourceError>>(
     first: usize,
     out: &mut Out<'_, E>,
 ) -> Result<(), E> {
+    let facts = conversion.to.facts();
+    let key = facts.instructions_key.unwrap_or_default();
+    let (opens, closes) = match facts.prompt_parts {
+        Some(parts) => (format!("\"{key}\":{{\"{parts}\":[\n"), "\n]},\n"),
+        None => (format!("\"{key}\":[\n"), "\n],\n"),
+    };
     let mut is_open = false;
     for index in 0..conversion.session.items.len() {
         if !conversion.is_visible(index) || !is_in_prompt(conversion, first, index) {
@@ -101,13 +111,13 @@ fn write_system<E: From<SourceError>>(
             conversion.lose(index, LossKind::MovedToSystem);
         }
         for block in system_blocks(conversion, index)? {
-            out.put(if is_open { ",\n" } else { "\"system\":[\n" })?;
+            out.put(if is_open { ",\n" } else { &opens })?;
             is_open = true;
             out.put(block)?;
         }
     }
     if is_open {
-        out.put("\n],\n")?;
+        out.put(closes)?;
     }
     Ok(())
 }
@@ -120,7 +130,7 @@ fn system_blocks(
         return spell_anew(conversion, index);
     };
     Ok(match bytes.first() {
-        Some(b'{') => vec![bytes],
+        Some(b'{') if !is_content(&bytes) => vec![bytes],
         Some(b'[') => {
             // The list as it stands, without its brackets: its blocks with whatever stands between them.
             let inside = bytes[1..bytes.len() - 1].trim_ascii();
@@ -134,6 +144,8 @@ fn system_blocks(
 /// The list that is being written.
 struct List {
     is_first: bool,
+    /// The member of a message that holds its blocks.
+    blocks_key: &'static str,
     /// Who speaks in the message that is open.
     role: Option<&'static str>,
 }
@@ -154,7 +166,8 @@ impl List {
             out.put(",")?;
         } else {
             self.close(out)?;
-            self.element(format!(r#"{{"role":"{role}","content":["#), out)?;
+            let key = self.blocks_key;
+            self.element(format!(r#"{{"role":"{role}","{key}":["#), out)?;
             self.role = Some(role);
         }
         out.put(block)
@@ -197,10 +210,11 @@ impl List {
 }
 
 fn role(conversion: &Conversion<'_>, index: usize) -> &'static str {
+    let model = conversion.to.facts().model_role;
     match conversion.item(index).kind {
         Kind::System => "system",
-        Kind::Compaction => "assistant",
-        _ if is_of_reply(conversion.session, index) => "assistant",
+        Kind::Compaction => model,
+        _ if is_of_reply(conversion.session, index) => model,
         _ => "user",
     }
 }

@@ -1,19 +1,29 @@
 //! Call ids as the target wants them: a call and its output always share one, and no two calls do.
 
 use super::LossKind;
-use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceError};
+use crate::session::{Dialect, Flags, Kind, PairStatus, Session, Shape, SourceError};
 use std::collections::{HashMap, HashSet};
 
 /// The ids that had to change, by the index of the call.
 #[derive(Debug, Default)]
 pub(super) struct TargetIds {
     changed: HashMap<usize, String>,
+    /// The calls that have more than one output.
+    repeated: HashSet<usize>,
 }
 
 impl TargetIds {
     /// Gives each call that is spelled anew its id. What is copied keeps its own.
     pub(super) fn of(session: &Session, to: Dialect) -> Result<Self, SourceError> {
-        let mut ids = Self::default();
+        let answers = (0..session.items.len()).map(|index| session.pairing.standing(index));
+        let repeated = answers.filter_map(|standing| match standing {
+            PairStatus::Duplicate(call) => Some(call as usize),
+            _ => None,
+        });
+        let mut ids = Self {
+            repeated: repeated.collect(),
+            ..Self::default()
+        };
         let mut taken: HashSet<String> = HashSet::new();
         let calls = session.items.iter().enumerate();
         let calls =
@@ -25,7 +35,9 @@ impl TargetIds {
                 continue;
             }
             // What has no id and no partner is no worse off without one in the target.
-            let is_paired = matches!(session.pairing.standing(index), PairStatus::Paired(_));
+            // A call of Gemini needs none, and has an output by its name.
+            let is_paired = item.shape == Shape::Gemini
+                || matches!(session.pairing.standing(index), PairStatus::Paired(_));
             if recorded.is_empty() && !is_paired {
                 continue;
             }
@@ -42,6 +54,15 @@ impl TargetIds {
             taken.insert(fitting);
         }
         Ok(ids)
+    }
+
+    /// Whether an item is half of a pair that is one without ids, too, by name and order.
+    pub(super) fn is_simple(&self, session: &Session, index: usize) -> bool {
+        let PairStatus::Paired(partner) = session.pairing.standing(index) else {
+            return false;
+        };
+        let is_repeated = |call| self.repeated.contains(&call);
+        !is_repeated(index) && !is_repeated(partner as usize)
     }
 
     /// The id of a call, or of the call that an output answers; an output that answers none has its own, in the

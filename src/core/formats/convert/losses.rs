@@ -65,6 +65,10 @@ pub enum LossKind {
         /// As it is written.
         to: String,
     },
+    /// A call id that the target need not have: calls and outputs pair by name and order.
+    CallId,
+    /// The signature of a call or a text, which its provider checks.
+    Signature,
     /// Arguments that were not JSON were repaired: a guess.
     ArgumentsRepaired,
     /// Arguments that are no JSON object went, as they are, into the member `_raw` of one.
@@ -135,6 +139,8 @@ impl LossKind {
             Self::RefusalMark => "refusal-mark",
             Self::Renamed { .. } => "renamed",
             Self::NewId { .. } => "new-id",
+            Self::CallId => "call-id",
+            Self::Signature => "signature",
             Self::ArgumentsRepaired => "arguments-repaired",
             Self::ArgumentsWrapped => "arguments-wrapped",
             Self::AsFunction { .. } => "as-function",
@@ -185,6 +191,11 @@ impl fmt::Display for LossKind {
             Self::Renamed { from, to } => write!(f, "tool \"{from}\" is written as {to}"),
             Self::NewId { from, to } if from.is_empty() => write!(f, "new call id {to}"),
             Self::NewId { from, to } => write!(f, "call id \"{from}\" is written as {to}"),
+            Self::CallId => write!(f, "call id left out: pairs go by name and order"),
+            Self::Signature => write!(
+                f,
+                "signature left out: only the provider that wrote it takes it back"
+            ),
             Self::ArgumentsRepaired => write!(f, "arguments were not JSON and were repaired"),
             Self::ArgumentsWrapped => write!(
                 f,

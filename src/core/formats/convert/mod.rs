@@ -20,6 +20,7 @@ pub use losses::{Loss, LossKind};
 use crate::dialects::Fields;
 use crate::json::{Cursor, display_text, respelled};
 use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError};
+use crate::wire::IdsNeeded;
 use ids::TargetIds;
 use names::TargetNames;
 
@@ -41,8 +42,8 @@ pub struct Converted {
     pub losses: Vec<Loss>,
 }
 
-/// Converts a session to a list of items of Responses, of messages of Chat, or to `system` and `messages` of
-/// Anthropic; `write` gets the text piece by piece.
+/// Converts a session to a list of items of Responses, of messages of Chat, or to the prompt and the messages of
+/// Anthropic or Gemini; `write` gets the text piece by piece.
 pub fn convert<E: From<SourceError>>(
     session: &Session,
     to: Dialect,
@@ -158,6 +159,7 @@ impl<'a> Conversion<'a> {
         Ok(match self.to.facts().shape {
             Shape::Chat => fields.role.is_some(),
             Shape::Responses => is_typed || fields.role.is_some(),
+            Shape::Gemini => true,
             _ => fields.kind.is_some(),
         })
     }
@@ -176,9 +178,15 @@ impl<'a> Conversion<'a> {
 
     /// The call id of a call or an output in the target; `None` where there is none.
     fn id(&mut self, index: usize) -> Result<Option<String>, SourceError> {
-        if self.item(index).kind == Kind::Call
-            && let Some(loss) = self.ids.loss(self.session, index)?
-        {
+        let is_call = self.item(index).kind == Kind::Call;
+        let needs_none = self.to.facts().call_ids.needed == IdsNeeded::Neither;
+        if needs_none && self.ids.is_simple(self.session, index) {
+            if is_call && !self.item(index).call_id.is_none() {
+                self.lose(index, LossKind::CallId);
+            }
+            return Ok(None);
+        }
+        if is_call && let Some(loss) = self.ids.loss(self.session, index)? {
             self.lose(index, loss);
         }
         let id = self.ids.target(self.session, self.to, index)?;

@@ -1,9 +1,10 @@
-//! The order in which Chat and Anthropic want a history: each reply whole, the outputs of its
+//! The order in which all but Responses want a history: each reply whole, the outputs of its
 //! calls right behind it.
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
-use crate::session::{Kind, PairStatus, Session, Shape};
+use crate::session::{Kind, PairStatus, Session};
+use crate::wire::IdsNeeded;
 use std::collections::HashMap;
 
 /// What stands together in the target.
@@ -63,6 +64,7 @@ impl Order {
         if !session.dialect.facts().has_blocks {
             reply.sort_by_key(is_call);
         }
+        let by_order = conversion.to.facts().call_ids.needed == IdsNeeded::Neither;
         let mut outputs: Vec<usize> = Vec::new();
         for call in calls {
             let answers = self.answers(conversion, call);
@@ -74,7 +76,10 @@ impl Order {
                 outputs.push(output);
             }
         }
-        outputs.sort_unstable();
+        // Without ids the outputs of one tool are told apart by the order of its calls.
+        if !by_order {
+            outputs.sort_unstable();
+        }
         let rest = rest
             .into_iter()
             .filter(|index| !goes_with_its_call(session, *index));
@@ -113,7 +118,7 @@ pub(super) fn is_of_reply(session: &Session, index: usize) -> bool {
     if item.kind.is_from_model() {
         return true;
     }
-    if item.kind != Kind::Other || item.shape != Shape::Anthropic {
+    if item.kind != Kind::Other || !item.shape.is_block() {
         return false;
     }
     let is_same_message = |other: &usize| session.items[*other].record == item.record;

@@ -53,9 +53,15 @@ fn write_tools<E: From<SourceError>>(
     }
     let last = index_number(session.items.len()).saturating_sub(1);
     let mut namespaces: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    out.put(",\n\"tools\":[")?;
+    let offered = session.contract.tools_at(last);
+    let is_any = offered.iter().any(|tool| tool.kind != ToolKind::Hosted);
+    let [opens, closes] = match is_any {
+        true => conversion.to.facts().tool.brackets(),
+        false => ["[", "]"],
+    };
+    out.put(format!(",\n\"tools\":{opens}"))?;
     let mut is_first = true;
-    for tool in session.contract.tools_at(last) {
+    for tool in offered {
         let name = tool.name.clone();
         match (tool.kind, namespace_of(conversion, tool)) {
             (ToolKind::Hosted, _) => conversion.lose_of_all(LossKind::HostedTool { name }),
@@ -76,7 +82,7 @@ fn write_tools<E: From<SourceError>>(
             json!({"type": "namespace", "name": name, "description": "", "tools": tools});
         out.element(&mut is_first, namespace.to_string())?;
     }
-    out.put("\n]")
+    out.put(format!("\n{closes}"))
 }
 
 /// Namespace and name of a tool, where the calls are copied that use both.

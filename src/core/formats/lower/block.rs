@@ -3,6 +3,7 @@
 use super::place::Seat;
 use super::unit::members_of;
 use super::{CannotWrite, Lowering, is_within};
+use crate::dialects::write::message_of;
 use crate::session::{Kind, Span, Splice};
 use std::ops::Range;
 
@@ -14,11 +15,6 @@ pub(super) struct Begun {
     number: usize,
 }
 
-/// A message of the user that holds outputs.
-pub(super) fn message_of(blocks: &str) -> String {
-    format!(r#"{{"role":"user","content":[{blocks}]}}"#)
-}
-
 impl Lowering<'_> {
     /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was
     /// put there for another.
@@ -28,6 +24,8 @@ impl Lowering<'_> {
         last: u32,
         block: &str,
     ) -> Result<(), CannotWrite> {
+        let shape = self.ground.item(last)?.shape;
+        let message_of = |blocks: &str| message_of(shape, "user", blocks);
         let Some(begun) = self.begun.get_mut(&last) else {
             let edits = self.lists.get(&seat.list);
             let there = edits.and_then(|edits| edits.at.get(&seat.index));
@@ -146,7 +144,8 @@ fn empty_content(item: &[u8]) -> Result<Option<Range<usize>>, CannotWrite> {
         return Ok(is_empty(item).then_some(0..item.len()));
     }
     let members = members_of(item, 0)?;
-    let content = members.into_iter().find(|member| member.key == b"content");
+    let mut members = members.into_iter();
+    let content = members.find(|member| matches!(&member.key[..], b"content" | b"parts"));
     let content = content.map(|member| member.value);
     Ok(content.filter(|content| is_empty(&item[content.clone()])))
 }

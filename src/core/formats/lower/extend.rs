@@ -3,19 +3,20 @@
 use super::list::insertion;
 use super::{CannotWrite, Lowering, on_one_line};
 use crate::dialects::write::draft_message;
-use crate::formats::{anthropic_messages, openai_chat, openai_responses};
+use crate::formats::{anthropic_messages, gemini_contents, openai_chat, openai_responses};
 use crate::json::{Cursor, JsonError, JsonErrorKind};
 use crate::session::{MessageRole, Span, Splice};
 use std::ops::Range;
 
 /// Formats in which a history is a plain list of what the provider is sent.
-const PLAIN: [&str; 3] = [
+const PLAIN: [&str; 4] = [
     openai_responses::FORMAT.id,
     openai_chat::FORMAT.id,
     anthropic_messages::FORMAT.id,
+    gemini_contents::FORMAT.id,
 ];
 /// The members of a request that hold its history.
-const LISTS: [&[u8]; 3] = [b"messages", b"input", b"items"];
+const LISTS: [&[u8]; 4] = [b"messages", b"contents", b"input", b"items"];
 /// The largest request without a history that is looked through for the place of one, in
 /// bytes: instructions and tools.
 const LARGEST: u64 = 64 << 20;

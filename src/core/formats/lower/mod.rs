@@ -16,12 +16,12 @@ mod place;
 mod tests;
 mod unit;
 
-use crate::dialects::write::{draft_message, draft_output, draft_parts, text_block};
+use crate::dialects::write::{draft_message, draft_output, draft_parts, message_of, text_block};
 use crate::json::JsonError;
 use crate::session::{
     Edit, Family, Item, Kind, MessageRole, Patch, Session, Shape, SourceError, Span, Splice,
 };
-use block::{Begun, message_of};
+use block::Begun;
 use claude_code::Lines;
 use list::{ListEdits, splice_list};
 use place::{Ground, List, Place, Seat};
@@ -164,7 +164,7 @@ struct Lowering<'a> {
     /// The first item of those that a cut takes along.
     cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
-    /// Outputs behind a message that no message of the user follows (Anthropic): they become one.
+    /// Outputs behind a message that no message of the user follows: they become one, where outputs are blocks.
     begun: BTreeMap<u32, Begun>,
     /// Blocks for messages that say nothing, by where their content stands.
     filled: BTreeMap<(u64, u64), Vec<String>>,
@@ -246,12 +246,12 @@ impl Lowering<'_> {
     /// Anthropic at the head of the next message.
     fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
         let item = *self.ground.item(call)?;
-        if item.shape != Shape::Anthropic {
+        if !item.shape.is_block() {
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), output);
         }
         if self.is_linked {
-            let message = message_of(&output);
+            let message = message_of(item.shape, "user", &output);
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), message);
         }
@@ -308,15 +308,19 @@ impl Lowering<'_> {
     /// The first item of the message behind an item, where that is the user's.
     fn next_of_user(&self, last: u32) -> Option<u32> {
         let next = self.ground.session.items.get(last as usize + 1)?;
-        let is_of_user =
-            matches!(next.kind, Kind::User | Kind::Output) && next.shape == Shape::Anthropic;
+        let is_of_user = match next.shape {
+            Shape::Anthropic => matches!(next.kind, Kind::User | Kind::Output),
+            // Outputs and other words need not share a content.
+            Shape::Gemini => next.kind == Kind::Output,
+            _ => false,
+        };
         is_of_user.then_some(last + 1)
     }
 
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
-        let (Shape::Anthropic, Some(seat)) = (item.shape, place.part) else {
+        let (true, Some(seat)) = (item.shape.is_block(), place.part) else {
             let with =
                 new_message(self.ground.session, &item, MessageRole::User, text).into_bytes();
             self.splices.push(Splice {
@@ -331,7 +335,7 @@ impl Lowering<'_> {
             .zip(&items[index as usize + 1..])
             .take_while(|(_, next)| is_within(next, place.unit))
             .filter(|(_, next)| next.kind == Kind::Output);
-        let block = text_block(text);
+        let block = text_block(item.shape, text);
         match results.last() {
             None => self.splices.push(Splice {
                 at: seat.span,

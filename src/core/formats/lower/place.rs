@@ -236,7 +236,7 @@ impl<'a> Ground<'a> {
 
     /// A log of exchanges repeats its history in each request; changing it in one place would tear it apart.
     fn refuse_exchange(&self, steps: &[Step]) -> Result<(), CannotWrite> {
-        let apart = |step: &Step| matches!(step, Step::Member { key, .. } if matches!(&key[..], b"request" | b"response" | b"choices"));
+        let apart = |step: &Step| matches!(step, Step::Member { key, .. } if matches!(&key[..], b"request" | b"response" | b"choices" | b"candidates"));
         let is_nested = steps.iter().enumerate().any(|(depth, step)| {
             matches!(step, Step::Element { .. })
                 && depth
@@ -321,7 +321,7 @@ fn is_conversation(step: &Step) -> bool {
     };
     matches!(
         &key[..],
-        b"messages" | b"input" | b"items" | b"output" | b"traj" | b"trajectory"
+        b"messages" | b"contents" | b"input" | b"items" | b"output" | b"traj" | b"trajectory"
     )
 }
 
@@ -334,6 +334,7 @@ fn unit_of<'s>(
     let keys: &[&[u8]] = match (item.shape, item.kind) {
         (Shape::Chat, Kind::Call) => &[b"tool_calls", b"function_call"],
         (Shape::Anthropic, _) => &[b"content"],
+        (Shape::Gemini, _) => &[b"parts"],
         _ => &[],
     };
     let holder = steps
@@ -346,7 +347,10 @@ fn unit_of<'s>(
     }
     let is_member = matches!(
         steps.last(),
-        Some(Step::Member { key, .. }) if matches!(&key[..], b"system" | b"instructions" | b"input" | b"original_input")
+        Some(Step::Member { key, .. }) if matches!(
+            &key[..],
+            b"system" | b"systemInstruction" | b"system_instruction" | b"instructions" | b"input" | b"original_input"
+        )
     );
     let unit = (!is_member && !own.is_empty()).then_some(own);
     (unit, steps.len(), None)

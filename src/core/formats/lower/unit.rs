@@ -61,7 +61,7 @@ fn drop_from_unit(
         .map(|item| item.shape);
     match shape {
         Some(Shape::Chat) => drop_from_message(lowering, place, &gone, &kept),
-        Some(Shape::Anthropic) => drop_blocks(lowering, place, &gone, &kept),
+        Some(shape) if shape.is_block() => drop_blocks(lowering, place, &gone, &kept),
         _ => {
             drop_seat(lowering, place.seat);
             Ok(())
@@ -74,7 +74,7 @@ fn drop_seat(lowering: &mut Lowering<'_>, seat: Seat) {
     edits.at.entry(seat.index).or_default().is_dropped = true;
 }
 
-/// Anthropic: blocks of a message.
+/// Blocks of a message.
 fn drop_blocks(
     lowering: &mut Lowering<'_>,
     place: Place,

@@ -79,11 +79,6 @@ pub struct History<'a> {
 /// The fixture: a JSON text.
 pub fn fixture(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Result<String, RecipeError> {
     let facts = history.dialect.facts();
-    if facts.asked_as != history.dialect {
-        return Err(RecipeError::NoCounterpart(
-            "no request body of Gemini is written: convert the take to another dialect first",
-        ));
-    }
     let instructions = facts.instructions_key.unwrap_or("instructions");
     let mut body = Map::new();
     body.insert("expect".to_owned(), expectation(recovery, history));
@@ -95,7 +90,12 @@ pub fn fixture(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Result<Str
     }
     if let Some(tools) = history.tools {
         let tools = tools.iter().map(|tool| spelled(tool, facts.tool));
-        body.insert("tools".to_owned(), tools.collect());
+        let tools = tools.collect::<Vec<_>>();
+        let tools = match facts.tool {
+            ToolSpelling::Declared => json!([{"functionDeclarations": tools}]),
+            _ => tools.into(),
+        };
+        body.insert("tools".to_owned(), tools);
     }
     if let Some(output) = history.output_schema {
         let (key, value) = facts.output_setting(output);
@@ -146,6 +146,9 @@ fn spelled(tool: &Tool, spelling: ToolSpelling) -> Value {
         (ToolKind::Custom, _) => json!({"type": "custom", "name": name, "description": what}),
         (ToolKind::Function, ToolSpelling::Nested) => {
             json!({"type": "function", "function": {"name": name, "description": what, "parameters": parameters}})
+        }
+        (ToolKind::Function, ToolSpelling::Declared) => {
+            json!({"name": name, "description": what, "parametersJsonSchema": parameters})
         }
         (ToolKind::Function, ToolSpelling::Untyped) => {
             json!({"name": name, "description": what, "input_schema": parameters})

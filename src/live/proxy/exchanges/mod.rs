@@ -23,7 +23,6 @@ use super::judge::{Reading, Verdict, shielded};
 use super::recorder::Recorded;
 use super::watch::Observer;
 use super::watch::{OpenedSocket, Passed, Question, TurnedAway, Watch};
-use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
@@ -31,12 +30,12 @@ use inspect_request::{InspectInput, InspectedRequest};
 use message::Message;
 use pump::Pump;
 use retake_core::chaos;
+use retake_core::dialects::write::request::with_route;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::machine::Settings;
 use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
-use retake_core::wire::RequestHead;
-use retake_core::wire::asks_gemini;
+use retake_core::wire::{RequestHead, route, streams_events};
 use state::{ActiveExchange, RequestKey, ms, ms_of};
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
@@ -75,10 +74,10 @@ impl Watcher {
     async fn chance(
         &self,
         chaos: &Arc<Chaos>,
-        (dialect, plain, reading): (Dialect, &Bytes, &Arc<Reading>),
+        (dialect, asked, reading): (Dialect, &[u8], &Arc<Reading>),
         is_retry: bool,
     ) -> Chance {
-        let Some((scheduled, request)) = chaos.schedule(dialect, plain, is_retry) else {
+        let Some((scheduled, request)) = chaos.schedule(dialect, asked, is_retry) else {
             return Chance::default();
         };
         if scheduled.follows_change {
@@ -130,11 +129,20 @@ impl Watch for Watcher {
             restored,
             note,
         } = look.look().await;
+        let path = question.path_and_query.path();
+        let request_head = request_head.at(path);
+        // Otherwise it is a list in one piece of JSON, which nobody can hold back in parts.
+        let is_framed = streams_events(dialect, question.path_and_query.query());
+        let is_readable = is_readable && (is_framed || !request_head.streams);
+        let asked = match route(path) {
+            Some(route) => with_route(&route, &plain),
+            None => (&*plain).into(),
+        };
         let request = RequestKey::new(self.place, &client, &question);
         let (side, reply) = ClientSide::new();
         let chance = match &self.chaos {
             Some(chaos) if is_readable => {
-                self.chance(chaos, (dialect, &plain, &reading), client.retry > 0)
+                self.chance(chaos, (dialect, &asked, &reading), client.retry > 0)
                     .await
             }
             _ => Chance::default(),
@@ -206,9 +214,6 @@ impl Watch for Watcher {
     }
 
     fn passed(&self, passed: Passed) {
-        if asks_gemini(&passed.path) {
-            self.state.notice_gemini();
-        }
         let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
         let seen = Seen {
             id: self.state.number(),

@@ -45,7 +45,6 @@ pub(in crate::proxy) struct ProxyState {
     upstreams: Vec<String>,
     report: Report,
     intercepts: AtomicBool,
-    has_noticed_gemini: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
     recent: Mutex<Recent>,
@@ -140,7 +139,6 @@ impl ProxyState {
             upstreams,
             report,
             intercepts: AtomicBool::new(options.intercepts),
-            has_noticed_gemini: AtomicBool::new(false),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
             recent: Mutex::default(),
@@ -300,15 +298,7 @@ impl ProxyState {
         (self.report)(News::Notice(words));
     }
 
-    /// Notes, once, that requests to Gemini are not watched.
-    pub(super) fn notice_gemini(&self) {
-        if !self.has_noticed_gemini.swap(true, Ordering::Relaxed) {
-            self.notice(
-                "Gemini's API is not read: its exchanges pass as they are, unchecked".to_owned(),
-            );
-        }
-    }
-
+    /// Where the journal of a hold goes.
     pub(super) fn journal_of(&self, id: ExchangeId) -> PathBuf {
         self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
     }

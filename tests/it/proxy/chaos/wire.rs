@@ -42,7 +42,10 @@ impl Stage {
     }
 
     fn ask(&self, agent: &Agent) -> Got {
-        let (path, body) = (crate::proxy::speech::path(agent.dialect), agent.request());
+        let (path, body) = (
+            crate::proxy::speech::path((agent.dialect, agent.streams)),
+            agent.request(),
+        );
         let (address, length) = (self.address, body.len());
         let mut client = Client::connect(address);
         client.send(format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes());

@@ -153,7 +153,7 @@ pub(super) fn request(
     let is_by_hand = decides.is_none();
     let decides = decides.unwrap_or_else(|| format!("[on.{}]\ndo = \"ask\"\n", fault.rule));
     let stage = Stage::new(provider.url(), &decides, is_by_hand);
-    let (address, path, length) = (stage.address, path(way.0), request.len());
+    let (address, path, length) = (stage.address, path(way), request.len());
     let mut client = Client::connect(address);
     client.send(
         format!(

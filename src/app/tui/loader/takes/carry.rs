@@ -24,7 +24,7 @@ impl Work {
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
-        let id = bench.as_request(index_number(session), history.dialect.facts().asked_as, &[])?;
+        let id = bench.as_request(index_number(session), history.dialect, &[])?;
         let request = bench.read(id, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
         self.judge(bench, id, found)?;

@@ -9,7 +9,6 @@ use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session, SourceError};
-use retake_core::wire::SPOKEN;
 use retake_live::replace::{Backup, replace};
 use retake_live::{TakeStore, is_same_file, save_take};
 use std::io::Write;
@@ -51,7 +50,7 @@ impl Work {
             });
         }
         let history = document.recording.sessions.get(session);
-        for to in SPOKEN {
+        for to in Dialect::ALL {
             formats.push(SaveFormat {
                 id: id_of(to),
                 title: title_of(to).to_owned(),
@@ -103,7 +102,7 @@ impl Work {
             return TakesReport::Exists;
         }
         let id = bench.takes().current();
-        let saved = match SPOKEN.into_iter().find(|to| id_of(*to) == format) {
+        let saved = match Dialect::ALL.into_iter().find(|to| id_of(*to) == format) {
             None => save_own(bench, id, &path),
             Some(to) => save_converted(shown, session, to, &path),
         };

@@ -2,6 +2,7 @@
 
 pub(in crate::dialects) mod anthropic;
 pub(in crate::dialects) mod chat;
+pub(in crate::dialects) mod gemini;
 mod object;
 pub(in crate::dialects) mod responses;
 

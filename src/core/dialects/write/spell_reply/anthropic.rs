@@ -3,6 +3,7 @@
 use super::{End, NewEvent, NewReply, pieces};
 use crate::dialects::stream::{input_of, write_object};
 use crate::dialects::write::{quoted, text_block};
+use crate::session::Shape;
 use serde_json::{Value, json};
 
 /// The whole message. Arguments stand in it as they were written; those that are no object stand as a text, as
@@ -12,7 +13,7 @@ pub(in crate::dialects) fn whole(reply: &NewReply) -> String {
     if let Some(reasoning) = &reply.reasoning {
         content.push(thinking(reply, reasoning).to_string());
     }
-    content.extend(words(reply).map(|text| text_block(text)));
+    content.extend(words(reply).map(|text| text_block(Shape::Anthropic, text)));
     content.extend(reply.calls.iter().map(|call| {
         let (id, name) = (quoted(&call.id), quoted(&call.name));
         let input = input_of(&call.arguments);

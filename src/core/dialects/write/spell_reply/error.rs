@@ -30,6 +30,33 @@ pub(in crate::dialects) fn openai(status: u16, message: &str, code: Option<&str>
     }})
 }
 
+/// The shape of Google's APIs (AIP-193). A code of its own stands as the reason in the details.
+pub(in crate::dialects) fn google(status: u16, message: &str, code: Option<&str>) -> Value {
+    let mut error = json!({"code": status, "message": message, "status": google_status(status)});
+    if let Some(code) = code {
+        let kind = "type.googleapis.com/google.rpc.ErrorInfo";
+        error["details"] = json!([{"@type": kind, "reason": code}]);
+    }
+    json!({ "error": error })
+}
+
+/// The codes of gRPC by their HTTP status (`google.rpc.Code`).
+fn google_status(status: u16) -> &'static str {
+    match status {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        409 => "ABORTED",
+        429 => "RESOURCE_EXHAUSTED",
+        499 => "CANCELLED",
+        501 => "UNIMPLEMENTED",
+        502 | 503 | 529 => "UNAVAILABLE",
+        504 => "DEADLINE_EXCEEDED",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
+    }
+}
+
 /// Anthropic API reference, errors.
 fn anthropic_type(status: u16) -> &'static str {
     match status {
