@@ -1,17 +1,10 @@
 //! `proxy --chaos` and `replay --chaos`: faults on purpose, and a report of what the agent made of them.
 
-mod ambient;
-mod campaign;
-mod exception;
-mod recording;
-mod report;
-
-pub(super) use recording::{Recording, Strayed};
-
 use super::arguments::LineFormat;
 use super::exit::{Exit, Failure, print_error};
 use super::output::safe_line;
 use super::style::{Color, Palette};
+use regex::Regex;
 use report::{Report, Results};
 use retake_core::chaos::Spec;
 use retake_live::note_ends;
@@ -19,6 +12,11 @@ use retake_live::proxy::{ChaosSpecError, ProxyOptions, read_spec};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::LazyLock;
+
+mod ambient;
+mod campaign;
+mod report;
 
 /// Variables that an agent gets where retake's own environment does not have them: name and value.
 type Defaults = &'static [(&'static str, &'static str)];
@@ -85,4 +83,93 @@ fn read(path: &Path) -> Result<Spec, Failure> {
         ChaosSpecError::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
         ChaosSpecError::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
     })
+}
+
+// The line of an agent's standard error that says what ended it.
+
+/// The last line that names an exception, as Python, Node and others print them; the last one that says
+/// anything where none does.
+fn exception_line(stderr: &[String]) -> Option<&str> {
+    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let name = r"^(Uncaught |Caused by: |\[?error\]?:? )?[A-Za-z_][\w.:]*(Error|Exception|Exceeded|Timeout|Interrupt|Panic)\b|panicked at";
+        Regex::new(name).ok()
+    });
+    let named = |line: &&String| NAMED.as_ref().is_some_and(|named| named.is_match(line));
+    let last = || stderr.iter().rev();
+    let line = last().find(named);
+    let line = line.or_else(|| last().find(|line| !line.trim().is_empty()));
+    line.map(|line| line.trim())
+}
+
+// A recording as the model of an agent that gets faults.
+
+/// A recording that is served, as far as trials know it.
+pub(in crate::cli) trait Recording {
+    /// An agent begins anew.
+    fn rewind(&self);
+
+    /// How far the requests since then differ from the recorded ones.
+    fn strayed(&self) -> Strayed;
+}
+
+/// Requests that are not as they were recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub(in crate::cli) struct Strayed {
+    /// How many the nearest turn answered.
+    pub(in crate::cli) nearest: usize,
+    /// How many were refused.
+    pub(in crate::cli) refused: usize,
+    /// What differs in the first of them. May hold text from outside.
+    pub(in crate::cli) first: Option<String>,
+}
+
+impl Strayed {
+    /// It in words; `None` where nothing differs.
+    fn words(&self) -> Option<String> {
+        let first = self.first.as_deref()?;
+        let count = |count: usize, what: &str| match count {
+            0 => None,
+            count => Some(format!("{count} {what}")),
+        };
+        let counts = [
+            count(self.nearest, "answered by the nearest turn"),
+            count(self.refused, "refused"),
+        ];
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        Some(format!(
+            "its requests differ from the recording: {counts}; the first: {first}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_names_the_exception_is_found_among_others() {
+        let of = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            exception_line(&lines).map(str::to_owned)
+        };
+        let python = [
+            "Traceback (most recent call last):",
+            "  File \"agent.py\", line 3, in <module>",
+            "agents.exceptions.ModelBehaviorError: Tool serch not found in agent a",
+        ];
+        assert_eq!(of(&python).as_deref(), Some(python[2]));
+        let node = [
+            "    throw error;",
+            "TypeError: x is not a function",
+            "    at main (a.js:1:1)",
+            "",
+            "Node.js v22",
+        ];
+        assert_eq!(of(&node).as_deref(), Some(node[1]));
+        assert_eq!(
+            of(&["it went wrong", " "]).as_deref(),
+            Some("it went wrong")
+        );
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -4,11 +4,9 @@ use super::arguments::{CheckArguments, ReportFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::{FileReport, Totals};
 use super::inputs::{Inputs, describe, hint_for};
-use super::ordered::in_order;
-use super::output::{Output, counted};
-use super::progress::Progress;
+use super::output::{Output, Progress, counted};
 use super::report::{self, Report};
-use super::walk::{Named, Walked, expand};
+use super::walk::{Named, Walked, expand, in_order};
 use retake_live::{InputError, exit_on_interrupt};
 use std::io::{self, Write};
 

@@ -5,10 +5,9 @@ use super::exit::{Exit, Failure};
 use super::explain_error;
 use super::output::{Output, safe_line};
 use super::style::Palette;
-use retake_core::actions;
 use retake_core::rules::{self, Rule};
 use retake_core::safe_text::SafeText;
-use retake_core::suggest;
+use retake_core::{actions, suggest};
 use std::io::{self, Write};
 
 /// Width of the pages.

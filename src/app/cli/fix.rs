@@ -2,12 +2,11 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error};
-use super::fix_diff;
-use super::fix_report;
 use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
 use super::output::{JsonOutput, Output, safe_line};
 use super::saving::refuse_to_overwrite;
 use super::style::Palette;
+use super::{fix_diff, fix_report};
 use retake_core::actions::Safety;
 use retake_core::formats::{CannotWrite, is_written};
 use retake_core::rules::Severity;

@@ -1,41 +1,40 @@
 //! `lab`: wordings compared on a model, without a screen.
 
-mod bar;
-mod conduct;
-mod csv;
-mod html;
-mod json;
-mod order;
-mod plan;
-mod results;
-mod text;
-mod watching;
-mod winning;
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;
-
-use super::arguments::{LabArguments, LabFormat};
+use super::arguments::{LabArguments, LabFormat, WinnerForm};
 use super::exit::{Exit, Failure, print_error};
 use super::output::{Output, safe_line};
 use super::run::refused;
 use super::style::Palette;
 use crate::tui::theme::{Theme, Wish};
-use conduct::{Conducted, conduct};
 use order::{Order, folder_name, order};
-use results::{Results, left_out};
-use retake_core::lab::{Board, Claim, Judged, Spec, Verdict, judge, words};
-use retake_live::lab::{Lab, LabContext, News, PreparedLab, labs_folder, prepare};
+use results::{Results, TrialResults, left_out};
+use retake_core::lab::{
+    Board, Claim, End, Experiment, Interval, Judged, Phase, Spec, Stop, Verdict, highest, judge,
+    leader_of, standings, winner, words,
+};
+use retake_live::lab::{Command, Lab, LabContext, News, PreparedLab, labs_folder, prepare};
 use retake_live::takes::usual_root;
 use retake_live::wordings::{Wordings, usual_files};
 use rustix::termios::tcgetwinsize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use text::Looks;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+use text::{Lines, Looks};
 use watching::Watching;
+
+mod csv;
+mod html;
+mod json;
+mod order;
+mod results;
+mod text;
+mod watching;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
 
 /// Cells of a line where no terminal says how many it has.
 const USUAL_WIDTH: usize = 80;
@@ -61,14 +60,14 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     judge(&board, &spec.assertions).map_err(refused)?;
     let trial = arguments.trial_number as usize - 1;
     if arguments.winner.is_some() {
-        winning::is_there(&board.experiment, trial)?;
+        is_there(&board.experiment, trial)?;
     }
     if arguments.dry_run {
         // A real run tells them itself.
         for note in &prepared.notes {
             print_error(&safe_line(note), None);
         }
-        let plan = plan::plan(&Results::of(&board), looks(arguments));
+        let plan = plan(&Results::of(&board), looks(arguments));
         return write(Exit::Clean, |out| out.write_all(plan.as_bytes()));
     }
     for confirmation in &confirmations {
@@ -80,7 +79,7 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let fails = arguments.assert && assertions_fail(&results, arguments.strict);
     let exit = conducted.exit(fails);
     if let Some(form) = arguments.winner {
-        let won = winning::winning(&conducted.board, &spec, form, trial)?;
+        let won = winning(&conducted.board, &spec, form, trial)?;
         return write(exit, |out| out.write_all(won.as_bytes()));
     }
     write(exit, |out| report(out, arguments, &results))
@@ -189,5 +188,378 @@ fn write(
             error,
             so_far: exit,
         }),
+    }
+}
+
+// A rate with its interval, drawn in a row of cells.
+
+/// The characters of a bar.
+struct Strokes {
+    empty: char,
+    low: char,
+    high: char,
+    between: char,
+    rate: char,
+}
+
+const UNICODE: Strokes = Strokes {
+    empty: '·',
+    low: '├',
+    high: '┤',
+    between: '─',
+    rate: '█',
+};
+
+const ASCII: Strokes = Strokes {
+    empty: '.',
+    low: '[',
+    high: ']',
+    between: '-',
+    rate: '#',
+};
+
+/// The rate and its interval on a scale from 0 to 100 % of so many cells; only the scale where
+/// there is no rate.
+fn bar(rate: Option<f64>, interval: Interval, cells: usize, ascii: bool) -> String {
+    let strokes = if ascii { ASCII } else { UNICODE };
+    let at = |share: f64| (share.clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;
+    let Some(rate) = rate.map(at) else {
+        return strokes.empty.to_string().repeat(cells);
+    };
+    let (low, high) = (at(interval.low), at(interval.high));
+    let cell = |at: usize| match at {
+        at if at == rate => strokes.rate,
+        at if at == low => strokes.low,
+        at if at == high => strokes.high,
+        at if low < at && at < high => strokes.between,
+        _ => strokes.empty,
+    };
+    (0..cells).map(cell).collect()
+}
+
+// An experiment from its first question to its end, or to the operator's interrupt.
+
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How an experiment ended.
+#[derive(Debug)]
+struct Conducted {
+    board: Arc<Board>,
+    /// Whether the operator ended it.
+    was_interrupted: bool,
+}
+
+/// Watches an experiment until it is over; the first interrupt ends it.
+fn conduct(
+    news: &Receiver<News>,
+    interrupted: impl Fn() -> bool,
+    mut tell: impl FnMut(Command),
+    mut watching: Watching,
+) -> Result<Conducted, Failure> {
+    let mut was_interrupted = false;
+    loop {
+        if !was_interrupted && interrupted() {
+            was_interrupted = true;
+            tell(Command::Stop);
+        }
+        match news.recv_timeout(LOOK) {
+            Ok(News::Board(board)) => {
+                watching.board(&board);
+                if matches!(board.phase, Phase::Ended(_)) {
+                    return Ok(Conducted {
+                        board,
+                        was_interrupted,
+                    });
+                }
+            }
+            Ok(News::Notice(notice)) => watching.notice(&notice),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused("the lab ended before the experiment"));
+            }
+        }
+    }
+}
+
+impl Conducted {
+    /// How the command ends; `fails` says whether an assertion that counts does.
+    fn exit(&self, fails: bool) -> Exit {
+        let ended = self.board.ended.iter().flatten();
+        let model_failed = matches!(self.board.phase, Phase::Ended(End::ModelFailed)) || { ended }
+            .any(|end| *end == End::ModelFailed);
+        match (self.was_interrupted, model_failed, fails) {
+            (true, ..) => Exit::Signal(2),
+            (_, true, _) => Exit::Upstream,
+            (_, _, true) => Exit::Findings,
+            _ => Exit::Clean,
+        }
+    }
+}
+
+// What an experiment would do: findings, wordings as the model would read them, and how
+// many questions that is.
+
+/// The plan of an experiment in which nobody was asked yet.
+fn plan(results: &Results<'_>, looks: Looks) -> String {
+    let experiment = results.experiment();
+    let mut out = Lines::new(looks);
+    out.title(&experiment.name);
+    out.wrapped("", &questions(results));
+    if let Some(tokens) = experiment.caps.tokens {
+        let tokens = words::thousands(tokens);
+        out.wrapped("", &format!("it ends when {tokens} tokens are spent"));
+    }
+    if let Stop::Clear { error_rate } = experiment.stop {
+        let chance = words::chance(error_rate);
+        out.wrapped(
+            "",
+            &format!("a trial ends before that when one wording is clearly the best; chance of a false leader \
+                at most {chance}"),
+        );
+    }
+    for trial in &results.trials {
+        out.heading(trial);
+        wordings(&mut out, trial);
+    }
+    out.left_out(results);
+    out.text
+}
+
+/// How many questions it would be.
+fn questions(results: &Results<'_>) -> String {
+    let (_, asked) = results.samples();
+    let experiment = results.experiment();
+    let most = experiment
+        .caps
+        .requests
+        .map_or(asked, |most| asked.min(most as usize));
+    let samples = experiment.samples;
+    let rows = results.trials.iter().map(|trial| trial.standings.len());
+    let wordings = rows.sum::<usize>();
+    let most = words::thousands(most as u64);
+    let trials = match results.trials.len() {
+        1 => "1 trial".to_owned(),
+        trials => format!("{trials} trials"),
+    };
+    let capped = match experiment.caps.requests {
+        Some(cap) if (cap as usize) < asked => ", which is the cap",
+        _ => "",
+    };
+    format!(
+        "{trials}, {wordings} wordings in all, {samples} samples of each: {most} requests at most{capped}"
+    )
+}
+
+fn wordings(out: &mut Lines, trial: &TrialResults<'_>) {
+    for standing in &trial.standings {
+        let variant = standing.variant;
+        let origin = variant.origin.word();
+        let axes = variant
+            .axes
+            .map_or_else(String::new, |axes| format!("; {axes}"));
+        out.wrapped("   ", &format!("{} ({origin}{axes})", variant.name));
+        for line in variant.words.lines() {
+            out.dim_wrapped("     ", line);
+        }
+    }
+}
+
+// What the best wording of a trial becomes: a policy entry, a recipe, or a spec that tests it again.
+
+/// Whether there is a trial of this number, counted from 0.
+fn is_there(experiment: &Experiment, trial: usize) -> Result<(), Failure> {
+    let (number, trials) = (trial + 1, experiment.trials.len());
+    match trial < trials {
+        true => Ok(()),
+        false => Err(Failure::refused(format!(
+            "there is no trial {number}; there are {trials}"
+        ))),
+    }
+}
+
+/// The text for a trial, counted from 0. What is said of the trial goes to stderr.
+fn winning(board: &Board, spec: &Spec, form: WinnerForm, trial: usize) -> Result<String, Failure> {
+    let trials = board.experiment.trials.len();
+    let variant = best(board, trial).ok_or_else(|| {
+        let number = trial + 1;
+        Failure::refused(format!(
+            "trial {number} has no answer that was corrected, so nothing won"
+        ))
+    })?;
+    let won = winner(board, spec, (trial, variant), false);
+    let won = won.ok_or_else(|| Failure::refused("there is no such wording"))?;
+    let text = match form {
+        WinnerForm::Policy => won.policy.map_err(refused),
+        WinnerForm::OpenaiAgents => won.recipe.map_err(refused),
+        WinnerForm::Spec => won.test.map_err(refused).and_then(|spec| {
+            let written = spec.write();
+            written.map_err(|error| Failure::refused(error.to_string()))
+        }),
+    }?;
+    if trials > 1 {
+        print_error(
+            &format!(
+                "of trial {}, one of {trials}; --trial N takes another",
+                trial + 1
+            ),
+            None,
+        );
+    }
+    for remark in words::remarks(board, trial) {
+        print_error(&safe_line(&remark), None);
+    }
+    Ok(text)
+}
+
+/// The clear leader, or the first with the highest rate; `None` where no answer was corrected.
+fn best(board: &Board, trial: usize) -> Option<usize> {
+    if let Some(leader) = leader_of(board, trial) {
+        return Some(leader);
+    }
+    let standings = standings(board, trial);
+    highest(&standings).first().map(|best| best.variant)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod bar_tests {
+    use super::*;
+
+    fn drawn(low: f64, rate: f64, high: f64, ascii: bool) -> String {
+        bar(Some(rate), Interval { low, high }, 11, ascii)
+    }
+
+    #[test]
+    fn a_bar_shows_the_rate_between_the_ends_of_its_interval() {
+        assert_eq!(drawn(0.1, 0.4, 0.7, false), "·├──█──┤···");
+        assert_eq!(drawn(0.1, 0.4, 0.7, true), ".[--#--]...");
+    }
+
+    #[test]
+    fn the_rate_wins_over_an_end_that_it_lies_on() {
+        assert_eq!(drawn(0.0, 0.0, 0.3, false), "█──┤·······");
+        assert_eq!(drawn(0.7, 1.0, 1.0, false), "·······├──█");
+        assert_eq!(drawn(0.5, 0.5, 0.5, true), ".....#.....");
+    }
+
+    #[test]
+    fn without_a_rate_only_the_scale_is_drawn() {
+        let everything = Interval {
+            low: 0.0,
+            high: 1.0,
+        };
+        assert_eq!(bar(None, everything, 4, false), "····");
+    }
+
+    #[test]
+    fn a_scale_of_no_or_one_cell_is_drawn_too() {
+        let interval = Interval {
+            low: 0.2,
+            high: 0.9,
+        };
+        assert_eq!(bar(Some(0.5), interval, 0, false), "");
+        assert_eq!(bar(Some(0.5), interval, 1, false), "█");
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod conduct_tests {
+    use super::tests::board;
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    fn board_in(phase: Phase, ended: [Option<End>; 2]) -> Arc<Board> {
+        let mut board = board();
+        board.phase = phase;
+        board.ended = ended.to_vec();
+        Arc::new(board)
+    }
+
+    #[test]
+    fn an_experiment_is_watched_until_it_is_over() {
+        let (sender, news) = channel();
+        sender
+            .send(News::Notice("slow \u{1b}[2J".to_owned()))
+            .unwrap();
+        let complete = Some(End::Complete);
+        for (phase, ended) in [
+            (Phase::Running, [None, None]),
+            (Phase::Ending(End::Complete), [complete, None]),
+            (Phase::Ended(End::Complete), [complete; 2]),
+        ] {
+            sender.send(News::Board(board_in(phase, ended))).unwrap();
+        }
+        let conducted = conduct(
+            &news,
+            || false,
+            |_| panic!("nobody asked"),
+            Watching::hidden(),
+        );
+        let conducted = conducted.unwrap();
+        assert_eq!(conducted.board.phase, Phase::Ended(End::Complete));
+        assert_eq!(conducted.exit(false), Exit::Clean);
+        assert_eq!(conducted.exit(true), Exit::Findings);
+    }
+
+    #[test]
+    fn the_first_interrupt_ends_the_experiment_and_what_is_there_is_kept() {
+        let (sender, news) = channel();
+        let mut told = Vec::new();
+        let stopped = Some(End::Stopped);
+        let conducted = conduct(
+            &news,
+            || true,
+            |command| {
+                told.push(command);
+                let board = board_in(Phase::Ended(End::Stopped), [stopped; 2]);
+                sender.send(News::Board(board)).unwrap();
+            },
+            Watching::hidden(),
+        );
+        assert_eq!(conducted.unwrap().exit(true).code(), 130);
+        assert_eq!(told, [Command::Stop]);
+    }
+
+    #[test]
+    fn a_model_that_could_not_be_asked_is_told_apart_from_an_assertion_that_fails() {
+        let failed = Some(End::ModelFailed);
+        let board = board_in(Phase::Ended(End::Complete), [failed, Some(End::Complete)]);
+        let conducted = Conducted {
+            board,
+            was_interrupted: false,
+        };
+        assert_eq!(conducted.exit(true), Exit::Upstream);
+    }
+
+    #[test]
+    fn a_lab_that_vanishes_is_no_end() {
+        let (_, news) = channel();
+        assert!(conduct(&news, || false, |_| (), Watching::hidden()).is_err());
+    }
+}
+
+#[cfg(test)]
+mod winning_tests {
+    use super::tests::board;
+    use super::*;
+
+    #[test]
+    fn the_highest_rate_wins_and_without_a_corrected_answer_nobody_does() {
+        let mut board = board();
+        assert_eq!(best(&board, 0), Some(1));
+        board.samples[0][1].clear();
+        assert_eq!(best(&board, 0), Some(2));
+        board.samples[0][2].clear();
+        assert!(board.answered(0, 0).next().is_some());
+        assert_eq!(best(&board, 0), None);
+        for samples in &mut board.samples[0] {
+            samples.clear();
+        }
+        assert_eq!(best(&board, 0), None);
+        assert_eq!(best(&board, 9), None);
+        assert!(is_there(&board.experiment, 1).is_ok());
+        assert!(is_there(&board.experiment, 2).is_err());
     }
 }

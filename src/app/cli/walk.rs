@@ -3,7 +3,13 @@
 
 use retake_live::InputError;
 use retake_live::discover::is_recording_name;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +81,79 @@ fn walk(folder: &Path, walked: &mut Walked) {
     }
 }
 
+// Work on all cores, results in the order of the input, as soon as they are there.
+
+/// How many inputs are started before the first of them is handed over: bounds what waits in memory.
+const WINDOW: usize = 32;
+/// How often `tick` is called while nothing arrives.
+const TICK: Duration = Duration::from_millis(100);
+
+type Done<R> = (usize, Result<R, Box<dyn Any + Send>>);
+
+/// Calls `work` for each input on all cores, and `take` with the results in the order of the
+/// inputs, on this thread.
+///
+/// Stops at the first error of `take`. `tick` is called with the number of results so far, ten times
+/// a second or so.
+pub(super) fn in_order<T: Sync, R: Send, E>(
+    inputs: &[T],
+    work: impl Fn(&T) -> R + Sync,
+    mut take: impl FnMut(&T, R) -> Result<(), E>,
+    mut tick: impl FnMut(usize),
+) -> Result<(), E> {
+    let stopped = AtomicBool::new(false);
+    let (work, stopped) = (&work, &stopped);
+    rayon::in_place_scope(|scope| {
+        let (send, receive) = channel::<Done<R>>();
+        let mut waiting = BTreeMap::new();
+        let mut started = 0;
+        for (next, input) in inputs.iter().enumerate() {
+            while started < inputs.len().min(next + WINDOW) {
+                let (send, number) = (send.clone(), started);
+                scope.spawn(move |_| {
+                    if !stopped.load(Ordering::Relaxed) {
+                        let result = catch_unwind(AssertUnwindSafe(|| work(&inputs[number])));
+                        // The receiver is gone once `take` has failed.
+                        let _ = send.send((number, result));
+                    }
+                });
+                started += 1;
+            }
+            let Some(result) = await_number(next, &mut waiting, &receive, &mut tick) else {
+                return Ok(());
+            };
+            if let Err(error) = take(input, result) {
+                stopped.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+            tick(next + 1);
+        }
+        Ok(())
+    })
+}
+
+/// Receives until the result of this number is there; a panic of the work goes on here.
+fn await_number<R>(
+    number: usize,
+    waiting: &mut BTreeMap<usize, R>,
+    receive: &Receiver<Done<R>>,
+    tick: &mut impl FnMut(usize),
+) -> Option<R> {
+    loop {
+        if let Some(result) = waiting.remove(&number) {
+            return Some(result);
+        }
+        match receive.recv_timeout(TICK) {
+            Ok((arrived, Ok(result))) => {
+                waiting.insert(arrived, result);
+            }
+            Ok((_, Err(panic))) => resume_unwind(panic),
+            Err(RecvTimeoutError::Timeout) => tick(number),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +204,51 @@ mod tests {
             panic!("{:?}", walked.failures);
         };
         assert_eq!(path, folder.path());
+    }
+}
+
+#[cfg(test)]
+mod ordered_tests {
+    use super::*;
+
+    #[test]
+    fn results_arrive_in_the_order_of_the_inputs() {
+        let inputs = (0..200_u64).collect::<Vec<_>>();
+        let mut taken = Vec::new();
+        let slow_first = |number: &u64| {
+            std::thread::sleep(Duration::from_micros(200 - number));
+            number * 2
+        };
+        let done: Result<(), ()> = in_order(
+            &inputs,
+            slow_first,
+            |input, result| {
+                taken.push((*input, result));
+                Ok(())
+            },
+            |_| (),
+        );
+        assert_eq!(done, Ok(()));
+        assert_eq!(
+            taken,
+            inputs
+                .iter()
+                .map(|input| (*input, input * 2))
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn an_error_stops_the_work() {
+        let inputs = (0..10_000).collect::<Vec<u32>>();
+        let worked = std::sync::atomic::AtomicUsize::new(0);
+        let done = in_order(
+            &inputs,
+            |_| worked.fetch_add(1, Ordering::Relaxed),
+            |input, _| if *input == 3 { Err("closed") } else { Ok(()) },
+            |_| (),
+        );
+        assert_eq!(done, Err("closed"));
+        assert!(worked.into_inner() <= WINDOW + 4);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Each failure names the place and the reason. The tables below are the rules; `src/core/lib.rs` has them in words.
 
+mod circles;
 mod fault_names;
 mod source;
 

@@ -1,39 +1,19 @@
 //! The command line as clap reads it.
 
-mod changing;
-mod intercepting;
-mod looking;
-mod measuring;
-mod running;
-mod serving;
-
-pub(super) use changing::{
-    ConvertArguments, ExportArguments, ExportForm, FixArguments, LossFormat,
-};
-pub use intercepting::ProxyArguments;
-pub(super) use looking::{
-    CheckArguments, ExplainArguments, FailOn, LookArguments, OpenArguments, ReportFormat,
-    ShowArguments,
-};
-pub(super) use measuring::{
-    HealthArguments, LabArguments, LabFormat, LabLimits, LineFormat, SplitArguments, SplitWish,
-    StopWish, TrialWish, WinnerForm,
-};
-pub(super) use running::RunArguments;
-pub(super) use serving::{Delay, ReplayArguments, ScriptedArguments};
-
 use super::help::TOPICS;
 use super::style::Color;
 use crate::tui::theme::Variant;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
-use retake_core::rules::RULES;
+use retake_core::rules::{RULES, Severity};
 use retake_core::session::Dialect;
+use retake_live::proxy::{USUAL_ASKS, Upstream};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -218,6 +198,708 @@ fn actions() -> PossibleValuesParser {
 
 fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("not JSON: {error}; a text needs quotes"))
+}
+
+// Arguments of commands that write: `fix`, `convert`, `export`.
+
+/// Arguments of `fix`.
+#[derive(Debug, Args)]
+pub struct FixArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Write the fixed recording here [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["in_place", "diff"])]
+    pub output: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Fix the recording itself and keep the original as FILE.bak (or FILE.bak.2 and so on)
+    #[arg(long, conflicts_with = "diff")]
+    pub in_place: bool,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    pub diff: bool,
+    /// Also apply unsafe fixes to errors: those that change what the model saw or did
+    #[arg(long = "unsafe")]
+    pub unsafe_too: bool,
+    /// Replace each key and password by a placeholder
+    #[arg(long, conflicts_with = "in_place")]
+    pub redact: bool,
+    /// How to read and judge it.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+impl FixArguments {
+    /// Whether the fixed recording goes to standard output.
+    pub fn writes_to_stdout(&self) -> bool {
+        self.output.is_none() && !self.in_place && !self.diff
+    }
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// The dialect to write
+    #[arg(long, value_name = "DIALECT", value_parser = conversions())]
+    pub to: Dialect,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// The session to convert: its label, or its number counted from 1 [default: the first active one]
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Write a request body, with model and tools where they are known, instead of the history alone
+    #[arg(long)]
+    pub request: bool,
+    /// List every loss, not only the first of each kind
+    #[arg(long)]
+    pub losses: bool,
+    /// Format of the losses on standard error (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LossFormat,
+    /// Replace each key and password by a placeholder
+    #[arg(long)]
+    pub redact: bool,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// The tools that the agent was offered, for --request [default: FILE.tools.json beside FILE, where
+    /// the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+impl ConvertArguments {
+    /// How the recording is read.
+    pub(in crate::cli) fn reading(&self) -> ReadingArguments {
+        ReadingArguments {
+            read_as: self.read_as.clone(),
+            tools: self.tools.clone(),
+            ..ReadingArguments::default()
+        }
+    }
+}
+
+/// Form of the losses of a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LossFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// What the recovery becomes
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub to: ExportForm,
+    /// The finding to recover from.
+    #[command(flatten)]
+    pub finding: FindingWish,
+    /// What to do about it.
+    #[command(flatten)]
+    pub recovery: RecoveryWish,
+    /// A take of the debugger instead, by its number: its action, with its words
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["session", "item", "rule", "action", "wording", "words", "value", "include_in_history"])]
+    pub take: Option<u32>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Replace each key and password by a placeholder, as fixtures always do
+    #[arg(long)]
+    pub redact: bool,
+    /// Keep secrets in a fixture
+    #[arg(long, conflicts_with = "redact")]
+    pub keep_secrets: bool,
+    /// How to read and judge it.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+/// What a recovery becomes outside of the debugger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// A Python module for openai-agents
+    OpenaiAgents,
+    /// An entry of a policy, in TOML
+    Policy,
+    /// A request that holds the recovery, for a regression test
+    Fixture,
+}
+
+/// Which finding is recovered from: the first one that fits.
+#[derive(Debug, Args)]
+pub struct FindingWish {
+    /// Only this session: its label, or its number counted from 1
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Only findings about this item, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub item: Option<u32>,
+    /// Only findings of this rule
+    #[arg(long, value_name = "RULE", value_parser = rules())]
+    pub rule: Option<String>,
+}
+
+/// What is done about a finding.
+#[derive(Debug, Args)]
+pub struct RecoveryWish {
+    /// What to do [default: the first offer of the finding that can be exported]
+    #[arg(long, value_name = "ACTION", value_parser = actions())]
+    pub action: Option<String>,
+    /// What the model reads, by the name of a wording
+    #[arg(long, value_name = "NAME", conflicts_with = "words")]
+    pub wording: Option<String>,
+    /// What the model reads, as a template; or the text of an output that is supplied
+    #[arg(long, value_name = "TEXT")]
+    pub words: Option<String>,
+    /// The value of a fallback
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    pub value: Option<Value>,
+    /// Include the fallback in the history that the model sees
+    #[arg(long, requires = "value")]
+    pub include_in_history: bool,
+}
+
+// Arguments of `proxy`.
+
+/// Arguments of `proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArguments {
+    /// Provider: the base URL that the agent used before, such as https://api.openai.com. Each upstream
+    /// gets its own listener
+    #[arg(long, value_name = "[NAME=]URL", required = true, value_parser = Upstream::parse)]
+    pub upstream: Vec<Upstream>,
+    /// Where to listen; further upstreams use the following ports; port 0 takes any free one [default:
+    /// 127.0.0.1:8484, or the next port that is free]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// Let other machines connect; every path then begins with a token, which is printed
+    #[arg(long)]
+    pub allow_remote: bool,
+    /// A name, besides localhost, by which agents may address this machine
+    #[arg(long = "host-name", value_name = "NAME")]
+    pub host_names: Vec<String>,
+    /// Do not verify the certificate of this host
+    #[arg(long = "insecure-upstream", value_name = "HOST")]
+    pub insecure: Vec<String>,
+    /// The policy, which decides without asking
+    #[arg(long, value_name = "FILE", conflicts_with = "chaos")]
+    pub policy: Option<PathBuf>,
+    /// Also hold here, even if nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
+    #[arg(long = "break", value_name = "PLACE", conflicts_with_all = ["headless", "chaos"])]
+    pub breakpoints: Vec<String>,
+    /// Run without a screen: the policy decides, and events are printed as one JSON object a line
+    #[arg(long)]
+    pub headless: bool,
+    /// Inject faults to test the agent's error handling; with CMD the agent is started anew for each, and the
+    /// exit code shows whether it survived
+    #[arg(long, value_name = "SPEC")]
+    pub chaos: Option<PathBuf>,
+    /// Format of the fault report
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        requires = "chaos"
+    )]
+    pub format: LineFormat,
+    /// The file of the proxy's journal, or with --chaos and CMD the folder of its journals; without it a
+    /// new one among the operator's own data. A file that is there is left as it is: the journal gets a
+    /// number, as in FILE-2.jsonl
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Hold nothing: watch and record only
+    #[arg(long)]
+    pub no_intercept: bool,
+    /// Pass requests that the provider would refuse
+    #[arg(long)]
+    pub pass_requests: bool,
+    /// The most retries for one exchange
+    #[arg(long, value_name = "N", default_value_t = USUAL_ASKS)]
+    pub max_asks: u32,
+    /// The file that the command's output goes to as it comes
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "command",
+        conflicts_with = "chaos"
+    )]
+    pub output: Option<PathBuf>,
+    /// How it looks.
+    #[command(flatten)]
+    pub look: LookArguments,
+    /// The agent to start with the proxy, pointed at it; it ends when retake ends
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+// Arguments of commands that look at recordings: the debugger, `check`, `show`, `explain`.
+
+/// Arguments of the debugger.
+#[derive(Debug, Args, Default)]
+pub struct OpenArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How the screen looks.
+    #[command(flatten)]
+    pub look: LookArguments,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+/// How the screen looks.
+#[derive(Debug, Clone, Args, Default)]
+pub struct LookArguments {
+    /// Colour theme [default: chosen from the environment]
+    #[arg(long, value_name = "THEME", value_parser = themes())]
+    pub theme: Option<Variant>,
+    /// Only ASCII characters on the screen
+    #[arg(long)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Format of the report (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: ReportFormat,
+    /// The lowest severity that makes the exit code 1
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    pub fail_on: FailOn,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// Form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum ReportFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit XML, for test reports
+    Junit,
+    /// Workflow commands of GitHub Actions
+    Github,
+}
+
+/// The mildest finding that makes the exit code 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum FailOn {
+    /// Errors only
+    #[default]
+    Error,
+    /// Errors and warnings
+    Warning,
+    /// Nothing: the exit code shows only whether everything could be read
+    Never,
+}
+
+impl FailOn {
+    /// Whether a finding of this severity makes the exit code 1.
+    pub fn includes(self, severity: Severity) -> bool {
+        match self {
+            Self::Error => severity >= Severity::Error,
+            Self::Warning => severity >= Severity::Warning,
+            Self::Never => false,
+        }
+    }
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Only this session: its label, or its number counted from 1
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Only this turn, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub turn: Option<u32>,
+    /// Print texts in full
+    #[arg(long)]
+    pub full: bool,
+    /// Replace each key and password by a placeholder
+    #[arg(long)]
+    pub redact: bool,
+    /// How to read and judge it.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// A rule; without one the rules are listed. With --error: the recording that was refused,
+    /// - for standard input
+    #[arg(value_name = "RULE|PATH")]
+    pub subject: Option<PathBuf>,
+    /// The text of a provider's refusal, - for standard input: finds the item that caused it
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub error: Option<String>,
+    /// How to read and judge the recording.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+// Arguments of commands that count and measure: `split`, `health`, `lab`.
+
+/// Form of what `split` and `health` print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LineFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Arguments of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArguments {
+    /// A recording, - for standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// The question.
+    #[command(flatten)]
+    pub wish: SplitWish,
+    /// Format of the answer (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// Read input in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// The question to `split`: one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct SplitWish {
+    /// Keep at least the last N items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
+    /// Keep at least the last N turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_turns: Option<u32>,
+    /// Check the cut before this item, counted from 1: it would be the first one kept
+    #[arg(long, value_name = "ITEM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at: Option<u32>,
+    /// Check the cut that made this recording out of PATH
+    #[arg(long, value_name = "AFTER")]
+    pub against: Option<PathBuf>,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Args)]
+pub struct HealthArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Format of the table (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// How to read and judge them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// Arguments of `lab`.
+#[derive(Debug, Args)]
+pub struct LabArguments {
+    /// A spec (its name ends in .toml), or a recording, whose findings are tried with --model
+    #[arg(value_name = "SPEC.toml|PATH")]
+    pub path: PathBuf,
+    /// Format of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LabFormat,
+    /// Print the best wording in this form instead of the report
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
+    pub winner: Option<WinnerForm>,
+    /// The trial to take it from, counted from 1
+    #[arg(long = "trial", value_name = "N", default_value_t = 1, requires = "winner", value_parser = clap::value_parser!(u32).range(1..))]
+    pub trial_number: u32,
+    /// List findings, wordings and the number of requests, and send none
+    #[arg(long, conflicts_with = "format")]
+    pub dry_run: bool,
+    /// What is tried on a recording.
+    #[command(flatten)]
+    pub trial: TrialWish,
+    /// What the spec says otherwise.
+    #[command(flatten)]
+    pub limits: LabLimits,
+    /// Exit with 1 if an assertion of the spec fails
+    #[arg(long, conflicts_with = "dry_run")]
+    pub assert: bool,
+    /// Treat undecided assertions as failures
+    #[arg(long, requires = "assert")]
+    pub strict: bool,
+    /// The folder of the journals [default: one of the experiment's name among the operator's own data]
+    #[arg(long, value_name = "FOLDER")]
+    pub journals: Option<PathBuf>,
+    /// Start again instead of continuing an experiment of this name
+    #[arg(long)]
+    pub fresh: bool,
+    /// Do not ask before recordings and keys are sent
+    #[arg(long)]
+    pub trust: bool,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+    /// Only ASCII characters in bars and marks
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What is tried on a recording; a spec says it by itself.
+#[derive(Debug, Args)]
+pub struct TrialWish {
+    /// An agent file with the model, or a script; each of several is asked
+    #[arg(long = "model", value_name = "FILE")]
+    pub models: Vec<PathBuf>,
+    /// Only this session, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub session: Option<u32>,
+    /// Only findings about this item, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub item: Option<u32>,
+    /// Only findings of this rule
+    #[arg(long, value_name = "RULE", value_parser = rules())]
+    pub rule: Option<String>,
+    /// The tool that was meant [default: the nearest name on offer]
+    #[arg(long, value_name = "TOOL")]
+    pub meant: Option<String>,
+    /// Only this wording, besides the recorded one [default: all for the kind of the finding]
+    #[arg(long = "wording", value_name = "NAME")]
+    pub wordings: Vec<String>,
+    /// The tools that the agent was offered [default: FILE.tools.json beside FILE, where
+    /// the recording has none]
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+}
+
+impl TrialWish {
+    /// The first argument that only a recording takes, where there is one.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--model", !self.models.is_empty()),
+            ("--session", self.session.is_some()),
+            ("--item", self.item.is_some()),
+            ("--rule", self.rule.is_some()),
+            ("--meant", self.meant.is_some()),
+            ("--wording", !self.wordings.is_empty()),
+            ("--tools", self.tools.is_some()),
+        ];
+        let mut given = given.into_iter();
+        Some(given.find(|(_, is_given)| *is_given)?.0)
+    }
+}
+
+/// What wins over the spec.
+#[derive(Debug, Args)]
+pub struct LabLimits {
+    /// The most samples of each wording
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: Option<u32>,
+    /// When a trial ends before that
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub stop: Option<StopWish>,
+    /// The most requests in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_requests: Option<u32>,
+    /// The most tokens in all, input and output
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// The most concurrent requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub concurrency: Option<u32>,
+    /// The seed of the order of the wordings
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Form of the lab's report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum LabFormat {
+    /// For people: bars with their intervals
+    #[default]
+    Text,
+    /// One JSON object a line: every sample, then the totals
+    Json,
+    /// One row for each trial and wording
+    Csv,
+    /// A self-contained page without scripts
+    Html,
+}
+
+/// What the best wording becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WinnerForm {
+    /// An entry of a policy, in TOML
+    Policy,
+    /// A Python module for openai-agents
+    OpenaiAgents,
+    /// A spec with an assertion, for `retake lab --assert`
+    Spec,
+}
+
+/// When a trial ends before its last sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StopWish {
+    /// When one wording is clearly the best
+    Clear,
+    /// Not at all
+    Never,
+}
+
+// Arguments of `run`.
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The agent file, such as sessions/agents/flights.toml
+    #[arg(value_name = "AGENT.toml")]
+    pub agent: PathBuf,
+    /// The user's first message; overrides the file
+    #[arg(long, value_name = "TEXT")]
+    pub input: Option<String>,
+    /// The policy; overrides the file
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// The file of the run's journal; without it a new one among the operator's own data
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Run without a screen: the policy decides, and events are printed as one JSON object a line
+    #[arg(long)]
+    pub headless: bool,
+    /// Also stop here, even if nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
+    #[arg(long = "break", value_name = "PLACE", conflicts_with = "headless")]
+    pub breakpoints: Vec<String>,
+    /// Stop before each question to the model and before the tools of each reply
+    #[arg(long, conflicts_with = "headless")]
+    pub step: bool,
+    /// Trust the agent file without asking
+    #[arg(long)]
+    pub trust: bool,
+    /// How it looks.
+    #[command(flatten)]
+    pub look: LookArguments,
+}
+
+// Arguments of commands that serve: `scripted`, `replay`.
+
+/// Arguments of `scripted`.
+#[derive(Debug, Args)]
+pub struct ScriptedArguments {
+    /// The script, such as sessions/agents/flights.script.toml
+    #[arg(value_name = "FILE")]
+    pub path: PathBuf,
+    /// Where to listen, on the loopback; port 0 takes any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The recordings, - for standard input; the beginning of a request selects the session
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Serve the debugger's current take of the recording
+    #[arg(long, conflicts_with = "take")]
+    pub takes: bool,
+    /// Serve this take
+    #[arg(long, value_name = "N")]
+    pub take: Option<u32>,
+    /// Serve this session only, counted from 1 over all recordings
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub session: Option<u32>,
+    /// Answer a request that differs with the nearest turn, and report what differs
+    #[arg(long)]
+    pub lenient: bool,
+    /// Where to listen, on the loopback; port 0 takes any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Format of the lines about requests (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// Inject faults to test the agent's error handling, as `proxy --chaos` does, with the nearest
+    /// turns as its model
+    #[arg(long, value_name = "SPEC")]
+    pub chaos: Option<PathBuf>,
+    /// The journal of the faults, or with CMD the folder of the journals
+    #[arg(long, value_name = "FILE", requires = "chaos")]
+    pub journal: Option<PathBuf>,
+    /// How long replies take
+    #[arg(long, value_enum, value_name = "DELAY", default_value_t)]
+    pub delay: Delay,
+    /// Read the recordings in this format instead of recognising it by content
+    #[arg(long = "as", value_name = "FORMAT", value_parser = formats())]
+    pub read_as: Option<String>,
+    /// The agent to start, pointed at the replay; it ends when retake ends
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// How long replies take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Delay {
+    /// No delay
+    #[default]
+    None,
+    /// As recorded, where the recording has times
+    Recorded,
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What became of an agent that got faults: a table for people, or one JSON object a line.
 
-use super::exception::exception_line;
-use super::recording::Strayed;
+use super::{Strayed, exception_line};
 use crate::cli::exit::Exit;
 use crate::cli::output::{counted, safe_line};
 use crate::cli::report::write_line;

@@ -1,6 +1,6 @@
 //! Every report of an experiment with known figures and hostile texts.
 
-use super::plan::plan;
+use super::plan;
 use super::results::Results;
 use super::text::{Looks, text};
 use super::{csv, html, json};

@@ -1,6 +1,6 @@
 //! The report for people: a table for each trial, with bars, then what the figures say in words.
 
-use super::bar::bar;
+use super::bar;
 use super::results::{Results, Row, TrialResults, baseline_name, left_out, place};
 use crate::cli::output::safe_line;
 use crate::cli::style::Palette;

@@ -1,18 +1,16 @@
 //! A proxy without a screen: the policy decides, and what happens is told line by line.
 
-use super::backlog::Backlog;
 use super::jsonl::Teller;
-use super::start_agent;
+use super::{Backlog, start_agent};
 use crate::cli::exit::{Exit, Failure, Why};
 use retake_live::proxy::agent::AgentCommand;
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Report};
 use std::io::Write;
-use std::iter;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
+use std::{iter, thread};
 
 /// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs
 /// more than the report.

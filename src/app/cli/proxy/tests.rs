@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::backlog::Backlog;
+use super::Backlog;
 use super::headless::{Watched, watch};
 use crate::cli::arguments::ProxyArguments;
 use crate::cli::exit::{Exit, Failure};
