@@ -25,7 +25,6 @@ const BASE64_LIMIT: usize = 74_994;
 /// The same before base64, which makes four letters of three bytes.
 pub const LIMIT: usize = BASE64_LIMIT / 4 * 3;
 
-/// What can be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
     /// What the item says.

@@ -94,7 +94,6 @@ pub enum TakesCommand {
     /// Go to the take of this number.
     GoTo(u32),
     Compare(u32, u32),
-    /// Write a note on a take.
     NoteTake(u32, String),
     /// Call a take so.
     Rename(u32, String),
@@ -154,7 +153,6 @@ pub enum LiveCommand {
 pub struct Search {
     /// What is searched through.
     pub document: Arc<Document>,
-    /// What is searched for.
     pub needle: Arc<Needle>,
     /// The item to begin behind, or before.
     pub from: Place,

@@ -126,7 +126,6 @@ impl Help {
         groups
     }
 
-    /// All rows of the help for this width.
     fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let width = width.max(1);
         let groups = self.groups();

@@ -17,155 +17,91 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// One row down, or up.
     Step(Direction),
-    /// Half a page down, or up.
     HalfPage(Direction),
-    /// A page down, or up.
     Page(Direction),
-    /// To the beginning or the end.
     Edge(Direction),
-    /// The next or the previous turn.
     Turn(Direction),
-    /// Unfold the turn, or go right.
     Unfold,
-    /// Fold the turn, or go left.
     Fold,
-    /// Fold or unfold the turn.
     Toggle,
-    /// Fold or unfold all turns.
     FoldAll(bool),
-    /// The next or previous finding.
     Finding(Direction),
-    /// The next or previous error.
     Error(Direction),
-    /// From a call to its output and back.
     Partner,
-    /// Ask for a text to find.
     Find,
-    /// The next or previous hit.
     Hit(Direction),
-    /// The next item of the same tool.
     SameTool,
-    /// Ask for a filter.
     Filter,
-    /// Mark the item, or take its mark away.
     Mark,
-    /// Show marked items only, or all.
     OnlyMarked,
-    /// The next or previous pane.
     NextPane(Direction),
-    /// The pane of this number.
     Pane(u8),
-    /// Open what the cursor is on.
     Open,
     View,
-    /// The transcript in one view, or columns.
     Transcript,
-    /// Open the wording lab.
     Lab,
-    /// Begin the action of this id.
     Recover(&'static str),
-    /// Back to the take before.
     Undo,
     Redo,
-    /// A take that ends here.
     Fork,
-    /// The tree of takes.
     Takes,
     SaveAs,
-    /// Write a note on the item.
     Note,
-    /// How the tools fare.
     Health,
-    /// Interception on or off.
     Intercept,
-    /// What the agent sees of an exchange, or what the provider sees.
     Views,
-    /// A breakpoint on what is under the cursor.
     Break,
     Breakpoints,
     StepRun,
-    /// Go on, or begin to.
     Continue,
-    /// Stop before the next step.
     PauseRun,
     Abort,
-    /// Approve for good, or release.
     Always,
-    /// Follow the file or the run as it grows.
     Follow,
-    /// The events of the run, and the problems of reading.
     Log,
     Copy,
-    /// Open the item in the editor.
     Editor,
-    /// All commands by name.
     Palette,
     Help,
     Back,
-    /// Close the view; at the root quit.
     Close,
     Quit,
     Suspend,
     Redraw,
-    /// Leave a layer; nothing is changed.
     Leave,
-    /// Accept what is shown or written.
     Accept,
-    /// Take what the cursor is on.
     Choose,
-    /// The other part of a layer.
     OtherPart,
-    /// The other answer to the question beside a text.
     OtherAnswer,
     Preview(Direction),
     Yes,
     No,
-    /// Other words for what is proposed.
     Reword,
-    /// The next or previous difference.
     Difference(Direction),
     Compare,
     Rename,
-    /// The next or previous value of a field.
     Value(Direction),
-    /// Change a value, or words of the operator's own.
     Change,
-    /// Switch it on or off.
     Enable,
-    /// Once only, or lasting.
     Once,
     Delete,
     Add,
     Complete,
-    /// Change the line, as the text box does.
     Type,
-    /// What is held of the exchange passes as it came.
     Release,
     ReleaseAll,
-    /// Cut the connection to the agent.
     Cut,
-    /// The next or previous exchange that is held.
     Held(Direction),
-    /// How agents are pointed at the proxy.
     Connect,
-    /// What the agent that was started says.
     Child,
-    /// Begin the experiment.
     Begin,
-    /// Take a wording in or leave it out.
     Include,
-    /// How words of the operator's own reach the model.
     Channel,
-    /// The words in full.
     Words,
-    /// More samples of each wording.
     More,
     Sort,
-    /// What the wording with the cursor becomes.
     Winner,
-    /// The next or previous model.
     Trial(Direction),
 }
 
@@ -237,7 +173,6 @@ pub struct Binding {
     /// named in the footer.
     pub keys: &'static str,
     pub command: Command,
-    /// Where they do it.
     pub contexts: &'static [Context],
     /// Where they stand in the help.
     pub group: Group,
@@ -326,7 +261,6 @@ impl Binding {
         self.contexts.iter().any(|it| contexts.contains(it))
     }
 
-    /// Whether an event is one of its keys.
     fn is_pressed(&self, event: &KeyEvent) -> bool {
         let mut keys = self.keys.split(' ').filter_map(self::event);
         keys.any(|key| is_same_key(&key, event))
@@ -420,7 +354,6 @@ pub fn rows() -> impl DoubleEndedIterator<Item = &'static Binding> {
     tables.into_iter().flatten()
 }
 
-/// What a key does here.
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
     let mut here = rows().filter(|row| row.contexts.contains(&context));
     let row = here.find(|row| row.is_pressed(event))?;
@@ -435,7 +368,6 @@ pub fn footer(context: Context) -> Vec<&'static Binding> {
     here
 }
 
-/// The key that stands for a command.
 pub fn key_of(command: Command) -> Option<KeyEvent> {
     let row = rows().find(|row| row.command == command)?;
     event(row.first_key())

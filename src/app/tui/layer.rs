@@ -68,7 +68,6 @@ pub enum Placement {
     Footer,
 }
 
-/// The areas that these are.
 #[derive(Debug, Clone, Copy)]
 pub struct Areas {
     pub screen: Rect,

@@ -21,7 +21,6 @@ impl ListCursor {
         self.cursor
     }
 
-    /// Puts the cursor on a row.
     pub fn set(&mut self, row: usize) {
         self.cursor = row;
     }

@@ -31,7 +31,6 @@ pub enum Choice {
 /// How well a command answers to what was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// It is about that.
     Mentioned,
     /// The name begins so.
     Named,

@@ -100,7 +100,6 @@ pub fn write(frame: &mut Frame<'_>, area: Rect, spans: Vec<Span<'static>>, style
     frame.buffer_mut().set_style(row, style);
 }
 
-/// The rows of an area, from its top.
 pub fn rows(area: Rect) -> impl Iterator<Item = Rect> {
     (area.y..area.bottom()).map(move |y| Rect {
         y,

@@ -54,7 +54,6 @@ pub enum Report {
     Finished(Arc<Document>),
     /// News of the takes.
     Takes(TakesReport),
-    /// News of the live run.
     Live(live::News),
     /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
     /// that was not told.
@@ -117,7 +116,6 @@ pub enum TakesReport {
         document: Arc<Document>,
         view: Arc<TakesView>,
     },
-    /// Two takes were compared.
     Compared(Box<Comparison>),
     /// The formats that a take can be saved in, and the name of the recording.
     Formats(String, Vec<SaveFormat>),

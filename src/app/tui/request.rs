@@ -7,7 +7,6 @@ use retake_live::{InputError, ReadOptions};
 use std::io;
 use std::path::PathBuf;
 
-/// What is to be opened, and how.
 #[derive(Debug, Clone, Default)]
 pub struct OpenRequest {
     /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
@@ -24,7 +23,6 @@ pub struct OpenRequest {
     pub staged: Staged,
 }
 
-/// How the operator left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     Quit,

@@ -170,7 +170,6 @@ impl<S: 'static> Layers<S> {
         }
     }
 
-    /// Prepares the topmost layer for an area.
     pub fn prepare_top(&mut self, area: Rect) {
         if let Some(top) = self.0.last_mut() {
             top.prepare(area);
@@ -197,7 +196,6 @@ impl<S: 'static> Layers<S> {
     }
 }
 
-/// A layer that is to be opened.
 pub struct Opening<S, L: Layer<S>> {
     layer: L,
     then: Then<S, L>,

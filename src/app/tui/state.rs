@@ -143,7 +143,6 @@ pub struct State {
     pub tops: Tops,
     /// The finding with the cursor in the list of findings.
     pub finding: usize,
-    /// The session with the cursor in the list of sessions.
     pub listed_session: usize,
     /// The item in full.
     pub detail: Detail,
@@ -454,7 +453,6 @@ impl State {
         Some(act(&mut self.transcript, &subject))
     }
 
-    /// Width of the text in the detail pane.
     pub fn detail_width(&self) -> usize {
         self.layout
             .area(Pane::Detail)

@@ -49,11 +49,9 @@ pub enum Tone {
     Warning,
     /// About something worth knowing.
     Info,
-    /// It would be there, and was not.
     Added,
     /// The part of an added line that makes the difference.
     AddedPart,
-    /// It was there, and would not be.
     Removed,
     /// The part of a removed line that makes the difference.
     RemovedPart,
@@ -194,7 +192,6 @@ impl DetailRow {
         spans
     }
 
-    /// Draws it in the first row of an area.
     pub fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let line = text::Line::from(self.spans(theme));
         frame
@@ -213,7 +210,6 @@ impl DetailRow {
 }
 
 impl Line {
-    /// A line of one tone.
     pub fn new(tone: Tone, text: SafeText) -> Self {
         Self {
             pieces: vec![(tone, text)],

@@ -20,7 +20,6 @@ use std::cell::Cell;
 
 /// Rows of the screen that a text leaves free.
 const FREE: u16 = 4;
-/// The narrowest that a text is.
 const NARROWEST: u16 = 36;
 
 /// The events of the run, and the problems of reading.
@@ -30,7 +29,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// At its end.
     pub fn at_end(state: &State) -> Self {
         let rows = usize::from(state.size.1.saturating_sub(FREE));
         let top = state.live.last_page(words::log_width(state.size.0), rows);
@@ -76,7 +74,6 @@ type Lines = fn(&State, &Theme, (usize, usize)) -> (String, Vec<Line<'static>>);
 #[derive(Debug)]
 pub struct HealthTable {
     tally: Health,
-    /// How many sessions there are.
     sessions: usize,
     top: Cell<usize>,
 }

@@ -202,7 +202,6 @@ pub struct Theme {
     pub info: Style,
     /// Nothing is wrong; something succeeded.
     pub ok: Style,
-    /// What was there and would not be.
     pub removed: Style,
     /// What matters less: numbers, hints, ages.
     pub dim: Style,
@@ -252,7 +251,6 @@ impl Theme {
         Self::new(variant, glyphs)
     }
 
-    /// A theme of a known variant.
     pub fn new(variant: Variant, glyphs: Glyphs) -> Self {
         let color = |dark: Color, light: Color, base: Color| match variant {
             Variant::Dark => Style::new().fg(dark),
@@ -308,7 +306,6 @@ impl Theme {
         }
     }
 
-    /// The glyph of a severity, and its style.
     pub fn severity(&self, severity: Severity) -> (&'static str, Style) {
         match severity {
             Severity::Error => (self.glyphs.error, self.error),
@@ -317,7 +314,6 @@ impl Theme {
         }
     }
 
-    /// The sign of a severity.
     pub fn sign(&self, severity: Severity) -> Span<'static> {
         let (glyph, style) = self.severity(severity);
         Span::styled(glyph, style)
@@ -336,7 +332,6 @@ impl Theme {
         runs.collect()
     }
 
-    /// The style of the words of a kind.
     pub fn kind(&self, kind: Kind) -> Style {
         match kind {
             Kind::System | Kind::User => self.user,

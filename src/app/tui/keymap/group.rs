@@ -5,7 +5,6 @@
 pub enum Group {
     Move,
     Tree,
-    /// From finding to finding.
     Findings,
     Find,
     Panes,

@@ -73,7 +73,6 @@ pub(super) enum Row {
 #[derive(Debug)]
 pub struct Form {
     pub(super) subject: Arc<Subject>,
-    /// The wordings and whether they are in.
     pub(super) wordings: Vec<(Candidate, bool)>,
     pub(super) models: Result<Vec<Asked>, String>,
     pub(super) cursor: ListCursor,

@@ -446,7 +446,6 @@ impl Lab {
         self.save_as(&name, what);
     }
 
-    /// What the form would ask, in words.
     pub(super) fn asks_in_words(&self) -> String {
         let models = self.form.models.as_ref().map_or(0, Vec::len) as u64;
         format!(
@@ -458,7 +457,6 @@ impl Lab {
     }
 }
 
-/// The words of a wording in full.
 #[derive(Debug)]
 struct WordsPage {
     title: SafeText,

@@ -82,7 +82,6 @@ impl Lab {
         }
     }
 
-    /// The experiment cannot begin.
     pub fn cannot_begin(&mut self, why: String) {
         if matches!(self.stage, Stage::Beginning) {
             self.stage = Stage::Ordering;

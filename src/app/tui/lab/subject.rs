@@ -42,7 +42,6 @@ pub struct Subject {
     pub rule: &'static str,
     /// What is wrong, in a sentence.
     pub message: String,
-    /// What kind of failure it is.
     pub kind: FailureKind,
     /// The tool of the call, as the model spelled it; empty where there is none.
     pub tool: String,

@@ -15,7 +15,6 @@ pub(super) struct Table {
     pub(super) cursor: ListCursor,
     /// Whether the best stand first.
     pub(super) is_sorted: bool,
-    /// The samples that are listed, of which variant.
     pub(super) samples: Option<(usize, ListCursor)>,
 }
 

@@ -15,7 +15,6 @@ use retake_core::lab::{Board, Spec, winner};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::recipe::RecipeError;
 
-/// How it is to be kept.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kept {
     Copied(String),

@@ -136,7 +136,6 @@ impl Vetted<'_> {
     }
 }
 
-/// The tool of a call, its id, and what it runs.
 pub fn told(tool: &str, call_id: &str, runs: Option<&str>) -> Vec<Line> {
     let mut heading = Line::new(Tone::Title, SafeText::from_str(tool));
     let mut id = SafeText::from_static("   ");

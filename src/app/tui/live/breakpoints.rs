@@ -31,7 +31,6 @@ pub trait Stops: Screen {
     fn say(&mut self, words: String);
 }
 
-/// Sets one more breakpoint.
 pub fn set<S: Stops>(screen: &mut S, on: BreakpointTarget, is_one_shot: bool) {
     let number = next_number(screen);
     screen.say(format!("breakpoint {number}: {on}"));

@@ -11,7 +11,6 @@ const TAIL: usize = 400;
 /// A part of the reply in a row.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What it will be.
     pub kind: Kind,
     /// The tool, of a call.
     pub tool: SafeText,

@@ -19,7 +19,6 @@ const WIDEST: u16 = 80;
 /// Cells of the figures behind the name.
 const FIGURES: u16 = 42;
 
-/// The table of tools, with its cursor.
 #[derive(Debug, Default)]
 pub struct Tools(ListCursor);
 

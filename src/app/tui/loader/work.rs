@@ -83,7 +83,6 @@ impl Knowledge {
     }
 }
 
-/// Hears reports, in any thread.
 pub(super) type Hear = Arc<dyn Fn(Report) + Send + Sync>;
 
 #[derive(Clone)]

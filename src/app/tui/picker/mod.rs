@@ -47,7 +47,6 @@ pub struct Picker {
     help: Option<Box<Help>>,
 }
 
-/// The keys of the picker, for its help.
 const KEYS: &[KeyEntry] = &[
     key("j k down up", "down and up"),
     key("g G home end", "the first and the last"),

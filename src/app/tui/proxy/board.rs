@@ -268,7 +268,6 @@ impl Board {
         self.rows.of(id)
     }
 
-    /// How many exchanges are held besides this one.
     pub fn held_besides(&self, id: ExchangeId) -> usize {
         self.rows.held().filter(|seen| seen.id != id).count()
     }
@@ -352,7 +351,6 @@ impl Board {
         }
     }
 
-    /// Looks for a text from now on.
     pub(super) fn look_for(&mut self, text: &str) {
         match Needle::new(text) {
             Ok(needle) => {

@@ -25,7 +25,6 @@ pub struct Row {
     is_shown: bool,
 }
 
-/// How many there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Exchanges since the proxy began.
@@ -136,7 +135,6 @@ impl Rows {
         self.arrange();
     }
 
-    /// How many there are.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -194,7 +192,6 @@ pub fn is_held(seen: &Seen) -> bool {
     matches!(seen.phase, Phase::Held(_))
 }
 
-/// Whether it is over.
 pub fn is_over(seen: &Seen) -> bool {
     matches!(seen.phase, Phase::Ended(_))
 }

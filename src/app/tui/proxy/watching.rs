@@ -29,7 +29,6 @@ pub(in crate::tui) struct Watching {
     proxy: Arc<dyn Exchanges>,
     inbox: Arc<Inbox>,
     news: Option<Receiver<News>>,
-    /// The exchange that is open in the debugger.
     open: Option<ExchangeId>,
     /// Words that were begun for the request that was open last, by which its next try is known.
     drafts: Option<(Alike, Drafts)>,

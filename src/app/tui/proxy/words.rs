@@ -122,7 +122,6 @@ pub fn held(count: usize) -> String {
     }
 }
 
-/// What is lost with a proxy that agents have used.
 pub const IN_USE: &str = "agents have used this proxy and reach no model without it";
 
 /// The time of the day in UTC: `02:46:31`.

@@ -158,7 +158,6 @@ struct Drawn {
 }
 
 impl Comparison {
-    /// Draws the comparison over `area`.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let area = area.intersection(frame.area());
         let is_wide = area.width >= WIDE;

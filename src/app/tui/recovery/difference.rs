@@ -195,7 +195,6 @@ fn words(line: &str) -> Vec<&str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Before,
-    /// As it would be.
     After,
 }
 
@@ -215,7 +214,6 @@ impl Side {
     }
 }
 
-/// A changed line with its mark.
 pub fn changed(side: Side, pieces: &Pieces) -> Line {
     let (tone, emphasised) = side.tones();
     let mut line = Line::new(tone, SafeText::from_static(side.mark()));

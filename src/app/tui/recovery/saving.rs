@@ -46,7 +46,6 @@ pub struct SaveDialog {
     /// The recording, which is never written to.
     recording: String,
     path: TextBox,
-    /// The path as the dialog proposed it.
     proposed: String,
     stem: String,
     formats: Vec<SaveFormat>,

@@ -26,7 +26,6 @@ enum Asked {
 pub struct TakeTree {
     rows: Vec<TakeRow>,
     cursor: ListCursor,
-    /// The take that is marked for a comparison.
     marked: Option<u32>,
     asked: Option<Asked>,
     prompt: Prompt,
@@ -191,7 +190,6 @@ const RAILS: usize = 6;
 const WIDE: u16 = 80;
 
 impl TakeTree {
-    /// Draws the tree over `area`.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let title = SafeText::from_static("takes");
         let popup = Popup {

@@ -324,7 +324,6 @@ const TEXT: u16 = 3;
 const TOLD: u16 = 5;
 
 impl WordingEditor {
-    /// Draws the editor over `area`.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let without: &[Command] = match (self.faulty > 1, self.library.is_empty()) {
             (true, false) => &[],

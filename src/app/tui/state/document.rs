@@ -143,7 +143,6 @@ impl Checked {
         &self.findings
     }
 
-    /// How many there are.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -157,12 +156,10 @@ impl Checked {
         before(items.start)..before(items.end)
     }
 
-    /// The findings about one item.
     pub fn of_item(&self, item: usize) -> &[Finding] {
         &self.findings[self.range(item..item + 1)]
     }
 
-    /// The worst finding about one item.
     pub fn worst(&self, item: usize) -> Option<&Finding> {
         let found = self.of_item(item).iter().rev();
         found.max_by_key(|finding| finding.severity)
@@ -181,7 +178,6 @@ impl Checked {
     }
 }
 
-/// The item that a finding is about.
 pub fn item_of(finding: &Finding) -> Option<usize> {
     finding.item.map(|item| item as usize)
 }

@@ -17,19 +17,14 @@ use retake_live::inspect::first_words;
 /// What the panes show.
 #[derive(Debug, Default)]
 pub struct Frame {
-    /// Rows of the turns pane.
     pub turns: Vec<TreeRow>,
     /// How many rows the turns pane would have.
     pub turns_total: usize,
-    /// Rows of the items pane.
     pub items: Vec<ItemRow>,
     /// How many items the turn has.
     pub items_total: usize,
-    /// Rows of the findings pane.
     pub findings: Vec<FindingRow>,
-    /// Rows of the sessions pane.
     pub sessions: Vec<SessionRow>,
-    /// The reply that is on its way, part by part.
     pub reply: Vec<Part>,
     /// The reply in full, where it stands in the place of the item.
     pub reply_lines: Vec<Line>,
@@ -58,7 +53,6 @@ pub struct TurnRow {
     pub counts: Counts,
     /// The beginning of what it says.
     pub preview: SafeText,
-    /// Whether the cursor is on it.
     pub has_cursor: bool,
     /// Whether a policy did something about one of its items.
     pub is_decided: bool,
@@ -82,13 +76,11 @@ pub struct ItemRow {
     pub partner: Option<usize>,
     /// The beginning of what it says.
     pub preview: SafeText,
-    /// Whether the operator marked it.
     pub is_marked: bool,
     /// Whether a policy did something about it.
     pub is_decided: bool,
     /// Whether the operator wrote a note on it.
     pub has_note: bool,
-    /// Whether the cursor is on it.
     pub has_cursor: bool,
 }
 
@@ -103,7 +95,6 @@ pub struct FindingRow {
     pub message: SafeText,
     /// Whether a take has answered it.
     pub is_settled: bool,
-    /// Whether the cursor is on it.
     pub has_cursor: bool,
 }
 
@@ -116,7 +107,6 @@ pub struct SessionRow {
     pub label: SafeText,
     /// The first words of its user.
     pub words: SafeText,
-    /// How many turns it has.
     pub turns: usize,
     /// What was found in it; `None` while that is not known.
     pub counts: Option<Counts>,
@@ -124,7 +114,6 @@ pub struct SessionRow {
     pub is_active: bool,
     /// Whether it is the one that is shown.
     pub is_open: bool,
-    /// Whether the cursor is on it.
     pub has_cursor: bool,
 }
 

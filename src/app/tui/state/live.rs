@@ -255,7 +255,6 @@ impl Live {
         self.agent.as_ref().is_some_and(|agent| agent.is_scripted)
     }
 
-    /// What a tool runs, where that is known.
     pub fn runs(&self, tool: &str) -> Option<&str> {
         let mut tools = self.agent.as_ref()?.tools.iter();
         let found = tools.find(|(name, _)| name == tool);

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 /// How much of an item is read for its row.
 const HEAD: u64 = 2048;
-/// How much of its text is kept.
 const KEPT: usize = 320;
 /// How many rows are kept before all are forgotten.
 const ROWS: usize = 4096;

@@ -186,7 +186,6 @@ pub struct TakesView {
     pub current: u32,
     /// Why takes are only in memory, while that is so.
     pub banner: Option<String>,
-    /// How many takes are in memory only.
     pub in_memory: usize,
     /// First bytes of the items that are marked in the current take.
     pub bookmarks: Vec<u64>,

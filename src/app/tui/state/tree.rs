@@ -13,18 +13,15 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Folds or unfolds everything.
     pub fn set_all(&mut self, unfolded: bool) {
         self.unfolded = unfolded;
         self.except.clear();
     }
 
-    /// Whether a turn is unfolded.
     pub fn is_unfolded(&self, turn: usize) -> bool {
         self.unfolded != self.except.contains(&turn)
     }
 
-    /// Folds or unfolds one turn.
     pub fn set(&mut self, turn: usize, unfolded: bool) {
         if unfolded == self.unfolded {
             self.except.remove(&turn);
@@ -79,7 +76,6 @@ impl Tree<'_> {
             .map_or(self.session.turns.len(), |shown| shown.turns.len())
     }
 
-    /// The index of the turn in this place.
     pub fn turn(&self, place: usize) -> usize {
         match self.shown {
             Some(shown) => shown.turns.get(place).map_or(0, |turn| *turn as usize),
@@ -103,7 +99,6 @@ impl Tree<'_> {
             .map_or(self.session.items.len(), |shown| shown.items.len())
     }
 
-    /// The index of the item in this place.
     pub fn item(&self, place: usize) -> usize {
         match self.shown {
             Some(shown) => shown.items.get(place).map_or(0, |item| *item as usize),
@@ -121,7 +116,6 @@ impl Tree<'_> {
         }
     }
 
-    /// The places of the items of a turn.
     pub fn places_in(&self, turn: usize) -> Range<usize> {
         let range = self
             .session
@@ -131,7 +125,6 @@ impl Tree<'_> {
         self.place_of_item(range.start)..self.place_of_item(range.end)
     }
 
-    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.row_of_place(self.turns())
     }

@@ -183,7 +183,6 @@ fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
     new.find(start, near)
 }
 
-/// Takes news of the takes.
 fn arrive_takes(state: &mut State, report: TakesReport) {
     match report {
         TakesReport::Done => takes::done(state),

@@ -34,7 +34,6 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) {
     state.open(question, move |state, _, ()| stop_and_leave(state, command));
 }
 
-/// Leaves by this command.
 pub(super) fn leave(state: &mut State, command: Command) {
     state.effects.push(match command {
         Command::Close => Effect::Close,

@@ -412,7 +412,6 @@ fn readings(attempt: &Attempt) -> Option<Readings> {
     ))
 }
 
-/// The text of the reading of this index.
 fn reading(state: &State, index: usize) -> Option<String> {
     let attempt = state.recovery.attempt.as_ref()?;
     match (repair(&arguments_of(attempt)?), index) {

@@ -97,7 +97,6 @@ pub(super) fn mark(item: &ItemRow, theme: &Theme) -> Span<'static> {
     Span::styled(glyph, theme.marked)
 }
 
-/// The sign of how an item stands.
 pub(super) fn standing(item: &ItemRow, theme: &Theme) -> Span<'static> {
     match item.finding {
         Some((severity, _)) if item.is_settled => theme.sign(severity).style(theme.dim),

@@ -171,7 +171,6 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
     hints
 }
 
-/// The keys that settle a reason.
 fn settling(reason: &Reason) -> Vec<(Command, &'static str)> {
     match reason {
         Reason::Fault { .. } => vec![(Command::Always, "release")],

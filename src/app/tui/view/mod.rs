@@ -153,7 +153,6 @@ pub(super) fn message_above(
     }
 }
 
-/// The style of a row of a list.
 fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
     match (has_cursor, has_keys) {
         (true, true) => theme.selected,

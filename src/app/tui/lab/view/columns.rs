@@ -10,9 +10,7 @@ pub(super) enum Column {
     Interval,
     /// How much better it is than the wording that the others are compared with.
     Difference,
-    /// How many samples it has.
     Samples,
-    /// How many are of each class.
     Classes,
     /// Tokens of a sample.
     Tokens,

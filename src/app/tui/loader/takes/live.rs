@@ -107,7 +107,6 @@ impl Work {
         })
     }
 
-    /// Whether a run goes on in a session.
     pub(super) fn runs(&self, session: usize) -> bool {
         self.live().runs(session)
     }

@@ -48,7 +48,6 @@ impl WordsSetup {
     }
 }
 
-/// The words that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     pub text: String,

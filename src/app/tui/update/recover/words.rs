@@ -25,14 +25,12 @@ const FAULTY_CALLS: &[&str] = &[
     "orphan-call",
 ];
 
-/// The kind of failure that an attempt answers.
 pub(super) fn kind_of(attempt: &Attempt, target: Option<Dialect>) -> Option<wording::FailureKind> {
     let session = attempt.document.session(attempt.place.session)?;
     let run = Run::new(session, target);
     Some(wording_kind(&run.scene(attempt.defect(), &[])?))
 }
 
-/// The editor for the wording of an error.
 pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<WordingEditor> {
     let session = attempt.document.session(attempt.place.session)?;
     let kind = kind_of(attempt, state.recovery.target)?;
@@ -185,7 +183,6 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
     ))
 }
 
-/// A form for plain words.
 pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<WordsForm> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
