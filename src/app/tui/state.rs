@@ -5,7 +5,6 @@
 pub mod detail;
 pub mod document;
 pub mod exchange;
-pub mod frame;
 pub mod hits;
 pub mod layout;
 pub mod live;
@@ -20,6 +19,7 @@ use super::effect::{Effect, LiveCommand};
 use super::filter::{Filter, FilterBar};
 use super::keymap::{Command, Context};
 use super::live::breakpoints::Stops;
+use super::live::reply::{self, Part};
 use super::prompt::Prompt;
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
@@ -27,7 +27,6 @@ use super::transcript::{self, Transcript};
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
-use frame::Frame;
 use hits::Hits;
 use layout::{Layout, Pane};
 use live::Live;
@@ -37,6 +36,7 @@ use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
 use retake_live::search::Needle;
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
@@ -175,9 +175,8 @@ pub struct State {
     pub close_words: &'static str,
     /// What time it is.
     pub now: Millis,
-    /// The rows that are seen.
-    pub frame: Frame,
-    previews: Previews,
+    /// What rows of lists say.
+    pub previews: RefCell<Previews>,
     /// Counts up whenever what is known about items changes.
     revision: u64,
 }
@@ -227,8 +226,7 @@ impl State {
             exchange: None,
             close_words: "quit",
             now: 0,
-            frame: Frame::default(),
-            previews: Previews::default(),
+            previews: RefCell::default(),
             revision: 0,
         }
     }
@@ -354,7 +352,7 @@ impl State {
 
     /// Shows another document of the same file.
     pub fn show(&mut self, document: Arc<Document>) {
-        self.previews.clear();
+        self.previews.get_mut().clear();
         self.revision += 1;
         self.shown = None;
         self.hits = None;
@@ -423,10 +421,66 @@ impl State {
     pub fn prepare(&mut self) {
         self.lay_out();
         self.prepare_detail();
-        frame::prepare(self);
+        self.scroll_lists();
         if self.transcript.is_on {
             self.with_transcript(Transcript::prepare);
         }
+    }
+
+    /// Moves the windows of the lists in sight to their cursors, as little as they can.
+    fn scroll_lists(&mut self) {
+        let window = |pane: Pane, less: usize, top: usize, row: usize, total: usize| match self
+            .layout
+            .height(pane)
+            .saturating_sub(less)
+        {
+            0 => top,
+            height => {
+                let least = (row + 1).saturating_sub(height);
+                top.clamp(least, row).min(total.saturating_sub(height))
+            }
+        };
+        let mut tops = self.tops;
+        if let Some(tree) = self.tree() {
+            if !self.transcript.is_on {
+                // The last row is for the reply that is on its way.
+                let reply = usize::from(!self.reply().is_empty());
+                let row = tree.row_of(self.tree_row());
+                tops.turns = window(Pane::Turns, reply, tops.turns, row, tree.rows());
+            }
+            let places = tree.places_in(self.turn());
+            let row = tree.place_of_item(self.item).saturating_sub(places.start);
+            let reply = self.reply_in_items().len();
+            let reply = reply.min(self.layout.height(Pane::Items) / 2);
+            tops.items = window(Pane::Items, reply, tops.items, row, places.len());
+        }
+        let findings = self.checked().map_or(0, |checked| checked.findings().len());
+        let cursor = self.finding.min(findings.saturating_sub(1));
+        tops.findings = window(Pane::Findings, 0, tops.findings, cursor, findings);
+        let sessions = self.document.as_ref();
+        let sessions = sessions.map_or(0, |document| document.recording.sessions.len());
+        let cursor = self.listed_session.min(sessions.saturating_sub(1));
+        tops.sessions = window(Pane::Sessions, 0, tops.sessions, cursor, sessions);
+        self.tops = tops;
+    }
+
+    /// The parts of the reply that is on its way.
+    pub fn reply(&self) -> Vec<Part> {
+        let streaming = self.live.streaming.as_ref();
+        streaming.map_or_else(Vec::new, reply::parts)
+    }
+
+    /// The same where the items of the last turn are shown, which it is a part of.
+    pub fn reply_in_items(&self) -> Vec<Part> {
+        match self.session() {
+            Some(session) if self.turn() + 1 < session.turns.len() => Vec::new(),
+            _ => self.reply(),
+        }
+    }
+
+    /// The worst finding about the item with the cursor.
+    pub fn worst_here(&self) -> Option<&Finding> {
+        self.checked()?.worst(self.item)
     }
 
     /// Does something with the transcript of what is shown; nothing where it has no room.
@@ -439,7 +493,7 @@ impl State {
         let area = self.layout.area(Pane::Turns)?;
         let height = usize::from(area.height);
         // A reply on its way has the last rows.
-        let coming = self.frame.reply.len().min(height / 2);
+        let coming = self.reply().len().min(height / 2);
         let subject = transcript::Subject {
             session: document.session(self.session)?,
             number: self.session,

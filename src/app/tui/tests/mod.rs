@@ -135,14 +135,14 @@ fn turns_fold_and_unfold() {
     press(&mut state, "J J space");
     insta::assert_snapshot!("unfolded", screen(&state));
     press(&mut state, "=");
-    let all = state.frame.turns_total;
+    let all = state.tree().unwrap().rows();
     assert_eq!(
         all,
         state.session().unwrap().items.len() + state.session().unwrap().turns.len()
     );
     press(&mut state, "-");
     assert_eq!(
-        state.frame.turns_total,
+        state.tree().unwrap().rows(),
         state.session().unwrap().turns.len()
     );
 }

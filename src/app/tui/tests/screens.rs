@@ -38,11 +38,8 @@ fn the_row_with_the_cursor_is_of_one_colour() {
         let terminal = terminal(&state, &Theme::new(variant, Glyphs::UNICODE));
         let buffer = terminal.backend().buffer();
         let width = state.layout.panes[0].1.width;
-        let row = state.frame.turns.iter().position(|row| match row {
-            super::super::state::frame::TreeRow::Turn(turn) => turn.has_cursor,
-            super::super::state::frame::TreeRow::Item(item) => item.has_cursor,
-        });
-        let y = u16::try_from(row.unwrap()).unwrap() + 2;
+        let row = state.tree().unwrap().row_of(state.tree_row()) - state.tops.turns;
+        let y = u16::try_from(row).unwrap() + 2;
         let style = |x| buffer[(x, y)].style();
         for x in 2..width - 1 {
             assert_eq!(style(x), style(1), "{variant:?} column {x}");

@@ -1,46 +1,43 @@
 //! The detail pane: one item in full.
 
 use super::{Row, title};
-use crate::tui::state::State;
+use crate::tui::live::reply;
+use crate::tui::popup;
 use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Extent;
 use crate::tui::state::layout::Pane;
+use crate::tui::state::{Follow, State};
 use crate::tui::text::DetailRow;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
 use retake_live::search::Needle;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
-    let block = theme.pane(title(name(state)), state.focus == Pane::Detail);
+    let streaming = state.live.streaming.as_ref();
+    let streaming = streaming.filter(|_| state.follow == Follow::On);
+    let reply = streaming.map_or_else(Vec::new, reply::lines);
+    let block = theme.pane(
+        title(name(state, !reply.is_empty())),
+        state.focus == Pane::Detail,
+    );
     let inside = block.inner(area);
     frame.render_widget(block, area);
     if state.document.is_none() {
-        let waiting = Row {
-            left: vec![Span::styled("reading the file", theme.dim)],
-            right: Vec::new(),
-            style: Style::new(),
-        };
-        waiting.draw(frame, inside, 0);
+        Row::of(Span::styled("reading the file", theme.dim)).draw(frame, inside, 0);
         return;
     }
-    if !state.frame.reply_lines.is_empty() {
-        super::live::reply(frame, inside, state, theme);
+    if !reply.is_empty() {
+        super::live::reply(frame, inside, &reply, theme);
         return;
     }
     let detail = &state.detail;
     let (width, height) = (usize::from(inside.width), usize::from(inside.height));
     let rows = detail.scroll.window(&detail.lines, width, height);
-    for (at, row) in rows.iter().enumerate() {
-        let drawn = Row {
-            left: row.spans(theme),
-            right: Vec::new(),
-            style: Style::new(),
-        };
-        drawn.draw(frame, inside, at);
+    for (at, (row, row_area)) in rows.iter().zip(popup::rows(inside)).enumerate() {
+        row.draw(frame, row_area, theme);
         if let Some(needle) = &state.needle {
             highlight(frame, inside, at, row, needle, theme);
         }
@@ -73,8 +70,8 @@ fn highlight(
     }
 }
 
-fn name(state: &State) -> String {
-    if !state.frame.reply_lines.is_empty() {
+fn name(state: &State, is_reply: bool) -> String {
+    if is_reply {
         return " Reply, as it comes ".to_owned();
     }
     let Some(item) = state.item() else {

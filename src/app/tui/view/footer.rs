@@ -65,7 +65,7 @@ fn hints(state: &State) -> Vec<Hint> {
         Context::Overlay => Vec::new(),
         _ => super::live::hints(state),
     };
-    if state.frame.finding.is_none() && context != Context::List {
+    if state.worst_here().is_none() && context != Context::List {
         bindings.retain(|binding| binding.command != Command::Open);
     }
     if state.size.0 < WIDE {
@@ -156,11 +156,13 @@ fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
         spans.extend(theme.spans(&reason.truncated(room), theme.warning));
         return spans;
     }
-    if let Some((severity, rule, message)) = &state.frame.finding {
-        spans.push(theme.sign(*severity));
+    if let Some(finding) = state.worst_here() {
+        let rule = finding.rule.id;
+        spans.push(theme.sign(finding.severity));
         spans.push(Span::styled(format!(" {rule}  "), theme.title));
         let left = room.saturating_sub(rule.len() + 5);
-        spans.extend(theme.spans(&message.truncated(left), theme.text));
+        let message = SafeText::single_line(&finding.message(), left);
+        spans.extend(theme.spans(&message, theme.text));
     }
     spans
 }

@@ -6,9 +6,10 @@ use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
 use crate::tui::live::reply::Part;
 use crate::tui::live::words;
+use crate::tui::popup;
 use crate::tui::state::State;
 use crate::tui::state::preview::tool_of;
-use crate::tui::text::Scroll;
+use crate::tui::text::{Line, Scroll};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -109,7 +110,7 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
 pub(super) fn reason(state: &State) -> Option<SafeText> {
     let reason = state.live.reason_at(state.item)?;
     // A finding speaks for itself.
-    let is_said = matches!(reason, Reason::Fault { .. }) && state.frame.finding.is_some();
+    let is_said = matches!(reason, Reason::Fault { .. }) && state.worst_here().is_some();
     (!is_said).then(|| SafeText::single_line(&words::sentence(reason), REASON))
 }
 
@@ -238,20 +239,11 @@ fn end_of(text: &SafeText, room: usize) -> SafeText {
 }
 
 /// Draws the reply that is on its way in full, its end in sight.
-pub(super) fn reply(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
-    let lines = &state.frame.reply_lines;
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let scroll = Scroll::end(lines, width.max(1), height);
-    for (at, row) in scroll
-        .window(lines, width.max(1), height)
-        .iter()
-        .enumerate()
-    {
-        let drawn = Row {
-            left: row.spans(theme),
-            right: Vec::new(),
-            style: Style::new(),
-        };
-        drawn.draw(frame, area, at);
+pub(super) fn reply(frame: &mut Frame<'_>, area: Rect, lines: &[Line], theme: &Theme) {
+    let (width, height) = (usize::from(area.width).max(1), usize::from(area.height));
+    let scroll = Scroll::end(lines, width, height);
+    let window = scroll.window(lines, width, height);
+    for (row, area) in window.iter().zip(popup::rows(area)) {
+        row.draw(frame, area, theme);
     }
 }

@@ -2,13 +2,10 @@
 
 mod detail;
 mod exchange;
-mod findings;
 mod footer;
 mod header;
-mod items;
 mod live;
-mod sessions;
-mod turns;
+mod panes;
 
 use super::layer::Areas;
 use super::state::State;
@@ -45,13 +42,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
             Pane::Turns if state.transcript.is_on => {
                 transcript::draw::draw(frame, area, state, theme);
                 let most = usize::from(area.height / 2);
-                live::coming(frame, area, &state.frame.reply, most, theme);
+                live::coming(frame, area, &state.reply(), most, theme);
             }
-            Pane::Turns => turns::draw(frame, area, state, theme),
-            Pane::Items => items::draw(frame, area, state, theme),
+            Pane::Turns => panes::turns(frame, area, state, theme),
+            Pane::Items => panes::items(frame, area, state, theme),
             Pane::Detail => detail::draw(frame, area, state, theme),
-            Pane::Findings => findings::draw(frame, area, state, theme),
-            Pane::Sessions => sessions::draw(frame, area, state, theme),
+            Pane::Findings => panes::findings(frame, area, state, theme),
+            Pane::Sessions => panes::sessions(frame, area, state, theme),
         }
     }
     footer::draw(frame, state, theme);
@@ -91,6 +88,15 @@ struct Row {
 }
 
 impl Row {
+    /// A row of one span.
+    fn of(span: Span<'static>) -> Self {
+        Self {
+            left: vec![span],
+            right: Vec::new(),
+            style: Style::new(),
+        }
+    }
+
     fn draw(self, frame: &mut Frame<'_>, area: Rect, at: usize) {
         let Some(y) = u16::try_from(at).ok().map(|at| area.y + at) else {
             return;

@@ -1,0 +1,370 @@
+//! The panes that list: turns with the items below those that are unfolded, the items of one turn, findings,
+//! sessions. Rows are made of what is in sight, and all foreign text is made drawable here.
+
+use super::{Row, cells, counts, row_style, title};
+use crate::tui::state::document::{Checked, Extent, Place, count_turn};
+use crate::tui::state::layout::Pane;
+use crate::tui::state::preview::{speaks_for, tool_of};
+use crate::tui::state::tree;
+use crate::tui::state::{Stage, State};
+use crate::tui::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use retake_core::safe_text::SafeText;
+use retake_core::session::{Flags, Kind, PairStatus, Session, Speaker};
+use retake_live::inspect::first_words;
+
+/// Most cells of a text in a row.
+const WIDEST: usize = 240;
+/// Most cells of the name of a tool.
+const TOOL: usize = 60;
+/// Cells of the column of rules.
+const RULE: usize = 20;
+
+/// Draws the frame of a pane; gives what is inside.
+fn framed(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    name: String,
+    (state, pane): (&State, Pane),
+    theme: &Theme,
+) -> Rect {
+    let block = theme.pane(title(name), state.focus == pane);
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    inside
+}
+
+pub(super) fn turns(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let mut name = " Turns ".to_owned();
+    if let Some(shown) = &state.shown {
+        let items = match shown.items.len() {
+            1 => "1 item".to_owned(),
+            items => format!("{items} items"),
+        };
+        let written = state.filter_bar.applied();
+        name = match (state.only_marked, written.is_empty()) {
+            (true, _) => format!(" Turns: {items} marked "),
+            (false, true) => format!(" Turns: {items} shown "),
+            (false, false) => {
+                let room = usize::from(area.width)
+                    .saturating_sub(items.len() + 14)
+                    .max(4);
+                let written = SafeText::single_line(written, room);
+                format!(" Turns: {items} of f {} ", written.as_plain())
+            }
+        };
+    }
+    let inside = framed(frame, area, name, (state, Pane::Turns), theme);
+    let reply = state.reply();
+    if let (Some(painter), Some(tree)) = (Painter::of(state, theme), state.tree()) {
+        let height = usize::from(inside.height).saturating_sub(usize::from(!reply.is_empty()));
+        let rows = (state.tops.turns..tree.rows()).take(height);
+        for (at, row) in rows.map(|row| tree.row(row)).enumerate() {
+            let mut drawn = match row {
+                tree::Row::Turn(turn) => painter.turn(turn),
+                tree::Row::Item(item) => painter.item_of_tree(item),
+            };
+            let has_cursor = row == state.tree_row();
+            drawn.style = row_style(theme, has_cursor, state.focus == Pane::Turns);
+            drawn.draw(frame, inside, at);
+        }
+    }
+    super::live::coming(frame, inside, &reply, 1, theme);
+}
+
+pub(super) fn items(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let painter = Painter::of(state, theme);
+    let name = match painter.as_ref().map(|painter| painter.number(state.turn())) {
+        Some(Some(number)) => format!(" Turn {number} "),
+        Some(None) => " Turn ".to_owned(),
+        None => " Items ".to_owned(),
+    };
+    let inside = framed(frame, area, name, (state, Pane::Items), theme);
+    let (reply, most) = (state.reply_in_items(), usize::from(inside.height / 2));
+    if let (Some(painter), Some(tree)) = (painter, state.tree()) {
+        let height = usize::from(inside.height).saturating_sub(reply.len().min(most));
+        let places = tree.places_in(state.turn());
+        let seen = places.skip(state.tops.items).take(height);
+        let seen: Vec<usize> = seen.map(|place| tree.item(place)).collect();
+        let kind = |item: &usize| painter.session.items[*item].kind.word().len();
+        let kinds = seen.iter().map(kind).max().unwrap_or(0);
+        for (at, item) in seen.into_iter().enumerate() {
+            let mut row = painter.item(item, kinds, inside.width);
+            row.style = row_style(theme, item == state.item, state.focus == Pane::Items);
+            row.draw(frame, inside, at);
+        }
+    }
+    super::live::coming(frame, inside, &reply, most, theme);
+}
+
+/// What the rows of a session are made from.
+struct Painter<'a> {
+    state: &'a State,
+    theme: &'a Theme,
+    session: &'a Session,
+    checked: Option<&'a Checked>,
+    is_numbered: bool,
+}
+
+impl<'a> Painter<'a> {
+    fn of(state: &'a State, theme: &'a Theme) -> Option<Self> {
+        Some(Self {
+            state,
+            theme,
+            session: state.session()?,
+            checked: state.checked(),
+            is_numbered: state.document.as_ref()?.extent != Extent::Tail,
+        })
+    }
+
+    /// A number counted from 1, where it is known already.
+    fn number(&self, index: usize) -> Option<usize> {
+        self.is_numbered.then_some(index + 1)
+    }
+
+    fn turn(&self, turn: usize) -> Row {
+        let (theme, about) = (self.theme, &self.session.turns[turn]);
+        let glyphs = &theme.glyphs;
+        let is_current = self.state.turn() == turn;
+        let fold = match (self.state.folds.is_unfolded(turn), is_current) {
+            (true, _) => glyphs.unfolded,
+            (false, true) => glyphs.cursor,
+            (false, false) => " ",
+        };
+        let number = self.number(turn);
+        let number = number.map_or(String::new(), |number| number.to_string());
+        let digits = self.session.turns.len().to_string().len();
+        let style = match about.speaker {
+            Speaker::System | Speaker::User => theme.user,
+            Speaker::Model => theme.assistant,
+            Speaker::File => theme.dim,
+        };
+        let word = about.word(&self.session.items);
+        let mut left = vec![
+            Span::raw(fold),
+            Span::styled(format!("{number:>digits$} "), theme.dim),
+            Span::styled(format!("{word:<9.10} "), style),
+        ];
+        let speaks = speaks_for(self.session, turn).unwrap_or_default();
+        // Nothing else names the tool here.
+        let tool = self.tool(speaks);
+        if !tool.is_empty() {
+            left.extend(theme.spans(&tool, theme.dim));
+            left.push(Span::styled(" ", theme.dim));
+        }
+        left.extend(theme.spans(&self.preview(speaks), theme.dim));
+        let mut right = self.policy(about.items());
+        right.extend(counts(theme, count_turn(self.session, self.checked, turn)));
+        Row {
+            left,
+            right,
+            style: Style::new(),
+        }
+    }
+
+    /// An item below its turn.
+    fn item_of_tree(&self, index: usize) -> Row {
+        let kind = self.session.items[index].kind;
+        let digits = self.session.turns.len().to_string().len();
+        let mut left = vec![Span::raw(" ".repeat(digits + 1))];
+        left.extend(self.signs(index));
+        let words = format!(" {:<9} ", kind.word());
+        left.push(Span::styled(words, self.theme.kind(kind)));
+        let tool = self.tool(index);
+        let text = if tool.is_empty() {
+            self.preview(index)
+        } else {
+            tool
+        };
+        left.extend(self.theme.spans(&text, self.theme.text));
+        Row {
+            left,
+            right: Vec::new(),
+            style: Style::new(),
+        }
+    }
+
+    /// A row of the items of one turn; `kinds` is the width of the column of kinds.
+    fn item(&self, index: usize, kinds: usize, width: u16) -> Row {
+        let (theme, kind) = (self.theme, self.session.items[index].kind);
+        let mut left = self.signs(index);
+        let words = format!(" {:<kinds$} ", kind.word());
+        left.push(Span::styled(words, theme.kind(kind)));
+        let partner = match self.session.pairing.standing(index) {
+            PairStatus::Paired(partner) if kind == Kind::Call => self.number(partner as usize),
+            _ => None,
+        };
+        let mut right = self.policy(index..index + 1);
+        let worst = self.checked.and_then(|checked| checked.worst(index));
+        right.extend(match (worst, partner) {
+            (Some(finding), _) if finding.is_settled => Some(Span::styled("settled", theme.dim)),
+            (Some(finding), _) => {
+                let (_, style) = theme.severity(finding.severity);
+                Some(Span::styled(finding.rule.id, style))
+            }
+            (None, Some(output)) => {
+                let words = format!("{} output {output}", theme.glyphs.pair);
+                Some(Span::styled(words, theme.dim))
+            }
+            (None, None) => None,
+        });
+        let tool = self.tool(index);
+        if !tool.is_empty() {
+            let column = usize::from(width / 3).clamp(8, 24);
+            let room = usize::from(width).saturating_sub(cells(&left) + cells(&right) + 1);
+            let tool = tool.truncated(column.min(room));
+            let rest = column.saturating_sub(tool.width());
+            left.extend(theme.spans(&tool, theme.text));
+            left.push(Span::raw(" ".repeat(rest + 1)));
+        }
+        left.extend(theme.spans(&self.preview(index), theme.dim));
+        Row {
+            left,
+            right,
+            style: Style::new(),
+        }
+    }
+
+    /// What the operator left on an item, a mark or a note, and how the item stands.
+    fn signs(&self, index: usize) -> Vec<Span<'static>> {
+        let (theme, item) = (self.theme, self.session.items[index]);
+        let at = item.span.start;
+        let has_note = self.state.recovery.takes.note(at).is_some();
+        let left = match (self.state.marks.contains(&at), has_note) {
+            (true, _) => theme.glyphs.marked,
+            (false, true) => theme.glyphs.note,
+            (false, false) => " ",
+        };
+        let is_answered = || {
+            matches!(item.kind, Kind::Call | Kind::Output)
+                && matches!(self.session.pairing.standing(index), PairStatus::Paired(_))
+                && !item.flags.has(Flags::ERROR)
+        };
+        let standing = match self.checked.and_then(|checked| checked.worst(index)) {
+            Some(finding) if finding.is_settled => theme.sign(finding.severity).style(theme.dim),
+            Some(finding) => theme.sign(finding.severity),
+            None if is_answered() => Span::styled(theme.glyphs.ok, theme.ok),
+            None => Span::raw(" "),
+        };
+        vec![Span::styled(left, theme.marked), standing]
+    }
+
+    /// What says that a policy did something about one of these items; what it did stands in the item.
+    fn policy(&self, mut items: std::ops::Range<usize>) -> Vec<Span<'static>> {
+        let session = self.state.session;
+        let is_decided = |item| {
+            let mut decided = self.state.recovery.takes.decided(Place { session, item });
+            decided.next().is_some()
+        };
+        match items.any(is_decided) {
+            true => vec![Span::styled("policy", self.theme.marked), Span::raw(" ")],
+            false => Vec::new(),
+        }
+    }
+
+    fn tool(&self, index: usize) -> SafeText {
+        SafeText::single_line(tool_of(self.session, index), TOOL)
+    }
+
+    /// The beginning of what an item says.
+    fn preview(&self, item: usize) -> SafeText {
+        let session = self.state.session;
+        let mut previews = self.state.previews.borrow_mut();
+        SafeText::single_line(previews.of(self.session, Place { session, item }), WIDEST)
+    }
+}
+
+pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let findings = state
+        .checked()
+        .map_or(&[][..], |checked| checked.findings());
+    let total = findings.len();
+    let name = format!(" Findings {total} ");
+    let inside = framed(frame, area, name, (state, Pane::Findings), theme);
+    if total == 0 {
+        let words = match state.stage {
+            Stage::Ready => "nothing is broken in this session",
+            _ => "not known yet",
+        };
+        Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0);
+    }
+    let painter = Painter::of(state, theme);
+    let cursor = state.finding.min(total.saturating_sub(1));
+    let seen = findings.iter().enumerate().skip(state.tops.findings);
+    for (at, (number, finding)) in seen.take(inside.height.into()).enumerate() {
+        let turn = painter
+            .as_ref()
+            .zip(finding.item)
+            .and_then(|(painter, item)| {
+                let item = painter.session.items.get(item as usize)?;
+                painter.number(item.turn as usize)
+            });
+        let turn = turn.map_or(String::new(), |turn| format!("turn {turn}"));
+        let (sign, style, settled) = match theme.sign(finding.severity) {
+            sign if finding.is_settled => (sign.style(theme.dim), theme.dim, "settled  "),
+            sign => (sign, theme.text, ""),
+        };
+        let rule = format!(" {:<RULE$} ", finding.rule.id);
+        let mut left = vec![sign, Span::styled(rule, style)];
+        let message = SafeText::single_line(&finding.message(), WIDEST);
+        left.extend(theme.spans(&message, style));
+        let row = Row {
+            left,
+            right: vec![Span::styled(format!("{settled}{turn}"), theme.dim)],
+            style: row_style(theme, number == cursor, state.focus == Pane::Findings),
+        };
+        row.draw(frame, inside, at);
+    }
+}
+
+pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    let document = state.document.as_ref();
+    let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
+    let total = sessions.len();
+    let name = format!(" Sessions {total} ");
+    let inside = framed(frame, area, name, (state, Pane::Sessions), theme);
+    let digits = total.to_string().len();
+    let cursor = state.listed_session.min(total.saturating_sub(1));
+    let seen = sessions.iter().enumerate().skip(state.tops.sessions);
+    for (at, (index, session)) in seen.take(inside.height.into()).enumerate() {
+        let open = if index == state.session {
+            theme.glyphs.cursor
+        } else {
+            " "
+        };
+        let mut left = vec![
+            Span::raw(open),
+            Span::styled(format!("{:>digits$}  ", index + 1), theme.dim),
+        ];
+        // It is the one that the run would go on from.
+        let style = if session.active {
+            theme.text
+        } else {
+            theme.dim
+        };
+        let label = match session.label.as_str() {
+            "" => SafeText::from_static("main history"),
+            label => SafeText::single_line(label, WIDEST),
+        };
+        left.extend(theme.spans(&label, style));
+        left.push(Span::raw("  "));
+        let words = first_words(session).unwrap_or_default();
+        left.extend(theme.spans(&SafeText::single_line(&words, WIDEST), theme.dim));
+        let checked = state.checked.get(index).and_then(Option::as_ref);
+        let mut right = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
+        if !session.active {
+            right.push(Span::styled("  not active", theme.dim));
+        }
+        let turns = format!("  {} turns", session.turns.len());
+        right.push(Span::styled(turns, theme.dim));
+        let row = Row {
+            left,
+            right,
+            style: row_style(theme, index == cursor, state.focus == Pane::Sessions),
+        };
+        row.draw(frame, inside, at);
+    }
+}
