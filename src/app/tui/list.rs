@@ -1,8 +1,12 @@
 //! The cursor of a list and the window that shows it.
 
 use super::keymap::{self, Command, Context, Direction};
+use super::popup::{rows, write};
+use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -70,6 +74,24 @@ impl ListCursor {
         self.top.set(top);
         self.area.set(area);
         top..(top + height).min(count)
+    }
+
+    /// Draws the rows in sight; the one with the cursor has this style.
+    pub fn draw(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        count: usize,
+        selected: Style,
+        row: impl Fn(usize, Rect) -> Vec<Span<'static>>,
+    ) {
+        for (area, number) in rows(area).zip(self.window(area, count)) {
+            let style = match number == self.cursor {
+                true => selected,
+                false => Style::new(),
+            };
+            write(frame, area, row(number, area), style);
+        }
     }
 
     /// The rows that were drawn last.

@@ -7,11 +7,13 @@
 use super::keymap::{Context, KeyEntry};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
+use super::popup::split_top;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
@@ -165,11 +167,7 @@ impl<S> Layer<S> for Palette {
             return;
         }
         self.prompt.draw(frame, inner, theme);
-        let list = Rect {
-            y: inner.y + 1,
-            height: inner.height - 1,
-            ..inner
-        };
+        let [_, list] = split_top(inner, 1);
         if self.matching.is_empty() {
             let text = self.prompt.text();
             let said = match text.trim().parse::<usize>() {
@@ -179,22 +177,16 @@ impl<S> Layer<S> for Palette {
             let said = SafeText::single_line(&said, list.width.into());
             frame.render_widget(theme.line(&said, theme.dim), list);
         }
-        let window = self.cursor.window(list, self.matching.len());
-        for (y, row) in (list.y..).zip(window) {
-            let Some(command) = self.matching.get(row).map(|place| &self.commands[*place]) else {
-                break;
-            };
-            let line = command_line(command, list.width.into(), theme);
-            let area = Rect {
-                y,
-                height: 1,
-                ..list
-            };
-            frame.render_widget(line, area);
-            if row == self.cursor.get() && self.is_chosen {
-                frame.buffer_mut().set_style(area, theme.selected);
-            }
-        }
+        let selected = match self.is_chosen {
+            true => theme.selected,
+            false => Style::new(),
+        };
+        let draw = |row: usize, area: Rect| {
+            let command = &self.commands[self.matching[row]];
+            command_line(command, area.width.into(), theme)
+        };
+        let count = self.matching.len();
+        self.cursor.draw(frame, list, count, selected, draw);
     }
 }
 
@@ -258,7 +250,7 @@ fn mentions(name: &str, typed: &str) -> bool {
 }
 
 /// `key  title  (alias, alias)            group`, as far as it fits.
-fn command_line(command: &KeyEntry, width: usize, theme: &Theme) -> Line<'static> {
+fn command_line(command: &KeyEntry, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let fixed = SafeText::from_static;
     let mut spans = vec![
         Span::styled(format!(" {:<8}", command.key), theme.key),
@@ -276,7 +268,7 @@ fn command_line(command: &KeyEntry, width: usize, theme: &Theme) -> Line<'static
         spans.push(Span::raw(" ".repeat(width - used - group.width() - 1)));
         spans.push(Span::styled(command.group, theme.dim));
     }
-    Line::from(spans)
+    spans
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The frame of what lies over the panes: a title above, the keys below.
 
-use super::keymap::hints::fitting;
-use super::keymap::{Command, Context, footer};
+use super::keymap::hints::{Hint, fitting};
+use super::keymap::{self, Command, Context};
 use super::theme::Theme;
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
@@ -32,7 +33,7 @@ impl Popup<'_> {
     /// The keys that fit, what matters most first.
     fn keys(&self, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
-        let rows = footer(self.context).into_iter();
+        let rows = keymap::footer(self.context).into_iter();
         let useful = rows.filter(|row| !self.without.contains(&row.command));
         let hints = useful.map(|row| (row.first_key(), row.footer.1)).collect();
         for (key, words) in fitting(hints, room) {
@@ -86,6 +87,41 @@ pub fn centred(area: Rect, width: u16, height: u16) -> Rect {
         width,
         height,
     }
+}
+
+/// An area without its first rows, behind these.
+pub fn split_top(area: Rect, rows: u16) -> [Rect; 2] {
+    Layout::vertical([Length(rows), Fill(1)]).areas(area)
+}
+
+/// An area without its last rows, before these.
+pub fn split_bottom(area: Rect, rows: u16) -> [Rect; 2] {
+    Layout::vertical([Fill(1), Length(rows)]).areas(area)
+}
+
+/// An area without its last columns, before these.
+pub fn split_right(area: Rect, columns: u16) -> [Rect; 2] {
+    Layout::horizontal([Fill(1), Length(columns)]).areas(area)
+}
+
+/// Writes what is said at the left of a row, and at its right the keys that fit beside it.
+pub fn footer(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    said: Vec<Span<'static>>,
+    hints: Vec<Hint>,
+    theme: &Theme,
+) {
+    let used: usize = said.iter().map(Span::width).sum();
+    let mut keys = Line::default();
+    for (key, words) in fitting(hints, usize::from(area.width).saturating_sub(used + 2)) {
+        keys.push_span(Span::styled(key, theme.key));
+        keys.push_span(Span::raw(format!(" {words}  ")));
+    }
+    write(frame, area, said, Style::new());
+    let width = u16::try_from(keys.width()).unwrap_or(area.width);
+    let [_, right] = split_right(area, width.min(area.width));
+    write(frame, right, keys.spans, Style::new());
 }
 
 /// Writes spans into a row; what has no room is cut at its edge.

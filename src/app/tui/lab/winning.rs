@@ -2,7 +2,7 @@
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::popup::{Popup, rows, write};
+use crate::tui::popup::{Popup, rows, split_top, write};
 use crate::tui::text::Page;
 use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
@@ -175,11 +175,7 @@ impl<S> Layer<S> for Winning {
         if let Some(row) = rows(inside).next() {
             write(frame, row, tabs, Style::new());
         }
-        let below = Rect {
-            y: inside.y + 2.min(inside.height),
-            height: inside.height.saturating_sub(2),
-            ..inside
-        };
+        let [_, below] = split_top(inside, 2);
         self.page.view(frame, below, theme);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::popup::{Popup, centred, rows, write};
+use crate::tui::popup::{Popup, centred, rows, split_bottom, write};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::state::State;
 use crate::tui::state::live::TrustRequest;
@@ -115,10 +115,7 @@ impl Vetted<'_> {
                 without,
             };
             let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-            let body = Rect {
-                height: inside.height.saturating_sub(1),
-                ..inside
-            };
+            let [body, _] = split_bottom(inside, 1);
             self.text.view(frame, body, now, theme);
             inside
         };

@@ -3,7 +3,7 @@
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{self, Popup, centred, rows};
+use crate::tui::popup::{self, Popup, centred};
 use crate::tui::prompt::Prompt;
 use crate::tui::stack::{Flow, Screen};
 use crate::tui::theme::Theme;
@@ -136,17 +136,9 @@ impl<S: Stops> Layer<S> for Breakpoints {
             popup::write(frame, inside, theme.spans(&words, theme.dim), Style::new());
             return;
         }
-        let window = self.cursor.window(inside, rows.len());
-        for (row, number) in popup::rows(inside).zip(window) {
-            let Some(breakpoint) = rows.get(number) else {
-                break;
-            };
-            let style = match number == self.cursor.get() {
-                true => theme.selected,
-                false => Style::new(),
-            };
-            popup::write(frame, row, line(breakpoint, row.width, theme), style);
-        }
+        let draw = |number: usize, row: Rect| line(&rows[number], row.width, theme);
+        self.cursor
+            .draw(frame, inside, rows.len(), theme.selected, draw);
     }
 }
 
@@ -236,20 +228,15 @@ impl<S: Stops> Layer<S> for Places {
         };
         let high = u16::try_from(self.targets.len() + 3).unwrap_or(u16::MAX);
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        let window = self.cursor.window(inside, self.targets.len() + 1);
-        for (row, number) in rows(inside).zip(window) {
+        let draw = |number: usize, row: Rect| {
             let text = match self.targets.get(number) {
                 Some(target) => target.to_string(),
                 None => "other words: tool, kind, rule, arg, turn".to_owned(),
             };
             let text = SafeText::single_line(&text, row.width.into());
-            let style = match number == self.cursor.get() {
-                true => theme.selected,
-                false => Style::new(),
-            };
-            let mut spans = theme.spans(&text, theme.text);
-            spans.push(Span::raw(" "));
-            popup::write(frame, row, spans, style);
-        }
+            theme.spans(&text, theme.text)
+        };
+        let count = self.targets.len() + 1;
+        self.cursor.draw(frame, inside, count, theme.selected, draw);
     }
 }

@@ -3,7 +3,7 @@
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{Popup, centred, rows, write};
+use crate::tui::popup::{Popup, centred, split_top, write};
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -72,20 +72,9 @@ impl Layer<State> for Tools {
             vec![Span::styled(heading, theme.title)],
             Style::new(),
         );
-        let body = Rect {
-            y: inside.y + 1,
-            height: inside.height - 1,
-            ..inside
-        };
-        let window = self.0.window(body, tools.len());
-        for (row, number) in rows(body).zip(window) {
-            let Some(tool) = tools.get(number) else { break };
-            let style = match number == self.0.get() {
-                true => theme.selected,
-                false => Style::new(),
-            };
-            write(frame, row, line(tool, names, theme), style);
-        }
+        let [_, body] = split_top(inside, 1);
+        let draw = |number: usize, _: Rect| line(&tools[number], names, theme);
+        self.0.draw(frame, body, tools.len(), theme.selected, draw);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Picker, Row};
 use crate::tui::keymap::hints::{Hint, fitting};
 use crate::tui::layer::Layer as _;
+use crate::tui::popup::{self, split_bottom, split_top};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -45,44 +46,22 @@ impl Picker {
             1.min(inner.height - 1)
         };
         let titled = u16::from(inner.height >= TITLED && !self.rows.is_empty());
-        let list = Rect {
-            y: inner.y + titled,
-            height: inner.height - below - titled,
-            ..inner
-        };
+        let [heads, rest] = split_top(inner, titled);
+        let [list, footer] = split_bottom(rest, below);
         if titled > 0 {
-            let heads = self.heads(inner.width.into());
-            let heads = SafeText::single_line(&heads, inner.width.into());
-            frame.render_widget(theme.line(&heads, theme.dim), Rect { height: 1, ..inner });
+            let words = self.heads(inner.width.into());
+            let words = SafeText::single_line(&words, inner.width.into());
+            frame.render_widget(theme.line(&words, theme.dim), heads);
         }
         if self.shown.is_empty() {
             self.view_nothing(frame, list, theme);
         }
-        let window = self.cursor.window(list, self.shown.len());
-        for (y, index) in (list.y..).zip(window) {
-            let Some(row) = self.shown.get(index).map(|number| &self.rows[*number]) else {
-                break;
-            };
-            let is_selected = index == self.cursor.get();
-            let line = self.row_line(row, list.width.into(), is_selected, theme);
-            let area = Rect {
-                y,
-                height: 1,
-                ..list
-            };
-            let style = if is_selected {
-                theme.selected
-            } else {
-                theme.text
-            };
-            frame.render_widget(line, area);
-            frame.buffer_mut().set_style(area, style);
-        }
-        let footer = Rect {
-            y: list.bottom(),
-            height: below,
-            ..inner
+        let draw = |index: usize, area: Rect| {
+            let row = &self.rows[self.shown[index]];
+            self.row(row, area.width.into(), index == self.cursor.get(), theme)
         };
+        let count = self.shown.len();
+        self.cursor.draw(frame, list, count, theme.selected, draw);
         self.view_footer(frame, footer, theme);
         if let Some(help) = &self.help {
             help.view(frame, area, self, theme);
@@ -126,12 +105,7 @@ impl Picker {
             }
         }
         let rows = text.wrapped(usize::from(area.width).max(1));
-        for (y, row) in (area.y..area.bottom()).zip(rows) {
-            let area = Rect {
-                y,
-                height: 1,
-                ..area
-            };
+        for (area, row) in popup::rows(area).zip(rows) {
             frame.render_widget(theme.line(&row, theme.dim), area);
         }
     }
@@ -141,11 +115,7 @@ impl Picker {
         if area.is_empty() {
             return;
         }
-        let last = Rect {
-            y: area.bottom() - 1,
-            height: 1,
-            ..area
-        };
+        let [_, last] = split_bottom(area, 1);
         let width = usize::from(area.width);
         let chosen = self
             .shown
@@ -185,7 +155,7 @@ impl Picker {
         frame.render_widget(line, last);
     }
 
-    fn row_line(&self, row: &Row, width: usize, selected: bool, theme: &Theme) -> Line<'static> {
+    fn row(&self, row: &Row, width: usize, selected: bool, theme: &Theme) -> Vec<Span<'static>> {
         let cursor = if selected { theme.glyphs.cursor } else { " " };
         let mut spans = vec![Span::raw(cursor)];
         spans.extend(counts(row, theme));
@@ -215,10 +185,10 @@ impl Picker {
             let words = SafeText::single_line(&summary.words, room.saturating_sub(name_room + 2));
             spans.extend(theme.spans(&words, theme.dim));
         }
-        Line::from(spans)
+        spans
     }
 
-    /// The heads of the columns, as `row_line` has them.
+    /// The heads of the columns, as `row` has them.
     fn heads(&self, width: usize) -> String {
         let before = 1 + 2 * COUNT;
         let mut heads = format!("{:<before$}{:>AGE$}{:>SIZE$}  ", " found", "age", "size");

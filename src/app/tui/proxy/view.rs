@@ -1,9 +1,9 @@
 //! How the list of exchanges looks.
 
-use crate::tui::keymap::hints::{Hint, cells, cells_of_help, fitting};
+use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
-use crate::tui::popup::{centred, framed, rows, write};
+use crate::tui::popup::{self, centred, framed, rows, split_bottom, split_right, split_top, write};
 use crate::tui::proxy::board::{Board, Event};
 use crate::tui::proxy::columns::fit;
 use crate::tui::proxy::words;
@@ -39,50 +39,26 @@ impl Board {
         }
         let banner = self.banner();
         let above = 1 + u16::from(banner.is_some());
-        self.view_header(frame, Rect { height: 1, ..size }, theme);
+        let [head, below] = split_top(size, above);
+        let [header, banner_row] = split_top(head, 1);
+        let [middle, footer] = split_bottom(below, 1);
+        self.view_header(frame, header, theme);
         if let Some(banner) = banner {
-            let row = Rect {
-                y: 1,
-                height: 1,
-                ..size
-            };
             let text = banner.truncated(usize::from(size.width).saturating_sub(1));
             let mut spans = vec![Span::raw(" ")];
             spans.extend(theme.spans(&text, theme.error));
-            write(frame, row, spans, Style::new());
+            write(frame, banner_row, spans, Style::new());
         }
-        let middle = Rect {
-            y: above,
-            height: size.height - above - 1,
-            ..size
-        };
         match self.child.is_shown {
             false => self.view_list(frame, middle, theme),
             true if size.width < WIDE => self.view_child(frame, middle, theme),
             true => {
                 let low = (middle.height / 3).max(4).min(middle.height);
-                let high = middle.height - low;
-                self.view_list(
-                    frame,
-                    Rect {
-                        height: high,
-                        ..middle
-                    },
-                    theme,
-                );
-                let child = Rect {
-                    y: middle.y + high,
-                    height: low,
-                    ..middle
-                };
+                let [list, child] = split_bottom(middle, low);
+                self.view_list(frame, list, theme);
                 self.view_child(frame, child, theme);
             }
         }
-        let footer = Rect {
-            y: size.bottom() - 1,
-            height: 1,
-            ..size
-        };
         self.view_footer(frame, footer, theme);
         // What must be seen stays in sight.
         self.layers
@@ -132,11 +108,7 @@ impl Board {
         }
         write(frame, area, left, Style::new());
         let used = u16::try_from(used).unwrap_or(area.width).min(area.width);
-        let right_area = Rect {
-            x: area.right() - used,
-            width: used,
-            ..area
-        };
+        let [_, right_area] = split_right(area, used);
         write(frame, right_area, right, Style::new());
     }
 
@@ -197,30 +169,22 @@ impl Board {
             });
             titles.extend(titled);
             write(frame, inner, titles, Style::new());
-            inner = Rect {
-                y: inner.y + 1,
-                height: inner.height - 1,
-                ..inner
-            };
+            [_, inner] = split_top(inner, 1);
         }
         if self.rows.is_empty() {
             let none = SafeText::from_static("nothing matches the filter; esc shows all");
             write(frame, inner, theme.spans(&none, theme.dim), Style::new());
         }
-        let window = self.cursor.window(inner, self.rows.len());
-        for (area, index) in rows(inner).zip(window) {
-            let Some(seen) = self.rows.get(index) else {
-                break;
-            };
-            let is_chosen = index == self.cursor.get();
-            let style = match (is_chosen, self.child.is_shown) {
-                (true, false) => theme.selected,
-                (true, true) => theme.selected_elsewhere,
-                (false, _) => Style::new(),
-            };
-            let spans = self.row(seen, is_chosen, &columns, theme);
-            write(frame, area, spans, style);
-        }
+        let selected = match self.child.is_shown {
+            false => theme.selected,
+            true => theme.selected_elsewhere,
+        };
+        let draw = |index: usize, _: Rect| match self.rows.get(index) {
+            Some(seen) => self.row(seen, index == self.cursor.get(), &columns, theme),
+            None => Vec::new(),
+        };
+        self.cursor
+            .draw(frame, inner, self.rows.len(), selected, draw);
     }
 
     /// How agents are pointed at the proxy, while none has come.
@@ -308,20 +272,7 @@ impl Board {
         };
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
-        let mut keys = Vec::new();
-        for (key, words) in fitting(hints, width.saturating_sub(said.width() + 3)) {
-            keys.push(Span::styled(key, theme.key));
-            keys.push(Span::raw(format!(" {words}  ")));
-        }
-        let keys = Line::from(keys);
-        let start = width.saturating_sub(keys.width());
-        write(frame, area, left, Style::new());
-        let right = Rect {
-            x: area.x + u16::try_from(start).unwrap_or(area.width).min(area.width),
-            width: u16::try_from(width - start).unwrap_or(0),
-            ..area
-        };
-        write(frame, right, keys.spans, Style::new());
+        popup::footer(frame, area, left, hints, theme);
     }
 
     /// The keys that have a use now, what matters most first.

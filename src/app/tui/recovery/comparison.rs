@@ -4,7 +4,7 @@
 use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::moved;
-use crate::tui::popup::{Popup, rows, rule, write};
+use crate::tui::popup::{Popup, rows, rule, split_top, write};
 use crate::tui::recovery::difference::{
     self, Pieces, Row, Side, compare, folded, same, uncompared, unified,
 };
@@ -174,11 +174,7 @@ impl Comparison {
             return;
         }
         self.head(frame, inside, is_wide, theme);
-        let body = Rect {
-            y: inside.y + 1,
-            height: inside.height - 1,
-            ..inside
-        };
+        let [_, body] = split_top(inside, 1);
         self.height.set(body.height.into());
         let mut kept = self.drawn.borrow_mut();
         let is_fresh = |drawn: &&mut Drawn| drawn.width == body.width && drawn.is_wide == is_wide;

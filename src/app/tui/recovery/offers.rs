@@ -5,7 +5,7 @@ use super::proposal::safety_words;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Placement, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{Popup, centred, rows, write};
+use crate::tui::popup::{Popup, centred, rows, split_bottom, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
@@ -245,19 +245,11 @@ impl<S> Layer<S> for OffersMenu {
         };
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         let told = (TOLD + 1).min(inside.height / 3);
-        let list = Rect {
-            height: inside.height - told,
-            ..inside
-        };
+        let [list, below] = split_bottom(inside, told);
         let window = self.cursor.window(list, self.rows.len());
         for (area, number) in rows(list).zip(window) {
             self.row(frame, area, number, theme);
         }
-        let below = Rect {
-            y: list.bottom(),
-            height: told,
-            ..inside
-        };
         self.told(frame, below, theme);
     }
 }

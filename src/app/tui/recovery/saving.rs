@@ -3,7 +3,7 @@
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::popup::{Popup, centred, rows, write};
+use crate::tui::popup::{Popup, centred, rows, split_right, write};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -226,11 +226,7 @@ impl<S> Layer<S> for SaveDialog {
                 vec![Span::styled("path ", theme.title)],
                 Style::new(),
             );
-            let typed = Rect {
-                x: row.x + 5.min(row.width),
-                width: row.width.saturating_sub(5),
-                ..row
-            };
+            let [_, typed] = split_right(row, row.width.saturating_sub(5));
             self.path.view(frame, typed, theme);
         }
         rows.next();

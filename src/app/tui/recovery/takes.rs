@@ -4,7 +4,7 @@ use crate::tui::effect::TakesCommand;
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{Popup, rows, rule, write};
+use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, write};
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::state::recovery::TakeRow;
 use crate::tui::theme::Theme;
@@ -202,19 +202,12 @@ impl TakeTree {
         };
         let inside = popup.view(frame, area, theme);
         let told = (TOLD + 1).min(inside.height / 2);
-        let list = Rect {
-            height: inside.height - told,
-            ..inside
-        };
+        let [list, below] = split_bottom(inside, told);
         let window = self.cursor.window(list, self.rows.len());
         for (row, number) in rows(list).zip(window) {
             self.row(frame, row, number, theme);
         }
-        let mut below = rows(Rect {
-            y: list.bottom(),
-            height: told,
-            ..inside
-        });
+        let mut below = rows(below);
         let Some(bar) = below.next() else { return };
         rule(frame, bar, Vec::new(), theme);
         if self.asked.is_some() {
@@ -275,16 +268,9 @@ impl TakeTree {
         let right = self.right(take, area.width, theme);
         let needed = right.iter().map(Span::width).sum::<usize>();
         let needed = u16::try_from(needed).unwrap_or(area.width).min(area.width);
-        let left = Rect {
-            width: area.width.saturating_sub(needed + 1),
-            ..area
-        };
+        let [left, _] = split_right(area, needed + 1);
         write(frame, left, spans, Style::new());
-        let end = Rect {
-            x: area.right() - needed,
-            width: needed,
-            ..area
-        };
+        let [_, end] = split_right(area, needed);
         write(frame, end, right, Style::new());
         if has_cursor {
             frame.buffer_mut().set_style(area, theme.selected);

@@ -7,7 +7,7 @@
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::popup::{Popup, rows, rule, write};
+use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, split_top, write};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::text::{Line, Page, Tone};
 use crate::tui::textbox::TextBox;
@@ -344,7 +344,8 @@ impl WordingEditor {
             self.editor(frame, inside, theme);
         } else if inside.width >= BESIDE {
             let wide = (inside.width / 3).clamp(24, 44);
-            let (left, right) = split(inside, inside.width - wide - 3);
+            let [left, right] = split_right(inside, wide);
+            let [left, _] = split_right(left, 3);
             self.editor(frame, left, theme);
             for row in rows(inside) {
                 let bar = Rect {
@@ -361,11 +362,7 @@ impl WordingEditor {
             }
             self.library(frame, right, theme);
         } else {
-            let rest = Rect {
-                y: inside.y + 1,
-                height: inside.height - 1,
-                ..inside
-            };
+            let [_, rest] = split_top(inside, 1);
             self.library_row(frame, inside, theme);
             self.editor(frame, rest, theme);
         }
@@ -390,16 +387,8 @@ impl WordingEditor {
         let most = (area.height / 2).max(TEXT);
         let high = self.text.rows(area.width, most).clamp(TEXT, most);
         let high = high.min(area.height);
-        let text = Rect {
-            height: high,
-            ..area
-        };
+        let [text, mut below] = split_top(area, high);
         self.text.view(frame, text, theme);
-        let mut below = Rect {
-            y: area.y + high,
-            height: area.height - high,
-            ..area
-        };
         if below.height > 1 {
             let row = take_row(&mut below, true);
             rule(frame, row, vec![self.preview_title(theme)], theme);
@@ -455,37 +444,24 @@ impl WordingEditor {
             Style::new(),
         );
         let told = TOLD.min(area.height / 2);
-        let list = Rect {
-            height: area.height - told,
-            ..area
-        };
-        let window = self.cursor.window(list, self.library.len());
-        for (row, number) in rows(list).zip(window) {
-            let Some(entry) = self.library.get(number) else {
-                break;
-            };
+        let [list, below] = split_bottom(area, told);
+        let draw = |number: usize, row: Rect| {
             let has_cursor = number == self.cursor.get();
             let mark = if has_cursor { theme.glyphs.cursor } else { " " };
             let mut spans = vec![Span::raw(format!("{mark} "))];
             let room = usize::from(row.width).saturating_sub(2);
-            spans.extend(theme.spans(&SafeText::single_line(&entry.name, room), theme.text));
-            write(frame, row, spans, self.style(has_cursor, theme));
-        }
-        let below = Rect {
-            y: list.bottom(),
-            height: told,
-            ..area
+            let name = SafeText::single_line(&self.library[number].name, room);
+            spans.extend(theme.spans(&name, theme.text));
+            spans
         };
+        let selected = match self.focus {
+            Focus::Library => theme.selected,
+            Focus::Text => theme.selected_elsewhere,
+        };
+        self.cursor
+            .draw(frame, list, self.library.len(), selected, draw);
         if let Some(entry) = self.library.get(self.cursor.get()) {
             told_of(entry, frame, below, theme);
-        }
-    }
-
-    fn style(&self, has_cursor: bool, theme: &Theme) -> Style {
-        match (has_cursor, self.focus) {
-            (true, Focus::Library) => theme.selected,
-            (true, Focus::Text) => theme.selected_elsewhere,
-            (false, _) => Style::new(),
         }
     }
 
@@ -519,34 +495,13 @@ fn told_of(entry: &Entry, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
 
 /// Takes the first or the last row of an area away.
 fn take_row(area: &mut Rect, first: bool) -> Rect {
-    let height = 1.min(area.height);
-    let y = if first {
-        area.y
-    } else {
-        area.bottom() - height
-    };
-    let row = Rect { y, height, ..*area };
-    area.height -= height;
+    let row;
     if first {
-        area.y += height;
+        [row, *area] = split_top(*area, 1);
+    } else {
+        [*area, row] = split_bottom(*area, 1);
     }
     row
-}
-
-/// Two columns with three cells between them.
-fn split(area: Rect, left: u16) -> (Rect, Rect) {
-    let right = Rect {
-        x: area.x + left + 3,
-        width: area.width - left - 3,
-        ..area
-    };
-    (
-        Rect {
-            width: left,
-            ..area
-        },
-        right,
-    )
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
 use super::rect;
-use crate::tui::keymap::hints::{Hint, cells_of_help, fitting};
+use crate::tui::keymap::hints::{Hint, cells_of_help};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
+use crate::tui::popup;
 use crate::tui::state::State;
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use crate::tui::update;
 use ratatui::Frame;
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 use retake_core::engine::Reason;
 use retake_core::rules::Finding;
 use retake_core::safe_text::SafeText;
@@ -31,22 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         }
         None => said(state, theme, room),
     };
-    let said = Line::from(said);
-    let mut keys: Vec<Span<'static>> = Vec::new();
-    for (key, words) in fitting(hints, width.saturating_sub(said.width() + 2)) {
-        keys.push(Span::styled(key, theme.key));
-        keys.push(Span::raw(format!(" {words}  ")));
-    }
-    let keys = Line::from(keys);
-    let start = area
-        .width
-        .saturating_sub(u16::try_from(keys.width()).unwrap_or(area.width));
-    frame
-        .buffer_mut()
-        .set_line(area.x, area.y, &said, area.width);
-    frame
-        .buffer_mut()
-        .set_line(area.x + start, area.y, &keys, area.width - start);
+    popup::footer(frame, area, said, hints, theme);
 }
 
 /// How many offers of a finding stand before the keys of the run.

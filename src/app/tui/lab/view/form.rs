@@ -4,12 +4,11 @@ use super::super::form::{FIELDS, Field, Row};
 use super::super::state::Lab;
 use super::super::subject::Candidate;
 use super::{pane, paragraphs};
-use crate::tui::popup::{rows, write};
+use crate::tui::popup::{split_bottom, split_right};
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::lab::Origin;
 use retake_core::safe_text::SafeText;
@@ -24,39 +23,9 @@ const LOOKED_AT: usize = 4000;
 
 impl Lab {
     pub(super) fn view_form(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let (list, told) = match area.width >= WIDE {
-            true => {
-                let right = area.width * 2 / 5;
-                let left = area.width - right;
-                let told = Rect {
-                    x: area.x + left,
-                    width: right,
-                    ..area
-                };
-                (
-                    Rect {
-                        width: left,
-                        ..area
-                    },
-                    told,
-                )
-            }
-            false => {
-                let low = (area.height / 3).max(3);
-                let high = area.height - low;
-                let told = Rect {
-                    y: area.y + high,
-                    height: low,
-                    ..area
-                };
-                (
-                    Rect {
-                        height: high,
-                        ..area
-                    },
-                    told,
-                )
-            }
+        let [list, told] = match area.width >= WIDE {
+            true => split_right(area, area.width * 2 / 5),
+            false => split_bottom(area, (area.height / 3).max(3)),
         };
         self.view_choices(frame, list, theme);
         self.view_told(frame, told, theme);
@@ -66,24 +35,19 @@ impl Lab {
         let title = SafeText::single_line(&self.subject.message, 400);
         let inside = pane(frame, area, &title, true, theme);
         let all = self.form.rows();
-        let window = self.form.cursor.window(inside, all.len());
-        for (row, number) in rows(inside).zip(window) {
-            let is_chosen = number == self.form.cursor.get();
-            let style = match is_chosen {
-                true => theme.selected,
-                false => Style::new(),
-            };
+        let draw = |number: usize, row: Rect| {
             let width = usize::from(row.width);
-            let spans = match all.get(number) {
+            match all.get(number) {
                 Some(Row::Wording(number)) => match self.form.wordings.get(*number) {
                     Some((candidate, is_in)) => wording(candidate, *is_in, width, theme),
                     None => Vec::new(),
                 },
                 Some(Row::Field(field)) => self.field(*field, width, theme),
                 None => Vec::new(),
-            };
-            write(frame, row, spans, style);
-        }
+            }
+        };
+        let cursor = &self.form.cursor;
+        cursor.draw(frame, inside, all.len(), theme.selected, draw);
     }
 
     fn field(&self, field: Field, width: usize, theme: &Theme) -> Vec<Span<'static>> {

@@ -9,10 +9,10 @@ use super::form::Field;
 use super::form::Row;
 use super::state::{Lab, Stage};
 use super::words;
-use crate::tui::keymap::hints::{cells_of_help, fitting};
+use crate::tui::keymap::hints::cells_of_help;
 use crate::tui::keymap::{self, Binding, Command};
 use crate::tui::layer::Areas;
-use crate::tui::popup::{rows, write};
+use crate::tui::popup::{self, rows, split_bottom, split_right, split_top, write};
 use crate::tui::stack::Screen as _;
 use crate::tui::state::layout::LEAST;
 use crate::tui::theme::Theme;
@@ -32,12 +32,9 @@ impl Lab {
             too_small(frame, size);
             return;
         }
-        self.view_header(frame, Rect { height: 1, ..size }, theme);
-        let middle = Rect {
-            y: 1,
-            height: size.height - 2,
-            ..size
-        };
+        let [header, below] = split_top(size, 1);
+        let [middle, footer] = split_bottom(below, 1);
+        self.view_header(frame, header, theme);
         match &self.stage {
             Stage::Ordering => self.view_form(frame, middle, theme),
             Stage::Beginning => self.view_beginning(frame, middle, theme),
@@ -46,11 +43,6 @@ impl Lab {
             }
             Stage::Measuring(table) => self.view_table(table, frame, middle, theme),
         }
-        let footer = Rect {
-            y: size.bottom() - 1,
-            height: 1,
-            ..size
-        };
         self.view_footer(frame, footer, theme);
         let areas = Areas {
             screen: middle,
@@ -90,11 +82,7 @@ impl Lab {
             left.extend(theme.spans(&text, style));
         }
         write(frame, area, left, Style::new());
-        let right_area = Rect {
-            x: area.right() - used,
-            width: used,
-            ..area
-        };
+        let [_, right_area] = split_right(area, used);
         write(frame, right_area, right.spans, Style::new());
     }
 
@@ -165,20 +153,7 @@ impl Lab {
         let said = said.truncated(most);
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
-        write(frame, area, left, Style::new());
-        let mut keys = Vec::new();
-        for (key, words) in fitting(hints, width.saturating_sub(said.width() + 3)) {
-            keys.push(Span::styled(key, theme.key));
-            keys.push(Span::raw(format!(" {words}  ")));
-        }
-        let keys = Line::from(keys);
-        let start = width.saturating_sub(keys.width());
-        let right = Rect {
-            x: area.x + u16::try_from(start).unwrap_or(area.width).min(area.width),
-            width: u16::try_from(width - start).unwrap_or(0),
-            ..area
-        };
-        write(frame, right, keys.spans, Style::new());
+        popup::footer(frame, area, left, hints, theme);
     }
 
     /// What stands in the footer while nothing was told: what would be asked.

@@ -5,7 +5,7 @@ use super::super::table::Table;
 use super::super::words;
 use super::table::class_style;
 use super::{pane, paragraphs};
-use crate::tui::popup::{rows, write};
+use crate::tui::popup::{split_bottom, write};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -36,33 +36,15 @@ impl Lab {
         let name = table.wording().map_or("", |variant| &variant.name);
         let title = format!("{name}: {}", words::count(samples.len() as u64, "sample"));
         let told = TOLD.min(area.height / 3);
-        let above = Rect {
-            height: area.height - told,
-            ..area
-        };
+        let [above, below] = split_bottom(area, told);
         let title = SafeText::single_line(&title, 200);
         let inside = pane(frame, above, &title, true, theme);
         if samples.is_empty() {
             let none = SafeText::from_static("no sample yet");
             write(frame, inside, theme.spans(&none, theme.dim), Style::new());
         }
-        let window = cursor.window(inside, samples.len());
-        for (row, number) in rows(inside).zip(window) {
-            let Some(sample) = samples.get(number) else {
-                break;
-            };
-            let style = match number == cursor.get() {
-                true => theme.selected,
-                false => Style::new(),
-            };
-            let spans = sample_row(sample, usize::from(row.width), theme);
-            write(frame, row, spans, style);
-        }
-        let below = Rect {
-            y: area.y + area.height - told,
-            height: told,
-            ..area
-        };
+        let draw = |number: usize, row: Rect| sample_row(&samples[number], row.width.into(), theme);
+        cursor.draw(frame, inside, samples.len(), theme.selected, draw);
         if let (Some(sample), true) = (samples.get(cursor.get()), told > 2) {
             let title = SafeText::from_static("why");
             let inside = pane(frame, below, &title, false, theme);

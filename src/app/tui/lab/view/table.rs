@@ -6,7 +6,7 @@ use crate::tui::lab::table::Table;
 use crate::tui::lab::view::columns::{Column, fit};
 use crate::tui::lab::view::{pane, paragraphs};
 use crate::tui::lab::words;
-use crate::tui::popup::{rows, write};
+use crate::tui::popup::{split_right, split_top, write};
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -35,46 +35,17 @@ impl Lab {
             .unwrap_or(u16::MAX)
             .saturating_add(AROUND);
         let high = wanted.min((area.height * 3 / 5).max(5)).min(area.height);
-        let above = Rect {
-            height: high,
-            ..area
-        };
+        let [above, below] = split_top(area, high);
         self.view_wordings(table, frame, above, theme);
-        let below = Rect {
-            y: area.y + high,
-            height: area.height - high,
-            ..area
-        };
         if below.height < 3 {
             return;
         }
-        let (left, right) = match area.width >= WIDE {
-            true => {
-                let right = area.width / 2;
-                let left = area.width - right;
-                let words = Rect {
-                    width: left,
-                    ..below
-                };
-                let remarks = Rect {
-                    x: below.x + left,
-                    width: right,
-                    ..below
-                };
-                (words, remarks)
-            }
+        let [left, right] = match area.width >= WIDE {
+            true => split_right(below, area.width / 2),
             false => {
                 let high = REMARKS.min(below.height.saturating_sub(3));
-                let remarks = Rect {
-                    height: high,
-                    ..below
-                };
-                let words = Rect {
-                    y: below.y + high,
-                    height: below.height - high,
-                    ..below
-                };
-                (words, remarks)
+                let [remarks, words] = split_top(below, high);
+                [words, remarks]
             }
         };
         if right.height > 2 {
@@ -109,26 +80,16 @@ impl Lab {
             });
             let titles = [Span::raw(" ")].into_iter().chain(titles);
             write(frame, inside, titles.collect(), Style::new());
-            inside = Rect {
-                y: inside.y + 1,
-                height: inside.height - 1,
-                ..inside
-            };
+            [_, inside] = split_top(inside, 1);
         }
         let standings = table.standings();
-        let window = table.cursor.window(inside, order.len());
-        for (row, number) in rows(inside).zip(window) {
+        let draw = |number: usize, _: Rect| {
             let standing = order.get(number).and_then(|it| standings.get(*it));
             let (Some(trial), Some(standing)) = (table.trial(), standing) else {
-                break;
+                return Vec::new();
             };
             let asked = table.asked(standing.variant);
-            let is_chosen = number == table.cursor.get();
-            let style = match is_chosen {
-                true => theme.selected,
-                false => Style::new(),
-            };
-            let mut spans = vec![Span::raw(match is_chosen {
+            let mut spans = vec![Span::raw(match number == table.cursor.get() {
                 true => theme.glyphs.cursor,
                 false => " ",
             })];
@@ -136,8 +97,10 @@ impl Lab {
                 let cell = cell(*column, (trial, standing, asked), *width, theme);
                 spans.extend(filled(cell, *width, is_number(*column)));
             }
-            write(frame, row, spans, style);
-        }
+            spans
+        };
+        let cursor = &table.cursor;
+        cursor.draw(frame, inside, order.len(), theme.selected, draw);
     }
 
     fn view_remarks(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {

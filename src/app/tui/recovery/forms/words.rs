@@ -3,7 +3,7 @@
 
 use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
-use crate::tui::popup::{Popup, centred, rows, rule, write};
+use crate::tui::popup::{Popup, centred, rows, rule, split_bottom, split_top, write};
 use crate::tui::text::{Line, Page, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
@@ -179,39 +179,19 @@ impl<S> Layer<S> for WordsForm {
         // The text has its rows before what stands above it: that can be scrolled.
         let least = (LEAST + foot_rows + 1).min(inside.height);
         let above = above.min(inside.height - least);
-        let has_more = self.above.view(
-            frame,
-            Rect {
-                height: above,
-                ..inside
-            },
-            theme,
-        );
-        let mut below = Rect {
-            y: inside.y + above,
-            height: inside.height - above,
-            ..inside
-        };
+        let [head, mut below] = split_top(inside, above);
+        let has_more = self.above.view(frame, head, theme);
         if above > 0 && below.height > 0 {
             let words = match has_more || self.above.top() > 0 {
                 true => vec![Span::styled("PgDn PgUp scroll this", theme.dim)],
                 false => Vec::new(),
             };
-            rule(frame, Rect { height: 1, ..below }, words, theme);
-            below.y += 1;
-            below.height -= 1;
+            let bar;
+            [bar, below] = split_top(below, 1);
+            rule(frame, bar, words, theme);
         }
-        let foot_rows = foot_rows.min(below.height);
-        let text = Rect {
-            height: below.height - foot_rows,
-            ..below
-        };
+        let [text, below] = split_bottom(below, foot_rows.min(below.height));
         self.text.view(frame, text, theme);
-        let below = Rect {
-            y: text.bottom(),
-            height: foot_rows,
-            ..below
-        };
         for (row, spans) in rows(below).zip(foot) {
             write(frame, row, spans, Style::new());
         }
