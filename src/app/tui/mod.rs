@@ -12,6 +12,7 @@
 //! threads of its own.
 
 mod app;
+pub mod columns;
 pub mod copy;
 mod debugger;
 pub mod effect;

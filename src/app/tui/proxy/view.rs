@@ -1,5 +1,6 @@
 //! How the list of exchanges looks.
 
+use crate::tui::columns::titles;
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
@@ -163,12 +164,7 @@ impl Board {
         let has_upstreams = self.about.upstreams.len() > 1;
         let columns = fit(usize::from(inner.width).saturating_sub(1), has_upstreams);
         if area.height >= TITLED && inner.height > 1 {
-            let mut titles = vec![Span::raw(" ")];
-            let titled = columns.iter().map(|(column, title, width)| {
-                Span::styled(row::aligned(*column, title, *width), theme.dim)
-            });
-            titles.extend(titled);
-            write(frame, inner, titles, Style::new());
+            write(frame, inner, titles(&columns, theme), Style::new());
             [_, inner] = split_top(inner, 1);
         }
         if self.rows.is_empty() {

@@ -1,7 +1,9 @@
-//! The columns of the table, and which of them fit.
+//! The columns of the table.
+
+use crate::tui::columns::{Column, Takes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum Id {
     /// The name of the wording.
     Name,
     /// The rate with its interval, drawn.
@@ -18,76 +20,30 @@ pub(super) enum Column {
     Time,
 }
 
-use Column as C;
-
-/// Each column with its title and its least width, in the order in which they stand.
-const ALL: [(Column, &str, usize); 9] = [
-    (C::Name, "wording", 16),
-    (C::Bar, "0 to 100 %", 12),
-    (C::Rate, "rate", 5),
-    (C::Interval, "95 %", 9),
-    (C::Difference, "better by", 14),
-    (C::Samples, "n", 5),
-    (C::Classes, "turned out", 13),
-    (C::Tokens, "tok", 5),
-    (C::Time, "ms", 5),
+/// Each column in the order in which they stand.
+#[rustfmt::skip]
+pub(super) const COLUMNS: [Column<Id>; 9] = [
+    Column { takes: Takes::Share(3, 14), ..Column::new(Id::Name, "wording", 16, 0) },
+    Column { takes: Takes::Rest, ..Column::new(Id::Bar, "0 to 100 %", 12, 3) },
+    Column { is_number: true, ..Column::new(Id::Rate, "rate", 5, 1) },
+    Column { is_number: true, ..Column::new(Id::Interval, "95 %", 9, 4) },
+    Column::new(Id::Difference, "better by", 14, 5),
+    Column { is_number: true, ..Column::new(Id::Samples, "n", 5, 2) },
+    Column { takes: Takes::Share(3, 12), ..Column::new(Id::Classes, "turned out", 13, 6) },
+    Column { is_number: true, ..Column::new(Id::Tokens, "tok", 5, 7) },
+    Column { is_number: true, ..Column::new(Id::Time, "ms", 5, 8) },
 ];
-
-/// What has to be seen first.
-const RANKS: [Column; 9] = [
-    C::Name,
-    C::Rate,
-    C::Samples,
-    C::Bar,
-    C::Interval,
-    C::Difference,
-    C::Classes,
-    C::Tokens,
-    C::Time,
-];
-
-/// The columns that fit into this width, with their titles and widths; a cell lies between two.
-pub(super) fn fit(width: usize) -> Vec<(Column, &'static str, usize)> {
-    let mut room = width;
-    let mut chosen = Vec::new();
-    for rank in RANKS {
-        let known = ALL.iter().find(|(column, ..)| *column == rank);
-        if let Some((_, _, least)) = known.filter(|(_, _, least)| *least < room) {
-            room -= least + 1;
-            chosen.push(rank);
-        }
-    }
-    let mut columns: Vec<_> = ALL
-        .into_iter()
-        .filter(|(column, ..)| chosen.contains(column))
-        .collect();
-    // What is over goes to what is longest.
-    let name = (room / 3).min(14);
-    let classes = match chosen.contains(&C::Classes) {
-        true => (room / 3).min(12),
-        false => 0,
-    };
-    for (column, _, width) in &mut columns {
-        match column {
-            C::Name if !chosen.contains(&C::Bar) => *width += room,
-            C::Name => *width += name,
-            C::Classes => *width += classes,
-            C::Bar => *width += room - name - classes,
-            _ => {}
-        }
-    }
-    columns
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::columns::fit;
 
     #[test]
     fn a_narrow_table_keeps_what_matters_and_a_wide_one_has_all() {
         let titles = |width| -> Vec<&str> {
-            let columns = fit(width).into_iter();
-            columns.map(|(_, title, _)| title).collect()
+            let columns = fit(&COLUMNS, width).into_iter();
+            columns.map(|(column, _)| column.title).collect()
         };
         assert_eq!(titles(34), ["wording", "rate", "n"]);
         assert_eq!(
@@ -104,7 +60,10 @@ mod tests {
         );
         assert_eq!(titles(95).len(), 9);
         for width in 0..200 {
-            let used: usize = fit(width).iter().map(|(_, _, width)| width + 1).sum();
+            let used: usize = fit(&COLUMNS, width)
+                .iter()
+                .map(|(_, width)| width + 1)
+                .sum();
             assert!(used <= width, "{used} of {width}");
         }
     }

@@ -1,9 +1,10 @@
 //! How the table looks: a row for each wording, and below it the words of the one with the cursor and what is
 //! to be said of it all.
 
+use crate::tui::columns::{fit, titles};
 use crate::tui::lab::state::Lab;
 use crate::tui::lab::table::Table;
-use crate::tui::lab::view::columns::{Column, fit};
+use crate::tui::lab::view::columns::{COLUMNS, Id};
 use crate::tui::lab::view::{pane, paragraphs};
 use crate::tui::lab::words;
 use crate::tui::popup::{split_right, split_top, write};
@@ -68,18 +69,9 @@ impl Lab {
             words::count(u64::from(experiment.samples), "sample")
         );
         let mut inside = pane(frame, area, &SafeText::from_str(&title), true, theme);
-        let columns = fit(usize::from(inside.width).saturating_sub(1));
+        let columns = fit(&COLUMNS, usize::from(inside.width).saturating_sub(1));
         if inside.height > 2 {
-            let titles = columns.iter().map(|(column, title, width)| {
-                let title: String = title.chars().take(*width).collect();
-                let title = match is_number(*column) {
-                    true => format!("{title:>width$} "),
-                    false => format!("{title:<width$} "),
-                };
-                Span::styled(title, theme.dim)
-            });
-            let titles = [Span::raw(" ")].into_iter().chain(titles);
-            write(frame, inside, titles.collect(), Style::new());
+            write(frame, inside, titles(&columns, theme), Style::new());
             [_, inside] = split_top(inside, 1);
         }
         let standings = table.standings();
@@ -93,9 +85,9 @@ impl Lab {
                 true => theme.glyphs.cursor,
                 false => " ",
             })];
-            for (column, _, width) in &columns {
-                let cell = cell(*column, (trial, standing, asked), *width, theme);
-                spans.extend(filled(cell, *width, is_number(*column)));
+            for (column, width) in &columns {
+                let cell = cell(column.id, (trial, standing, asked), *width, theme);
+                spans.extend(column.cell(cell, *width));
             }
             spans
         };
@@ -165,26 +157,8 @@ fn counted(standing: &Standing, theme: &Theme) -> SafeText {
     }
 }
 
-fn is_number(column: Column) -> bool {
-    matches!(
-        column,
-        Column::Rate | Column::Interval | Column::Samples | Column::Tokens | Column::Time
-    )
-}
-
-/// A cell with the spaces that fill it up, and one behind it.
-fn filled(cell: Vec<Span<'static>>, width: usize, is_number: bool) -> Vec<Span<'static>> {
-    let used: usize = cell.iter().map(Span::width).sum();
-    let gap = Span::raw(" ".repeat(width.saturating_sub(used)));
-    let behind = Span::raw(" ");
-    match is_number {
-        true => [gap].into_iter().chain(cell).chain([behind]).collect(),
-        false => cell.into_iter().chain([gap, behind]).collect(),
-    }
-}
-
 fn cell(
-    column: Column,
+    column: Id,
     (trial, standing, asked): (&Trial, &Standing, u32),
     width: usize,
     theme: &Theme,
@@ -195,18 +169,18 @@ fn cell(
         |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
     let is_baseline = standing.variant == trial.baseline();
     match column {
-        Column::Name => {
+        Id::Name => {
             let variant = trial.variants.get(standing.variant);
             let name = variant.map_or("", |variant| &variant.name);
             let style = if is_baseline { theme.info } else { theme.text };
             theme.spans(&SafeText::single_line(name, width), style)
         }
-        Column::Bar => bar(measured.corrected, width, theme),
-        Column::Rate => plain(rate(measured.rate()), theme.title),
-        Column::Interval if measured.answered() == 0 => Vec::new(),
-        Column::Interval => plain(interval(measured.interval()), theme.text),
-        Column::Difference if is_baseline => plain("compared with".to_owned(), theme.dim),
-        Column::Difference => {
+        Id::Bar => bar(measured.corrected, width, theme),
+        Id::Rate => plain(rate(measured.rate()), theme.title),
+        Id::Interval if measured.answered() == 0 => Vec::new(),
+        Id::Interval => plain(interval(measured.interval()), theme.text),
+        Id::Difference if is_baseline => plain("compared with".to_owned(), theme.dim),
+        Id::Difference => {
             let Some(difference) = standing.difference else {
                 return Vec::new();
             };
@@ -217,19 +191,19 @@ fn cell(
             };
             plain(words::difference(difference), style)
         }
-        Column::Samples => {
+        Id::Samples => {
             let mut spans = plain(measured.answered().to_string(), theme.text);
             if asked > 0 {
                 spans.push(Span::styled(format!("+{asked}"), theme.info));
             }
             spans
         }
-        Column::Classes => classes(standing, width, theme),
-        Column::Tokens => {
+        Id::Classes => classes(standing, width, theme),
+        Id::Tokens => {
             let both = measured.input.zip(measured.output);
             number(both.map(|(sent, answered)| sent + answered))
         }
-        Column::Time => number(measured.ms),
+        Id::Time => number(measured.ms),
     }
 }
 

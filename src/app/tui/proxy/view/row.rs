@@ -1,9 +1,10 @@
 //! A row of the list.
 
 use super::super::board::Board;
-use super::super::columns::Column;
+use super::super::columns::Id;
 use super::super::rows::{is_held, is_over};
 use super::super::words;
+use crate::tui::columns::Column;
 use crate::tui::picker::size;
 use crate::tui::theme::Theme;
 use ratatui::style::Style;
@@ -12,67 +13,40 @@ use retake_core::exchange::{Ending, Phase, Seen};
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 
-/// A text of our own, cut or filled up to a width, with a cell behind it; numbers stand at the right.
-pub(super) fn aligned(column: Column, text: &str, width: usize) -> String {
-    let text: String = text.chars().take(width).collect();
-    match is_number(column) {
-        true => format!("{text:>width$} "),
-        false => format!("{text:<width$} "),
-    }
-}
-
-fn is_number(column: Column) -> bool {
-    matches!(column, Column::Number | Column::Bytes | Column::Timing)
-}
-
 impl Board {
     pub(super) fn row(
         &self,
         seen: &Seen,
         is_chosen: bool,
-        columns: &[(Column, &'static str, usize)],
+        columns: &[(Column<Id>, usize)],
         theme: &Theme,
     ) -> Vec<Span<'static>> {
         let cursor = if is_chosen { theme.glyphs.cursor } else { " " };
         let mut spans = vec![Span::raw(cursor)];
-        for (column, _, width) in columns {
-            let cell = self.cell(seen, *column, *width, theme);
-            let used: usize = cell.iter().map(Span::width).sum();
-            let gap = " ".repeat(width.saturating_sub(used));
-            match is_number(*column) {
-                true => {
-                    spans.push(Span::raw(gap));
-                    spans.extend(cell);
-                    spans.push(Span::raw(" "));
-                }
-                false => {
-                    spans.extend(cell);
-                    spans.push(Span::raw(format!("{gap} ")));
-                }
-            }
+        for (column, width) in columns {
+            let cell = self.cell(seen, column.id, *width, theme);
+            spans.extend(column.cell(cell, *width));
         }
         spans
     }
 
-    fn cell(&self, seen: &Seen, column: Column, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    fn cell(&self, seen: &Seen, column: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
         let text = |text: &str, style| theme.spans(&SafeText::single_line(text, width), style);
         let held = is_held(seen);
         let plain = if held { theme.warning } else { theme.text };
         match column {
-            Column::Number => text(&seen.id.to_string(), plain),
-            Column::Time => text(&words::time(seen.at_ms), theme.dim),
-            Column::Client => text(&seen.client, plain),
-            Column::Upstream => {
+            Id::Number => text(&seen.id.to_string(), plain),
+            Id::Time => text(&words::time(seen.at_ms), theme.dim),
+            Id::Client => text(&seen.client, plain),
+            Id::Upstream => {
                 let name = self.about.upstreams.get(seen.upstream);
                 text(name.map_or("", String::as_str), theme.dim)
             }
-            Column::Dialect => text(seen.dialect.map_or("", |dialect| dialect.word()), theme.dim),
-            Column::Model => text(&seen.model, plain),
-            Column::Path if seen.method.is_empty() || seen.method == "POST" => {
-                text(&seen.path, plain)
-            }
-            Column::Path => text(&format!("{} {}", seen.method, seen.path), plain),
-            Column::Status => {
+            Id::Dialect => text(seen.dialect.map_or("", |dialect| dialect.word()), theme.dim),
+            Id::Model => text(&seen.model, plain),
+            Id::Path if seen.method.is_empty() || seen.method == "POST" => text(&seen.path, plain),
+            Id::Path => text(&format!("{} {}", seen.method, seen.path), plain),
+            Id::Status => {
                 let status = seen.status.map_or_else(String::new, |it| it.to_string());
                 let style = match seen.status {
                     Some(400..) => theme.error,
@@ -80,17 +54,17 @@ impl Board {
                 };
                 text(&status, style)
             }
-            Column::Bytes if seen.received == 0 => Vec::new(),
-            Column::Bytes => text(&size(seen.received), theme.dim),
-            Column::Timing => {
+            Id::Bytes if seen.received == 0 => Vec::new(),
+            Id::Bytes => text(&size(seen.received), theme.dim),
+            Id::Timing => {
                 // What is not over is counted.
                 let so_far = || self.now.checked_sub(seen.at_ms).filter(|_| !is_over(seen));
                 let total = words::span(seen.total_ms.or_else(so_far));
                 let first = words::span(seen.first_ms);
                 text(&format!("{first}/{total}"), theme.dim)
             }
-            Column::State => self.state(seen, width, theme),
-            Column::Found => found(seen, width, theme),
+            Id::State => self.state(seen, width, theme),
+            Id::Found => found(seen, width, theme),
         }
     }
 

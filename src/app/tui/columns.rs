@@ -1,0 +1,102 @@
+//! The columns of a table, and which of them fit.
+
+use super::theme::Theme;
+use ratatui::text::Span;
+
+/// A column; a cell lies between two.
+#[derive(Debug, Clone, Copy)]
+pub struct Column<C> {
+    pub id: C,
+    pub title: &'static str,
+    pub least: usize,
+    /// The lower, the sooner it has to be seen.
+    pub rank: usize,
+    /// Cells that what matters more has before it has any.
+    pub spare: usize,
+    pub takes: Takes,
+    /// Whether it stands at the right.
+    pub is_number: bool,
+}
+
+/// What a column takes of the cells that are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    Nothing,
+    /// One of so many parts, and so many cells at most.
+    Share(usize, usize),
+    Rest,
+}
+
+impl<C> Column<C> {
+    pub const fn new(id: C, title: &'static str, least: usize, rank: usize) -> Self
+    where
+        C: Copy,
+    {
+        Self {
+            id,
+            title,
+            least,
+            rank,
+            spare: 0,
+            takes: Takes::Nothing,
+            is_number: false,
+        }
+    }
+
+    /// A cell with the spaces that fill it up, and one behind it.
+    pub fn cell(&self, cell: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
+        let used: usize = cell.iter().map(Span::width).sum();
+        let gap = Span::raw(" ".repeat(width.saturating_sub(used)));
+        let mut spans = cell;
+        spans.insert(if self.is_number { 0 } else { spans.len() }, gap);
+        spans.push(Span::raw(" "));
+        spans
+    }
+}
+
+/// The columns that fit into this width, in their order, with their widths.
+pub fn fit<C: Copy>(columns: &[Column<C>], width: usize) -> Vec<(Column<C>, usize)> {
+    let mut room = width;
+    let mut ranked: Vec<usize> = (0..columns.len()).collect();
+    ranked.sort_by_key(|number| columns[*number].rank);
+    ranked.retain(|number| {
+        let column = &columns[*number];
+        let fits = column.least + column.spare < room;
+        room -= if fits { column.least + 1 } else { 0 };
+        fits
+    });
+    ranked.sort_unstable();
+    let mut chosen: Vec<_> = ranked
+        .into_iter()
+        .map(|number| (columns[number], columns[number].least))
+        .collect();
+    let has_rest = chosen.iter().any(|(column, _)| column.takes == Takes::Rest);
+    let mut rest = room;
+    for (column, width) in &mut chosen {
+        if let Takes::Share(parts, most) = column.takes {
+            // Without a column for what is left, the first one has it.
+            let share = if has_rest {
+                (room / parts).min(most)
+            } else {
+                rest
+            };
+            *width += share;
+            rest -= share;
+        }
+    }
+    for (column, width) in &mut chosen {
+        if column.takes == Takes::Rest {
+            *width += rest;
+        }
+    }
+    chosen
+}
+
+/// The titles of the columns.
+pub fn titles<C>(columns: &[(Column<C>, usize)], theme: &Theme) -> Vec<Span<'static>> {
+    let titles = columns.iter().flat_map(|(column, width)| {
+        let title: String = column.title.chars().take(*width).collect();
+        column.cell(vec![Span::styled(title, theme.dim)], *width)
+    });
+    [Span::raw(" ")].into_iter().chain(titles).collect()
+}
