@@ -1,13 +1,15 @@
-"""Agents as users write them, on the SDKs of OpenAI and Anthropic for Python.
+"""Agents as users write them, on the SDKs of OpenAI, Anthropic and Google for Python.
 
 A job is `{"client", "base", "streams", "once", "timeout"}`; `carry_out` gives what came of it: each turn, the answer, or the error that ended it.
-`clients.mjs` does the same on Node.
+`clients.mjs` does the same on Node, but for Google's.
 """
 
 import json
 
 import anthropic
 import openai
+from google import genai
+from google.genai import types
 
 QUESTION = "From New York to Lisbon on 11 May, please."
 TEXT = {"type": "string"}
@@ -106,13 +108,50 @@ class Messages:
         self.messages.append({"role": "user", "content": results})
 
 
+class Contents:
+    """`client.models` of google-genai."""
+
+    def __init__(self, job):
+        options = types.HttpOptions(base_url=job["base"], timeout=int(job["timeout"] * 1000))
+        self.client = genai.Client(api_key="none", http_options=options)
+        self.contents = [types.Content(role="user", parts=[types.Part(text=QUESTION)])]
+        functions = [types.FunctionDeclaration(name=name, parameters_json_schema=schema) for name, schema in SCHEMAS.items()]
+        self.config = types.GenerateContentConfig(
+            tools=[types.Tool(function_declarations=functions)],
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+
+    def ask(self, streams, seen):
+        request = {"model": "any", "contents": self.contents, "config": self.config}
+        if streams:
+            chunks = list(self.client.models.generate_content_stream(**request))
+        else:
+            chunks = [self.client.models.generate_content(**request)]
+        for chunk in chunks:
+            # Heads of HTTP differ by their dates.
+            chunk.sdk_http_response = None
+            seen.append(chunk.model_dump(mode="json", exclude_none=True))
+        parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or []]
+        self.contents.append(types.Content(role="model", parts=parts))
+        calls = [part.function_call for part in parts if part.function_call]
+        text = "".join(part.text for part in parts if part.text)
+        return chunks[-1], text, [((call.id, call.name), call.name, call.args) for call in calls]
+
+    def answer(self, outputs):
+        responses = [types.FunctionResponse(id=call[0], name=call[1], response={"output": output}) for call, output in outputs]
+        if responses:
+            self.contents.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in responses]))
+
+
 CLIENTS = {"openai responses": Responses, "openai chat": Chat, "anthropic messages": Messages}
+# Of Google's SDK there is no story on Node.
+ON_PYTHON = {**CLIENTS, "google-genai": Contents}
 
 
 def carry_out(job):
     """Asks until the model has answered, or only once; a tool that is not there raises, as it does in most agents."""
     turns, answer, error = [], None, None
-    talk = CLIENTS[job["client"]](job)
+    talk = ON_PYTHON[job["client"]](job)
     while answer is None and error is None:
         seen = []
         try:

@@ -102,7 +102,7 @@ def without_base(jobs, results):
 
 
 def clean_traffic_comes_to_the_same(bench):
-    kits = {name: (kit, clients.CLIENTS) for name, kit in bench.kits.items()}
+    kits = {name: (kit, clients.ON_PYTHON if name == "python" else clients.CLIENTS) for name, kit in bench.kits.items()}
     kits["openai-agents"] = bench.agents, frameworks.MODELS
     with scripted(bench.retake, CLEAN) as upstream:
         direct = {}
@@ -160,7 +160,7 @@ def a_bad_call_among_good_ones_is_answered_and_the_good_ones_go_on(bench):
 
 def mended(bench, script):
     """A script that calls a tool which is not there, whatever the client is."""
-    kits = {name: (kit, clients.CLIENTS) for name, kit in bench.kits.items()}
+    kits = {name: (kit, clients.ON_PYTHON if name == "python" else clients.CLIENTS) for name, kit in bench.kits.items()}
     kits["openai-agents"] = bench.agents, frameworks.MODELS
     dies = {
         "python": ("KeyError", "serch_flights"),

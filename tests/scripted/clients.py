@@ -1,4 +1,4 @@
-"""The official SDKs talk to `retake scripted`: OpenAI Responses, OpenAI Chat and Anthropic Messages, whole and streamed.
+"""The official SDKs talk to `retake scripted`: OpenAI Responses, OpenAI Chat, Anthropic Messages and Gemini, whole and streamed.
 
     python3 clients.py PATH/TO/retake
 
@@ -14,6 +14,8 @@ from contextlib import contextmanager
 import anthropic
 import httpx2
 import openai
+from google import genai
+from google.genai import types
 
 QUESTION = "From New York to Lisbon on 11 May, please."
 NAMES = ("search_flights", "book_flight", "get_weather")
@@ -135,7 +137,43 @@ class Messages:
         self.messages.append({"role": "user", "content": [result]})
 
 
-CLIENTS = (Responses, Chat, Messages)
+class Contents:
+    """`client.models` of google-genai."""
+
+    name = "google-genai"
+
+    def __init__(self, address, retries=0):
+        options = types.HttpOptions(base_url=address, retry_options=types.HttpRetryOptions(attempts=retries + 1))
+        self.client = genai.Client(api_key="none", http_options=options)
+        self.contents = [types.Content(role="user", parts=[types.Part(text=QUESTION)])]
+        functions = [types.FunctionDeclaration(name=name, parameters_json_schema=SCHEMA) for name in NAMES]
+        self.config = types.GenerateContentConfig(
+            tools=[types.Tool(function_declarations=functions)],
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+
+    def ask(self, streams):
+        request = {"model": "any", "contents": self.contents, "config": self.config}
+        if streams:
+            chunks = list(self.client.models.generate_content_stream(**request))
+        else:
+            chunks = [self.client.models.generate_content(**request)]
+        parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or []]
+        check(chunks[-1].model_version.startswith("scripted:"), True, "the model's name")
+        check(chunks[-1].usage_metadata.candidates_token_count > 0, True, "usage")
+        check(chunks[-1].candidates[0].finish_reason.value, "STOP", "finishReason")
+        self.contents.append(types.Content(role="model", parts=parts))
+        pieces = [part.text for part in parts if part.text]
+        calls = [part.function_call for part in parts if part.function_call]
+        return pieces if streams else [], "".join(pieces), [((call.id, call.name), call.name, call.args) for call in calls]
+
+    def answer(self, call, output):
+        call_id, name = call
+        response = types.FunctionResponse(id=call_id, name=name, response={"output": output})
+        self.contents.append(types.Content(role="user", parts=[types.Part(function_response=response)]))
+
+
+CLIENTS = (Responses, Chat, Messages, Contents)
 
 
 def flights(address, client, streams):
@@ -163,12 +201,14 @@ def flaky(program, client):
             sys.exit(f"{client.name}: the first attempt should have failed")
         except (openai.RateLimitError, anthropic.RateLimitError) as error:
             check(error.response.headers["retry-after"], "1", client.name)
+        except genai.errors.ClientError as error:
+            check((error.code, error.status), (429, "RESOURCE_EXHAUSTED"), client.name)
     with served(program, "flaky") as address:
         patient = client(address, retries=2)
         try:
             patient.ask(True)
             sys.exit(f"{client.name}: the stream should have broken off")
-        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError) as error:
+        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError, genai.errors.APIError) as error:
             told = type(error).__name__
         _, _, calls = patient.ask(True)
         check([name for _, name, _ in calls], ["get_weather"], client.name)

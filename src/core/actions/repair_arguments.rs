@@ -37,12 +37,13 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic wants the object,
+/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic or Gemini want the object,
 /// the object where OpenAI wants its text, nothing where Anthropic wants an object.
 fn is_spelled_otherwise(shape: Shape, arguments: &Arguments) -> bool {
     matches!(
         (shape, arguments),
         (Shape::Anthropic, Arguments::Text(_) | Arguments::None)
+            | (Shape::Gemini, Arguments::Text(_))
             | (Shape::Responses | Shape::Chat, Arguments::Value(_))
     )
 }

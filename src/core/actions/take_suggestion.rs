@@ -4,7 +4,7 @@ use super::evidence::{nearest, one_line, quote, violations};
 use super::sanitise_name::is_plain;
 use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::rename;
-use crate::session::{Edit, Family, PairStatus};
+use crate::session::{Edit, Family, PairStatus, Shape};
 use serde_json::Value;
 
 pub(super) fn plan(
@@ -27,8 +27,8 @@ pub(super) fn plan(
     if let PairStatus::Paired(output) = scene.standing(call) {
         let text = scene.body(output)?.text;
         planned.note(format!("its output stays as it is: {}", quote(&text)));
-        // Calls of old Chat have no ids: their output names the tool.
-        if item.family == Family::Legacy {
+        // Outputs of old Chat and of Gemini name the tool.
+        if item.family == Family::Legacy || item.shape == Shape::Gemini {
             let patches = rename(scene.at(output)?, &scene.bytes(output)?, &name)?;
             planned.edits.push(Edit::Rewrite {
                 item: output,

@@ -32,7 +32,8 @@ fn is_json(text: &str) -> bool {
 fn text(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(usize, String), NotHere> {
     let (place, _, text) = sound(request, reply, dice)?;
     // Only a stream spells an object out letter by letter.
-    match request.dialect.facts().object_arguments && !request.streams {
+    let facts = request.dialect.facts();
+    match facts.object_arguments && (!request.streams || facts.streams_objects) {
         true => Err(NotHere::HoldsObject),
         false => Ok((place, text)),
     }

@@ -229,12 +229,12 @@ fn with_texts(parts: Vec<(bool, &str)>, said: Vec<String>) -> Vec<String> {
     [others(before), said, others(behind)].concat()
 }
 
-/// Where an item stands in its element.
 /// Calls without an id are of functions, too.
 fn is_function(family: Family) -> bool {
     matches!(family, Family::Function | Family::Legacy)
 }
 
+/// Where an item stands in its element.
 fn place(item: &Item) -> Range<usize> {
     item.span.start as usize..item.span.end as usize
 }

@@ -128,7 +128,7 @@ pub(super) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
     // Anthropic: the blocks of one message; elsewhere each item is a message, and the
     // last one counts (openai-agents).
     let texts = match message.shape {
-        Shape::Anthropic => messages
+        shape if shape.is_block() => messages
             .iter()
             .map(|(index, _)| text_of(run, *index))
             .collect(),

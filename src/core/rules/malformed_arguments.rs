@@ -78,10 +78,16 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
 /// A JSON object in a string where the dialect wants the object itself.
 fn quoted_in_place(subject: &CheckedItem<'_>) -> Option<Fault> {
     let Body { arguments, .. } = subject.body;
-    let is_quoted = subject.item.shape == Shape::Anthropic
+    let is_quoted = subject.item.shape.is_block()
         && matches!(arguments, crate::dialects::Arguments::Text(text) if !text.trim().is_empty());
     is_quoted.then(|| Fault {
-        fault: "a string where Anthropic wants an object".to_owned(),
+        fault: format!(
+            "a string where {} wants an object",
+            match subject.item.shape {
+                Shape::Gemini => "Gemini",
+                _ => "Anthropic",
+            }
+        ),
         error: String::new(),
         defects: String::new(),
     })

@@ -4,6 +4,7 @@
 use super::malformed_message::first_unproven;
 use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
+use crate::dialects::gemini::is_signed;
 use crate::dialects::models::{family_of, is_anthropic};
 use crate::dialects::{ShapeFault, body_of, shape_fault};
 use crate::json::{Cursor, display_text};
@@ -13,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     id: "missing-signature",
     severity: Severity::Error,
     summary: "thinking without its signature, or without the text that was signed",
-    message: "this thinking {fault}[; {note}]",
+    message: "this {part} {fault}[; {note}]",
     page: RulePage {
         what: "A thinking block without a signature or with an empty one; as a warning, a block of the reply at \
             hand whose text is empty while its signature was kept.",
@@ -25,7 +26,8 @@ pub(super) static RULE: Rule = Rule {
             turns may always go; that of a turn whose calls are still being answered may be required, and then \
             the turn is requested again.",
         limits: "Judged for Anthropic's own models in requests and in the logs of Claude Code; other models \
-            send thinking without signatures. Whether a signature is genuine only the provider can tell. From \
+            send thinking without signatures. In requests to Gemini 3 the first call of each reply since the \
+            user spoke must have its thoughtSignature. Whether a signature is genuine only the provider can tell. From \
             Opus 4.7 on the provider itself sends an empty text unless a request asks for it: of such a model a \
             kept signature is enough.",
     },
@@ -41,6 +43,9 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     } else {
         first_unproven(session)
     };
+    if run.target.facts().signs_calls && from.is_some() {
+        check_calls(session, findings);
+    }
     let Some(from) = from.filter(|_| run.target.facts().signs_reasoning) else {
         return;
     };
@@ -70,6 +75,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         };
         let finding = Finding::new(&RULE, index)
             .as_bad_as(severity)
+            .fact("part", "thinking")
             .fact("fault", fault);
         findings.push(if index < open {
             finding.in_branch_of(session)
@@ -82,6 +88,38 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
                 .with_safety("drop-item", Safety::Unsafe)
                 .in_branch_of(session)
         });
+    }
+}
+
+/// Gemini 3: of the replies that the user has not spoken after, the first call of each wants its signature back
+/// (Gemini API, thought signatures).
+fn check_calls(session: &Session, findings: &mut Vec<Finding>) {
+    let is_signed = |item: &Item| session.bytes(item).is_ok_and(|bytes| is_signed(&bytes));
+    let is_call = |item: &&Item| item.kind == Kind::Call && item.shape == Shape::Gemini;
+    // A request does not name its model.
+    let is_known = session
+        .model
+        .as_deref()
+        .is_some_and(|model| model.contains("gemini-3"));
+    if !is_known && !session.items.iter().filter(is_call).any(is_signed) {
+        return;
+    }
+    let mut last = None;
+    let from = open_reply(session);
+    for (index, item) in session.items.iter().enumerate().skip(from) {
+        if !is_call(&item) || last.replace(item.turn) == Some(item.turn) || is_signed(item) {
+            continue;
+        }
+        let severity = match session.contract.is_request {
+            true => Severity::Error,
+            false => Severity::Warning,
+        };
+        let finding = Finding::new(&RULE, index)
+            .as_bad_as(severity)
+            .fact("part", "call")
+            .fact("fault", "has no signature")
+            .with_safety("drop-item", Safety::Unsafe);
+        findings.push(finding.in_branch_of(session));
     }
 }
 
@@ -229,5 +267,29 @@ mod tests {
     #[test]
     fn no_other_rule_says_the_same() {
         request("claude-opus-4-8", BLANK).expect_all(&["missing-signature #2"]);
+    }
+
+    #[test]
+    fn the_first_call_of_an_open_reply_to_gemini_3_wants_its_signature() {
+        let call = |signature: &str| {
+            format!(r#"{{"functionCall":{{"name":"f","args":{{}}}}{signature}}}"#)
+        };
+        let answers =
+            r#"{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}"#;
+        let request = |first: &str, second: &str| {
+            format!(
+                r#"{{"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},
+                {{"role":"model","parts":[{first}]}},{answers},
+                {{"role":"model","parts":[{second}]}},{answers}],"tools":[{{"functionDeclarations":[{{"name":"f"}}]}}]}}"#
+            )
+        };
+        let (signed, bare) = (call(r#","thoughtSignature":"c2ln""#), call(""));
+        let judged = |first: &str, second: &str| {
+            fixture(&request(first, second)).target(crate::session::Dialect::Gemini)
+        };
+        judged(&signed, &bare).expect(&RULE, &["#4"]);
+        judged(&signed, &signed).expect(&RULE, &[]);
+        // Nothing tells that the model signs its calls.
+        judged(&bare, &bare).expect(&RULE, &[]);
     }
 }

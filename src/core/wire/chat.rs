@@ -72,6 +72,7 @@ pub(super) const FACTS: Facts = Facts {
     placement: Placement::BehindMessage,
     refuses_repeated_tools: false,
     object_arguments: false,
+    streams_objects: false,
     images_in_outputs: false,
     marks_errors: false,
     marks_refusals: true,

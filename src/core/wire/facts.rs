@@ -93,6 +93,8 @@ pub struct Facts {
     pub refuses_repeated_tools: bool,
     /// Whether arguments are JSON in place, so that broken ones make the history unsendable (vercel/ai #14280).
     pub object_arguments: bool,
+    /// Whether a stream holds them in place, too, and not as pieces of text.
+    pub streams_objects: bool,
     /// Whether an output may hold pictures, and one of an error is marked as such.
     pub images_in_outputs: bool,
     pub marks_errors: bool,

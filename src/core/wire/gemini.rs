@@ -77,6 +77,7 @@ pub(super) const FACTS: Facts = Facts {
     placement: Placement::NextTurn,
     refuses_repeated_tools: true,
     object_arguments: true,
+    streams_objects: true,
     custom_tools: false,
     images_in_outputs: false,
     marks_errors: true,

@@ -5,6 +5,7 @@ mod ends;
 mod export;
 mod fix;
 mod fixed_point;
+mod gemini;
 mod health;
 mod hostile;
 mod lab;

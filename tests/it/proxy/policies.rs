@@ -45,7 +45,7 @@ fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one(
         assert_eq!(requests.len(), 2);
         assert_eq!(requests[1].header("authorization"), Some("Bearer key"));
         assert_eq!(requests[1].header("x-own"), Some("a"));
-        assert!(requests[1].line.contains("?beta=1"), "{}", requests[1].line);
+        assert!(requests[1].line.contains("beta=1"), "{}", requests[1].line);
         // The conversation goes on: the provider is told what it said itself.
         agent.answers(THEN.0, "34 degrees");
         assert!(stage.turn(&mut agent).is_empty());
@@ -260,6 +260,9 @@ pub(super) fn wants_answer(dialect: Dialect) -> Value {
         Dialect::Responses => {
             json!({"text": {"format": {"type": "json_schema", "name": "a", "schema": schema}}})
         }
+        Dialect::Gemini => json!({"generationConfig": {
+            "responseMimeType": "application/json", "responseJsonSchema": schema,
+        }}),
         _ => json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
     }
 }

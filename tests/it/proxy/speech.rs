@@ -10,7 +10,7 @@ use retake_core::session::Dialect;
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 
-pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+pub(super) const DIALECTS: [Dialect; 4] = Dialect::ALL;
 
 /// Every dialect, whole and streamed.
 pub(super) fn ways() -> impl Iterator<Item = (Dialect, bool)> {

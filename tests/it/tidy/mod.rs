@@ -26,7 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialects", &["json", "session", "wire"]),
     ("wording", &["json", "session", "wire"]),
     ("config", &["suggest", "wording"]),
-    ("formats", &["json", "session", "wire", "dialects"]),
+    (
+        "formats",
+        &["json", "session", "wire", "dialects", "schema"],
+    ),
     (
         "actions",
         &[

@@ -255,8 +255,11 @@ fn has_text(element: &str) -> bool {
         return false;
     };
     let is_word = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
-    let is_text = match &element["content"] {
-        Value::Array(parts) => parts.iter().any(|part| is_word(&part["text"])),
+    let holder = element.get("content").or(element.get("parts"));
+    let is_text = match holder.unwrap_or(&Value::Null) {
+        Value::Array(parts) => parts
+            .iter()
+            .any(|part| is_word(&part["text"]) && part["thought"] != true),
         content => is_word(content),
     };
     is_text && element["type"] != "reasoning"

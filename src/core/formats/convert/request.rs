@@ -3,7 +3,9 @@
 use super::{Conversion, LossKind, Out};
 use crate::dialects::write::quoted;
 use crate::dialects::write::request::{Offered, tool_definition};
+use crate::schema::normalise_gemini;
 use crate::session::{SourceError, Tool, ToolKind, index_number};
+use crate::wire::ToolSpelling;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -98,8 +100,14 @@ fn definition(conversion: &mut Conversion<'_>, tool: &Tool, name: &str) -> Value
         let name = tool.name.clone();
         conversion.lose_of_all(LossKind::ToolFormat { name });
     }
+    let is_of_gemini = conversion.session.dialect.facts().tool == ToolSpelling::Declared;
+    let parameters = tool.parameters.as_ref();
     let tool = Tool {
         name: name.to_owned(),
+        parameters: match is_of_gemini {
+            true => parameters.map(normalise_gemini),
+            false => parameters.cloned(),
+        },
         ..tool.clone()
     };
     tool_definition(conversion.to, &Offered { tool, strict: None })

@@ -23,6 +23,7 @@ fn asked(dialect: Dialect, asks: bool) -> Agent {
             Dialect::Responses => {
                 json!({"text": {"format": {"type": "json_schema", "name": "a", "schema": schema}}})
             }
+            Dialect::Gemini => json!({"generationConfig": {"responseJsonSchema": schema}}),
             Dialect::Anthropic => {
                 json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}})
             }
@@ -101,6 +102,12 @@ fn expect(fault: &Fault, dialect: Dialect, seed: u64, text: &str, calls: &[Call<
     assert_eq!(new, wanted, "{} in {dialect:?}: {told}", fault.id);
 }
 
+/// Whether a stream of the dialect has room for it: some hold arguments as objects everywhere.
+fn fits(fault: &Fault, dialect: Dialect) -> bool {
+    let breaks_json = matches!(fault.id, "malformed-arguments" | "cut-arguments");
+    !(breaks_json && dialect.facts().streams_objects)
+}
+
 fn changes() -> impl Iterator<Item = &'static Fault> {
     FAULTS
         .iter()
@@ -111,6 +118,9 @@ fn changes() -> impl Iterator<Item = &'static Fault> {
 fn every_fault_of_every_dialect_is_found_as_what_it_is() {
     for fault in changes() {
         for dialect in DIALECTS {
+            if !fits(fault, dialect) {
+                continue;
+            }
             for seed in 0..20 {
                 expect(fault, dialect, seed, TEXTS[1], &[GOOD]);
             }
@@ -142,12 +152,15 @@ proptest! {
 fn members_that_no_fault_is_about_stay() {
     for fault in changes() {
         for dialect in DIALECTS {
+            if !fits(fault, dialect) {
+                continue;
+            }
             let (asks, reply) = fitting(fault, TEXTS[1], &[GOOD]);
             let mut reply: Value = serde_json::from_str(&reply.spell(dialect)).unwrap();
             reply["service_tier"] = json!("of_tomorrow");
             let told = injected(fault, &asked(dialect, asks), &reply.to_string(), 3).unwrap();
             let mut told: Value = serde_json::from_str(&told).unwrap();
-            for key in ["output", "choices", "content", "stop_reason"] {
+            for key in ["output", "choices", "content", "stop_reason", "candidates"] {
                 for value in [&mut told, &mut reply] {
                     value.as_object_mut().unwrap().remove(key);
                 }
@@ -165,6 +178,10 @@ fn a_fault_does_not_fit_where_what_it_needs_is_not_there() {
         let broken = turn("1", "", &[("c", "search", "{\"city\"")]).spell(dialect);
         for fault in changes() {
             let of = |reply: &str| injected(fault, &asked(dialect, false), reply, 1).err();
+            if !fits(fault, dialect) {
+                assert_eq!(of(&calls), Some(NotHere::HoldsObject));
+                continue;
+            }
             let (on_calls, on_says, on_broken) = (of(&calls), of(&says), of(&broken));
             match fault.id {
                 "empty-final-output" => {
@@ -197,7 +214,7 @@ fn a_whole_reply_that_holds_arguments_as_an_object_has_no_broken_ones() {
         agent.streams = false;
         for fault in ["malformed-arguments", "cut-arguments"] {
             let fault = retake_core::chaos::find(fault).unwrap();
-            let holds_object = dialect == Dialect::Anthropic;
+            let holds_object = dialect.facts().object_arguments;
             let wanted = holds_object.then_some(NotHere::HoldsObject);
             assert_eq!(injected(fault, &agent, &reply, 1).err(), wanted);
         }

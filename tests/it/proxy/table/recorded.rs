@@ -25,7 +25,7 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn of(fault: &Fault, folder: &Path) -> Self {
         let mut files = Vec::new();
-        for dialect in DIALECTS {
+        for dialect in DIALECTS.into_iter().filter(|it| *it != Dialect::Gemini) {
             let name = format!("{}-{}-{}", fault.rule, fault.form, dialect.word());
             let Some(path) = written(fault, dialect, &folder.join(name)) else {
                 continue;
