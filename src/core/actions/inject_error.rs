@@ -5,7 +5,7 @@ use super::evidence::{ordinal, render};
 use super::{ActionContext, ActionError, ActionInput, Defect, Plan};
 use crate::dialects::write::replace_arguments;
 use crate::repair::certain;
-use crate::session::{Edit, Family, Kind, Shape};
+use crate::session::{Edit, Family, Kind};
 use serde_json::{Value, json};
 
 /// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says

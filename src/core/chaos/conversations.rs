@@ -260,9 +260,16 @@ fn is_output(element: &Value) -> bool {
     let kind = element["type"].as_str().unwrap_or_default();
     let blocks = element["content"].as_array().into_iter().flatten();
     let mut blocks = blocks.map(|block| &block["type"]);
+    let parts = element["parts"].as_array().into_iter().flatten();
+    let answers = |part: &Value| {
+        part.get("functionResponse")
+            .or(part.get("function_response"))
+            .is_some()
+    };
     kind.ends_with("_output")
         || matches!(element["role"].as_str(), Some("tool" | "function"))
         || blocks.any(|kind| kind == "tool_result")
+        || parts.into_iter().any(answers)
 }
 
 /// The hash of what an element says, however it is spelled.

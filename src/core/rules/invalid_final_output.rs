@@ -6,7 +6,7 @@ use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::repair::{SyntaxDefect, defects, first_error};
 use crate::schema::Validator;
-use crate::session::{Flags, Kind, Shape, Speaker};
+use crate::session::{Flags, Kind, Speaker};
 
 pub(super) static RULE: Rule = Rule {
     id: "invalid-final-output",
