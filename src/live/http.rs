@@ -4,13 +4,12 @@
 //! No redirect is followed (a key in `x-api-key` would go along), no proxy is taken from the environment,
 //! nothing is decompressed, no request is sent twice, and no error text holds a URL.
 
-mod passed;
-
-pub(crate) use passed::{secrets_shown, strip_lines_of_a_body};
-
 use bytes::{Bytes, BytesMut};
+/// What a client of ours reports to a library that sends through it ([`Http::into_client`]).
+pub(crate) use reqwest::Error as ClientError;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url, redirect};
+use retake_core::redact::{HeaderSecret, secrets_of_header};
 use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -187,9 +186,6 @@ pub enum Broken {
     Cut(String),
 }
 
-/// What a client of ours reports to a library that sends through it ([`Http::into_client`]).
-pub(crate) use reqwest::Error as ClientError;
-
 impl Broken {
     fn new(error: reqwest::Error) -> Self {
         let error = error.without_url();
@@ -257,28 +253,22 @@ impl Http {
     /// A client for a target, with a limit for making a connection. The certificates of the system are read
     /// where they are needed.
     pub fn new(target: &Target, connect: Duration) -> Result<Self, HttpClientError> {
-        let builder = Self::builder(connect);
-        let builder = match target.is_encrypted() {
-            true => builder,
-            false => builder.tls_certs_only([]),
-        };
-        builder.build().map(Self).map_err(HttpClientError)
+        Self::trusting(target.is_encrypted(), true, connect)
     }
 
-    /// The same for a host that need not prove who it is, since the operator has named it.
-    pub fn unverified(_: &Target, connect: Duration) -> Result<Self, HttpClientError> {
-        let builder = Self::builder(connect).tls_certs_only([]);
-        let builder = builder.tls_danger_accept_invalid_certs(true);
-        builder.build().map(Self).map_err(HttpClientError)
-    }
-
-    fn builder(connect: Duration) -> reqwest::ClientBuilder {
+    /// A client for TLS or without it. A server that is not verified need not prove who it is, since the
+    /// operator has named it.
+    pub(crate) fn trusting(
+        is_encrypted: bool,
+        is_verified: bool,
+        connect: Duration,
+    ) -> Result<Self, HttpClientError> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // Refused where one is installed already; then that one serves.
             let _ = rustls::crypto::ring::default_provider().install_default();
         });
-        Client::builder()
+        let builder = Client::builder()
             .user_agent(USER_AGENT)
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -289,6 +279,12 @@ impl Http {
             .no_deflate()
             .http1_only()
             .connect_timeout(connect)
+            .tls_danger_accept_invalid_certs(!is_verified);
+        let builder = match is_encrypted && is_verified {
+            true => builder,
+            false => builder.tls_certs_only([]),
+        };
+        builder.build().map(Self).map_err(HttpClientError)
     }
 
     /// The client itself, for a library that sends requests of its own.
@@ -385,10 +381,92 @@ pub async fn post_json(url: &str, json: String) -> Result<(), PostError> {
     }
 }
 
+/// Lines that are about one connection, and would be wrong on another one (RFC 9110, 7.6.1).
+const OF_A_CONNECTION: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Lines that are about one body: how it was packed (RFC 9110, 8.4), its digests (RFC 9530), and the key that
+/// marks retries of one request, by which a provider would give the first reply again.
+const OF_A_BODY: &[&str] = &[
+    "content-digest",
+    "content-encoding",
+    "content-md5",
+    "digest",
+    "idempotency-key",
+    "repr-digest",
+];
+
+/// Removes the lines that would be wrong of another body.
+pub(crate) fn strip_lines_of_a_body(lines: &mut HeaderMap) {
+    for name in OF_A_BODY {
+        lines.remove(*name);
+    }
+}
+
+impl Headers {
+    /// The lines of a client's request as they are sent with another body of its kind: all that are meant for
+    /// the server at the end. Their values are taken for secrets.
+    pub fn passed_on(lines: &HeaderMap) -> Self {
+        let named = lines.get_all("connection").iter();
+        let named = named.filter_map(|value| value.to_str().ok());
+        let named: Vec<String> = named
+            .flat_map(|value| value.split(','))
+            .map(|name| name.trim().to_ascii_lowercase())
+            .collect();
+        let mut passed = HeaderMap::new();
+        for (name, value) in lines {
+            let is_left_out = OF_A_CONNECTION.contains(&name.as_str())
+                || OF_A_BODY.contains(&name.as_str())
+                || named.iter().any(|named| named == name.as_str());
+            if !is_left_out {
+                let mut value = value.clone();
+                value.set_sensitive(true);
+                passed.append(name.clone(), value);
+            }
+        }
+        Self(passed)
+    }
+
+    /// The same with another line, in place of those of its name.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Result<Self, HeaderError> {
+        let mut lines = self.clone();
+        lines.set(name, value)?;
+        Ok(lines)
+    }
+
+    /// The secrets of these lines, each with the name of its line.
+    pub(crate) fn secrets(&self) -> Vec<(String, String)> {
+        let shown = secrets_shown(&self.0).into_iter();
+        shown.map(|one| (one.header, one.secret)).collect()
+    }
+}
+
+pub(crate) fn secrets_shown(lines: &HeaderMap) -> Vec<HeaderSecret> {
+    let shown = lines.iter().flat_map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        secrets_of_header(name.as_str(), &value)
+    });
+    shown.collect()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use hyper::header::{HeaderName, HeaderValue};
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::thread::JoinHandle;
@@ -458,5 +536,39 @@ mod tests {
         assert!(matches!(refused, Err(PostError::TooLong)));
         let refused = post_json("file:///etc/passwd", String::new()).await;
         assert!(matches!(refused, Err(PostError::Url(UrlError::NoServer))));
+    }
+
+    #[test]
+    fn lines_of_a_client_are_passed_on_without_those_of_its_connection() {
+        let mut lines = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer sk-0123456789"),
+            ("x-api-key", "k-0123456789"),
+            ("anthropic-beta", "one"),
+            ("anthropic-beta", "two"),
+            ("user-agent", "client/1"),
+            ("host", "127.0.0.1:1"),
+            ("content-length", "7"),
+            ("content-encoding", "zstd"),
+            ("accept-encoding", "gzip"),
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("idempotency-key", "1"),
+        ] {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            lines.append(name, HeaderValue::from_static(value));
+        }
+        let passed = Headers::passed_on(&lines);
+        let names: Vec<&str> = passed.0.keys().map(HeaderName::as_str).collect();
+        assert_eq!(
+            names,
+            ["authorization", "x-api-key", "anthropic-beta", "user-agent"]
+        );
+        assert_eq!(passed.0.get_all("anthropic-beta").iter().count(), 2);
+        let secrets = passed.secrets();
+        assert_eq!(secrets[0].1, "sk-0123456789");
+        assert_eq!(secrets[1].1, "k-0123456789");
+        let shown = format!("{passed:?} {:?}", passed.0);
+        assert!(!shown.contains("0123456789"), "{shown}");
     }
 }

@@ -1,13 +1,12 @@
 //! Writes a file so that there is always a whole one: the new content goes to a file beside it, reaches the
 //! disk where it replaces another, and takes the name. Whatever fails before that leaves the old file as it is.
 
-mod drafts;
-
-pub(super) use drafts::exit_without_drafts;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
 use super::FileSource;
-use super::save::read_and_write;
-use retake_core::session::{Source, Span};
+use retake_core::session::{Source, SourceError, Span};
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
@@ -15,9 +14,12 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How many bytes are gathered before they are written.
 const BLOCK: usize = 256 * 1024;
+/// How much is copied at once.
+const COPIED: u64 = 1 << 20;
 /// Shorter spans are copied through the memory of this program: a call for each would cost more.
 const SHORT: u64 = 64 * 1024;
 /// How many names are tried for a backup.
@@ -210,6 +212,28 @@ impl NewFile<'_> {
     }
 }
 
+/// Copies a span of a source block by block.
+pub(super) fn read_and_write<W: Write + ?Sized>(
+    out: &mut W,
+    source: &dyn Source,
+    span: Span,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut start = span.start;
+    while start < span.end {
+        let end = span.end.min(start + COPIED);
+        let block = Span { start, end };
+        source.read_into(block, &mut buffer).map_err(unreadable)?;
+        out.write_all(&buffer)?;
+        start = end;
+    }
+    Ok(())
+}
+
+pub(super) fn unreadable(error: SourceError) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
 impl Write for NewFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffered.write(bytes)
@@ -236,7 +260,7 @@ impl Beside {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = target.file_name().unwrap_or_else(|| OsStr::new("file"));
         let making = old.map_or(ReplaceStep::Create, |_| ReplaceStep::Beside);
-        drafts::remove_stale(target);
+        remove_stale(target);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let mut hidden = OsString::from(".");
@@ -249,7 +273,7 @@ impl Beside {
                 None => 0o666 & most.unwrap_or(0o666) | 0o200,
             };
             // Known before it is there: whoever ends the process removes it.
-            drafts::note(&path);
+            note_draft(&path);
             let created = File::options()
                 .write(true)
                 .create_new(true)
@@ -258,7 +282,7 @@ impl Beside {
             let file = match created {
                 Ok(file) => file,
                 Err(error) => {
-                    drafts::forget(&path);
+                    forget_draft(&path);
                     // A killed process of this number left it.
                     if error.kind() == io::ErrorKind::AlreadyExists {
                         continue;
@@ -266,7 +290,7 @@ impl Beside {
                     return Err(making.at(target)(error));
                 }
             };
-            drafts::lock(&file);
+            mark_draft(&file);
             let beside = Self { path, file };
             if let Some(old) = old {
                 beside
@@ -305,7 +329,7 @@ impl Beside {
     }
 
     fn keep(mut self) {
-        drafts::forget(&self.path);
+        forget_draft(&self.path);
         self.path = PathBuf::new();
     }
 }
@@ -315,7 +339,7 @@ impl Drop for Beside {
         if self.path != Path::new("") {
             // What cannot be removed does no harm: its name is taken by nobody else.
             let _ = fs::remove_file(&self.path);
-            drafts::forget(&self.path);
+            forget_draft(&self.path);
         }
     }
 }
@@ -362,6 +386,76 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     copied
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;
+/// The files that this process is writing.
+static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn drafts() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers a file that is about to be made.
+fn note_draft(path: &Path) {
+    drafts().push(path.to_owned());
+}
+
+/// Forgets a file that is gone or has its final name.
+fn forget_draft(path: &Path) {
+    drafts().retain(|draft| draft != path);
+}
+
+/// Marks a file as being written. Where the file system knows no locks, the number of the process in its
+/// name has to do.
+fn mark_draft(file: &File) {
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Ends the process, without the files that it has not finished.
+pub(crate) fn exit_without_drafts(code: i32) -> ! {
+    // No further file is begun while this one waits for the end.
+    let drafts = drafts();
+    for draft in drafts.iter() {
+        // What cannot be removed is removed by the next run.
+        let _ = fs::remove_file(draft);
+    }
+    std::process::exit(code)
+}
+
+/// Removes what killed processes left beside a file. Whatever cannot be looked at is left alone:
+/// it does no harm.
+fn remove_stale(target: &Path) {
+    let Some(name) = target.file_name() else {
+        return;
+    };
+    let start = format!(".{}.", name.to_string_lossy());
+    let Ok(entries) = fs::read_dir(folder_of(target)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let middle = name
+            .strip_prefix(&start)
+            .and_then(|rest| rest.strip_suffix(".tmp"));
+        let process = middle.and_then(|middle| {
+            let (process, number) = middle.split_once('-')?;
+            number.parse::<u32>().ok()?;
+            rustix::process::Pid::from_raw(process.parse().ok()?)
+        });
+        if process.is_some_and(is_gone) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let path = entry.path();
+            // A process of another container has its own numbers; it holds the lock.
+            let locked = File::open(&path).is_ok_and(|file| {
+                let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+                rustix::fs::flock(&file, lock).is_ok()
+            });
+            if locked {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+/// Whether there is no process of this number.
+fn is_gone(process: rustix::process::Pid) -> bool {
+    rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)
+}

@@ -1,16 +1,13 @@
 //! Writes takes in the format of their recording: what was not changed goes over byte for byte.
 
 use super::files::Stamp;
-use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced};
+use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced, read_and_write, unreadable};
 use super::sqlite_save::{SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
 use retake_core::formats::is_written;
 use retake_core::session::{Rope, Source, SourceError, Span, TextOrigin};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// How much is copied at once.
-const BLOCK: u64 = 1 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
@@ -131,28 +128,6 @@ pub(super) fn write_text<W: Write + ?Sized>(
         }
     }
     Ok(())
-}
-
-/// Copies a span of a source block by block.
-pub(super) fn read_and_write<W: Write + ?Sized>(
-    out: &mut W,
-    source: &dyn Source,
-    span: Span,
-) -> io::Result<()> {
-    let mut buffer = Vec::new();
-    let mut start = span.start;
-    while start < span.end {
-        let end = span.end.min(start + BLOCK);
-        let block = Span { start, end };
-        source.read_into(block, &mut buffer).map_err(unreadable)?;
-        out.write_all(&buffer)?;
-        start = end;
-    }
-    Ok(())
-}
-
-fn unreadable(error: SourceError) -> io::Error {
-    io::Error::other(error.to_string())
 }
 
 #[cfg(test)]

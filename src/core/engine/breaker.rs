@@ -139,15 +139,15 @@ impl BreakerChange {
 
 /// The record of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolState<'a> {
-    pub tool: &'a str,
+pub struct ToolState {
+    pub tool: String,
     pub calls: u64,
     /// Those of them that ended in an error.
     pub errors: u64,
     /// Errors in a row.
     pub consecutive: u32,
-    /// Whether it may be used.
-    pub state: BreakerState,
+    /// The state of its breaker in a word.
+    pub breaker: &'static str,
     /// In how many milliseconds it may be tried again, where it is open.
     pub again_in_ms: Option<Millis>,
 }
@@ -258,13 +258,13 @@ impl Breakers {
     }
 
     /// Every tool that was used, by name.
-    pub fn states(&self, now: Millis) -> impl Iterator<Item = ToolState<'_>> {
+    pub fn states(&self, now: Millis) -> impl Iterator<Item = ToolState> {
         self.0.iter().map(move |(tool, breaker)| ToolState {
-            tool,
+            tool: tool.clone(),
             calls: breaker.calls,
             errors: breaker.errors,
             consecutive: breaker.consecutive,
-            state: breaker.state(now),
+            breaker: breaker.state(now).word(),
             again_in_ms: match &breaker.state {
                 BreakerPhase::Open { until, .. } => Some(until.saturating_sub(now)),
                 BreakerPhase::Closed | BreakerPhase::Trial { .. } => None,

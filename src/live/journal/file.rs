@@ -1,13 +1,15 @@
 //! The open file of a journal: whole lines at its end, on the disk before anybody is told.
 
-use super::folder::{Folder, Presence};
-use super::location::Location;
+use super::JournalError;
+use super::folder::{Folder, Presence, Subfolder, lock};
+use super::header::JournalHeader;
 use super::scan::Scan;
 use retake_core::formats::retake_journal::encode_line;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 /// A file as a journal uses it; tests put one in between that fails.
 pub(crate) trait Storage: Write + Debug + Send {
@@ -226,4 +228,76 @@ fn lines(first: u64, entries: &[impl AsRef<str>]) -> (String, u64) {
         .map(|(seq, entry)| encode_line(seq, entry.as_ref()))
         .collect();
     (lines, first + entries.len() as u64)
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Location {
+    /// The folder that is there before retake makes any.
+    pub(crate) root: PathBuf,
+    pub(crate) below: Subfolder,
+    pub(crate) name: String,
+    /// What the names of files begin with that are kept beside it.
+    pub(crate) stem: String,
+    pub(crate) header: JournalHeader,
+    pub(crate) open: OpenFile,
+}
+
+impl Location {
+    /// The place of a journal among the operator's own data.
+    pub(crate) fn own(root: &Path, below: Subfolder, stem: String, header: JournalHeader) -> Self {
+        Self {
+            root: root.to_owned(),
+            below,
+            name: format!("{stem}.jsonl"),
+            stem,
+            header,
+            open: |file| Box::new(file),
+        }
+    }
+
+    /// The place that the operator named.
+    pub(crate) fn named(path: &Path, header: JournalHeader) -> io::Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or(io::ErrorKind::InvalidFilename)?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let stem = name.strip_suffix(".jsonl").unwrap_or(name).to_owned();
+        Ok(Self {
+            name: name.to_owned(),
+            ..Self::own(
+                folder.unwrap_or(Path::new(".")),
+                Subfolder::None,
+                stem,
+                header,
+            )
+        })
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.below.path(&self.root).join(&self.name)
+    }
+
+    pub(crate) fn failed(&self, error: io::Error) -> JournalError {
+        let journal = self.path();
+        JournalError::Failed { journal, error }
+    }
+
+    /// Opens the folder; `None` where there is none yet.
+    pub(crate) fn folder(&self) -> io::Result<Option<Folder>> {
+        Folder::open(&self.root, self.below)
+    }
+
+    /// Opens the folder, and makes it where there is none.
+    pub(crate) fn make_folder(&self) -> io::Result<Folder> {
+        Folder::create(&self.root, self.below)
+    }
+
+    /// Begins the journal in an empty file: what is written is on the disk, but for the file's name.
+    pub(crate) fn fill(&self, file: File, entries: &[impl AsRef<str>]) -> io::Result<JournalFile> {
+        if !lock(&file)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        JournalFile::create(self.make_folder()?, self, file, entries)
+    }
 }

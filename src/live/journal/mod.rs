@@ -8,16 +8,14 @@
 mod file;
 mod folder;
 mod header;
-mod location;
 mod scan;
 
 #[cfg(test)]
 pub(crate) use file::Storage;
-pub(crate) use file::{AppendError, JournalFile, OpenFile};
+pub(crate) use file::{AppendError, JournalFile, Location, OpenFile};
 pub(crate) use folder::{Folder, Presence, Subfolder, lock, unlock};
 pub use header::About;
 pub(crate) use header::{HEAD, Identity, JournalHeader, JournalSubject, plain_name};
-pub(crate) use location::Location;
 pub use scan::Damage;
 pub(crate) use scan::{JournalLine, Scan};
 

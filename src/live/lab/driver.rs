@@ -1,10 +1,11 @@
 //! The one who conducts an experiment: hears the operator and the models, asks the machine who
 //! is next, and asks.
 
+use super::history::TrialInput;
 use super::journal::JournalPlace;
-use super::prepare::{PreparedLab, TrialInput};
+use super::messages::{Command, LabError, News, Report};
+use super::prepare::PreparedLab;
 use super::trial::{Answered, TrialRequest, TrialStore};
-use super::{Command, LabError, News, Report};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
 use crate::scripted::Endpoint;

@@ -1,10 +1,11 @@
 //! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the
 //! dialect of the model.
 
-use super::HistoryError;
+use super::messages::{HistoryError, read_request};
 use crate::{Recording, TakeError, TakeStore, check_session};
 use retake_core::actions::{self, ActionInput, context};
 use retake_core::dialects::body_of;
+use retake_core::engine::agent::Model;
 use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::takes::{Take, TakeId};
@@ -55,6 +56,13 @@ pub(super) struct Histories {
     pub(super) rendered: Vec<RenderedWording>,
     /// What cannot be rendered, and what was left out; it holds text from outside.
     pub(super) notes: Vec<String>,
+}
+
+/// What is sent in a trial, and to whom.
+#[derive(Debug)]
+pub(super) struct TrialInput {
+    pub(super) histories: Histories,
+    pub(super) model: Model,
 }
 
 /// The finding of a recording that a trial is about.
@@ -291,7 +299,7 @@ impl Stage {
     /// The request, its last outputs without the mark of an error.
     fn unflagged(&mut self, text: Vec<u8>) -> Result<Vec<u8>, HistoryError> {
         let format = self.recording.sessions[0].dialect.facts().format;
-        let recording = super::read_request(format, text.clone()).map_err(TakeError::from)?;
+        let recording = read_request(format, text.clone()).map_err(TakeError::from)?;
         let Some(session) = recording.sessions.first() else {
             return Ok(text);
         };

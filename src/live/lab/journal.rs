@@ -1,8 +1,8 @@
 //! The journal of a trial: where it is, and its name, which tells everything that decides what an
 //! answer in it means.
 
-use super::LabError;
-use super::prepare::TrialInput;
+use super::history::TrialInput;
+use super::messages::LabError;
 use crate::TakeStore;
 use crate::takes::{About, wall_clock};
 use retake_core::engine::agent::{Endpoint, Model};

@@ -1,13 +1,12 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing
 //! is sent and nothing kept.
 
-use super::history::{Histories, RecordedFinding, histories};
+use super::history::{RecordedFinding, TrialInput, histories};
 use super::journal::identity;
+use super::messages::{HistoryError, LabError};
 use super::wanted::{check, has_baseline, not_offered, words_for};
-use super::{HistoryError, LabError};
 use crate::wordings::Wordings;
 use crate::{ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside};
-use retake_core::engine::agent::Model;
 use retake_core::lab::{
     Experiment, LeftOut, MOST_CONCURRENCY, Meant, Spec, Subject, Trial, Variant, Which,
 };
@@ -42,13 +41,6 @@ pub struct PreparedLab {
     pub(super) trials: Vec<TrialInput>,
     pub(super) journals: PathBuf,
     pub(super) is_fresh: bool,
-}
-
-/// What is sent in a trial, and to whom.
-#[derive(Debug)]
-pub(super) struct TrialInput {
-    pub(super) histories: Histories,
-    pub(super) model: Model,
 }
 
 /// What was found for an experiment so far.

@@ -1,8 +1,8 @@
 //! A trial with its journal: the base, a take for each wording, and below it a take for each reply.
 
+use super::history::{RenderedWording, TrialInput};
 use super::journal::{self, JournalPlace, identity};
-use super::prepare::TrialInput;
-use super::{LabError, read_request};
+use super::messages::{LabError, read_request};
 use crate::model::Answer;
 use crate::takes::About;
 use crate::{Recording, TakeError, TakeStore, check_session};
@@ -100,11 +100,7 @@ impl TrialStore {
     }
 
     /// The take of a wording: the one that is there, or a new one.
-    fn add(
-        &mut self,
-        format: &str,
-        wording: &super::history::RenderedWording,
-    ) -> Result<(), LabError> {
+    fn add(&mut self, format: &str, wording: &RenderedWording) -> Result<(), LabError> {
         let text = self
             .redactor
             .json(&wording.text, &mut self.vault)
@@ -138,7 +134,7 @@ impl TrialStore {
     fn begin(
         &mut self,
         format: &str,
-        wording: &super::history::RenderedWording,
+        wording: &RenderedWording,
         text: Vec<u8>,
     ) -> Result<TakeId, LabError> {
         self.store.go_to(TakeId::MAIN)?;

@@ -1,8 +1,8 @@
 //! The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that
 //! was meant is on offer.
 
-use super::LabError;
 use super::history::WordingText;
+use super::messages::LabError;
 use crate::wordings::{self, Wordings};
 use retake_core::lab::{Named, Origin, RESERVED, Wanted, Which, baseline_of};
 use retake_core::rules::{Finding, Run};

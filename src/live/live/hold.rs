@@ -33,15 +33,6 @@ pub enum HoldError {
     Empty,
 }
 
-/// What came of an exchange, to compare with in the end.
-#[derive(Debug, Default)]
-pub(super) struct Baseline {
-    /// The text of the history when it was complete for the first time.
-    first: Option<ContentDigest>,
-    /// The replies that entered the history, with their takes, as the provider sent them.
-    replies: Vec<(TakeId, String)>,
-}
-
 impl Run {
     /// Begins with an exchange: the request that the journal began with, and what came of it.
     pub fn start_held(

@@ -1,7 +1,6 @@
 //! A live run: the engine's effects carried out in the world, on a take that grows.
 
 mod act;
-mod binding;
 mod hold;
 mod io;
 mod news;
@@ -10,11 +9,10 @@ mod prepare;
 mod run;
 mod snapshot;
 
-pub use binding::ModelBinding;
 pub use hold::{HoldError, UpstreamResult};
 pub use io::{IoEvent, IoThread, Report, RunIo, Thread};
 pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
 pub(crate) use prepare::{Gathered, model_of};
 pub use prepare::{PrepareError, PreparedRun, RunOptions, prepare};
 pub use run::{Run, RunInfo, RunInput, goes_on};
-pub use snapshot::CONTINUE;
+pub use snapshot::{CONTINUE, ModelBinding};

@@ -2,8 +2,8 @@
 
 use super::snapshot::TakeSnapshot;
 use crate::Recording;
-pub use retake_core::engine::Phase;
 use retake_core::engine::{self, Millis};
+pub use retake_core::engine::{Phase, ToolState};
 use retake_core::rules::Finding;
 use retake_core::session::ledger::{Ask, LedgerEvent, Usage};
 use retake_core::session::takes::TakeId;
@@ -89,31 +89,4 @@ pub struct StreamedCall {
     /// The arguments so far.
     pub arguments: String,
     pub is_complete: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolState {
-    pub tool: String,
-    /// Calls that were carried out.
-    pub calls: u64,
-    /// Of them, how many failed.
-    pub errors: u64,
-    /// Failures in a row.
-    pub consecutive: u32,
-    pub breaker: &'static str,
-    /// In how many milliseconds it may be tried again, where it is open.
-    pub again_in_ms: Option<Millis>,
-}
-
-impl ToolState {
-    pub(super) fn of(state: engine::ToolState<'_>) -> Self {
-        Self {
-            tool: state.tool.to_owned(),
-            calls: state.calls,
-            errors: state.errors,
-            consecutive: state.consecutive,
-            breaker: state.state.word(),
-            again_in_ms: state.again_in_ms,
-        }
-    }
 }

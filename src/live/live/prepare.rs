@@ -1,9 +1,9 @@
 //! From an agent file to a run that can begin: its model can be called, the servers of its tools are started,
 //! its secrets are known.
 
-use super::binding::ModelBinding;
 use super::io::{Report, RunIo, Thread};
 use super::run::{Run, RunInfo};
+use super::snapshot::ModelBinding;
 use crate::agents::AgentFile;
 use crate::model::{self, Key, Model, ModelError, Timeouts};
 use crate::scripted;

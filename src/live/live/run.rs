@@ -4,11 +4,10 @@
 //! journal before it goes on. Secrets are taken out of what the model and the tools say before it enters the
 //! history, and put back on the wire.
 
-use super::binding::ModelBinding;
-use super::hold::Baseline;
 use super::io::{IoEvent, RunIo};
 use super::news::{Judged, News, ToolState};
-use super::snapshot::{self, TakeSnapshot};
+use super::snapshot::ModelBinding;
+use super::snapshot::{self, Baseline, TakeSnapshot};
 use crate::model::Answer;
 use crate::tools::ToolResult;
 use crate::{TakeError, TakeStore};
@@ -442,8 +441,7 @@ impl Run {
     }
 
     fn tools(&self) -> Vec<ToolState> {
-        let states = self.machine.tools(self.now());
-        states.map(ToolState::of).collect()
+        self.machine.tools(self.now()).collect()
     }
 
     /// A text that enters the history, as a string of JSON: a secret is kept as it is spelled there.

@@ -1,20 +1,30 @@
 //! The status of a take: read, judged, and given to the engine. And which take a run can drive at all.
 
-use super::binding::ModelBinding;
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
 use retake_core::dialects::write::draft_message;
+use retake_core::dialects::write::request::NoRequest;
+use retake_core::engine::agent::Model;
 use retake_core::engine::{RunStatus, request_status, run_status};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::Vault;
 use retake_core::rules::Finding;
 use retake_core::session::ledger::CallKey;
-use retake_core::session::takes::{Take, TakeCause, TakeId};
-use retake_core::session::{Edit, MessageRole, Session, Source, Span, Tool};
+use retake_core::session::takes::{ContentDigest, Take, TakeCause, TakeId};
+use retake_core::session::{Dialect, Edit, MessageRole, Session, Source, Span, Tool};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The action of a take in which a run goes on from another one.
 pub const CONTINUE: &str = "continue";
+
+/// What came of an exchange, to compare with in the end.
+#[derive(Debug, Default)]
+pub(super) struct Baseline {
+    /// The text of the history when it was complete for the first time.
+    pub(super) first: Option<ContentDigest>,
+    /// The replies that entered the history, with their takes, as the provider sent them.
+    pub(super) replies: Vec<(TakeId, String)>,
+}
 
 /// A take as it was read last.
 pub(super) struct TakeSnapshot {
@@ -171,4 +181,50 @@ pub(super) fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeE
     let rope = store.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end })?)
+}
+
+/// The model of a run.
+#[derive(Debug, Clone)]
+pub enum ModelBinding {
+    /// That of an agent file, whose settings are laid over each history.
+    Described(Model),
+    /// That of an agent elsewhere: its own request says everything, and is sent as it is.
+    OfClient { dialect: Dialect, name: String },
+}
+
+impl ModelBinding {
+    pub(super) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Described(model) => model.dialect,
+            Self::OfClient { dialect, .. } => *dialect,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Described(model) => &model.name,
+            Self::OfClient { name, .. } => name,
+        }
+    }
+
+    /// Whether a script answers.
+    pub(super) fn is_scripted(&self) -> bool {
+        match self {
+            Self::Described(model) => model.is_scripted(),
+            Self::OfClient { .. } => false,
+        }
+    }
+
+    /// Whether the run is about an exchange of an agent elsewhere.
+    pub(super) fn is_of_client(&self) -> bool {
+        matches!(self, Self::OfClient { .. })
+    }
+
+    /// A history as it is sent.
+    pub(super) fn wire_request<'b>(&self, body: &'b [u8]) -> Result<Cow<'b, [u8]>, NoRequest> {
+        match self {
+            Self::Described(model) => model.wire_request(body).map(Cow::Owned),
+            Self::OfClient { .. } => Ok(Cow::Borrowed(body)),
+        }
+    }
 }

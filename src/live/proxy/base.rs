@@ -62,6 +62,11 @@ impl UpstreamBase {
         self.target.name()
     }
 
+    /// The path that precedes every path of a client; a `/v1` that is in both appears once.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// What the `Host` line of a request says.
     pub fn authority(&self) -> &str {
         self.authority.as_str()

@@ -1,7 +1,6 @@
 //! Judges requests and replies by the rules, as recordings are judged. What was read and found sound of a
 //! conversation is not read and judged again with its next request.
 
-mod memory;
 mod reading;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -10,12 +9,10 @@ mod tests;
 pub(super) use reading::{Continuation, REPEATED, Reading};
 
 use crate::lock::lock;
-use crate::reading::going_on;
 use crate::replies::mark_last_reply;
 use crate::{Recording, check_run, check_session};
 use bytes::Bytes;
-use memory::Memory;
-use reading::format_of;
+use reading::{Memory, read_anew};
 use retake_core::dialects::write::history_of;
 use retake_core::dialects::{stop_of, stops_early};
 use retake_core::engine::{
@@ -23,7 +20,7 @@ use retake_core::engine::{
     hits, holds, request_status, run_status,
 };
 use retake_core::exchange::machine::Judgement;
-use retake_core::formats::{lower, read_buffer};
+use retake_core::formats::lower;
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, RULES, Rule, Run};
 use retake_core::schema::SchemaCache;
@@ -343,26 +340,4 @@ fn mark(recording: &mut Recording, stop: Option<&str>) {
         let sessions = recording.sessions.iter_mut();
         sessions.for_each(|session| mark_last_reply(session, stop));
     }
-}
-
-/// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.
-fn read_anew(
-    dialect: Dialect,
-    source: Arc<dyn Source>,
-    bytes: &[u8],
-    goes_on: bool,
-) -> Option<Recording> {
-    let format = format_of(dialect)?;
-    let mut contents = read_buffer(format, &source, bytes).ok()?;
-    if goes_on {
-        going_on(&mut contents.sessions);
-    }
-    Some(Recording {
-        name: String::new(),
-        source,
-        format,
-        sessions: contents.sessions,
-        problems: contents.problems,
-        kept: None,
-    })
 }

@@ -1,7 +1,9 @@
 //! What a proxy is started with: plain data, made from a command line.
 
-use super::provider;
-use hyper::{HeaderMap, Uri};
+use super::base::{BaseUrlError, UpstreamBase};
+use crate::http::UrlError;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
 use retake_core::engine::{Breakpoint, Policy};
 pub use retake_core::wire::Family;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -65,13 +67,9 @@ impl Default for Ports {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// What the operator calls it; host and port where no name is given.
+    /// What the operator calls it; where no name is given, its host, and its port unless the scheme implies it.
     pub name: String,
-    /// Its URL, as the operator wrote it.
-    pub url: String,
-    /// Scheme (`http` or `https`), host, port, and the path that precedes every path of a client; a `/v1`
-    /// that is in both appears once.
-    pub uri: Uri,
+    pub base: UpstreamBase,
     /// What the base URL of its OpenAI clients ends with: `/v1`, or nothing.
     pub version: &'static str,
 }
@@ -104,48 +102,39 @@ impl Upstream {
         if !url.contains("://") {
             return Err(UpstreamError::NoScheme);
         }
-        let uri = url.parse::<Uri>().map_err(|_| UpstreamError::NoUrl)?;
-        if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(UpstreamError::NoScheme);
-        }
-        let authority = uri.authority().ok_or(UpstreamError::NoUrl)?;
-        if authority.as_str().contains('@') {
-            return Err(UpstreamError::User);
-        }
-        if authority.host().is_empty() {
-            return Err(UpstreamError::NoUrl);
-        }
-        if uri.query().is_some() || url.contains('#') {
+        if url.contains('#') {
             return Err(UpstreamError::Query);
         }
-        let path = uri.path().trim_end_matches('/');
-        let version = match path.is_empty() || path.ends_with(V1) {
+        let base = UpstreamBase::parse(url).map_err(|error| match error {
+            BaseUrlError::Url(UrlError::NoUrl) => UpstreamError::NoUrl,
+            BaseUrlError::Url(UrlError::NoServer) => UpstreamError::NoScheme,
+            BaseUrlError::Url(UrlError::Secret) => UpstreamError::User,
+            BaseUrlError::Query => UpstreamError::Query,
+        })?;
+        let version = match base.path().is_empty() || base.path().ends_with(V1) {
             true => V1,
             false => "",
         };
-        let name = name.map_or_else(|| authority.to_string(), str::to_owned);
-        let scheme = uri.scheme_str().unwrap_or_default();
-        let uri = format!("{scheme}://{authority}{path}/");
+        let name = name.map_or_else(|| base.authority().to_owned(), str::to_owned);
         Ok(Self {
             name,
-            url: url.to_owned(),
-            uri: uri.parse().map_err(|_| UpstreamError::NoUrl)?,
+            base,
             version,
         })
     }
 
     /// The path that precedes every path of a client, without a slash at its end.
     pub fn prefix(&self) -> &str {
-        self.uri.path().trim_end_matches('/')
+        self.base.path()
     }
 
     /// How surely it speaks this; `None` where it does not, so that no variable sends the keys of
     /// one provider to another.
     pub fn speaks(&self, family: Family) -> Option<Fit> {
         let own = |family| match family {
-            Family::OpenAi => provider::OPENAI,
-            Family::Anthropic => provider::ANTHROPIC,
-            Family::Google => provider::GOOGLE,
+            Family::OpenAi => OPENAI,
+            Family::Anthropic => ANTHROPIC,
+            Family::Google => GOOGLE,
         };
         let path = self.prefix().trim_end_matches(V1);
         match self.provider() {
@@ -153,7 +142,7 @@ impl Upstream {
             Some(provider) if provider == own(family) && !path.ends_with("/openai") => {
                 return Some(Fit::Provider);
             }
-            Some(provider::OPENAI | provider::ANTHROPIC) => return None,
+            Some(OPENAI | ANTHROPIC) => return None,
             _ => {}
         }
         let by_path = [Family::OpenAi, Family::Anthropic]
@@ -162,7 +151,7 @@ impl Upstream {
         match by_path {
             Some(found) => (found == family).then_some(Fit::Path),
             None if self.is_local() => Some(Fit::Possible),
-            None if self.provider() == Some(provider::GOOGLE) => None,
+            None if self.provider() == Some(GOOGLE) => None,
             // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for
             // the operator to say.
             None => (family == Family::OpenAi).then_some(Fit::Possible),
@@ -171,13 +160,11 @@ impl Upstream {
 
     /// The provider whose key these headers hold, where it is surely not this upstream's.
     pub(super) fn foreign_key(&self, headers: &HeaderMap) -> Option<&'static str> {
-        let owner = provider::of_key(headers)?;
+        let owner = provider_of_key(headers)?;
         let is_foreign = match self.provider() {
             Some(provider) => provider != owner,
             None => {
-                owner == provider::ANTHROPIC
-                    && !self.is_local()
-                    && self.speaks(Family::Anthropic).is_none()
+                owner == ANTHROPIC && !self.is_local() && self.speaks(Family::Anthropic).is_none()
             }
         };
         is_foreign.then_some(owner)
@@ -185,14 +172,16 @@ impl Upstream {
 
     /// Whose it is: by the operator's name for it, or by its host.
     fn provider(&self) -> Option<&'static str> {
-        let host = self.uri.host().unwrap_or_default();
-        provider::of_name(&self.name).or_else(|| provider::of_host(host))
+        provider_of_name(&self.name).or_else(|| provider_of_host(self.base.name()))
     }
 
     /// Whether it is a server on this machine, which may speak for any provider.
     fn is_local(&self) -> bool {
-        let host = self.uri.host().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = self
+            .base
+            .name()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         let address = host.parse::<IpAddr>();
         host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
     }
@@ -214,15 +203,102 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 40 && name.chars().all(fits)
 }
 
+/// How many ports are passed by at most where any will do.
+const PASSED_BY: u16 = 100;
+
+impl Ports {
+    /// Opens a listener for each of so many upstreams, in their order. `is_in_use` says of a failure that
+    /// somebody else has this port.
+    pub fn open<T, E>(
+        self,
+        count: usize,
+        mut listen: impl FnMut(SocketAddr) -> Result<T, E>,
+        is_in_use: impl Fn(&E) -> bool,
+    ) -> Result<Vec<T>, E> {
+        let mut opened = Vec::with_capacity(count);
+        let mut address = self.first;
+        let mut left = if self.are_fixed { 0 } else { PASSED_BY };
+        while opened.len() < count {
+            match listen(address) {
+                Ok(listener) => opened.push(listener),
+                Err(failure) if left > 0 && is_in_use(&failure) => left -= 1,
+                Err(failure) => return Err(failure),
+            }
+            if address.port() != 0 {
+                // Behind the last port there is none; the last one is in use then, and says so.
+                address.set_port(address.port().saturating_add(1));
+            }
+        }
+        Ok(opened)
+    }
+}
+
+const OPENAI: &str = "openai";
+const ANTHROPIC: &str = "anthropic";
+const GOOGLE: &str = "google";
+
+/// Name, the domain of its API, and how keys begin that only it gives out. From each provider's own
+/// documentation of its keys.
+const PROVIDERS: &[(&str, &str, &[&str])] = &[
+    (ANTHROPIC, "anthropic.com", &["sk-ant-"]),
+    (
+        OPENAI,
+        "openai.com",
+        &["sk-proj-", "sk-svcacct-", "sk-admin-"],
+    ),
+    ("openrouter", "openrouter.ai", &["sk-or-"]),
+    ("groq", "groq.com", &["gsk_"]),
+    ("xai", "x.ai", &["xai-"]),
+    (GOOGLE, "googleapis.com", &["AIza"]),
+];
+
+fn provider_of_name(name: &str) -> Option<&'static str> {
+    let mut providers = PROVIDERS.iter();
+    let found = providers.find(|(known, _, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(name, _, _)| *name)
+}
+
+fn provider_of_host(host: &str) -> Option<&'static str> {
+    let host = host.to_ascii_lowercase();
+    let is_at = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+    let found = PROVIDERS.iter().find(|(_, domain, _)| is_at(domain));
+    found.map(|(name, _, _)| *name)
+}
+
+/// The provider whose key a client sends.
+fn provider_of_key(headers: &HeaderMap) -> Option<&'static str> {
+    let lines = ["x-api-key", "api-key", "x-goog-api-key"].map(|name| headers.get(name));
+    let lines = lines.into_iter().flatten().map(|key| key.as_bytes());
+    let bearer = headers.get(AUTHORIZATION).map(|line| line.as_bytes());
+    let bearer = bearer.and_then(|line| {
+        let (scheme, key) = line.split_at_checked("bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"bearer ").then_some(key)
+    });
+    let owner = |key: &[u8]| {
+        let is_its = |beginnings: &[&str]| {
+            beginnings
+                .iter()
+                .any(|begins| key.starts_with(begins.as_bytes()))
+        };
+        let found = PROVIDERS
+            .iter()
+            .find(|(_, _, beginnings)| is_its(beginnings));
+        found.map(|(name, _, _)| *name)
+    };
+    lines.chain(bearer).find_map(owner)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::io;
+    use std::net::TcpListener;
 
     fn parsed(text: &str) -> (String, String, String, &'static str) {
         let upstream = Upstream::parse(text).unwrap();
         let prefix = upstream.prefix().to_owned();
-        let origin = upstream.uri.authority().unwrap().to_string();
+        let origin = upstream.base.authority().to_owned();
         (upstream.name, origin, prefix, upstream.version)
     }
 
@@ -257,7 +333,8 @@ mod tests {
                 "https://api.z.ai/api/paas/v4",
                 whole("api.z.ai", "api.z.ai", "/api/paas/v4", ""),
             ),
-            ("http://[::1]:80", whole("[::1]:80", "[::1]:80", "", "/v1")),
+            ("http://[::1]:80", whole("[::1]", "[::1]", "", "/v1")),
+            ("http://[::1]:81", whole("[::1]:81", "[::1]:81", "", "/v1")),
         ] {
             assert_eq!(parsed(text), wanted, "{text}");
         }
@@ -270,7 +347,7 @@ mod tests {
             ("api.openai.com", UpstreamError::NoScheme),
             ("127.0.0.1:8000", UpstreamError::NoScheme),
             ("ftp://host", UpstreamError::NoScheme),
-            ("unix:///tmp/socket", UpstreamError::NoUrl),
+            ("unix:///tmp/socket", UpstreamError::NoScheme),
             ("https://", UpstreamError::NoUrl),
             ("https://a b", UpstreamError::NoUrl),
             ("https://user:secret@host", UpstreamError::User),
@@ -380,5 +457,40 @@ mod tests {
         ] {
             assert_eq!(foreign(text, name, key), wanted, "{text} {key}");
         }
+    }
+
+    fn taken(port: u16, are_fixed: bool, count: usize) -> io::Result<Vec<TcpListener>> {
+        let first = SocketAddr::from(([127, 0, 0, 1], port));
+        let in_use = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+        Ports { first, are_fixed }.open(count, TcpListener::bind, in_use)
+    }
+
+    fn ports(listeners: &[TcpListener]) -> Vec<u16> {
+        let ports = listeners.iter();
+        ports.map(|one| one.local_addr().unwrap().port()).collect()
+    }
+
+    #[test]
+    fn a_port_in_use_is_passed_by_unless_it_was_asked_for() {
+        let other = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = other.local_addr().unwrap().port();
+        let found = ports(&taken(port, false, 1).unwrap());
+        assert!(found[0] > port, "{found:?}");
+        let refused = taken(port, true, 1).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn each_upstream_has_a_port_of_its_own() {
+        let any = ports(&taken(0, true, 3).unwrap());
+        assert!(any[0] != any[1] && any[1] != any[2] && any[0] != any[2]);
+        let begun = ports(&taken(any[0], false, 3).unwrap());
+        assert!(begun[0] < begun[1] && begun[1] < begun[2], "{begun:?}");
+    }
+
+    #[test]
+    fn behind_the_last_port_is_none() {
+        // The last one may be in use by somebody else; then there is none either.
+        assert!(taken(u16::MAX, true, 2).is_err());
     }
 }

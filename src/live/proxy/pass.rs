@@ -1,8 +1,8 @@
 //! What passes untouched.
 
-use super::answer;
 use super::body::{Body, Cut};
 use super::headers;
+use super::heads;
 use super::heads::SHOULD_RETRY;
 use super::origin::NoReply;
 use super::watch::{Passed, Watch};
@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// The reply that tells a client why there is none.
 pub fn no_reply(dialect: Option<Dialect>, error: &NoReply) -> Response<Body> {
-    let mut reply = answer::error(dialect, error.status(), &error.to_string());
+    let mut reply = heads::error(dialect, error.status(), &error.to_string());
     if error.may_be_retried() {
         reply.headers_mut().remove(SHOULD_RETRY);
     }

@@ -1,6 +1,5 @@
 //! A proxy that runs: its listeners, its exchanges, its journal, on a thread of its own.
 
-use super::base::{BaseUrlError, UpstreamBase};
 use super::chaos::Chaos;
 use super::connect::Reach;
 use super::exchanges::{ProxyState, Watcher};
@@ -48,8 +47,6 @@ pub struct Proxy {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    #[error("{0}: {1}")]
-    Upstream(String, BaseUrlError),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
@@ -207,11 +204,9 @@ fn token(listen: &Listen) -> Option<(String, String)> {
     Some(("listener token".to_owned(), token.reveal().to_owned()))
 }
 
-fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, ProxyError> {
-    let base = UpstreamBase::parse(&upstream.url);
-    let base = base.map_err(|error| ProxyError::Upstream(upstream.name.clone(), error))?;
-    let trust = CertificateTrust::unless_named(&base, insecure);
-    Ok(Arc::new(Origin::new(base, &trust)?))
+fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, TlsError> {
+    let trust = CertificateTrust::unless_named(&upstream.base, insecure);
+    Ok(Arc::new(Origin::new(upstream.base.clone(), &trust)?))
 }
 
 fn listeners(options: &ProxyOptions) -> Result<Vec<Listen>, ListenError> {

@@ -1,16 +1,14 @@
 //! Listens, lets in who may come, and has each request answered.
 
-use super::answer;
 use super::body::{self, Body, Cut, LOOKED_AT, Outgoing, PASSED};
-use super::connections::{ConnectionSlot, Connections};
 use super::contact::{self, Attended, ClientPresence, Contact, Spare};
 use super::guard::{self, AdmitError, Upgrade};
-use super::headers;
 use super::listen::{Door, Listen};
 use super::origin::Origin;
 use super::pass::{self, Count};
 use super::watch::{Passed, Question, TurnedAway, Watch};
 use super::websocket::{self, Tunnel};
+use super::{headers, heads};
 use crate::lock::lock;
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -28,7 +26,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// Most connections at a time; beyond them the one that is idle for longest is closed. Each takes up to three
@@ -383,7 +383,7 @@ impl<W: Watch> Place<W> {
 /// Says why a request is refused, and closes the connection.
 pub(crate) fn refusal(head: &Parts, why: AdmitError) -> Response<Body> {
     let dialect = dialect_at(head.uri.path());
-    let mut reply = answer::error(dialect, why.status(), &why.to_string());
+    let mut reply = heads::error(dialect, why.status(), &why.to_string());
     close(&mut reply);
     reply
 }
@@ -392,4 +392,79 @@ pub(crate) fn refusal(head: &Parts, why: AdmitError) -> Response<Body> {
 fn close(reply: &mut Response<Body>) {
     let close = HeaderValue::from_static("close");
     reply.headers_mut().insert(CONNECTION, close);
+}
+
+/// How long until another connection is told to close, if none has closed by then.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// The connections of a listener.
+#[derive(Debug)]
+pub(super) struct Connections {
+    permits: Arc<Semaphore>,
+    open: Mutex<Vec<Arc<Contact>>>,
+}
+
+/// The place of one connection; free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct ConnectionSlot {
+    room: Arc<Connections>,
+    contact: Option<Arc<Contact>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connections {
+    /// Room for so many connections.
+    pub(super) fn new(connections: usize) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Arc::new(Semaphore::new(connections)),
+            open: Mutex::default(),
+        })
+    }
+
+    /// A place for a connection that was accepted, as soon as there is one. Clients that keep connections for
+    /// later give way to those who have something to ask.
+    pub(super) async fn admit(self: &Arc<Self>) -> Option<ConnectionSlot> {
+        let permit = loop {
+            if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+                break permit;
+            }
+            self.close_one();
+            if let Ok(permit) = timeout(AGAIN, self.permits.clone().acquire_owned()).await {
+                break permit.ok()?;
+            }
+        };
+        Some(ConnectionSlot {
+            room: self.clone(),
+            contact: None,
+            _permit: permit,
+        })
+    }
+
+    /// Asks the connection to close that has been of no use for longest.
+    fn close_one(&self) {
+        let open = lock(&self.open);
+        let longest = open
+            .iter()
+            .filter_map(|contact| Some((contact.useless_for()?, contact)));
+        if let Some((_, contact)) = longest.max_by_key(|(time, _)| *time) {
+            contact.ask_to_leave();
+        }
+    }
+}
+
+impl ConnectionSlot {
+    /// The connection that has this place.
+    pub(super) fn take(&mut self, contact: Arc<Contact>) {
+        lock(&self.room.open).push(contact.clone());
+        self.contact = Some(contact);
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        if let Some(contact) = &self.contact {
+            let mut open = lock(&self.room.open);
+            open.retain(|other| !Arc::ptr_eq(other, contact));
+        }
+    }
 }

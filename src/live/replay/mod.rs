@@ -18,18 +18,22 @@
 //! header `x-retake-replay`. A request that no turn answers is refused with status 400, which SDKs do not
 //! repeat, and the code `replay_mismatch`.
 
-mod serving;
-
 pub use super::serving::ANY_PORT;
-
-use super::serving::Listening;
+use super::serving::{Answers, Asking, BodyEnding, Listening, Sending, asking, models};
+use crate::lock::lock;
+use crate::proxy::body::Body;
+use crate::proxy::server::ClientConnection;
+use hyper::body::Incoming;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode};
 use retake_core::formats::convert::LossKind;
-use retake_core::replay::{Differences, Matching, Place, Tape};
+use retake_core::replay::{Asked, Differences, Found, How, Matching, NotFound, Place, Reply, Tape};
 use retake_core::session::Dialect;
-use serving::{Served, Serving};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReplayOptions {
@@ -114,5 +118,158 @@ impl Endpoint {
 
     pub fn tape(&self) -> &Tape {
         &self.tape
+    }
+}
+
+/// Says that a reply is replayed, and which turn it is.
+const REPLAY: HeaderName = HeaderName::from_static("x-retake-replay");
+/// What the ids of refusals are made of.
+const TAG: &str = "replay";
+/// Characters of a text or of arguments in one event.
+const CHUNK: usize = 24;
+
+/// The turns that were served.
+#[derive(Debug, Default)]
+struct Served(Mutex<BTreeSet<Place>>);
+
+impl Served {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Place>> {
+        lock(&self.0)
+    }
+}
+
+/// A recording to serve, and the receiver of its events.
+struct Serving {
+    tape: Arc<Tape>,
+    served: Arc<Served>,
+    options: ReplayOptions,
+    report: Box<dyn Fn(Event) + Send + Sync>,
+}
+
+impl Answers for Serving {
+    const WHAT: &'static str = "a replay";
+
+    async fn answer(
+        &self,
+        connection: &ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let sending = match asking(connection, request, TAG).await {
+            Asking::Models => return models(self.tape.models()).into_response(),
+            Asking::Nothing(sending) => sending,
+            Asking::Reply { dialect, body, .. } => self.reply(dialect, &body).await,
+        };
+        let mut response = sending.into_response();
+        let headers = response.headers_mut();
+        headers
+            .entry(REPLAY)
+            .or_insert(HeaderValue::from_static("refused"));
+        response
+    }
+}
+
+impl Serving {
+    async fn reply(&self, dialect: Dialect, body: &[u8]) -> Sending {
+        let request = match self.tape.read(dialect, body) {
+            Ok(request) => request,
+            Err(why) => return self.refuse(dialect, "replay_unreadable", why.to_string(), None),
+        };
+        let (found, reply) = match self.found(&request) {
+            Ok(found) => found,
+            Err(why) => return self.not_found(dialect, why),
+        };
+        let Found { place, how } = found;
+        let differences = match how {
+            How::Same => None,
+            How::Nearest(differences) => Some(differences),
+        };
+        let turn = self.tape.turn(place);
+        let mut header = format!("turn={turn}");
+        if self.tape.sessions().count() > 1 {
+            header.push_str(&format!("; session={}", place.session + 1));
+        }
+        if differences.is_some() {
+            header.push_str("; lenient");
+        }
+        (self.report)(Event::Served {
+            place,
+            turn: self.tape.words(place),
+            dialect,
+            streams: request.head.streams,
+            differences,
+            left_out: reply.left_out.clone(),
+        });
+        let mut sending = self.sent(&request, &reply).await;
+        if let Ok(header) = HeaderValue::from_str(&header) {
+            sending.headers.insert(REPLAY, header);
+        }
+        sending
+    }
+
+    /// The turn that answers, as it is sent.
+    fn found(&self, request: &Asked) -> Result<(Found, Reply), NotFound> {
+        let mut served = self.served.lock();
+        let matching = self.options.matching;
+        let found = self.tape.find_next(request, matching, &served)?;
+        let mut reply = self
+            .tape
+            .reply(found.place, request.dialect, &request.head.model)?;
+        reply.said.tools.clone_from(&request.tools);
+        served.insert(found.place);
+        Ok((found, reply))
+    }
+
+    async fn sent(&self, request: &Asked, reply: &Reply) -> Sending {
+        let [first, total] = match self.options.keeps_pace {
+            true => reply.took,
+            false => [None; 2],
+        };
+        let (reply, dialect) = (&reply.said, request.dialect);
+        if !request.head.streams {
+            tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
+            let text = reply.spell(dialect);
+            return Sending::json(StatusCode::OK, text);
+        }
+        let first = first.unwrap_or(0);
+        tokio::time::sleep(Duration::from_millis(first)).await;
+        let events = reply.events(dialect, CHUNK, request.head.wants_usage);
+        let rest = total.unwrap_or(first).saturating_sub(first);
+        let pause = rest / events.len().max(1) as u64;
+        Sending::events(&events, Duration::from_millis(pause), BodyEnding::End)
+    }
+
+    fn not_found(&self, dialect: Dialect, why: NotFound) -> Sending {
+        let words = why.words(&self.tape);
+        let (code, nearest) = match why {
+            NotFound::Differs {
+                nearest,
+                differences,
+            } => ("replay_mismatch", Some((nearest, differences))),
+            NotFound::BehindTheLast { .. } | NotFound::Nothing => ("replay_ended", None),
+            NotFound::Unreadable(_) => ("replay_unreadable", None),
+        };
+        self.refuse(dialect, code, words, nearest)
+    }
+
+    fn refuse(
+        &self,
+        dialect: Dialect,
+        code: &'static str,
+        why: String,
+        nearest: Option<(Place, Differences)>,
+    ) -> Sending {
+        let status = StatusCode::BAD_REQUEST;
+        let message = format!("retake replay: {why}");
+        let text = dialect
+            .codec()
+            .error(status.as_u16(), &message, Some(code), TAG)
+            .to_string();
+        (self.report)(Event::Refused {
+            dialect,
+            code,
+            why,
+            nearest,
+        });
+        Sending::json(status, text)
     }
 }

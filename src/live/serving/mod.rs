@@ -3,11 +3,9 @@
 //! It runs on a thread of its own, so that it can be called from anywhere, and stops when
 //! its [`Listening`] is dropped.
 
-mod body;
 mod sending;
 
-pub(super) use body::{BodyEnding, paced};
-pub(super) use sending::{Asking, Sending, asking, models};
+pub(super) use sending::{Asking, BodyEnding, Sending, asking, models, paced};
 
 use crate::proxy::body::Body;
 use crate::proxy::guard::admit;

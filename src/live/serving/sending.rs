@@ -1,12 +1,12 @@
 //! Requests from the wire, and the replies.
 
-use super::body;
-use crate::proxy::body::LOOKED_AT;
-use crate::proxy::body::{Body, Cut, whole};
+use crate::proxy::body::{Body, Cut, LOOKED_AT, whole};
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::server::ClientConnection;
 use bytes::Bytes;
-use hyper::body::{Body as _, Incoming};
+use futures_util::stream::unfold;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Body as _, Frame, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use retake_core::dialects::write::NewEvent;
@@ -107,10 +107,10 @@ impl Sending {
     pub(crate) fn events<'a>(
         events: impl IntoIterator<Item = &'a NewEvent>,
         pause: Duration,
-        ending: body::BodyEnding,
+        ending: BodyEnding,
     ) -> Self {
         let events = events.into_iter().map(NewEvent::to_wire).collect();
-        let body = body::paced(events, pause, ending);
+        let body = paced(events, pause, ending);
         let mut sending = Self::of("text/event-stream; charset=utf-8", body);
         let headers = &mut sending.headers;
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -177,4 +177,40 @@ fn plain(headers: &HeaderMap, body: Bytes) -> Result<Bytes, (StatusCode, &'stati
             "the request has a content-encoding that is not known",
         )),
     }
+}
+
+/// How long what was sent may take to leave before a connection is cut: hyper drops what it still holds.
+const LEAVES: Duration = Duration::from_millis(20);
+
+/// What follows the last piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyEnding {
+    /// The end of the body.
+    End,
+    /// The end of the connection.
+    Cut,
+    /// Nothing, and the connection stays.
+    Silence,
+}
+
+/// A body in pieces with a pause before each but the first.
+pub(crate) fn paced(pieces: Vec<String>, pause: Duration, ending: BodyEnding) -> Body {
+    let start = (pieces.into_iter(), true);
+    let stream = unfold(start, move |(mut pieces, is_first)| async move {
+        let Some(piece) = pieces.next() else {
+            return match ending {
+                BodyEnding::End => None,
+                BodyEnding::Cut => {
+                    tokio::time::sleep(LEAVES).await;
+                    Some((Err(Cut::Decided), (pieces, false)))
+                }
+                BodyEnding::Silence => std::future::pending().await,
+            };
+        };
+        if !is_first && !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        Some((Ok(Frame::data(Bytes::from(piece))), (pieces, false)))
+    });
+    StreamBody::new(stream).boxed_unsync()
 }

@@ -122,7 +122,7 @@ pub(super) fn show(
     let about = About {
         unverified: upstreams
             .iter()
-            .filter_map(|upstream| upstream.uri.host())
+            .map(|upstream| upstream.base.name())
             .filter(|host| {
                 unverified
                     .iter()

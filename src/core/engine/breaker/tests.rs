@@ -37,7 +37,16 @@ fn broken() -> Breakers {
 }
 
 fn state(breakers: &Breakers, now: Millis) -> BreakerState {
-    breakers.states(now).next().unwrap().state
+    let word = breakers.states(now).next().unwrap().breaker;
+    let states = [
+        BreakerState::Closed,
+        BreakerState::Open,
+        BreakerState::HalfOpen,
+    ];
+    states
+        .into_iter()
+        .find(|state| state.word() == word)
+        .unwrap()
 }
 
 fn is_refused(breakers: &mut Breakers, id: &str, now: Millis) -> bool {
@@ -93,8 +102,8 @@ fn after_the_cool_down_one_call_is_the_trial_and_decides() {
     let mut works = broken();
     let open = works.states(400).next().unwrap();
     assert_eq!(
-        (open.state, open.again_in_ms),
-        (BreakerState::Open, Some(600))
+        (open.breaker, open.again_in_ms),
+        (BreakerState::Open.word(), Some(600))
     );
     assert_eq!(state(&works, 1000), BreakerState::HalfOpen);
     assert_eq!(

@@ -142,7 +142,7 @@ impl Machine {
     }
 
     /// The state of each tool that was used.
-    pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState<'_>> {
+    pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState> {
         self.state.breakers.states(now)
     }
 

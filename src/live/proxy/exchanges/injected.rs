@@ -1,7 +1,7 @@
 //! An exchange that gets a fault on purpose: the reply is collected whole, changed, and sent as the client
 //! requested it. If the fault does not fit, the reply is passed on unchanged.
 
-use super::watcher::Watcher;
+use super::state::Watcher;
 use crate::proxy::body::{Outgoing, next_data};
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};

@@ -6,14 +6,11 @@
 mod injected;
 mod inspect_request;
 mod late;
-mod message;
 mod pump;
 mod state;
 mod turns;
-mod watcher;
 
-pub(super) use state::ProxyState;
-pub(super) use watcher::Watcher;
+pub(super) use state::{ProxyState, Watcher};
 
 use super::body::Body;
 use super::chaos::{Chaos, ReplyId};
@@ -27,7 +24,6 @@ use http_body_util::BodyExt;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
 use inspect_request::{InspectInput, InspectedRequest};
-use message::Message;
 use pump::Pump;
 use retake_core::chaos;
 use retake_core::dialects::write::request::with_route;
@@ -36,7 +32,7 @@ use retake_core::exchange::machine::Settings;
 use retake_core::exchange::{Phase, Seen};
 use retake_core::session::Dialect;
 use retake_core::wire::{RequestHead, route, streams_events};
-use state::{ActiveExchange, RequestKey, ms, ms_of};
+use state::{ActiveExchange, Message, RequestKey, ms, ms_of};
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 use turns::WebSocketRecorder;

@@ -1,8 +1,8 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::message::Message;
-use super::watcher::Watcher;
+use super::state::Message;
+use super::state::Watcher;
 use crate::proxy::body::next_data;
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
@@ -39,7 +39,6 @@ const DISK: Duration = Duration::from_secs(1);
 mod effects;
 mod given;
 mod order;
-mod outcome;
 mod review;
 
 use given::Given;

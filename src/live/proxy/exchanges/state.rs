@@ -1,15 +1,22 @@
 //! What all exchanges of a proxy share: their numbers, who is under way, who decides, what is
 //! recorded, what is remembered.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
 use super::late::Late;
-use super::message::Message;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
 use crate::lock::lock;
-use crate::proxy::holds::{HoldOrder, HoldSettings, Holder};
+use crate::proxy::chaos::Chaos;
+use crate::proxy::client_side::ClientSide;
+use crate::proxy::contact::ClientPresence;
+use crate::proxy::holds::{HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder};
 use crate::proxy::judge::Judge;
 use crate::proxy::news::{Command, News, Report};
 use crate::proxy::options::ProxyOptions;
+use crate::proxy::origin::Origin;
 use crate::proxy::recent::{Recent, StoredRequest};
 use crate::proxy::recorder::{Recorded, RecordedHead, Recorder};
 use crate::proxy::watch::{OpenedSocket, Question};
@@ -19,6 +26,7 @@ use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::entry::Entry;
+use retake_core::exchange::views::{Conversations, Views};
 use retake_core::exchange::{ExchangeId, Phase, Seen};
 use retake_core::redact::{Redactor, Vault, is_key, without_tags};
 use retake_core::rules::Finding;
@@ -415,6 +423,48 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
     })
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;
+pub(super) enum Message {
+    /// Its hold has ended.
+    Decided(HoldOutcome),
+    /// What its hold has found, or waits for.
+    Hold(HoldUpdate),
+    /// A retry of its request takes the place of its client.
+    Joined(ClientSide, ClientPresence),
+    /// The operator ends the hold from the list.
+    Release(String),
+    /// The operator cuts the connection.
+    Cut,
+}
+
+/// Watches the exchanges with one upstream.
+#[derive(Clone)]
+pub(in crate::proxy) struct Watcher {
+    pub(super) state: Arc<ProxyState>,
+    pub(super) upstream: Arc<Origin>,
+    /// Its place on the command line.
+    pub(super) place: usize,
+    /// Faults on purpose, if any.
+    pub(super) chaos: Option<Arc<Chaos>>,
+    /// What agents and this provider see of the same histories.
+    pub(super) views: Arc<Mutex<Arc<Views>>>,
+    /// The replies of this provider that its agents can continue.
+    pub(super) conversations: Arc<Conversations>,
+}
+
+impl Watcher {
+    pub(in crate::proxy) fn new(
+        state: Arc<ProxyState>,
+        upstream: Arc<Origin>,
+        place: usize,
+        chaos: Option<Arc<Chaos>>,
+    ) -> Self {
+        Self {
+            state,
+            upstream,
+            place,
+            chaos,
+            views: Arc::default(),
+            conversations: Arc::default(),
+        }
+    }
+}

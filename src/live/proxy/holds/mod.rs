@@ -8,7 +8,6 @@
 //! Nobody who forwards bytes waits here: each hold has a thread of its own until the screen takes its run over,
 //! and the model is called again on another one.
 
-mod admission;
 mod drive;
 mod handle;
 mod hold;

@@ -7,6 +7,7 @@ use crate::lock::lock;
 use crate::model::Timeouts;
 use crate::proxy::news::Report;
 use retake_core::engine::{Breakpoint, Policy};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
 
@@ -45,9 +46,9 @@ pub(super) struct HoldContext {
     pub(super) report: Report,
     pub(super) breakpoints: Mutex<Vec<Breakpoint>>,
     thread: Thread,
-    /// The clients: for http, for https, whose certificates take a while, and for hosts that need not
-    /// prove who they are.
-    clients: Mutex<[Option<Http>; 3]>,
+    /// The clients by whether they speak TLS, and whether servers must prove who they are. Reading certificates
+    /// takes a while.
+    clients: Mutex<HashMap<(bool, bool), Http>>,
 }
 
 impl HoldContext {
@@ -73,18 +74,14 @@ impl HoldContext {
 
     /// The client for a target, which is believed as the exchange itself believes it.
     pub(super) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
+        let kind = (target.is_encrypted(), is_verified);
         let mut clients = lock(&self.clients);
-        let connect = Timeouts::default().connect;
-        let (place, make): (_, fn(&_, _) -> _) = match (target.is_encrypted(), is_verified) {
-            (false, _) => (0, Http::new),
-            (true, true) => (1, Http::new),
-            (true, false) => (2, Http::unverified),
-        };
-        let known = &mut clients[place];
-        if known.is_none() {
-            let http = make(target, connect);
-            *known = Some(http.map_err(|error| error.to_string())?);
+        if let Some(known) = clients.get(&kind) {
+            return Ok(known.clone());
         }
-        known.clone().ok_or_else(String::new)
+        let connect = Timeouts::default().connect;
+        let http = Http::trusting(kind.0, kind.1, connect).map_err(|error| error.to_string())?;
+        clients.insert(kind, http.clone());
+        Ok(http)
     }
 }

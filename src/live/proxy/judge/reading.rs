@@ -1,15 +1,15 @@
 //! A request as it is judged: read once, and where it goes on from one that was read before only what
 //! is new of it.
 
-use super::read_anew;
 use crate::Recording;
 use crate::lock::lock;
-use crate::reading::{read_document, read_document_again};
+use crate::reading::{going_on, read_document, read_document_again};
 use bytes::Bytes;
-use retake_core::formats::Format;
+use retake_core::formats::{Format, read_buffer};
 use retake_core::rules::{CleanCache, CleanItem, Digests, Finding, Run};
 use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
 use retake_core::wire::RequestHead;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -315,6 +315,28 @@ impl Reading {
     }
 }
 
+/// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.
+pub(super) fn read_anew(
+    dialect: Dialect,
+    source: Arc<dyn Source>,
+    bytes: &[u8],
+    goes_on: bool,
+) -> Option<Recording> {
+    let format = format_of(dialect)?;
+    let mut contents = read_buffer(format, &source, bytes).ok()?;
+    if goes_on {
+        going_on(&mut contents.sessions);
+    }
+    Some(Recording {
+        name: String::new(),
+        source,
+        format,
+        sessions: contents.sessions,
+        problems: contents.problems,
+        kept: None,
+    })
+}
+
 /// The format in which requests of a dialect are read.
 pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
     retake_core::formats::find(dialect.facts().format)
@@ -357,5 +379,91 @@ impl Source for Text {
         let bytes = self.0.get(place(span.start)..place(span.end));
         buffer.extend_from_slice(bytes.ok_or(SourceError::Gone { span })?);
         Ok(())
+    }
+}
+
+/// How many requests are remembered: of so many conversations at a time.
+const COUNT: usize = 8;
+/// Most bytes that they take.
+const MOST: usize = 8 << 20;
+/// Shorter ones are read as fast as they are compared.
+const LEAST: usize = 2048;
+
+/// The requests that were read last, the latest first.
+#[derive(Debug, Default)]
+pub(super) struct Memory(Mutex<VecDeque<Arc<Reading>>>);
+
+impl Memory {
+    /// A request, by what is remembered of those before it.
+    pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+        let known = match body.len() < LEAST {
+            true => Vec::new(),
+            false => lock(&self.0).iter().cloned().collect::<Vec<_>>(),
+        };
+        let of_dialect = |reading: &&Arc<Reading>| reading.dialect() == dialect;
+        let mut best: Option<(&Arc<Reading>, CommonEnds)> = None;
+        for reading in known.iter().filter(of_dialect) {
+            if *reading.body() == body {
+                return reading.clone();
+            }
+            let Some(shared) = reading.shared(&body) else {
+                continue;
+            };
+            let is_whole = reading.is_whole_before(shared.before);
+            let most = best.map(|(_, best)| best.before);
+            if most.is_none_or(|most| most < shared.before) {
+                best = Some((reading, shared));
+            }
+            if is_whole {
+                break;
+            }
+        }
+        let best = best.and_then(|(reading, shared)| reading.basis_of(&body, shared));
+        Arc::new(match best {
+            Some(found) => Reading::on(body, found),
+            None => Reading::new(dialect, body),
+        })
+    }
+
+    /// Remembers a request that was read, in the place of one that it repeats.
+    pub(super) fn keep(&self, reading: &Arc<Reading>) {
+        if reading.body().len() < LEAST || !reading.is_ground() || reading.cost() > MOST {
+            return;
+        }
+        let mut kept = lock(&self.0);
+        kept.retain(|other| !Arc::ptr_eq(other, reading) && !other.is_repeated_by(reading));
+        kept.push_front(reading.clone());
+        let mut bytes = 0;
+        let fits = |reading: &Arc<Reading>| {
+            bytes += reading.cost();
+            bytes <= MOST
+        };
+        let count = kept.iter().map(fits).take_while(|fits| *fits).count();
+        kept.truncate(count.min(COUNT));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_remembered_by_what_they_take_and_not_by_their_bytes_alone() {
+        let memory = Memory::default();
+        let kept = |elements: usize| {
+            let list = vec!["{}"; elements].join(",");
+            let body = format!(r#"{{"model":"m{elements}","messages":[{list}]}}"#);
+            let reading = memory.recall(Dialect::Chat, Bytes::from(body));
+            assert!(reading.read().is_some() && reading.is_ground());
+            memory.keep(&reading);
+            lock(&memory.0).len()
+        };
+        // Each has 90 KB; what was read of it takes some 6 MB.
+        assert_eq!(kept(30_000), 1);
+        assert_eq!(kept(30_001), 1);
+        // One that takes too much alone is in nobody's way.
+        assert_eq!(kept(60_000), 1);
+        assert_eq!(kept(10), 1);
+        assert_eq!(kept(1_000), 2);
     }
 }

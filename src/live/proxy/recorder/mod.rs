@@ -12,7 +12,6 @@ mod journal;
 mod recorded;
 mod secrets;
 mod spell;
-mod spread;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -33,9 +32,8 @@ use journal::ProxyJournal;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
-use secrets::Secrets;
+use secrets::{Secrets, Spread};
 use spell::RecordStage;
-use spread::Spread;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

@@ -3,9 +3,8 @@
 
 use super::journal::ProxyJournal;
 use super::recorded::Recorded;
-use super::secrets::Secrets;
+use super::secrets::{Secrets, Spread};
 use super::spell::{self, RecordStage};
-use super::spread::Spread;
 use crate::lock::lock;
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};

@@ -2,9 +2,10 @@
 //! hears how it ended.
 
 use super::capture::{Capture, HALF};
-use super::ipc::{NotStarted, SupervisorReply, ToolOrder};
+use super::supervisor::{NotStarted, SupervisorReply, ToolOrder};
+use super::tool::{CommandTool, Facts, PASSED_ON, Supervisor};
 use super::tool_output::{self, ToolOutput};
-use super::{CommandTool, Facts, PASSED_ON, Supervisor, supervisor, tree};
+use super::{supervisor, tree};
 use retake_core::session::ledger::Failure;
 use std::ffi::OsString;
 use std::io;

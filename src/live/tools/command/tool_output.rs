@@ -1,7 +1,7 @@
 //! What the model reads of a command: its standard output, or what went wrong in a text that is never empty.
 
 use super::capture::CapturedText;
-use super::ipc::{EndReason, Ended};
+use super::supervisor::{EndReason, Ended};
 use retake_core::session::ledger::Failure;
 use rustix::io::Errno;
 use std::fmt::Write;

@@ -1,6 +1,7 @@
 //! From the description of a server to an initialized connection.
 
-use super::{Reach, ServerFault, ServerSpec};
+use super::fault::ServerFault;
+use super::spec::{Reach, ServerSpec};
 use crate::http::{Headers, Http, Target};
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
 use rmcp::ServiceExt;
@@ -181,8 +182,4 @@ async fn skip_line(lines: &mut BufReader<ChildStderr>) -> std::io::Result<()> {
             return Ok(());
         }
     }
-}
-
-pub(super) fn shortened(text: &str) -> String {
-    text.chars().take(500).collect()
 }

@@ -1,6 +1,6 @@
 //! Why a server cannot be used, in words that name no part of a library.
 
-use super::{RESTARTS, connect::shortened};
+use super::spec::RESTARTS;
 use crate::http::{Broken, ClientError};
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
@@ -64,4 +64,8 @@ fn broken(error: &DynamicTransportError) -> Option<Broken> {
         StreamableHttpError::Client(error) => Some(Broken::of(error, "no reply".to_owned())),
         _ => None,
     }
+}
+
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().take(500).collect()
 }

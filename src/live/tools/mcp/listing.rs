@@ -1,7 +1,7 @@
 //! The tools of a server that a model can use.
 
-use super::ServerFault;
-use super::connect::{ServerConnection, shortened};
+use super::connect::ServerConnection;
+use super::fault::{ServerFault, shortened};
 use retake_core::session::{Tool, ToolKind};
 use rmcp::model::{ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::ServiceError;

@@ -8,6 +8,7 @@ mod answer;
 mod connect;
 mod fault;
 mod listing;
+mod spec;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -15,6 +16,7 @@ mod tests;
 pub use connect::Listener;
 pub use fault::ServerFault;
 pub use listing::Listing;
+pub use spec::{RESTARTS, Reach, ServerSpec, WINDOW};
 
 use answer::{answered, failed};
 use connect::{ServerConnection, connect};
@@ -24,47 +26,11 @@ use retake_core::session::ledger::Failure;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-
-/// How often a server is started again within [`WINDOW`].
-pub const RESTARTS: usize = 3;
-/// The time in which restarts are counted.
-pub const WINDOW: Duration = Duration::from_secs(60);
-
-/// A server, as an agent file names it.
-#[derive(Debug, Clone)]
-pub struct ServerSpec {
-    /// What notices call it.
-    pub name: String,
-    pub reach: Reach,
-    /// How long one call may take; starting and listing have their own limits.
-    pub timeout: Duration,
-    /// The tools that are offered; `None` for all of them.
-    pub only: Option<Vec<String>>,
-}
-
-/// How a server is reached.
-#[derive(Debug, Clone)]
-pub enum Reach {
-    /// A program of ours that speaks over its standard input and output.
-    Command {
-        command: Vec<String>,
-        /// Where it runs; `None` for where retake runs.
-        folder: Option<PathBuf>,
-        /// The whole environment of the program.
-        environment: BTreeMap<String, String>,
-    },
-    Url {
-        url: String,
-        /// Headers of every request, keys among them.
-        headers: BTreeMap<String, String>,
-    },
-}
 
 /// A server with its connection, which may be lost and made again.
 pub struct Server {
