@@ -28,18 +28,15 @@ pub enum Effect {
     Edit(String),
     /// The same with the JSON of an item: what is made of it is proposed as an edit.
     EditItem(String),
-    /// Open a file.
     Open(PathBuf),
     /// Open an exchange of the proxy.
     Enter(ExchangeId),
-    /// Open the wording lab for a finding.
     Lab(Box<Subject>),
     /// Open a take of a journal: a sample of the lab.
     Sample(PathBuf, TakeId),
     Proxy(proxy::Command),
     /// Put the request of an exchange on the clipboard, as a command line of curl.
     CopyRequest(ExchangeId),
-    /// Begin an experiment.
     Begin(Box<LabOrder>),
     Experiment(lab::Command),
     /// Say which models these names mean.
@@ -52,13 +49,9 @@ pub enum Effect {
     /// Watch the file, or stop watching it.
     Watch(bool),
     Take(Box<Order>),
-    /// Do something to the takes.
     Takes(TakesCommand),
-    /// Do something to the live run.
     Live(LiveCommand),
-    /// Look for a text.
     Search(Search),
-    /// Count the items with a text.
     Count(Counting),
     Sift(Sifting),
     /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
@@ -128,10 +121,11 @@ pub enum TakesCommand {
 /// Something to be done to the live run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveCommand {
-    /// What the engine is to be told.
     Engine(engine::Command),
     /// The agent that is known is to run from the beginning.
-    Begin { agent: String },
+    Begin {
+        agent: String,
+    },
     /// A run goes on from a take.
     GoOnFrom {
         /// The file of the agent whose model and tools are used.
@@ -170,16 +164,13 @@ pub struct Counting {
     pub session: usize,
 }
 
-/// A filter to be applied to a session.
 #[derive(Debug, Clone)]
 pub struct Sifting {
     /// The document with the session.
     pub document: Arc<Document>,
     /// Index of the session.
     pub session: usize,
-    /// What was found in it.
     pub checked: Option<Arc<Checked>>,
-    /// What is to be shown.
     pub filter: Filter,
     /// Whether it is still being typed.
     pub is_preview: bool,

@@ -12,7 +12,8 @@ use super::textbox::TextBox;
 use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::layout::Rect;
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Rect};
 use retake_core::safe_text::SafeText;
 
 /// The key that shows the keys of a prompt, where `?` is text.
@@ -77,7 +78,6 @@ impl Prompt {
         self.complaint = None;
     }
 
-    /// The text so far.
     pub fn text(&self) -> String {
         self.textbox.text()
     }
@@ -108,7 +108,6 @@ impl Prompt {
         }
     }
 
-    /// Takes a pasted text.
     pub fn paste(&mut self, text: &str) -> Typing {
         if text.len() > LONGEST {
             // What is that long was pasted by mistake, and every frame would lay it out.
@@ -240,24 +239,10 @@ impl<S> Layer<S> for Prompt {
 
 /// A row as three columns, the outer ones of known width.
 fn columns(row: Rect, left: usize, right: usize) -> [Rect; 3] {
-    let left = u16::try_from(left).unwrap_or(u16::MAX).min(row.width);
-    let right = u16::try_from(right)
-        .unwrap_or(u16::MAX)
-        .min(row.width - left);
-    let middle = row.width - left - right;
-    [
-        Rect { width: left, ..row },
-        Rect {
-            x: row.x + left,
-            width: middle,
-            ..row
-        },
-        Rect {
-            x: row.x + left + middle,
-            width: right,
-            ..row
-        },
-    ]
+    let cells = |cells: usize, most: u16| u16::try_from(cells).unwrap_or(most).min(most);
+    let left = cells(left, row.width);
+    let right = cells(right, row.width - left);
+    Layout::horizontal([Length(left), Fill(1), Length(right)]).areas(row)
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ pub enum News {
     Lab,
     /// Of the file that is open; the number tells it from those that were open before.
     Report(u32, Report),
-    /// A file was found.
     Found(Discovery),
     /// What a file holds.
     Inspected(usize, Result<Summary, String>),
@@ -42,7 +41,6 @@ pub enum Report {
     /// The end of the file, read on its own.
     Tail(Arc<Document>),
     Whole(Arc<Document>),
-    /// The rules have seen a session.
     Checked {
         /// The document with the session; what is said of one that is no longer shown counts for nothing.
         document: Arc<Document>,
@@ -52,7 +50,6 @@ pub enum Report {
     },
     /// The rules have seen everything in this document.
     Finished(Arc<Document>),
-    /// News of the takes.
     Takes(TakesReport),
     Live(live::News),
     /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
@@ -72,7 +69,6 @@ pub enum Report {
     Grown(Arc<Document>),
     /// On which lines problems stand, by their byte.
     Lines(HashMap<u64, u64>),
-    /// Something for the operator to read.
     Notice(String),
     Failed(String),
     /// Which items the filter lets through.
@@ -93,12 +89,10 @@ pub enum Report {
     Paths(Paths),
 }
 
-/// News of the takes.
 #[derive(Debug)]
 pub enum TakesReport {
     /// What was made before, when the recording is opened.
     Found(Arc<TakesView>),
-    /// The tree has changed.
     Tree(Arc<TakesView>),
     /// Another take is shown from now on.
     Shown {

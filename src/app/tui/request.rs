@@ -11,11 +11,8 @@ use std::path::PathBuf;
 pub struct OpenRequest {
     /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
     pub paths: Vec<PathBuf>,
-    /// How files are read.
     pub options: ReadOptions,
-    /// What is known about the runs besides the files.
     pub knowledge: Knowledge,
-    /// How things are to look.
     pub wish: Wish,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,

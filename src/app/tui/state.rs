@@ -104,11 +104,9 @@ pub struct Tops {
 pub struct State {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
-    /// Where the panes are.
     pub layout: Layout,
     /// The name of the file.
     pub name: String,
-    /// How far reading has come.
     pub stage: Stage,
     pub document: Option<Arc<Document>>,
     /// The beginning of the file, for the way back from its end while the rest is being read.
@@ -131,9 +129,7 @@ pub struct State {
     pub folds: Folds,
     /// What a filter lets through.
     pub shown: Option<Arc<Shown>>,
-    /// Where a filter is typed.
     pub filter_bar: FilterBar,
-    /// The filter that is applied.
     pub filter: Option<Filter>,
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
@@ -148,13 +144,10 @@ pub struct State {
     pub detail: Detail,
     /// The lines of problems of reading, by their byte.
     pub lines: HashMap<u64, u64>,
-    /// What lies over the panes.
     pub layers: Layers<Self>,
-    /// What is to be done outside.
     pub effects: Vec<Effect>,
     /// A line for the operator until the next key.
     pub notice: Option<String>,
-    /// Asks for the text to find.
     pub find: Prompt,
     /// What is searched for.
     pub needle: Option<Arc<Needle>>,
@@ -166,16 +159,13 @@ pub struct State {
     pub follow: Follow,
     /// What is being done about findings, and the takes.
     pub recovery: Recovery,
-    /// Asks for a note on the item.
     pub note: Prompt,
     pub live: Live,
     /// The exchange of a proxy that this is.
     pub exchange: Option<Intercepted>,
     /// What `q` does, for the footer: what lies below has the screen then.
     pub close_words: &'static str,
-    /// What time it is.
     pub now: Millis,
-    /// What rows of lists say.
     pub previews: RefCell<Previews>,
     /// Counts up whenever what is known about items changes.
     revision: u64,
@@ -288,7 +278,6 @@ impl State {
         checked.map_or_else(Vec::new, |checked| checked.findings().to_vec())
     }
 
-    /// Where the cursor is.
     pub fn place(&self) -> Place {
         Place {
             session: self.session,
@@ -296,7 +285,6 @@ impl State {
         }
     }
 
-    /// Whether the rules have seen the session.
     pub fn is_known(&self) -> bool {
         self.is_whole() && self.checked().is_some()
     }

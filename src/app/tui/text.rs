@@ -407,12 +407,10 @@ impl Page {
         self.stop_at_end();
     }
 
-    /// How many lines there are.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

@@ -109,7 +109,6 @@ impl TextBox {
         self.area.lines().join("\n")
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }

@@ -185,7 +185,6 @@ impl Lab {
         self.grant(effect);
     }
 
-    /// Asks whether this is wanted.
     pub(super) fn confirm(&mut self, question: Confirmation, effect: Effect) {
         self.open(question, move |lab, _, ()| lab.grant(effect.clone()));
     }

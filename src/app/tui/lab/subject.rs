@@ -36,11 +36,9 @@ pub struct Subject {
     pub file: Option<PathBuf>,
     /// Whether more tools are known than the file tells.
     pub has_tools_from_outside: bool,
-    /// What the recording is called.
     pub name: String,
     /// Id of the rule.
     pub rule: &'static str,
-    /// What is wrong, in a sentence.
     pub message: String,
     pub kind: FailureKind,
     /// The tool of the call, as the model spelled it; empty where there is none.
@@ -55,7 +53,6 @@ pub struct Subject {
     pub nearest: Option<String>,
     /// The file of an agent that is proposed for its model.
     pub agent: Option<String>,
-    /// Shows what a template makes.
     pub previewer: Previewer,
 }
 
@@ -92,7 +89,6 @@ pub trait Running: Send {
 pub struct Saving {
     /// Where to, as it was typed.
     pub path: String,
-    /// What it is to hold.
     pub what: Saved,
     /// Whether a file that is there already may be replaced.
     pub force: bool,

@@ -242,7 +242,6 @@ impl Picker {
         Step::Stay
     }
 
-    /// Takes a pasted text into the filter.
     pub fn paste(&mut self, text: &str) {
         if self.is_filtering && self.filter.paste(text) == Typing::Changed {
             self.refilter();

@@ -6,14 +6,15 @@ use super::rows::is_held;
 use super::words;
 use crate::tui::copy::CopyMenu;
 use crate::tui::effect::Effect;
-use crate::tui::keymap::{self, Command, Context};
+use crate::tui::keymap::{self, Command, Context, Direction};
 use crate::tui::layer::{Input, Layer, Placement, Step};
+use crate::tui::list::motion;
 use crate::tui::live::breakpoints::{Breakpoints, Places};
 use crate::tui::palette::{Choice, Palette};
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::theme::Theme;
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::engine::BreakpointTarget;
@@ -189,7 +190,6 @@ impl Board {
         }
     }
 
-    /// Asks whether this is wanted.
     fn confirm(&mut self, question: Confirmation, effect: Effect) {
         self.open(question, move |board, _, ()| {
             board.effects.push(effect.clone())
@@ -321,18 +321,11 @@ impl Layer<Board> for EventLog {
 
     fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
         let most = board.log.len().saturating_sub(1);
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let below = self.0;
-        self.0 = match (key.code, control) {
-            (KeyCode::Down | KeyCode::Char('j'), false) => below.saturating_sub(1),
-            (KeyCode::Up | KeyCode::Char('k'), false) => below + 1,
-            (KeyCode::PageDown, _) | (KeyCode::Char('d' | 'f'), true) => below.saturating_sub(PAGE),
-            (KeyCode::PageUp, _) | (KeyCode::Char('u' | 'b'), true) => below + PAGE,
-            (KeyCode::Home | KeyCode::Char('g'), false) => most,
-            (KeyCode::End | KeyCode::Char('G'), false) => 0,
-            _ => return Step::Leave,
-        }
-        .min(most);
+        self.0 = match motion(key, PAGE) {
+            Some((rows, Direction::Forward)) => self.0.saturating_sub(rows),
+            Some((rows, Direction::Backward)) => self.0.saturating_add(rows).min(most),
+            None => return Step::Leave,
+        };
         Step::Stay
     }
 

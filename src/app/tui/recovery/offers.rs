@@ -49,11 +49,9 @@ pub struct Offered {
 #[derive(Debug, Clone)]
 pub struct Group {
     pub rule: &'static Rule,
-    /// How bad it is.
     pub severity: Severity,
     /// What is wrong, in a sentence.
     pub message: String,
-    /// What can be done.
     pub offers: Vec<Offered>,
     /// Whether the model is told about it in words, which the lab compares.
     pub has_words: bool,

@@ -36,7 +36,6 @@ pub enum Fate {
 /// An item that an action would touch.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What happens to it.
     pub fate: Fate,
     /// Its number in the history, counted from 1; `None` of one that is new.
     pub number: Option<usize>,
@@ -54,7 +53,6 @@ pub struct Change {
 pub struct Proposed {
     /// What the menus call the action, with what it is applied to.
     pub title: String,
-    /// How safe it is here.
     pub safety: Safety,
     /// What the operator should know before accepting, a sentence each.
     pub notes: Vec<String>,

@@ -48,7 +48,6 @@ pub struct Attempt {
     /// What it is planned for: its numbers mean nothing in another document.
     pub document: Arc<Document>,
     pub action: &'static Action,
-    /// How safe it is here.
     pub safety: Safety,
     /// The item that it is applied to.
     pub place: Place,

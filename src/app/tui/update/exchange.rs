@@ -96,7 +96,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
     let Some(open) = &mut state.exchange else {
         let is_own = matches!(command, Command::Intercept | Command::Views);
         if is_own {
-            notice(state, "nothing is intercepted here: retake proxy does");
+            state.say("nothing is intercepted here: retake proxy does");
         }
         return is_own;
     };
@@ -104,7 +104,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
         let offers = command == Command::Open && state.offering_here().next().is_some();
         let decides = decides(command) || offers;
         if decides {
-            notice(state, GONE);
+            state.say(GONE);
         }
         return decides;
     }
@@ -113,16 +113,15 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
         Command::Intercept => {
             open.is_intercepting = !open.is_intercepting;
             let on = open.is_intercepting;
-            notice(state, crate::tui::proxy::words::interception(on));
+            state.say(crate::tui::proxy::words::interception(on));
             let command = proxy::Command::Intercept(on);
             state.effects.push(Effect::Proxy(command));
         }
         Command::Views => views(state),
         Command::Abort if open.is_seat => cut(state),
-        Command::Continue if open.is_seat && !state.live.is_on() => notice(
-            state,
-            "the proxy has this exchange: q goes back to the list",
-        ),
+        Command::Continue if open.is_seat && !state.live.is_on() => {
+            state.say("the proxy has this exchange: q goes back to the list")
+        }
         Command::Always if open.is_seat && state.live.reasons().is_empty() => {
             let command = proxy::Command::Release(id);
             state.effects.push(Effect::Proxy(command));
@@ -161,10 +160,6 @@ fn decides(command: Command) -> bool {
     )
 }
 
-fn notice(state: &mut State, words: &str) {
-    state.notice = Some(words.to_owned());
-}
-
 /// Cuts the connection to the agent, once the operator has confirmed it.
 fn cut(state: &mut State) {
     let reason = "The agent's connection is broken off; its client reads that as an error and may ask again.";
@@ -184,24 +179,21 @@ fn views(state: &mut State) {
     };
     if is_request(open) {
         let words = "the agent sees its own request, the provider the take: T compares them";
-        return notice(state, words);
+        return state.say(words);
     }
     if open.asked.is_none() {
-        return notice(state, "there is only one view of what is not held here");
+        return state.say("there is only one view of what is not held here");
     }
     open.is_agents_view = !open.is_agents_view;
     let is_agents = open.is_agents_view;
     let is_held = state.live.is_on();
     state.show_all();
     narrow(state);
-    notice(
-        state,
-        match is_agents {
-            true if is_held => "what the agent has so far: v shows what the provider sees",
-            true => "what the agent sees: v shows what the provider sees",
-            false => "what the provider sees: v shows what the agent sees",
-        },
-    )
+    state.say(match is_agents {
+        true if is_held => "what the agent has so far: v shows what the provider sees",
+        true => "what the agent sees: v shows what the provider sees",
+        false => "what the provider sees: v shows what the agent sees",
+    })
 }
 
 /// Leaves only what the agent sees, where that is asked for; to be called whenever other items are shown.

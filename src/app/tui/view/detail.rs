@@ -1,6 +1,6 @@
 //! The detail pane: one item in full.
 
-use super::{Row, title};
+use super::Row;
 use crate::tui::live::reply;
 use crate::tui::popup;
 use crate::tui::state::detail::Mode;
@@ -11,7 +11,7 @@ use crate::tui::text::DetailRow;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
 use retake_core::safe_text::SafeText;
 use retake_live::search::Needle;
 
@@ -20,7 +20,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let streaming = streaming.filter(|_| state.follow == Follow::On);
     let reply = streaming.map_or_else(Vec::new, reply::lines);
     let block = theme.pane(
-        title(name(state, !reply.is_empty())),
+        Line::from(name(state, !reply.is_empty())),
         state.focus == Pane::Detail,
     );
     let inside = block.inner(area);

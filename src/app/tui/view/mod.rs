@@ -187,8 +187,3 @@ fn counts(theme: &Theme, counts: Counts) -> Vec<Span<'static>> {
     }
     spans
 }
-
-/// The title of a pane.
-fn title(text: String) -> Line<'static> {
-    Line::from(Span::raw(text))
-}

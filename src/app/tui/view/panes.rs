@@ -1,7 +1,7 @@
 //! The panes that list: turns with the items below those that are unfolded, the items of one turn, findings,
 //! sessions. Rows are made of what is in sight, and all foreign text is made drawable here.
 
-use super::{Row, cells, counts, row_style, title};
+use super::{Row, cells, counts, row_style};
 use crate::tui::state::document::{Checked, Extent, Place, count_turn};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{speaks_for, tool_of};
@@ -11,7 +11,7 @@ use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Kind, PairStatus, Session, Speaker};
 use retake_live::inspect::first_words;
@@ -31,7 +31,7 @@ fn framed(
     (state, pane): (&State, Pane),
     theme: &Theme,
 ) -> Rect {
-    let block = theme.pane(title(name), state.focus == pane);
+    let block = theme.pane(Line::from(name), state.focus == pane);
     let inside = block.inner(area);
     frame.render_widget(block, area);
     inside

@@ -79,7 +79,6 @@ impl WordsForm {
         }
     }
 
-    /// The text so far.
     pub fn text(&self) -> String {
         self.text.text()
     }
