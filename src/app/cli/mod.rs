@@ -35,6 +35,7 @@ mod show;
 mod split;
 mod style;
 mod transcript;
+mod usage;
 mod walk;
 
 pub use arguments::{Arguments, ProxyArguments, Task};
@@ -67,6 +68,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
+        Some(Task::Usage(arguments)) => usage::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Run(arguments)) => run::run(arguments),
         Some(Task::Proxy(arguments)) => proxy::run(arguments),

@@ -168,6 +168,7 @@ impl Debugger {
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Count(counting) => self.loader.count(counting),
+            Effect::Total(document, session) => self.loader.total(document, session),
             Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
             Effect::Watch(on) => self.loader.watch(on),

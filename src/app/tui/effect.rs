@@ -54,6 +54,8 @@ pub enum Effect {
     Search(Search),
     Count(Counting),
     Sift(Sifting),
+    /// Count what a session of a document took.
+    Total(Arc<Document>, usize),
     /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
     Complete(String),
     /// Drop what may take a while to drop.

@@ -49,6 +49,8 @@ pub enum Command {
     SaveAs,
     Note,
     Health,
+    /// Where tokens and time went.
+    Usage,
     Intercept,
     Views,
     Break,
@@ -335,6 +337,7 @@ pub const KEYMAP: &[Binding] = &[
     row("A", C::Always, PANES, Group::Live, "approve a tool for good; release a fault as it is").in_footer(0, "release").alias(&["release", "approve"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow"),
     row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
+    row("U", C::Usage, DEBUGGER, Group::Findings, "where tokens and time went: by tool, by turn, the largest results").alias(&["tokens", "totals"]),
     row("L", C::Log, PANES, Group::Files, "the events of the run, and what could not be read").alias(&["info log"]),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),

@@ -49,6 +49,7 @@ pub struct Loader {
     searching: Arc<AtomicBool>,
     /// Calls the last count off.
     counting: Arc<AtomicBool>,
+    totalling: Arc<AtomicBool>,
     /// Calls the last filter off.
     sifting: Arc<AtomicBool>,
     opening: Arc<Opening>,
@@ -67,6 +68,7 @@ const END: Duration = Duration::from_secs(8);
 impl Drop for Loader {
     fn drop(&mut self) {
         self.counting.store(true, Ordering::Relaxed);
+        self.totalling.store(true, Ordering::Relaxed);
         self.bench.set_jobs(None);
         let (closed, ends) = channel();
         if self.jobs.send(Job::Close(closed)).is_ok() && self.bench.is_live() {
@@ -113,6 +115,7 @@ impl Loader {
             watching: Arc::new(AtomicBool::new(false)),
             searching: Arc::new(AtomicBool::new(false)),
             counting: Arc::new(AtomicBool::new(false)),
+            totalling: Arc::default(),
             sifting: Arc::new(AtomicBool::new(false)),
             opening,
             read_to,

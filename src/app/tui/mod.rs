@@ -49,6 +49,7 @@ pub mod texts;
 pub mod theme;
 pub mod transcript;
 pub mod update;
+pub mod usage;
 pub mod view;
 
 pub use app::{run, watch};

@@ -9,6 +9,7 @@ use super::state::recovery::TakesView;
 use super::state::tree::Shown;
 use retake_core::engine::Breakpoint;
 use retake_core::session::ledger::LedgerEvent;
+use retake_core::usage::SessionUsage;
 use retake_live::discover::Discovery;
 use retake_live::inspect::Summary;
 use retake_live::live;
@@ -85,6 +86,8 @@ pub enum Report {
     Found(Option<(Place, bool)>),
     /// More items with the text that is searched for, in the order of their bytes; whether there are no others.
     Counted(Counting, Vec<Place>, bool),
+    /// What a session took.
+    Totalled(Arc<Document>, usize, Arc<SessionUsage>),
     /// What a path can be completed to.
     Paths(Paths),
 }

@@ -35,6 +35,7 @@ use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
+use retake_core::usage::SessionUsage;
 use retake_live::search::Needle;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -153,6 +154,8 @@ pub struct State {
     pub needle: Option<Arc<Needle>>,
     /// The items that hold it.
     pub hits: Option<Hits>,
+    /// What a session of a document took, where that is counted.
+    pub totals: Option<(Arc<Document>, usize, Arc<SessionUsage>)>,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
     /// Whether the end is kept in sight.
@@ -208,6 +211,7 @@ impl State {
             find: Prompt::new("/", "smart case"),
             needle: None,
             hits: None,
+            totals: None,
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
@@ -395,6 +399,22 @@ impl State {
         self.shown = Some(Arc::new(Shown::new(session, marked)));
     }
 
+    /// What the session that is shown took, where that is counted.
+    pub fn totals(&self) -> Option<&Arc<SessionUsage>> {
+        let (document, session, totals) = self.totals.as_ref()?;
+        let is_shown = Arc::ptr_eq(document, self.document.as_ref()?) && *session == self.session;
+        is_shown.then_some(totals)
+    }
+
+    /// Has counted what the session that is shown took.
+    pub fn count_totals(&mut self) {
+        if let Some(document) = self.document.clone()
+            && self.totals().is_none()
+        {
+            self.effects.push(Effect::Total(document, self.session));
+        }
+    }
+
     /// The pane that takes the keys of moving, when something lies over it too.
     pub fn has_overlay(&self) -> bool {
         !self.layers.is_empty()
@@ -474,7 +494,7 @@ impl State {
     /// Does something with the transcript of what is shown; nothing where it has no room.
     pub fn with_transcript<T>(
         &mut self,
-        act: impl FnOnce(&mut Transcript, &transcript::Subject<'_>) -> T,
+        act: impl FnOnce(&mut Transcript, &transcript::ShownSession<'_>) -> T,
     ) -> Option<T> {
         let document = self.document.clone()?;
         let checked = self.checked.get(self.session).cloned().flatten();
@@ -482,8 +502,9 @@ impl State {
         let height = usize::from(area.height);
         // A reply on its way has the last rows.
         let coming = self.reply().len().min(height / 2);
-        let subject = transcript::Subject {
+        let subject = transcript::ShownSession {
             session: document.session(self.session)?,
+            sessions: &document.recording.sessions,
             number: self.session,
             shown: self.shown.as_deref(),
             checked: checked.as_deref(),

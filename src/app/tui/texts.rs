@@ -8,6 +8,7 @@ use super::popup::{centred, rows, write};
 use super::proxy::words::time;
 use super::state::State;
 use super::theme::Theme;
+use super::usage;
 use crossterm::event::MouseEventKind;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -105,6 +106,48 @@ impl Layer<State> for HealthTable {
         self.top
             .set(self.top.get().min(lines.len().saturating_sub(room)));
         popup(frame, area, name, lines.split_off(self.top.get()), theme);
+    }
+}
+
+/// What the session that is shown took.
+#[derive(Debug, Default)]
+pub struct UsageTable {
+    top: Cell<usize>,
+}
+
+impl Layer<State> for UsageTable {
+    type Output = ();
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Overlay]
+    }
+
+    fn handle(&mut self, input: Input<'_>, state: &mut State) -> Step {
+        scroll(&self.top, input, state)
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let width = usize::from(area.width.saturating_sub(6)).min(100);
+        let mut lines: Vec<Line<'static>> = match (state.totals(), state.session()) {
+            (Some(totals), Some(session)) => {
+                let lines = usage::report(session, totals, width).into_iter();
+                let style = |is_heading| if is_heading { theme.title } else { theme.text };
+                lines
+                    .map(|line| theme.line(&line.text, style(line.is_heading)))
+                    .collect()
+            }
+            _ => vec![Line::styled("counting", theme.dim)],
+        };
+        let room = usize::from(area.height.saturating_sub(FREE));
+        self.top
+            .set(self.top.get().min(lines.len().saturating_sub(room)));
+        popup(
+            frame,
+            area,
+            " Usage ".to_owned(),
+            lines.split_off(self.top.get()),
+            theme,
+        );
     }
 }
 

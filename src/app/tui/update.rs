@@ -122,6 +122,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Follow => follow(state),
         Command::Log => layers::log(state),
         Command::Health => live::health(state),
+        Command::Usage => layers::usage(state),
         Command::Help => state.open_help(),
         Command::Editor => {
             let read = state.session().zip(state.item());
@@ -171,6 +172,9 @@ fn only_marked(state: &mut State) {
 }
 
 fn open(state: &mut State) {
+    if state.focus == Pane::Turns && transcript::keys::enter(state, motion::open_session) {
+        return;
+    }
     match state.focus {
         Pane::Findings => {
             motion::focus(state, Pane::Turns);

@@ -1,7 +1,7 @@
 //! Terminal output as styled lines: colours become looks, carriage returns overwrite, everything else that is
 //! no text stays as it is and is spelled out when it is drawn.
 
-use super::{Colour, Look, StyledLine};
+use super::look::{Colour, Look, StyledLine};
 
 /// Whether a text holds a sequence that [`terminal_lines`] understands.
 pub fn has_colours(text: &str) -> bool {

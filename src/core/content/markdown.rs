@@ -1,7 +1,7 @@
 //! Markdown as styled lines. The marks stay, so that no text is lost and no colour is needed; only the marks
 //! of bold words go, which say nothing beside the look.
 
-use super::{Look, StyledLine};
+use super::look::{Look, StyledLine};
 
 /// The lines of a Markdown text.
 pub fn markdown_lines(text: &str) -> Vec<StyledLine> {

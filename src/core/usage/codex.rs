@@ -1,7 +1,7 @@
 //! Codex counts tokens in events between the items: `token_count`, after a reply or right before its items
 //! are written.
 
-use super::Tokens;
+use super::tokens::Tokens;
 use crate::json::Cursor;
 use crate::session::{Session, SourceError, Span};
 

@@ -1,6 +1,7 @@
 //! What the envelope of one record says beside its item: when it was written, what its reply took.
 
-use super::{Tokens, milliseconds};
+use super::moment::milliseconds;
+use super::tokens::Tokens;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Session, SourceError, Span};
 

@@ -1,12 +1,13 @@
 //! Where tokens and time went in a session: in all, by tool, by turn, and which results were the largest.
 
-use super::{Tokens, TurnUsage, call_duration, item_time, turn_usage};
+use super::tokens::Tokens;
+use super::turn::{TurnUsage, call_duration, item_time, turn_usage};
 use crate::session::{Flags, Kind, Session, SourceError, Speaker};
 use std::collections::BTreeMap;
 
 /// What a session took. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Totals {
+pub struct SessionUsage {
     pub turns: usize,
     /// Replies that say how many tokens they took.
     pub counted: usize,
@@ -55,7 +56,7 @@ pub struct ResultUsage {
 /// How many of the largest results are kept.
 const LARGEST: usize = 10;
 
-impl Totals {
+impl SessionUsage {
     /// Reads the envelopes of all records; `None` where `is_cancelled` says so on the way.
     pub fn of(
         session: &Session,
@@ -173,7 +174,7 @@ mod tests {
         let format = FORMATS.iter().find(|it| it.id == "claude-code").unwrap();
         let contents = read_buffer(format, &source, LOG.as_bytes()).unwrap();
         let session = &contents.sessions[0];
-        let totals = Totals::of(session, &|| false).unwrap().unwrap();
+        let totals = SessionUsage::of(session, &|| false).unwrap().unwrap();
         let tokens = Tokens {
             input: 300,
             cached: 90,
@@ -192,6 +193,6 @@ mod tests {
         );
         assert_eq!(totals.largest_turns()[0].0, 2, "what is not cached counts");
         assert_eq!(totals.results[0].turn, 1);
-        assert_eq!(Totals::of(session, &|| true).unwrap(), None);
+        assert_eq!(SessionUsage::of(session, &|| true).unwrap(), None);
     }
 }

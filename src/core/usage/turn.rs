@@ -1,8 +1,8 @@
 //! What one turn and one call took.
 
-use super::Tokens;
 use super::codex::{Counted, counted};
 use super::record::Envelope;
+use super::tokens::Tokens;
 use crate::session::{Session, SourceError, Span, Speaker, Turn};
 
 /// What a recording says of a turn.

@@ -21,6 +21,7 @@ mod scripted;
 mod secrets;
 mod spelling;
 mod split;
+mod usage;
 
 use assert_cmd::Command;
 use std::path::Path;

@@ -59,6 +59,8 @@ pub enum Task {
     Split(SplitArguments),
     /// Report calls and error rates of each tool, and whether a circuit breaker would be open
     Health(HealthArguments),
+    /// Report where tokens and time went: by tool, by turn, the largest results
+    Usage(UsageArguments),
     /// Export a recovery as framework code, as a policy entry or as a test fixture
     Export(ExportArguments),
     /// Run an agent under the debugger, which checks calls before they are executed
@@ -653,6 +655,35 @@ pub struct HealthArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+/// Arguments of `usage`.
+#[derive(Debug, Args)]
+pub struct UsageArguments {
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Format of the report (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: UsageFormat,
+    /// How to read them.
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// Form of a report about usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum UsageFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+    /// One line a turn
+    Csv,
 }
 
 /// Arguments of `lab`.

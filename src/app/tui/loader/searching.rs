@@ -4,6 +4,8 @@
 use super::{Loader, hits, paths, sieve};
 use crate::tui::effect::{Counting, Search, Sifting};
 use crate::tui::report::Report;
+use crate::tui::state::document::Document;
+use retake_core::usage::SessionUsage;
 use retake_live::search::SearchError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +39,30 @@ impl Loader {
             match hits::count(&counting, &cancel, &mut tell) {
                 Ok(()) | Err(SearchError::Cancelled) => {}
                 Err(SearchError::Source(error)) => reports(Report::Failed(error.to_string())),
+            }
+        });
+    }
+
+    /// Counts behind what a session took; a new count calls the one before off.
+    pub fn total(&mut self, document: Arc<Document>, session: usize) {
+        self.totalling.store(true, Ordering::Relaxed);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.totalling = cancel.clone();
+        let reports = self.reports.clone();
+        std::thread::spawn(move || {
+            let Some(shown) = document.session(session) else {
+                return;
+            };
+            match SessionUsage::of(shown, &|| cancel.load(Ordering::Relaxed)) {
+                Ok(Some(totals)) => {
+                    reports(Report::Totalled(
+                        document.clone(),
+                        session,
+                        Arc::new(totals),
+                    ));
+                }
+                Ok(None) => {}
+                Err(error) => reports(Report::Notice(error.to_string())),
             }
         });
     }

@@ -10,6 +10,7 @@ use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::report::Report;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
+use retake_core::usage::SessionUsage;
 use retake_live::agents::AgentFile;
 use retake_live::live::{RunOptions, prepare};
 use retake_live::wordings::Wordings;
@@ -135,6 +136,11 @@ impl Direct {
                         heard.lock().unwrap().push(report);
                     };
                     hits::count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
+                }
+                Effect::Total(document, session) => {
+                    let totals = SessionUsage::of(document.session(session).unwrap(), &|| false);
+                    let totals = Arc::new(totals.unwrap().unwrap());
+                    self.hear(Report::Totalled(document, session, totals));
                 }
                 Effect::Complete(typed) => {
                     let recording = self.work.opening.input().path.clone();

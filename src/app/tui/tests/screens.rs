@@ -133,12 +133,18 @@ fn a_number_in_the_palette_goes_to_that_turn() {
 
 #[test]
 fn unrelated_words_run_nothing_and_what_is_of_a_proxy_is_not_listed() {
-    for word in ["c o s t", "t i m e", "s o r t", "t h e m e", "z o o m"] {
+    for word in ["c o s t", "p r i c e", "s o r t", "t h e m e", "z o o m"] {
         let mut state = opened(BROKEN_JSON, (120, 30));
         let effects = press(&mut state, &format!(": {word} enter"));
         assert!(effects.is_empty(), "{word}: {effects:?}");
         assert!(screen(&state).contains("no command is called"), "{word}");
     }
+    let mut state = opened(BROKEN_JSON, (120, 30));
+    press(&mut state, ": t i m e enter");
+    assert!(
+        screen(&state).contains(" Usage "),
+        "it is known where time went"
+    );
     let mut state = opened(BROKEN_JSON, (120, 30));
     press(&mut state, ": i n t e r c e p t i o n");
     assert!(screen(&state).contains("no command is called"));

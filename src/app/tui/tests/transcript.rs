@@ -264,3 +264,70 @@ fn the_flow_is_drawn_at_any_size_and_without_colours() {
         }
     }
 }
+
+#[test]
+fn where_tokens_and_time_went_is_one_key_away() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    desk.state.size = (110, 34);
+    desk.press("| U")
+        .sees("by tool")
+        .sees("turns with most new tokens")
+        .sees("largest results");
+    insta::assert_snapshot!("usage", desk.screen());
+    desk.press("esc").sees("5m59s").sees("23.");
+}
+
+#[test]
+fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
+    let line = |uuid: &str,
+                parent: Option<&str>,
+                chain: bool,
+                role: &str,
+                content: serde_json::Value| {
+        serde_json::json!({
+            "type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": chain,
+            "message": {"role": role, "content": content},
+        })
+        .to_string()
+    };
+    let prompt = "Find every caller of retry_delay.";
+    let task = serde_json::json!([{"type": "tool_use", "id": "t", "name": "Task",
+        "input": {"description": "find callers", "prompt": prompt}}]);
+    let result =
+        serde_json::json!([{"type": "tool_result", "tool_use_id": "t", "content": "two callers"}]);
+    let text = [
+        line("1", None, false, "user", "Cap the delay.".into()),
+        line("2", Some("1"), false, "assistant", task),
+        line("11", None, true, "user", prompt.into()),
+        line(
+            "12",
+            Some("11"),
+            true,
+            "assistant",
+            "In backoff.rs and in net.rs.".into(),
+        ),
+        line("3", Some("2"), false, "user", result),
+    ]
+    .join("\n");
+    let mut state = flowing(&text, (100, 20));
+    press(&mut state, "g j");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("Task(find callers)") && shown.contains("sub-agent, 2 turns"),
+        "{shown}"
+    );
+    press(&mut state, "enter");
+    assert!(
+        screen(&state).contains("In backoff.rs and in net.rs."),
+        "{}",
+        screen(&state)
+    );
+    press(&mut state, "q");
+    assert!(
+        screen(&state).contains("Task(find callers)"),
+        "{}",
+        screen(&state)
+    );
+    assert_eq!((state.session, state.item), (0, 1));
+    assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+}

@@ -1,6 +1,7 @@
 //! What an item looks like in the transcript: the head of its turn where it begins one, a line for a call, a few
 //! lines of a result, text as text. Made for what is seen, and only from the beginning of giant items.
 
+use super::nested;
 use super::order::Order;
 use super::words::{clock, count, duration};
 use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
@@ -21,7 +22,7 @@ use retake_core::usage::{TurnUsage, call_duration, turn_usage};
 
 /// What a block is made from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page<'a> {
+pub(super) struct BlockContext<'a> {
     pub(super) order: Order<'a>,
     pub(super) checked: Option<&'a Checked>,
     /// Items that are shown in full.
@@ -34,6 +35,10 @@ pub(super) struct Page<'a> {
     pub(super) has_times: bool,
     /// The folder in which the agent worked, with a slash at its end.
     pub(super) folder: &'a str,
+    /// The sessions of the file.
+    pub(super) sessions: &'a [Session],
+    /// The index of the one that is shown.
+    pub(super) number: usize,
 }
 
 /// What a row of a block is.
@@ -50,7 +55,7 @@ pub(super) enum RowKind {
 
 /// A row of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct BlockRow {
     pub(super) kind: RowKind,
     /// Columns that stay free on the left.
     pub(super) indent: usize,
@@ -85,7 +90,7 @@ type Pieces = Vec<(Tone, SafeText)>;
 
 /// The rows of an item. `is_current` is the item with the cursor: of a result that has no rows while it is folded
 /// some are shown then.
-pub(super) fn rows(page: &Page<'_>, index: usize, is_current: bool) -> Vec<Row> {
+pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> Vec<BlockRow> {
     let session = page.order.session;
     let Some(item) = session.items.get(index) else {
         return Vec::new();
@@ -118,10 +123,10 @@ pub(super) fn rows(page: &Page<'_>, index: usize, is_current: bool) -> Vec<Row> 
 }
 
 struct Block<'a> {
-    page: &'a Page<'a>,
+    page: &'a BlockContext<'a>,
     index: usize,
     item: &'a Item,
-    rows: Vec<Row>,
+    rows: Vec<BlockRow>,
 }
 
 impl<'a> Block<'a> {
@@ -149,7 +154,7 @@ impl<'a> Block<'a> {
     }
 
     fn push(&mut self, kind: RowKind, indent: usize, left: Pieces, right: Pieces) {
-        self.rows.push(Row {
+        self.rows.push(BlockRow {
             kind,
             indent,
             left,
@@ -345,6 +350,11 @@ impl<'a> Block<'a> {
         let mut facts: Vec<(Tone, String)> = Vec::new();
         let took = call_duration(session, self.index).ok().flatten();
         facts.extend(took.map(|took| (Tone::Dim, duration(took))));
+        let nested = nested::session_of(self.page.sessions, self.page.number, self.index);
+        if let Some(nested) = nested.and_then(|nested| self.page.sessions.get(nested)) {
+            let turns = nested.turns.len();
+            facts.push((Tone::Info, format!("sub-agent, {turns} turns")));
+        }
         let output = session.pairing.partner(self.index);
         match output.and_then(|output| session.items.get(output)) {
             Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {

@@ -1,7 +1,7 @@
 //! What the keys of moving and folding do in the transcript.
 
-use super::Step;
 use super::order::Order;
+use super::{Parent, Step, nested};
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
@@ -12,6 +12,9 @@ pub(in crate::tui) fn switch(state: &mut State) {
     state.left = Pane::Turns;
     state.focus = Pane::Turns;
     state.on_turn = !state.transcript.is_on && !state.folds.is_unfolded(state.turn());
+    if state.transcript.is_on {
+        state.count_totals();
+    }
 }
 
 /// Moves by items, or by rows where it is more than one.
@@ -58,4 +61,42 @@ fn folded_item(state: &State) -> usize {
         order.call_of(state.item)
     });
     call.unwrap_or(state.item)
+}
+
+/// Goes into the session of the sub-agent that the call with the cursor began; false where there is none.
+pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
+    let nested = state.document.as_ref().and_then(|document| {
+        let sessions = &document.recording.sessions;
+        nested::session_of(sessions, state.session, state.item)
+    });
+    let Some(nested) = nested.filter(|_| state.transcript.is_on) else {
+        return false;
+    };
+    state.transcript.parents.push(Parent {
+        session: state.session,
+        item: state.item,
+        nested,
+    });
+    open(state, nested);
+    true
+}
+
+/// Goes back from a sub-agent to the call that began it; false where there was none.
+pub(in crate::tui) fn leave(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
+    let parents = &mut state.transcript.parents;
+    // The operator may have opened another session meanwhile.
+    let depth = parents
+        .iter()
+        .rposition(|parent| parent.nested == state.session);
+    let Some(parent) = depth
+        .filter(|_| state.transcript.is_on)
+        .map(|depth| parents[depth])
+    else {
+        parents.clear();
+        return false;
+    };
+    parents.truncate(depth.unwrap_or_default());
+    open(state, parent.session);
+    state.item = parent.item;
+    true
 }

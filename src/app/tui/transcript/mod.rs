@@ -7,20 +7,21 @@
 mod block;
 pub(super) mod draw;
 pub(super) mod keys;
+mod nested;
 mod order;
 mod window;
-mod words;
+pub(super) mod words;
 
 use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
-use block::{Page, Row};
+use block::{BlockContext, BlockRow};
 use order::Order;
 use retake_core::rules::Severity;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{item_time, working_folder};
 use std::collections::HashMap;
 use std::sync::Arc;
-use window::{Blocks, Place};
+use window::{Blocks, RowPlace};
 
 /// How many blocks are kept before all are forgotten.
 const KEPT: usize = 2048;
@@ -32,15 +33,26 @@ pub struct Transcript {
     pub is_on: bool,
     /// Items that are shown in full, results with their calls.
     pub unfolded: Folds,
-    top: Place,
+    /// The calls from which the operator went into the session of a sub-agent.
+    parents: Vec<Parent>,
+    top: RowPlace,
     /// The item that the window was moved for.
     shown_for: Option<usize>,
     /// The rows of the window: the item, the row.
-    rows: Vec<(usize, Row)>,
+    rows: Vec<(usize, BlockRow)>,
     /// What the blocks were made for.
     made_for: Option<BlocksKey>,
-    blocks: HashMap<(usize, bool), Arc<[Row]>>,
+    blocks: HashMap<(usize, bool), Arc<[BlockRow]>>,
     recording: RecordingFacts,
+}
+
+/// A call that began a sub-agent.
+#[derive(Debug, Clone, Copy)]
+struct Parent {
+    session: usize,
+    item: usize,
+    /// The session of the sub-agent.
+    nested: usize,
 }
 
 /// What is true of a whole recording.
@@ -62,8 +74,10 @@ struct BlocksKey {
 
 /// What the transcript shows of.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct ShownSession<'a> {
     pub session: &'a Session,
+    /// Those of its file.
+    pub sessions: &'a [Session],
     /// Its index.
     pub number: usize,
     pub shown: Option<&'a Shown>,
@@ -78,7 +92,7 @@ pub struct Subject<'a> {
 }
 
 /// A cell of the scrollbar.
-struct Cell {
+struct ScrollCell {
     is_seen: bool,
     worst: Option<Severity>,
     is_compaction: bool,
@@ -89,13 +103,13 @@ const LOOKED_AT: usize = 64;
 
 /// The blocks of a page, each made when it is asked for.
 struct Made<'a> {
-    page: Page<'a>,
+    page: BlockContext<'a>,
     cursor: usize,
-    blocks: &'a mut HashMap<(usize, bool), Arc<[Row]>>,
+    blocks: &'a mut HashMap<(usize, bool), Arc<[BlockRow]>>,
 }
 
 impl Made<'_> {
-    fn block(&mut self, item: usize) -> Arc<[Row]> {
+    fn block(&mut self, item: usize) -> Arc<[BlockRow]> {
         let key = (item, item == self.cursor);
         if let Some(block) = self.blocks.get(&key) {
             return block.clone();
@@ -103,7 +117,7 @@ impl Made<'_> {
         if self.blocks.len() >= KEPT {
             self.blocks.clear();
         }
-        let block: Arc<[Row]> = block::rows(&self.page, item, key.1).into();
+        let block: Arc<[BlockRow]> = block::rows(&self.page, item, key.1).into();
         self.blocks.insert(key, block.clone());
         block
     }
@@ -138,8 +152,8 @@ impl Transcript {
     /// Does something with the blocks of a subject and the top of the window.
     fn with<T>(
         &mut self,
-        subject: &Subject<'_>,
-        act: impl FnOnce(&mut Made<'_>, &mut Place) -> T,
+        subject: &ShownSession<'_>,
+        act: impl FnOnce(&mut Made<'_>, &mut RowPlace) -> T,
     ) -> T {
         // One column for the cursor, two for the scrollbar.
         let width = subject.size.0.saturating_sub(3).max(1);
@@ -159,7 +173,7 @@ impl Transcript {
                 .made_for
                 .is_some_and(|made| made.session != key.session)
             {
-                (self.top, self.unfolded) = (Place::default(), Folds::default());
+                (self.top, self.unfolded) = (RowPlace::default(), Folds::default());
             }
             self.made_for = Some(key);
         }
@@ -168,7 +182,7 @@ impl Transcript {
             shown: subject.shown,
         };
         let mut made = Made {
-            page: Page {
+            page: BlockContext {
                 order,
                 checked: subject.checked,
                 unfolded: &self.unfolded,
@@ -176,6 +190,8 @@ impl Transcript {
                 is_numbered: subject.is_numbered,
                 has_times: self.recording.has_times,
                 folder: &self.recording.folder,
+                sessions: subject.sessions,
+                number: subject.number,
             },
             cursor: subject.cursor,
             blocks: &mut self.blocks,
@@ -184,13 +200,13 @@ impl Transcript {
     }
 
     /// Moves the window to the cursor and makes the rows that are seen.
-    pub fn prepare(&mut self, subject: &Subject<'_>) {
+    pub fn prepare(&mut self, subject: &ShownSession<'_>) {
         let height = subject.size.1;
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         self.rows = self.with(subject, |made, top| {
             if !made.page.order.is_shown(top.item) {
-                *top = Place {
+                *top = RowPlace {
                     item: subject.cursor,
                     row: 0,
                 };
@@ -206,7 +222,7 @@ impl Transcript {
 
     /// What of the whole is seen, and what lies in which part of it, from top to bottom in so many cells; nothing
     /// where everything is seen.
-    fn overview(&self, items: usize, checked: Option<&Checked>, height: usize) -> Vec<Cell> {
+    fn overview(&self, items: usize, checked: Option<&Checked>, height: usize) -> Vec<ScrollCell> {
         let ends = (self.rows.first(), self.rows.last());
         let (Some((first, _)), Some((last, _))) = ends else {
             return Vec::new();
@@ -227,7 +243,7 @@ impl Transcript {
                     .compactions
                     .partition_point(|item| *item < range.start);
                 let compaction = self.recording.compactions.get(next);
-                Cell {
+                ScrollCell {
                     is_seen: *first < range.end && range.start <= *last,
                     worst: found.iter().map(|finding| finding.severity).max(),
                     is_compaction: compaction.is_some_and(|item| range.contains(item)),
@@ -243,7 +259,7 @@ impl Transcript {
 
     /// Moves the window; gives the item for the cursor: where it is if that is still seen, else the nearest
     /// that is.
-    fn scroll(&mut self, subject: &Subject<'_>, count: usize, is_forward: bool) -> usize {
+    fn scroll(&mut self, subject: &ShownSession<'_>, count: usize, is_forward: bool) -> usize {
         let height = subject.size.1;
         let cursor = self.with(subject, |made, top| {
             let to = match is_forward {
@@ -265,17 +281,17 @@ impl Transcript {
 
     /// The next item below or above the cursor that has rows; `None` where the cursor stays and the window moved
     /// within a tall item, or where there is none.
-    fn step(&mut self, subject: &Subject<'_>, is_forward: bool) -> Step {
+    fn step(&mut self, subject: &ShownSession<'_>, is_forward: bool) -> Step {
         let height = subject.size.1;
         self.with(subject, |made, top| {
-            let here = Place {
+            let here = RowPlace {
                 item: subject.cursor,
                 row: 0,
             };
             let rows = made.rows(subject.cursor);
             let hidden = match is_forward {
                 true => {
-                    let end = Place { row: rows, ..here };
+                    let end = RowPlace { row: rows, ..here };
                     let below = window::distance(made, *top, end, usize::MAX / 4);
                     below.is_some_and(|below| below > height)
                 }
@@ -322,16 +338,16 @@ enum Step {
 }
 
 /// Whether a row of an item is in the window.
-fn is_seen(made: &mut Made<'_>, top: Place, item: usize, height: usize) -> bool {
+fn is_seen(made: &mut Made<'_>, top: RowPlace, item: usize, height: usize) -> bool {
     if top.item == item {
         return true;
     }
-    let first = Place { item, row: 0 };
+    let first = RowPlace { item, row: 0 };
     let above = window::distance(made, top, first, height);
     above.is_some_and(|above| above < height) && made.rows(item) > 0
 }
 
-fn rows_from(made: &mut Made<'_>, top: Place, height: usize) -> Vec<(usize, Row)> {
+fn rows_from(made: &mut Made<'_>, top: RowPlace, height: usize) -> Vec<(usize, BlockRow)> {
     let (mut rows, mut item, mut from) = (Vec::with_capacity(height), top.item, top.row);
     loop {
         let block = made.block(item);

@@ -3,7 +3,7 @@
 
 /// A row of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct RowPlace {
     pub(super) item: usize,
     pub(super) row: usize,
 }
@@ -17,7 +17,7 @@ pub(super) trait Blocks {
 }
 
 /// The place so many rows below; the last row where there are fewer.
-pub(super) fn down(blocks: &mut impl Blocks, from: Place, mut count: usize) -> Place {
+pub(super) fn down(blocks: &mut impl Blocks, from: RowPlace, mut count: usize) -> RowPlace {
     let (mut at, mut last) = (from, from);
     loop {
         let rows = blocks.rows(at.item);
@@ -26,18 +26,18 @@ pub(super) fn down(blocks: &mut impl Blocks, from: Place, mut count: usize) -> P
             return at;
         }
         if let Some(row) = rows.checked_sub(1) {
-            last = Place { row, ..at };
+            last = RowPlace { row, ..at };
         }
         let Some(next) = blocks.next(at.item) else {
             return last;
         };
         count -= rows.saturating_sub(at.row).min(count);
-        at = Place { item: next, row: 0 };
+        at = RowPlace { item: next, row: 0 };
     }
 }
 
 /// The place so many rows above; the first row where there are fewer.
-pub(super) fn up(blocks: &mut impl Blocks, from: Place, mut count: usize) -> Place {
+pub(super) fn up(blocks: &mut impl Blocks, from: RowPlace, mut count: usize) -> RowPlace {
     let mut at = from;
     loop {
         if count <= at.row {
@@ -45,10 +45,10 @@ pub(super) fn up(blocks: &mut impl Blocks, from: Place, mut count: usize) -> Pla
             return at;
         }
         let Some(before) = blocks.previous(at.item) else {
-            return Place { row: 0, ..at };
+            return RowPlace { row: 0, ..at };
         };
         count -= at.row;
-        at = Place {
+        at = RowPlace {
             item: before,
             row: blocks.rows(before),
         };
@@ -58,8 +58,8 @@ pub(super) fn up(blocks: &mut impl Blocks, from: Place, mut count: usize) -> Pla
 /// How many rows there are from one place to a later one; `None` where it is further away than `most`.
 pub(super) fn distance(
     blocks: &mut impl Blocks,
-    from: Place,
-    to: Place,
+    from: RowPlace,
+    to: RowPlace,
     most: usize,
 ) -> Option<usize> {
     let (mut item, mut passed) = (from.item, 0_usize);
@@ -81,8 +81,13 @@ const FARTHEST: usize = 4096;
 
 /// Moves the window as little as needed to show an item: whole where it has room, else as much of it as there
 /// are rows. What is far away comes to the upper third.
-pub(super) fn reveal(blocks: &mut impl Blocks, top: Place, item: usize, height: usize) -> Place {
-    let first = Place { item, row: 0 };
+pub(super) fn reveal(
+    blocks: &mut impl Blocks,
+    top: RowPlace,
+    item: usize,
+    height: usize,
+) -> RowPlace {
+    let first = RowPlace { item, row: 0 };
     let rows = blocks.rows(item);
     if let Some(above) = distance(blocks, top, first, 2 * height) {
         if above + rows <= height {
@@ -96,7 +101,7 @@ pub(super) fn reveal(blocks: &mut impl Blocks, top: Place, item: usize, height: 
         Some(_) if rows <= height => first,
         // It is seen from the row where it was read last, or comes from above: its end.
         Some(hidden) if hidden < rows => top,
-        Some(_) => Place {
+        Some(_) => RowPlace {
             item,
             row: rows - height,
         },
@@ -105,7 +110,7 @@ pub(super) fn reveal(blocks: &mut impl Blocks, top: Place, item: usize, height: 
 }
 
 /// Moves the window up where the history ends above its last row.
-pub(super) fn stop_at_end(blocks: &mut impl Blocks, top: Place, height: usize) -> Place {
+pub(super) fn stop_at_end(blocks: &mut impl Blocks, top: RowPlace, height: usize) -> RowPlace {
     let (mut item, mut rows) = (top.item, blocks.rows(top.item).saturating_sub(top.row));
     while rows < height {
         match blocks.next(item) {
@@ -141,7 +146,7 @@ mod tests {
     #[test]
     fn a_window_moves_as_little_as_it_can() {
         let mut blocks = Heights(vec![3, 0, 2, 20, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4]);
-        let at = |item, row| Place { item, row };
+        let at = |item, row| RowPlace { item, row };
         // Window of six rows: from, item, where it comes to be.
         let table = [
             (at(0, 0), 2, at(0, 0)),
@@ -169,7 +174,7 @@ mod tests {
         fn down_and_up_lead_back(heights in prop::collection::vec(0_usize..6, 1..20), count in 0_usize..40) {
             let mut blocks = Heights(heights);
             let first = (0..blocks.0.len()).find(|item| blocks.0[*item] > 0);
-            let from = Place { item: first.unwrap_or(0), row: 0 };
+            let from = RowPlace { item: first.unwrap_or(0), row: 0 };
             let to = down(&mut blocks, from, count);
             if let Some(passed) = distance(&mut blocks, from, to, 1000) {
                 prop_assert!(passed <= count);

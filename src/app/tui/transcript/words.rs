@@ -1,7 +1,7 @@
 //! Times, durations and counts in few letters.
 
 /// The time of day, UTC.
-pub(super) fn clock(at: u64) -> String {
+pub(in crate::tui) fn clock(at: u64) -> String {
     let seconds = at / 1000 % 86_400;
     format!(
         "{:02}:{:02}:{:02}",
@@ -11,7 +11,7 @@ pub(super) fn clock(at: u64) -> String {
     )
 }
 
-pub(super) fn duration(ms: u64) -> String {
+pub(in crate::tui) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match ms {
         0..100 => format!("{ms}ms"),
@@ -22,13 +22,17 @@ pub(super) fn duration(ms: u64) -> String {
     }
 }
 
-pub(super) fn count(number: u64) -> String {
+pub(in crate::tui) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..100_000 => format!("{:.1}k", number as f64 / 1e3),
         100_000..1_000_000 => format!("{}k", number / 1_000),
         _ => format!("{:.1}M", number as f64 / 1e6),
     }
+}
+
+pub(in crate::tui) fn bytes(number: u64) -> String {
+    retake_core::content::Size::Bytes(number).to_string()
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::Finished(document) => {
             if is_shown(state, &document) {
                 state.stage = Stage::Ready;
+                if state.transcript.is_on {
+                    state.count_totals();
+                }
                 for session in 0..state.checked.len() {
                     begin_at(state, session, Severity::Warning);
                 }
@@ -97,6 +100,9 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::Found(found) => layers::found(state, found),
         Report::Counted(counting, places, is_done) => {
             layers::counted(state, &counting, places, is_done)
+        }
+        Report::Totalled(document, session, totals) => {
+            state.totals = Some((document, session, totals));
         }
         Report::Paths(paths) => live::completed(state, &paths),
         Report::Failed(reason) => {

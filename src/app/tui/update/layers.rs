@@ -11,7 +11,8 @@ use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
-use crate::tui::texts::{HealthTable, Log};
+use crate::tui::texts::{HealthTable, Log, UsageTable};
+use crate::tui::transcript::keys;
 use retake_core::dialects::body_of;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
@@ -177,6 +178,16 @@ pub(super) fn health(state: &mut State) {
     state.open(table, |_, _, ()| ());
 }
 
+/// Shows what the session took; the same key closes it.
+pub(super) fn usage(state: &mut State) {
+    if state.layers.top::<UsageTable>().is_some() {
+        state.leave_layer();
+        return;
+    }
+    state.count_totals();
+    state.open(UsageTable::default(), |_, _, ()| ());
+}
+
 /// Opens the menu of what can be copied of the item with the cursor.
 pub(super) fn copy(state: &mut State) {
     let mut available = vec![Copied::Text, Copied::Path, Copied::Raw];
@@ -240,6 +251,9 @@ pub(super) fn back(state: &mut State) {
 
 /// Closes what `q` closes before it quits.
 pub(super) fn back_from_list(state: &mut State) -> bool {
+    if !state.has_overlay() && keys::leave(state, motion::open_session) {
+        return true;
+    }
     let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
     if state.has_overlay() || is_list {
         back(state);
