@@ -49,6 +49,17 @@ pub enum Silence {
     Fine,
 }
 
+/// What most faults have in common.
+const FAULT: Fault = Fault {
+    id: "",
+    does: "",
+    expected: "",
+    rule: None,
+    deed: Deed::Cut,
+    silence: Silence::Unnoticed,
+    may_fail: false,
+};
+
 /// All faults, in the order of reports.
 pub static FAULTS: &[Fault] = &[
     Fault {
@@ -57,8 +68,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
         deed: Deed::Change(names::near),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "unknown-tool-far",
@@ -66,8 +76,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
         deed: Deed::Change(names::far),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "malformed-arguments",
@@ -75,8 +84,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
         deed: Deed::Change(arguments::malformed),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "cut-arguments",
@@ -84,8 +92,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
         deed: Deed::Change(arguments::cut),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "schema-break",
@@ -93,8 +100,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "checks arguments before the tool runs, tells the model what is wrong, and goes on",
         rule: Some("invalid-arguments"),
         deed: Deed::Change(arguments::break_schema),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "duplicate-call-id",
@@ -102,8 +108,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "answers both under ids of its own, or asks the model again",
         rule: Some("duplicate-call-id"),
         deed: Deed::Change(duplicate_id),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "call-as-text",
@@ -111,8 +116,7 @@ pub static FAULTS: &[Fault] = &[
         expected: "notices that nothing ran, and asks the model to call the tool",
         rule: Some("leaked-tool-call"),
         deed: Deed::Change(as_text),
-        silence: Silence::Unnoticed,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "empty-final-output",
@@ -120,8 +124,8 @@ pub static FAULTS: &[Fault] = &[
         expected: "asks the model again, or ends with an error",
         rule: Some("missing-final-output"),
         deed: Deed::Change(final_output::empty),
-        silence: Silence::Unnoticed,
         may_fail: true,
+        ..FAULT
     },
     Fault {
         id: "wrong-final-output",
@@ -129,53 +133,48 @@ pub static FAULTS: &[Fault] = &[
         expected: "checks the output, and asks the model again or ends with an error",
         rule: Some("invalid-final-output"),
         deed: Deed::Change(final_output::wrong),
-        silence: Silence::Unnoticed,
         may_fail: true,
+        ..FAULT
     },
     Fault {
         id: "http-429",
         does: "the provider answers with status 429 and Retry-After: 1",
         expected: "waits as long as it is told, and asks again",
-        rule: None,
         deed: Deed::Status(429),
         silence: Silence::GaveUp,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "http-500",
         does: "the provider answers with status 500",
         expected: "asks again, a few times",
-        rule: None,
         deed: Deed::Status(500),
         silence: Silence::GaveUp,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "http-503",
         does: "the provider answers with status 503",
         expected: "asks again, a few times",
-        rule: None,
         deed: Deed::Status(503),
         silence: Silence::GaveUp,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "cut-stream",
         does: "the connection ends in the middle of the stream",
         expected: "throws the half of the reply away, and asks again",
-        rule: None,
         deed: Deed::Cut,
         silence: Silence::GaveUp,
-        may_fail: false,
+        ..FAULT
     },
     Fault {
         id: "slow-stream",
         does: "the stream comes with pauses",
         expected: "waits",
-        rule: None,
         deed: Deed::Slow,
         silence: Silence::Fine,
-        may_fail: false,
+        ..FAULT
     },
 ];
 

@@ -176,10 +176,8 @@ impl Tape {
 
     fn is_same(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {
         let recorded = self.history(place)?;
-        let is_same = recorded.iter().any(|one| {
-            let mut forms = asked.history.iter();
-            forms.any(|other| one.len() == other.len() && alike(one, other, asked) == one.len())
-        });
+        let is_same = pairs(&recorded, asked)
+            .any(|(one, other)| one.len() == other.len() && alike(one, other, asked) == one.len());
         Ok(is_same && self.terms(place)?.differing(&asked.terms).is_empty())
     }
 
@@ -270,10 +268,7 @@ impl Tape {
     fn differences(&self, place: Place, asked: &Asked) -> Result<Differences, SourceError> {
         let mut all = self.terms(place)?.differing(&asked.terms);
         let recorded = self.history(place)?;
-        let pairs = recorded
-            .iter()
-            .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
-        let differing = pairs.map(|(one, other)| differing(one, other));
+        let differing = pairs(&recorded, asked).map(|(one, other)| differing(one, other));
         all.extend(differing.min_by_key(Vec::len).unwrap_or_default());
         let (told, more) = told(all);
         Ok(Differences { told, more })
@@ -281,33 +276,35 @@ impl Tape {
 }
 
 /// How much of two histories is the same from the beginning.
-fn alike(recorded: &[Said], asked: &[Said], by: &Asked) -> usize {
+fn alike<'s>(
+    recorded: impl IntoIterator<Item = &'s Said>,
+    asked: impl IntoIterator<Item = &'s Said>,
+    by: &Asked,
+) -> usize {
     let takes_objects_only = by.dialect.facts().object_arguments;
-    let pairs = recorded.iter().zip(asked);
+    let pairs = recorded.into_iter().zip(asked);
     pairs
         .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
         .count()
 }
 
+/// The forms of a recorded history beside those of a request.
+fn pairs<'p>(
+    forms: &'p [Vec<Said>],
+    asked: &'p Asked,
+) -> impl Iterator<Item = (&'p Vec<Said>, &'p Vec<Said>)> {
+    let pairs = forms.iter();
+    pairs.flat_map(|one| asked.history.iter().map(move |other| (one, other)))
+}
+
 fn begins_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
-    let pairs = forms
-        .iter()
-        .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
-    let counts = pairs.map(|(one, other)| alike(one, other, asked));
+    let counts = pairs(forms, asked).map(|(one, other)| alike(one, other, asked));
     counts.max().unwrap_or_default()
 }
 
 /// How much of a history is the same as in the request, counted from the end.
 fn ends_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
-    let takes_objects_only = asked.dialect.facts().object_arguments;
-    let pairs = forms
-        .iter()
-        .flat_map(|one| asked.history.iter().map(move |other| (one, other)));
-    let counts = pairs.map(|(one, other)| {
-        let pairs = one.iter().rev().zip(other.iter().rev());
-        pairs
-            .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
-            .count()
-    });
+    let counts = pairs(forms, asked);
+    let counts = counts.map(|(one, other)| alike(one.iter().rev(), other.iter().rev(), asked));
     counts.max().unwrap_or_default()
 }

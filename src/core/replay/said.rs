@@ -1,5 +1,6 @@
 //! One thing of a history, in the form that is compared.
 
+use crate::formats::convert::sanitised;
 use serde_json::{Map, Number, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -130,17 +131,9 @@ fn letters(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !letter.is_whitespace())
 }
 
-/// A tool's name in the letters that every provider takes: the others are written as `_`, as `convert` does.
+/// A tool's name in the letters that every provider takes, as `convert` writes it.
 pub(super) fn name_for_all(name: &str) -> String {
-    let fits = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
-    let letters = name
-        .chars()
-        .map(|letter| if fits(letter) { letter } else { '_' });
-    let name: String = letters.take(LONGEST_NAME).collect();
-    match name.as_str() {
-        "" => "unnamed_tool".to_owned(),
-        _ => name,
-    }
+    sanitised(name, LONGEST_NAME)
 }
 
 /// Chat takes no longer name (OpenAI API reference, `FunctionObject`).

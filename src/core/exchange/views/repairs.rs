@@ -4,7 +4,8 @@
 use super::element::{Element, MARKS, digest};
 use super::list::List;
 use crate::dialects::write::edit::{elements, member, with_elements, without_member};
-use crate::session::{Dialect, hash};
+use crate::session::{Dialect, hash, operations_of};
+use similar::DiffTag;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a repair made of some elements of a list.
@@ -23,10 +24,6 @@ struct Change {
     now: Vec<Element>,
 }
 
-/// The longest part of a list that is compared, by elements of both sides: beyond it a
-/// repair is not remembered.
-const COMPARED: usize = 4_000_000;
-
 impl Repair {
     /// `None` where nothing was changed, or not so that it could be told element by element.
     pub(super) fn of(dialect: Dialect, original: &[u8], repaired: &[u8]) -> Option<Self> {
@@ -41,10 +38,12 @@ impl Repair {
                 .collect::<Vec<_>>()
         };
         let (old, new) = (hashes(&was), hashes(&now));
-        let same = common(&old, &new)?;
+        let same = operations_of(&old, &new);
+        let same = same.iter().filter(|same| same.tag() == DiffTag::Equal);
+        let same = same.flat_map(|same| same.old_range().zip(same.new_range()));
         let mut changes = Vec::new();
         let (mut i, mut j) = (0, 0);
-        for (next_old, next_new) in same.into_iter().chain([(old.len(), new.len())]) {
+        for (next_old, next_new) in same.chain([(old.len(), new.len())]) {
             let added = (j..next_new)
                 .filter_map(|index| now.get(index).cloned())
                 .collect::<Vec<_>>();
@@ -190,46 +189,4 @@ fn without_mark(block: &str) -> String {
         Some(_) => without_member(block, MARKS[0]),
         None => block.to_owned(),
     }
-}
-
-/// The elements that two lists have in common, by place: a longest sequence between what they begin and end
-/// with. `None` where there is too much between.
-fn common(old: &[u64], new: &[u64]) -> Option<Vec<(usize, usize)>> {
-    let pairs = old.iter().zip(new);
-    let head = pairs.take_while(|(a, b)| a == b).count();
-    let (rest_old, rest_new) = (&old[head..], &new[head..]);
-    let pairs = rest_old.iter().rev().zip(rest_new.iter().rev());
-    let tail = pairs.take_while(|(a, b)| a == b).count();
-    let (a, b) = (
-        &rest_old[..rest_old.len() - tail],
-        &rest_new[..rest_new.len() - tail],
-    );
-    if a.len().checked_mul(b.len())? > COMPARED {
-        return None;
-    }
-    let width = b.len() + 1;
-    let mut longest = vec![0_u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            longest[i * width + j] = match a[i] == b[j] {
-                true => longest[(i + 1) * width + j + 1] + 1,
-                false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
-            };
-        }
-    }
-    let mut found = (0..head).map(|at| (at, at)).collect::<Vec<_>>();
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        if a[i] == b[j] {
-            found.push((head + i, head + j));
-            (i, j) = (i + 1, j + 1);
-        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    let ends = (0..tail).map(|at| (old.len() - tail + at, new.len() - tail + at));
-    found.extend(ends);
-    Some(found)
 }

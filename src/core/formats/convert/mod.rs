@@ -16,6 +16,7 @@ mod reply;
 mod request;
 
 pub use losses::{Loss, LossKind};
+pub(crate) use names::sanitised;
 
 use crate::dialects::Fields;
 use crate::json::{Cursor, display_text, respelled};

@@ -56,7 +56,8 @@ fn is_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }
 
-fn sanitised(name: &str, limit: usize) -> String {
+/// A name in the letters and the length that a provider takes: other letters are written as `_`.
+pub(crate) fn sanitised(name: &str, limit: usize) -> String {
     let fitting: String = name
         .chars()
         .map(|character| match character {
