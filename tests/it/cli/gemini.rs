@@ -163,3 +163,43 @@ fn ids_come_and_go_with_a_conversion_and_signatures_stay_at_home() {
     let (same, _) = convert("request.json", "gemini");
     assert!(same.contains(CALL) && same.contains(ANSWER), "{same}");
 }
+
+#[test]
+fn an_agent_is_run_natively_whole_and_streamed_and_a_policy_answers_for_its_bad_call() {
+    let agent = include_str!("../../../sessions/agents/flights.toml");
+    let agent = agent.replace("\"responses\"", "\"gemini\"");
+    let whole = agent.replace("[model]", "[model]\nstream = false");
+    let here = folder(&[
+        ("streamed.toml", &agent),
+        ("whole.toml", &whole),
+        (
+            "flights.script.toml",
+            include_str!("../../../sessions/agents/flights.script.toml"),
+        ),
+        ("policy.toml", "[on.unknown-tool]\ndo = \"inject\"\n"),
+    ]);
+    for name in ["streamed", "whole"] {
+        let (file, journal) = (format!("{name}.toml"), format!("{name}.jsonl"));
+        let arguments = [
+            "run",
+            &file,
+            "--headless",
+            "--trust",
+            "--policy",
+            "policy.toml",
+            "--journal",
+            &journal,
+        ];
+        let (code, out, err) = told(here.path(), &arguments);
+        assert_eq!(code, 0, "{out}{err}");
+        let end: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            (&end["how"], &end["turns"]),
+            (&"final".into(), &3.into()),
+            "{end}"
+        );
+        assert!(end["output_tokens"].as_u64() > Some(0), "{end}");
+        let (_, shown, _) = told(here.path(), &["show", &journal]);
+        assert!(shown.contains("gemini-contents"), "{shown}");
+    }
+}

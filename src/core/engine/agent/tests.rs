@@ -351,3 +351,17 @@ fn the_tables_of_keys_are_written_from_the_keys() {
     let tables = AGENT_TABLES.map(|keys| format!("{}\n\n{}", keys.place, keys.markdown()));
     insta::assert_snapshot!(tables.join("\n"));
 }
+
+#[test]
+fn the_base_url_of_gemini_tells_whether_chat_is_spoken_there() {
+    let spoken = |base_url: &str| {
+        let text = begun(base_url).replace("\"chat\"", "\"gemini\"");
+        parse(&text).unwrap().model.dialect.word()
+    };
+    assert_eq!(spoken(""), "gemini");
+    assert_eq!(spoken("base_url = \"https://host/v1beta\"\n"), "gemini");
+    assert_eq!(
+        spoken("base_url = \"https://host/v1beta/openai\"\n"),
+        "chat"
+    );
+}
