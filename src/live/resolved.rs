@@ -1,5 +1,6 @@
-//! A fault that somebody decided about is resolved: that of a call whose output a take wrote is still reported, but no longer
-//! counts. The output of a tool in a run, as of one that failed, is nobody's decision.
+//! A fault that somebody decided about is resolved: that of a call whose output a take wrote is still
+//! reported, but no longer counts. The output of a tool in a run, as of one that failed, is nobody's
+//! decision.
 
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::Ending;

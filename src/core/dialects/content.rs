@@ -195,8 +195,8 @@ fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     Ok(url)
 }
 
-/// `inlineData: {mimeType, data}` and `fileData: {fileUri}` of Gemini, `source` of Anthropic: `{type: base64, media_type, data}` or `{type: url, url}`; files
-/// stand at the provider.
+/// `inlineData: {mimeType, data}` and `fileData: {fileUri}` of Gemini, `source` of Anthropic: `{type: base64,
+/// media_type, data}` or `{type: url, url}`; files stand at the provider.
 fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     let (mut url, mut media_type, mut data) = (None, None, None);
     cursor.object(|cursor, key| {

@@ -32,8 +32,8 @@ pub fn usage_of(reply: &str) -> Usage {
     }
 }
 
-/// The value of `usage` (`usageMetadata` of Gemini); `None` where there is none, or none that can be read. Usage is no reason
-/// to refuse a reply.
+/// The value of `usage` (`usageMetadata` of Gemini); `None` where there is none, or none that can be read.
+/// Usage is no reason to refuse a reply.
 fn usage_member(reply: &str) -> Option<Value> {
     let mut found = None;
     Cursor::new(reply.as_bytes())

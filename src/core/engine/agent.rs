@@ -1,8 +1,8 @@
 //! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries
 //! them out, the limits.
 //!
-//! Nothing is read or run here. [`Agent::parse`] reports everything that is wrong at once. Keys to models never stand in the file: it names the environment
-//! variables that hold them.
+//! Nothing is read or run here. [`Agent::parse`] reports everything that is wrong at once. Keys to models
+//! never stand in the file: it names the environment variables that hold them.
 
 use super::arguments::is_same;
 use super::effect::Millis;

@@ -4,12 +4,10 @@
 //! Here is what rows mean; `runtime` reads them. Items stand in a buffer of their own, one row a line, because
 //! a database has no bytes that a span could point to; the number of a record is the id of its row.
 
-use super::{Contents, Format, Reading, assemble_plain};
+use super::{Contents, Format, Reading, agents_runstate, assemble_plain};
 use crate::dialects::{Fields, responses};
 use crate::json::{Cursor, skip_whitespace};
-use crate::session::{
-    Dialect, Fact, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
-};
+use crate::session::{Fact, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "agents-sqlite",
     title: "openai-agents session database",
-    dialect: Dialect::Responses,
+    dialect: agents_runstate::FORMAT.dialect,
     sniff: |sample| {
         if sample.bytes.starts_with(MAGIC) {
             99

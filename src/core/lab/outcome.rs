@@ -2,13 +2,14 @@
 //!
 //! The first of these that holds, in this order:
 //!
-//! 1. **looped**: a call of the new turn stands with the same tool and the same arguments at least twice before it, the last times in
-//!    vain (it was faulty, or was answered with an error); or repeated-call fires on it.
-//! 2. **same mistake**: the rule of the subject fires on the new turn again, for the same tool where it is about a tool. A fault that
-//!    shows in an output (tool-error, failing-tool) is made again by the same call with the same arguments, unless it timed out or was
-//!    interrupted.
-//! 3. **other mistake**: another error or warning about the new turn, a reply that was cut off among them; or sound calls of which
-//!    none is the one that was meant.
+//! 1. **looped**: a call of the new turn stands with the same tool and the same arguments at least twice
+//!    before it, the last times in vain (it was faulty, or was answered with an error); or repeated-call
+//!    fires on it.
+//! 2. **same mistake**: the rule of the subject fires on the new turn again, for the same tool where it is
+//!    about a tool. A fault that shows in an output (tool-error, failing-tool) is made again by the same call
+//!    with the same arguments, unless it timed out or was interrupted.
+//! 3. **other mistake**: another error or warning about the new turn, a reply that was cut off among them; or
+//!    sound calls of which none is the one that was meant.
 //! 4. **corrected**: what was meant is done; sound calls beside it do not matter.
 //! 5. **asked the user**: no call, and the text ends with a question. A heuristic, see [`question`].
 //! 6. **gave up**: all else, so text of any other kind, a refusal, an empty reply.

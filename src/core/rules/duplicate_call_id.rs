@@ -58,7 +58,10 @@ fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding
     let (before, item) = (&session.items[known.last], &session.items[index]);
     let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
     let is_same = before.name == item.name && content(known.last) == content(index);
-    let is_answered = matches!(session.pairing.standing(known.last), PairStatus::Paired(output) if (output as usize) < index);
+    let is_answered = matches!(
+        session.pairing.standing(known.last),
+        PairStatus::Paired(output) if (output as usize) < index
+    );
     let is_later = is_answered && before.turn != item.turn;
     let accepted = match run.target.facts().call_ids.repeats {
         Repeats::None => false,

@@ -5,8 +5,9 @@
 //! come later (a result written before its call), and only what is then left alone is an orphan. Nothing pairs
 //! across a compaction: the provider sees one side only.
 //!
-//! Where ids are missing (legacy `function_call`, Gemini) calls and outputs pair by name and order; in Gemini also
-//! where only one of the two has an id. Which places a provider accepts for a pair is not decided here but in [`crate::dialects`].
+//! Where ids are missing (legacy `function_call`, Gemini) calls and outputs pair by name and order; in Gemini
+//! also where only one of the two has an id. Which places a provider accepts for a pair is not decided here
+//! but in [`crate::dialects`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
 use super::dialect::Dialect;

@@ -236,7 +236,12 @@ impl<'a> Ground<'a> {
 
     /// A log of exchanges repeats its history in each request; changing it in one place would tear it apart.
     fn refuse_exchange(&self, steps: &[Step]) -> Result<(), CannotWrite> {
-        let apart = |step: &Step| matches!(step, Step::Member { key, .. } if matches!(&key[..], b"request" | b"response" | b"choices" | b"candidates"));
+        let apart = |step: &Step| {
+            matches!(
+                step,
+                Step::Member { key, .. } if matches!(&key[..], b"request" | b"response" | b"choices" | b"candidates")
+            )
+        };
         let is_nested = steps.iter().enumerate().any(|(depth, step)| {
             matches!(step, Step::Element { .. })
                 && depth

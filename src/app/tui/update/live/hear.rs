@@ -139,7 +139,12 @@ fn drop_one_shots(state: &mut State) {
         return;
     };
     live.breakpoints.retain(|breakpoint| {
-        let is_hit = |reason: &Reason| matches!(reason, Reason::Breakpoint { number, .. } if *number == breakpoint.number);
+        let is_hit = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::Breakpoint { number, .. } if *number == breakpoint.number
+            )
+        };
         !(breakpoint.is_one_shot && reasons.iter().any(is_hit))
     });
 }
