@@ -1,14 +1,14 @@
 //! A recording as an endpoint: its model turns are served again, in the dialects of OpenAI Responses, OpenAI
-//! Chat and Anthropic Messages, streamed and whole, on loopback.
+//! Chat, Anthropic Messages and Gemini, streamed and whole, on loopback.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use retake_core::replay::Tape;
-//! use retake_live::replay::{ANY_PORT, Endpoint, Options};
+//! use retake_live::replay::{ANY_PORT, Endpoint, ReplayOptions};
 //! use retake_live::{ReadOptions, read_path};
 //! let recording = read_path("sessions/failing-tool.json".as_ref(), &ReadOptions::default())?;
 //! let tape = Tape::of(recording.sessions)?;
-//! let endpoint = Endpoint::start(tape, Options::default(), ANY_PORT, |_| {})?;
+//! let endpoint = Endpoint::start(tape, ReplayOptions::default(), ANY_PORT, |_| {})?;
 //! println!("{}", endpoint.address());
 //! # Ok(())
 //! # }
