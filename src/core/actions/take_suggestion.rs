@@ -18,6 +18,11 @@ pub(super) fn plan(
     if scene.session().name(item) == name {
         return Err(ActionError::NothingToDo);
     }
+    if changes_other_pairs(scene, call, &name) {
+        return Err(ActionError::WouldBreak(format!(
+            "calls without ids take their outputs in order: as {name} it would take that of another call"
+        )));
+    }
     let mut planned = Plan::default();
     check_arguments(scene, call, &name, &mut planned)?;
     planned.note(format!(
@@ -42,6 +47,28 @@ pub(super) fn plan(
         patches,
     });
     Ok(planned)
+}
+
+/// Whether, with this name, calls of its turn would take other outputs: without ids the calls of one name take the
+/// outputs of that name in order.
+fn changes_other_pairs(scene: &ActionContext<'_>, call: u32, name: &str) -> bool {
+    let (session, call) = (scene.session(), call as usize);
+    let Some(item) = session
+        .items
+        .get(call)
+        .filter(|item| item.call_id.is_none())
+    else {
+        return false;
+    };
+    let output = |index| session.pairing.partner(index).unwrap_or(usize::MAX);
+    session.items.iter().enumerate().any(|(index, other)| {
+        let is_rival = other.turn == item.turn && other.kind == item.kind && index != call;
+        is_rival
+            && other.call_id.is_none()
+            && session.name(other) == name
+            && output(index) != output(call)
+            && (index < call) != (output(index) < output(call))
+    })
 }
 
 /// The name to take: the operator's, or the nearest.
@@ -154,6 +181,29 @@ mod tests {
             .tools(json!([{"name": "search_flights", "parameters": schema}]));
         let refusal = fixture.apply("unknown-tool", "take-suggestion", &ActionInput::default());
         assert!(refusal.is_err_and(|refusal| refusal.to_string().contains("/to")));
+    }
+
+    #[test]
+    fn a_call_without_id_takes_no_output_of_another_call() {
+        let request = |first: &str, outputs: &str| {
+            format!(
+                r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}},{{"role":"model","parts":[
+                {{"functionCall":{{"name":"{first}","args":{{}}}}}},{{"functionCall":{{"name":"search_flights","args":{{}}}}}}]}},
+                {{"role":"user","parts":[{outputs}]}}],"tools":[{{"functionDeclarations":[{{"name":"search_flights"}}]}}]}}"#
+            )
+        };
+        let output =
+            |name: &str| format!(r#"{{"functionResponse":{{"name":"{name}","response":{{}}}}}}"#);
+        let (own, other) = (output("serch_flights"), output("search_flights"));
+        let take = |outputs: &str| {
+            let fixture = fixture(&request("serch_flights", outputs));
+            fixture.apply("unknown-tool", "take-suggestion", &ActionInput::default())
+        };
+        for taken in [other.clone(), format!("{other},{own}")] {
+            let refusal = take(&taken).map(|_| ()).unwrap_err().to_string();
+            assert!(refusal.contains("that of another call"), "{refusal}");
+        }
+        assert!(take(&format!("{own},{other}")).is_ok());
     }
 
     #[test]
