@@ -242,3 +242,17 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// A cell of CSV (RFC 4180) from outside: a spreadsheet takes it for no formula, and no program for two cells.
+pub(super) fn csv_cell(text: &str) -> String {
+    // Looked at before anything is made drawable: a tab leads, too.
+    let leads = text
+        .trim_start_matches(' ')
+        .starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    let defused = if leads { "'" } else { "" };
+    let text = format!("{defused}{}", safe_line(text));
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}

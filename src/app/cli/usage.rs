@@ -5,7 +5,7 @@ use super::check::{Skipped, is_no_recording};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{Inputs, describe, hint_for, name_of};
-use super::output::{Output, safe_line};
+use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Walked, expand};
@@ -45,9 +45,10 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     }
     for file in &files {
         match usage_of(&inputs, &file.path) {
-            Ok(sessions) => {
+            Ok((sessions, totals)) => {
                 read += 1;
-                for (name, session, totals) in &sessions {
+                let names = session_names(&sessions);
+                for ((name, session), totals) in names.iter().zip(&sessions).zip(&totals) {
                     writer.session(&file.path, name, session, totals)?;
                 }
             }
@@ -67,18 +68,14 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     })
 }
 
-fn usage_of(
-    inputs: &Inputs,
-    path: &Path,
-) -> Result<Vec<(String, Session, SessionUsage)>, InputError> {
-    let recording = inputs.read(path)?.recording;
-    let names = session_names(&recording.sessions);
-    let sessions = names.into_iter().zip(&recording.sessions);
-    let totals = sessions.map(|(name, session)| {
+fn usage_of(inputs: &Inputs, path: &Path) -> Result<(Vec<Session>, Vec<SessionUsage>), InputError> {
+    let sessions = inputs.read(path)?.recording.sessions;
+    let totals = sessions.iter().map(|session| {
         let totals = SessionUsage::of(session, &|| false).map_err(InputError::Source)?;
-        Ok((name, session.clone(), totals.unwrap_or_default()))
+        Ok(totals.unwrap_or_default())
     });
-    totals.collect()
+    let totals = totals.collect::<Result<_, InputError>>()?;
+    Ok((sessions, totals))
 }
 
 const CSV_HEADING: &str =
@@ -192,7 +189,7 @@ impl UsageWriter<'_> {
 
     fn csv(&mut self, path: &Path, name: &str, totals: &SessionUsage) -> io::Result<()> {
         let number = |number: Option<u64>| number.map_or_else(String::new, |it| it.to_string());
-        let (path, name) = (quoted(&path.to_string_lossy()), quoted(name));
+        let (path, name) = (csv_cell(&path.to_string_lossy()), csv_cell(name));
         for (turn, usage) in &totals.by_turn {
             let tokens = usage.tokens;
             writeln!(
@@ -207,15 +204,6 @@ impl UsageWriter<'_> {
             )?;
         }
         Ok(())
-    }
-}
-
-/// A field of CSV (RFC 4180).
-fn quoted(text: &str) -> String {
-    let text = safe_line(text);
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
     }
 }
 

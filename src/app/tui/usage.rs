@@ -2,8 +2,7 @@
 
 use super::transcript::words::{bytes, count, duration};
 use retake_core::content::{display_name, summarize_call};
-use retake_core::dialects::body_of;
-use retake_core::json::complete;
+use retake_core::dialects::body_within;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Session;
 use retake_core::usage::{SessionUsage, ToolUsage, TurnUsage};
@@ -137,11 +136,7 @@ pub fn call_line(session: &Session, call: usize) -> String {
     let Some(item) = session.items.get(call) else {
         return String::new();
     };
-    let head = session
-        .source
-        .read(item.span.head(HEAD))
-        .unwrap_or_default();
-    let body = body_of(item, &complete(&head)).unwrap_or_default();
+    let body = body_within(session, item, HEAD).unwrap_or_default();
     let summary = summarize_call(session.name(item), body.arguments.as_written());
     format!("{}({})", summary.name, summary.argument)
 }

@@ -1,7 +1,7 @@
 //! What an item says, read from its bytes when it is shown or checked: the same view of all dialects.
 
-use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Item, Kind, Shape};
+use crate::json::{Cursor, JsonError, complete, display_text};
+use crate::session::{Item, Kind, Session, Shape};
 use std::ops::Range;
 
 /// The readable content of one item.
@@ -47,6 +47,16 @@ impl Arguments {
             Self::None => "",
             Self::Text(text) | Self::Value(text) | Self::FreeForm(text) => text,
         }
+    }
+}
+
+/// The body of an item as far as its first `limit` bytes hold it; `None` where they cannot be read.
+pub fn body_within(session: &Session, item: &Item, limit: u64) -> Option<Body> {
+    let head = item.span.head(limit);
+    let bytes = session.source.read(head).ok()?;
+    match head.len() < item.span.len() {
+        true => body_of(item, &complete(&bytes)).ok(),
+        false => body_of(item, &bytes).ok(),
     }
 }
 

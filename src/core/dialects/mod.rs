@@ -24,7 +24,7 @@ pub mod tools;
 mod usage;
 pub mod write;
 
-pub use body::{Arguments, Body, body_of, body_without_reasoning};
+pub use body::{Arguments, Body, body_of, body_within, body_without_reasoning};
 pub use codec::{Codec, Said};
 pub use content::{Content, joined};
 pub use fields::Fields;

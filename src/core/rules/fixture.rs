@@ -5,11 +5,8 @@
 
 use super::{Finding, Rule, Run, check};
 use crate::dialects::tools::read_tools;
-use crate::formats::split::{Part, Within};
-use crate::formats::{Reading, Sample, read_buffer, recognise};
-use crate::session::{Dialect, Fragment, OutputSchema, Session, Source};
+use crate::session::{Dialect, OutputSchema, Session};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// A transcript with what is known beside it.
 #[derive(Debug, Clone, Default)]
@@ -65,25 +62,9 @@ impl Fixture {
 
     /// The sessions of the transcript.
     pub(super) fn sessions(&self) -> Vec<Session> {
-        let bytes = self.text.as_bytes();
-        let format = recognise(&Sample::new(bytes, true)).expect("no format claims the fixture");
-        let source: Arc<dyn Source> = Arc::new(bytes.to_vec());
-        let mut contents = read_buffer(format, &source, bytes).unwrap();
-        if let (true, Reading::Records(records)) = (contents.sessions.is_empty(), format.reading) {
-            // A lone exchange, as a stream of one record.
-            let part = Part {
-                bytes,
-                base: 0,
-                is_last: true,
-            };
-            let mut fragment = Fragment::default();
-            Within::Stream.read(&records, part, 0, bytes.len(), &mut fragment);
-            contents = (records.assemble)(fragment, &source).unwrap();
-        }
-        assert!(contents.problems.is_empty(), "{:?}", contents.problems);
-        assert!(!contents.sessions.is_empty(), "the fixture is empty");
-        contents
-            .sessions
+        let sessions = crate::actions::fixture::sessions(&self.text);
+        assert!(!sessions.is_empty(), "the fixture is empty");
+        sessions
             .into_iter()
             .map(|session| self.complete(session))
             .collect()

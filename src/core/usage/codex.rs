@@ -2,7 +2,7 @@
 //! are written.
 
 use super::tokens::Tokens;
-use crate::json::Cursor;
+use crate::dialects::write::edit::member;
 use crate::session::{Session, SourceError, Span};
 
 /// What the events of a turn say.
@@ -30,23 +30,11 @@ pub(super) fn counted(session: &Session, span: Span) -> Result<Counted, SourceEr
 }
 
 fn read(line: &[u8]) -> Option<Counted> {
-    let info = member(member(line, b"payload")?, b"info")?;
-    let usage = member(info, b"last_token_usage")?;
-    let window = member(info, b"model_context_window");
+    let line = std::str::from_utf8(line).ok()?;
+    let value = |object, name| Some(&object[member(object, name)?]);
+    let info = value(value(line, "payload")?, "info")?;
     Some(Counted {
-        tokens: Tokens::of_value(std::str::from_utf8(usage).ok()?),
-        window: window.and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()),
+        tokens: Tokens::of_value(value(info, "last_token_usage")?),
+        window: value(info, "model_context_window").and_then(|raw| raw.parse().ok()),
     })
-}
-
-fn member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut found = None;
-    let read = Cursor::new(object).object(|cursor, key| {
-        if key == name {
-            found = Some(cursor.raw()?);
-        }
-        Ok(())
-    });
-    read.ok()?;
-    found
 }

@@ -1,7 +1,7 @@
 //! The report for spreadsheets: one row for each trial and wording, quoted after RFC 4180.
 
 use super::results::{Results, Standing, TrialResults, end_word};
-use crate::cli::output::safe_line;
+use crate::cli::output::csv_cell;
 use retake_core::lab::{CLASSES, LeftOut, Subject};
 use std::fmt::Display;
 
@@ -52,12 +52,12 @@ fn left_out(of: &LeftOut) -> Vec<String> {
 
 fn finding(subject: &Subject, model: &str) -> [String; 6] {
     [
-        foreign(&subject.path),
+        csv_cell(&subject.path),
         (subject.session + 1).to_string(),
         (subject.item + 1).to_string(),
-        foreign(&subject.rule),
-        foreign(&subject.tool),
-        foreign(model),
+        csv_cell(&subject.rule),
+        csv_cell(&subject.tool),
+        csv_cell(model),
     ]
 }
 
@@ -67,7 +67,7 @@ fn cells(trial: &TrialResults<'_>, standing: &Standing<'_>) -> Vec<String> {
     cells.extend(finding(&trial.trial.subject, &trial.trial.model));
     cells.extend([
         trial.trial.is_scripted.to_string(),
-        foreign(&row.name),
+        csv_cell(&row.name),
         row.origin.word().to_owned(),
     ]);
     let measured = &row.measured;
@@ -87,26 +87,12 @@ fn cells(trial: &TrialResults<'_>, standing: &Standing<'_>) -> Vec<String> {
     cells.extend(shares.map(|share| or_empty(share.map(|share| format!("{share:.4}")))));
     cells.extend([measured.input, measured.output, measured.ms].map(or_empty));
     cells.push(or_empty(trial.end.map(end_word)));
-    cells.push(foreign(&trial.journal));
+    cells.push(csv_cell(&trial.journal));
     cells
 }
 
 fn or_empty(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// A cell from outside: a spreadsheet takes it for no formula, and no program for two cells.
-fn foreign(text: &str) -> String {
-    // Looked at before anything is made drawable: a tab leads, too.
-    let leads = text
-        .trim_start_matches(' ')
-        .starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-    let defused = if leads { "'" } else { "" };
-    let text = format!("{defused}{}", safe_line(text));
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
 }
 
 #[cfg(test)]
@@ -123,20 +109,20 @@ mod tests {
             ("  =1", "'  =1"),
             ("a=b", "a=b"),
         ] {
-            assert_eq!(foreign(text), cell);
+            assert_eq!(csv_cell(text), cell);
         }
-        assert!(foreign("\t=1").starts_with('\''));
+        assert!(csv_cell("\t=1").starts_with('\''));
     }
 
     #[test]
     fn commas_and_quotes_stay_in_their_cell() {
-        assert_eq!(foreign("a,b"), "\"a,b\"");
-        assert_eq!(foreign("say \"no\""), "\"say \"\"no\"\"\"");
+        assert_eq!(csv_cell("a,b"), "\"a,b\"");
+        assert_eq!(csv_cell("say \"no\""), "\"say \"\"no\"\"\"");
         assert_eq!(
-            foreign("=HYPERLINK(\"x\",1)"),
+            csv_cell("=HYPERLINK(\"x\",1)"),
             "\"'=HYPERLINK(\"\"x\"\",1)\""
         );
         // A line break is shown, not obeyed.
-        assert_eq!(foreign("a\nb"), "a⏎b");
+        assert_eq!(csv_cell("a\nb"), "a⏎b");
     }
 }

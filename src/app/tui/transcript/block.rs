@@ -13,8 +13,7 @@ use retake_core::content::{
     FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
     summarize_call,
 };
-use retake_core::dialects::{Body, body_of};
-use retake_core::json::complete;
+use retake_core::dialects::{Body, body_of, body_within};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
@@ -171,13 +170,7 @@ impl<'a> Block<'a> {
 
     /// What the item says, as much of it as `limit` bytes hold.
     fn body(&self, limit: u64) -> Option<Body> {
-        let head = self.item.span.head(limit);
-        let bytes = self.session().source.read(head).ok()?;
-        if head.len() < self.item.span.len() {
-            body_of(self.item, &complete(&bytes)).ok()
-        } else {
-            body_of(self.item, &bytes).ok()
-        }
+        body_within(self.session(), self.item, limit)
     }
 
     fn limit(&self) -> u64 {
@@ -441,11 +434,7 @@ impl<'a> Block<'a> {
         if is_reader(tool) {
             return true;
         }
-        let head = session
-            .source
-            .read(item.span.head(HEAD))
-            .unwrap_or_default();
-        let body = body_of(item, &complete(&head)).unwrap_or_default();
+        let body = body_within(session, item, HEAD).unwrap_or_default();
         !diffs_of_call(body.arguments.as_written()).is_empty()
     }
 
@@ -585,14 +574,12 @@ impl<'a> Block<'a> {
 
     /// What nobody said: one dim row.
     fn aside(&mut self) {
-        let head = self
-            .session()
-            .source
-            .read(self.item.span.head(HEAD))
-            .unwrap_or_default();
         let body = self.body(HEAD).unwrap_or_default();
         let text = match body.text.trim() {
-            "" => String::from_utf8_lossy(&head).into_owned(),
+            "" => {
+                let head = self.session().source.read(self.item.span.head(HEAD));
+                String::from_utf8_lossy(&head.unwrap_or_default()).into_owned()
+            }
             text => text.to_owned(),
         };
         let mut left = Pieces::new();

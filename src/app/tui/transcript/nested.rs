@@ -1,9 +1,9 @@
 //! Sub-agents: a call that gives a prompt to another agent, and the session of the same file that begins with
 //! this prompt.
 
-use retake_core::dialects::{Body, body_of};
+use retake_core::dialects::body_within;
 use retake_core::json::complete;
-use retake_core::session::{Item, Kind, Session};
+use retake_core::session::{Kind, Session};
 use serde_json::Value;
 
 /// How much of a call and of a first message is read.
@@ -25,7 +25,7 @@ pub(super) fn session_of(sessions: &[Session], session: usize, call: usize) -> O
     if sessions.len() < 2 {
         return None;
     }
-    let arguments = body(caller, item)?.arguments;
+    let arguments = body_within(caller, item, HEAD)?.arguments;
     let arguments: Value = serde_json::from_str(arguments.json()?)
         .or_else(|_| serde_json::from_slice(&complete(arguments.as_written().as_bytes())))
         .ok()?;
@@ -39,15 +39,10 @@ pub(super) fn session_of(sessions: &[Session], session: usize, call: usize) -> O
         let mut items = other.items.iter().take(FIRST);
         let first = items.find(|item| item.kind == Kind::User);
         first
-            .and_then(|item| body(other, item))
+            .and_then(|item| body_within(other, item, HEAD))
             .is_some_and(|body| beginning(&body.text) == prompt)
     });
     found.map(|(index, _)| index)
-}
-
-fn body(session: &Session, item: &Item) -> Option<Body> {
-    let bytes = session.source.read(item.span.head(HEAD)).ok()?;
-    body_of(item, &complete(&bytes)).ok()
 }
 
 fn beginning(text: &str) -> String {

@@ -86,13 +86,6 @@ impl Codec for Chat {
         spell_reply::chat::events(reply, piece, tells_usage)
     }
 
-    fn failure(&self, message: &str) -> NewEvent {
-        NewEvent {
-            name: None,
-            data: self.error(500, message, None, "").to_string(),
-        }
-    }
-
     fn final_message(&self, text: &str) -> String {
         draft_message(Shape::Chat, MessageRole::Assistant, text)
     }

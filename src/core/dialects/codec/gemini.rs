@@ -74,13 +74,6 @@ impl Codec for Gemini {
         spell_reply::error::google(status, message, code)
     }
 
-    fn failure(&self, message: &str) -> NewEvent {
-        NewEvent {
-            name: None,
-            data: self.error(500, message, None, "").to_string(),
-        }
-    }
-
     fn final_message(&self, text: &str) -> String {
         draft_message(Shape::Gemini, MessageRole::Assistant, text)
     }

@@ -74,7 +74,12 @@ pub trait Codec: Sync {
     }
 
     /// A failure in the middle of a stream.
-    fn failure(&self, message: &str) -> NewEvent;
+    fn failure(&self, message: &str) -> NewEvent {
+        NewEvent {
+            name: None,
+            data: self.error(500, message, None, "").to_string(),
+        }
+    }
 
     /// A last message of the model, as replies hold it.
     fn final_message(&self, text: &str) -> String;
