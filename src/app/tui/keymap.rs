@@ -297,6 +297,7 @@ pub const KEYMAP: &[Binding] = &[
     row("{", C::Error(Backward), PANES, Group::Findings, "previous error"),
     row("%", C::Partner, PANES, Group::Findings, "from a call to its output and back").in_footer(80, "pair").alias(&["finish"]),
     row("/", C::Find, PANES, Group::Find, "find a text").in_footer(70, "find"),
+    row("/", C::Find, &[Overlay], Group::Find, "in a text over the panes: only the lines that hold a text"),
     row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
     row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),

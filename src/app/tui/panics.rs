@@ -6,7 +6,8 @@
 //! | one whose panics end a single exchange of a proxy | the program goes on; the message goes to stderr when the screen is closed |
 //! | any other | as for the screen's, as soon as its loop hears of it |
 
-use super::{Left, OpenError, terminal};
+use super::request::{Left, OpenError};
+use super::terminal;
 use std::cell::Cell;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};

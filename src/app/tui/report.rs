@@ -51,7 +51,36 @@ pub enum Report {
     },
     /// The rules have seen everything in this document.
     Finished(Arc<Document>),
-    Takes(TakesReport),
+    /// What was made before, when the recording is opened.
+    TakesFound(Arc<TakesView>),
+    TakeTree(Arc<TakesView>),
+    /// Another take is shown from now on.
+    TakeShown {
+        /// What it reads like.
+        document: Arc<Document>,
+        /// Where the cursor belongs; `None` leaves it.
+        at: Option<Place>,
+        view: Arc<TakesView>,
+        /// A line for the operator.
+        said: String,
+    },
+    /// The take that a live run drives has grown, or the run drives another one.
+    TakeGrown {
+        /// What it reads like.
+        document: Arc<Document>,
+        view: Arc<TakesView>,
+    },
+    Compared(Box<Comparison>),
+    /// The formats that a take can be saved in, and the name of the recording.
+    Formats(String, Vec<SaveFormat>),
+    /// A take was saved; the line says where.
+    Saved(String),
+    /// There is a file of this name.
+    Exists,
+    /// What was asked for cannot be done.
+    TakesRefused(String),
+    /// What the screen waits for is done, or was refused: something else may be asked for.
+    TakesDone,
     Live(live::News),
     /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
     /// that was not told.
@@ -90,40 +119,6 @@ pub enum Report {
     Totalled(Arc<Document>, usize, Arc<SessionUsage>),
     /// What a path can be completed to.
     Paths(Paths),
-}
-
-#[derive(Debug)]
-pub enum TakesReport {
-    /// What was made before, when the recording is opened.
-    Found(Arc<TakesView>),
-    Tree(Arc<TakesView>),
-    /// Another take is shown from now on.
-    Shown {
-        /// What it reads like.
-        document: Arc<Document>,
-        /// Where the cursor belongs; `None` leaves it.
-        at: Option<Place>,
-        view: Arc<TakesView>,
-        /// A line for the operator.
-        said: String,
-    },
-    /// The take that a live run drives has grown, or the run drives another one.
-    Grown {
-        /// What it reads like.
-        document: Arc<Document>,
-        view: Arc<TakesView>,
-    },
-    Compared(Box<Comparison>),
-    /// The formats that a take can be saved in, and the name of the recording.
-    Formats(String, Vec<SaveFormat>),
-    /// A take was saved; the line says where.
-    Saved(String),
-    /// There is a file of this name.
-    Exists,
-    /// What was asked for cannot be done.
-    Refused(String),
-    /// What the screen waits for is done, or was refused: something else may be asked for.
-    Done,
 }
 
 /// What the path of an agent's file can be completed to.

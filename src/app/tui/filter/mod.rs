@@ -1,29 +1,69 @@
-//! The filter: which items are shown.
+//! The filter language: which items, exchanges or recordings are shown.
 //!
-//! | written | keeps items |
+//! | written | keeps what |
 //! |---|---|
-//! | `flight` `"two words"` | that hold the text; small letters match both cases |
-//! | `~srchflt` | whose row matches the letters with gaps |
-//! | `kind:call,output` | of these kinds; `kind:hosted` is every kind that begins so |
-//! | `tool:search*` | of these tools; `*` and `?` stand for any letters |
-//! | `rule:unknown-tool` | with a finding of these rules |
-//! | `error` `warning` `finding` | with a finding that bad, or any |
-//! | `!tool:search*` | for which the rest is not true |
-//! | `.arguments \| test("x")` | for whose JSON the jq expression gives something true |
+//! | `flight` `"two words"` | holds the text; small letters match both cases |
+//! | `~srchflt` | has a row that matches the letters with gaps |
+//! | `tool:search*,read` | has one of these names there; `*` and `?` stand for any letters |
+//! | `since:7d` `tokens:>10k` | is as new as that; has more than that |
+//! | `error` `finding` | is so |
+//! | `!tool:search*` | the rest is not true of |
+//! | `.arguments \| test("x")` | gives something true for a jq expression: items only |
 //!
-//! Several words must all be true. [`Filter::matches_head`] decides from what is in memory wherever it
-//! can, so that a filter by kind or tool is instant; where it cannot, the bytes are read in chunks
-//! behind and [`Filter::matches`] decides.
-
-mod bar;
+//! Several words must all be true. Which fields and words there are is said by what is filtered ([`Filtered`]).
+//! [`Filter::matches_head`] decides from what is in memory wherever it can, so that a filter by kind or tool is
+//! instant; where it cannot, the bytes are read in the background and [`Filter::matches`] decides.
 
 use super::fuzzy::Fuzzy;
-pub use bar::{FilterBar, Filtering};
+use super::keymap::Context;
+use super::layer::{Input, Layer, Placement, Step};
+use super::prompt::{Prompt, Typing};
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use retake_core::jq::{Expression, ExpressionError};
 use retake_core::pattern::Pattern;
 use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::search::{Needle, NeedleError};
+use std::borrow::Cow;
+
+/// Something that a filter decides about.
+pub trait Filtered {
+    /// What may stand before a colon.
+    const FIELDS: &'static [(&'static str, Values)];
+    /// Words that are no texts: `error`.
+    const WORDS: &'static [&'static str];
+
+    fn is(&self, word: &str) -> bool;
+
+    /// Whether one of the names in a field fits.
+    fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool;
+
+    /// The number in a field; an age is in seconds.
+    fn number(&self, _field: &str) -> Option<f64> {
+        None
+    }
+
+    /// Where texts are looked for; `None` while it is not in memory.
+    fn text(&self) -> Option<Cow<'_, [u8]>>;
+
+    /// Where letters with gaps are looked for.
+    fn row(&self) -> Cow<'_, str>;
+}
+
+/// What stands after the colon of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    Names,
+    /// Kinds of items.
+    Kinds,
+    /// A time such as `7d`: that old at most.
+    Age,
+    /// `>10k`, `<3`, or exactly so much.
+    Number,
+}
 
 /// What of an item is in memory.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +73,40 @@ pub struct Head<'a> {
     pub tool: &'a str,
     /// The rule ids of its findings.
     pub findings: &'a [(&'static str, Severity)],
+}
+
+impl Filtered for Head<'_> {
+    const FIELDS: &'static [(&'static str, Values)] = &[
+        ("kind", Values::Kinds),
+        ("tool", Values::Names),
+        ("rule", Values::Names),
+    ];
+    const WORDS: &'static [&'static str] = &["error", "warning", "finding"];
+
+    fn is(&self, word: &str) -> bool {
+        let mut severities = self.findings.iter().map(|(_, severity)| *severity);
+        match word {
+            "error" => severities.any(|severity| severity == Severity::Error),
+            "warning" => severities.any(|severity| severity == Severity::Warning),
+            _ => !self.findings.is_empty(),
+        }
+    }
+
+    fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+        match field {
+            "kind" => fits(self.kind.word()),
+            "tool" => !self.tool.is_empty() && fits(self.tool),
+            _ => self.findings.iter().any(|(rule, _)| fits(rule)),
+        }
+    }
+
+    fn text(&self) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    fn row(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
 }
 
 /// An item with what it says.
@@ -45,20 +119,43 @@ pub struct ItemView<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What the operator wants to see. Each thread that filters has its own clone.
+impl Filtered for ItemView<'_> {
+    const FIELDS: &'static [(&'static str, Values)] = Head::FIELDS;
+    const WORDS: &'static [&'static str] = Head::WORDS;
+
+    fn is(&self, word: &str) -> bool {
+        self.head.is(word)
+    }
+
+    fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+        self.head.any_name(field, fits)
+    }
+
+    fn text(&self) -> Option<Cow<'_, [u8]>> {
+        Some(Cow::Borrowed(self.bytes))
+    }
+
+    fn row(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.row)
+    }
+}
+
+/// Which items the operator wants to see. Each thread that filters has its own clone.
 #[derive(Debug, Clone, Default)]
 pub enum Filter {
     #[default]
     Everything,
-    /// What every term is true of.
-    Terms(Vec<Term>),
+    Terms(Terms),
     /// What a jq expression gives something true for.
     Jq(Expression),
 }
 
-/// One word of a filter.
+/// Words that must all be true.
+#[derive(Debug, Clone, Default)]
+pub struct Terms(Vec<Term>);
+
 #[derive(Debug, Clone)]
-pub struct Term {
+struct Term {
     is_inverse: bool,
     test: Test,
 }
@@ -67,12 +164,10 @@ pub struct Term {
 enum Test {
     Text(Needle),
     Fuzzy(Box<Fuzzy>),
-    Kind(Vec<Kind>),
-    Tool(Pattern),
-    Rule(Pattern),
-    /// A finding at least this bad, and no worse.
-    Severity(Severity),
-    Finding,
+    Word(&'static str),
+    Name(&'static str, Pattern),
+    /// The number of a field is at least, and at most, this.
+    Number(&'static str, f64, f64),
 }
 
 /// What an item has to give for a filter.
@@ -92,9 +187,13 @@ pub enum FilterError {
     /// No kind has this name.
     #[error("no kind is called `{0}`; kinds: {all}", all = kinds())]
     UnknownKind(String),
-    /// A `!` or `~` or `kind:` with nothing behind it.
-    #[error("nothing stands behind `{0}`")]
+    /// A `!` or `~` or `kind:` with nothing after it.
+    #[error("`{0}` needs a value")]
     Incomplete(String),
+    #[error("`{0}` is no time such as 30m, 12h, 7d or 4w")]
+    NoAge(String),
+    #[error("`{0}` is no number such as 3, >10k or <2M")]
+    NoNumber(String),
     /// More words than are looked for one by one.
     #[error("a filter takes {MOST} words; \"quotes\" look for the text as a whole")]
     TooManyWords,
@@ -120,14 +219,10 @@ impl Filter {
         if text.starts_with('.') {
             return Ok(Self::Jq(Expression::parse(text)?));
         }
-        let terms = words(text)?
-            .into_iter()
-            .map(|word| Term::parse(&word))
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(if terms.is_empty() {
-            Self::Everything
-        } else {
-            Self::Terms(terms)
+        let terms = Terms::parse::<Head<'_>>(text)?;
+        Ok(match terms.is_empty() {
+            true => Self::Everything,
+            false => Self::Terms(terms),
         })
     }
 
@@ -136,7 +231,7 @@ impl Filter {
         match self {
             Self::Everything => Need::Head,
             Self::Jq(_) => Need::Body,
-            Self::Terms(terms) => terms.iter().map(Term::need).max().unwrap_or(Need::Head),
+            Self::Terms(terms) => terms.need(),
         }
     }
 
@@ -145,9 +240,9 @@ impl Filter {
         match self {
             Self::Everything => Some(true),
             Self::Jq(_) => None,
-            Self::Terms(terms) => {
-                let mut of_head = terms.iter().filter_map(|term| term.holds_for_head(head));
-                let is_true = of_head.all(|holds| holds);
+            Self::Terms(Terms(terms)) => {
+                let in_memory = terms.iter().filter(|term| term.need() == Need::Head);
+                let is_true = in_memory.clone().all(|term| term.clone().holds(head));
                 (!is_true || self.need() == Need::Head).then_some(is_true)
             }
         }
@@ -158,22 +253,43 @@ impl Filter {
         match self {
             Self::Everything => true,
             Self::Jq(expression) => expression.is_true_of(item.bytes),
-            Self::Terms(terms) => terms.iter_mut().all(|term| term.holds_for(item)),
+            Self::Terms(terms) => terms.match_all(item),
         }
     }
 }
 
+impl Terms {
+    /// Reads words as the operator writes them, for what is filtered.
+    pub fn parse<T: Filtered>(text: &str) -> Result<Self, FilterError> {
+        let terms = words(text)?
+            .into_iter()
+            .map(|(word, is_quoted)| Term::parse::<T>(word, is_quoted));
+        terms.collect::<Result<_, _>>().map(Self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn match_all(&mut self, subject: &impl Filtered) -> bool {
+        self.0.iter_mut().all(|term| term.holds(subject))
+    }
+
+    fn need(&self) -> Need {
+        let needs = self.0.iter().map(Term::need);
+        needs.max().unwrap_or(Need::Head)
+    }
+}
+
 impl Term {
-    fn parse(word: &Word) -> Result<Self, FilterError> {
-        let text = word.text.as_str();
+    fn parse<T: Filtered>(text: &str, is_quoted: bool) -> Result<Self, FilterError> {
         let (is_inverse, text) = match text.strip_prefix('!') {
-            Some(rest) if !word.is_quoted => (true, rest),
+            Some(rest) if !is_quoted => (true, rest),
             _ => (false, text),
         };
-        let test = if word.is_quoted {
-            Test::Text(Needle::new(text)?)
-        } else {
-            Test::parse(text)?
+        let test = match is_quoted {
+            true => Test::Text(Needle::new(text)?),
+            false => Test::parse::<T>(text)?,
         };
         Ok(Self { is_inverse, test })
     }
@@ -181,113 +297,142 @@ impl Term {
     fn need(&self) -> Need {
         match self.test {
             Test::Text(_) | Test::Fuzzy(_) => Need::Body,
-            _ => Need::Head,
+            Test::Word(_) | Test::Name(..) | Test::Number(..) => Need::Head,
         }
     }
 
-    fn holds_for_head(&self, head: &Head<'_>) -> Option<bool> {
-        let mut findings = head.findings.iter();
-        let holds = match &self.test {
-            Test::Text(_) | Test::Fuzzy(_) => return None,
-            Test::Kind(kinds) => kinds.contains(&head.kind),
-            Test::Tool(pattern) => !head.tool.is_empty() && pattern.matches(head.tool),
-            Test::Rule(pattern) => findings.any(|(rule, _)| pattern.matches(rule)),
-            Test::Severity(severity) => findings.any(|(_, found)| found == severity),
-            Test::Finding => findings.next().is_some(),
-        };
-        Some(holds != self.is_inverse)
-    }
-
-    fn holds_for(&mut self, item: &ItemView<'_>) -> bool {
-        if let Some(holds) = self.holds_for_head(&item.head) {
-            return holds;
-        }
+    fn holds(&mut self, subject: &impl Filtered) -> bool {
         let holds = match &mut self.test {
-            Test::Text(needle) => needle.find(item.bytes, 0).is_some(),
-            Test::Fuzzy(fuzzy) => fuzzy.score(item.row).is_some(),
-            _ => false,
+            Test::Text(needle) => subject
+                .text()
+                .is_some_and(|text| needle.find(&text, 0).is_some()),
+            Test::Fuzzy(fuzzy) => fuzzy.score(&subject.row()).is_some(),
+            Test::Word(word) => subject.is(word),
+            Test::Name(field, pattern) => subject.any_name(field, &|name| pattern.matches(name)),
+            Test::Number(field, least, most) => subject
+                .number(field)
+                .is_some_and(|number| (*least..=*most).contains(&number)),
         };
         holds != self.is_inverse
     }
 }
 
 impl Test {
-    fn parse(text: &str) -> Result<Self, FilterError> {
+    fn parse<T: Filtered>(text: &str) -> Result<Self, FilterError> {
         let given = |value: &str, prefix: &str| match value {
             "" => Err(FilterError::Incomplete(prefix.to_owned())),
             _ => Ok(()),
         };
+        given(text, "!")?;
         if let Some(letters) = text.strip_prefix('~') {
             given(letters, "~")?;
             return Ok(Self::Fuzzy(Box::new(Fuzzy::new(letters))));
         }
-        match text.split_once(':') {
-            Some((key @ ("kind" | "tool" | "rule"), value)) => {
-                given(value, &format!("{key}:"))?;
-                Ok(match key {
-                    "kind" => Self::Kind(kinds_named(value)?),
-                    "tool" => Self::Tool(Pattern::new(value)),
-                    _ => Self::Rule(Pattern::new(value)),
-                })
-            }
-            Some((key, value)) if is_field(key, value) => {
-                let fields = ["kind", "tool", "rule"].join(" ");
-                Err(FilterError::UnknownField(key.to_owned(), fields))
-            }
-            _ => Ok(match text {
-                "" => return Err(FilterError::Incomplete("!".to_owned())),
-                "error" => Self::Severity(Severity::Error),
-                "warning" => Self::Severity(Severity::Warning),
-                "finding" => Self::Finding,
-                _ => Self::Text(Needle::new(text)?),
-            }),
+        if let Some(word) = T::WORDS.iter().find(|word| **word == text) {
+            return Ok(Self::Word(word));
         }
+        let Some((key, value)) = text.split_once(':') else {
+            return Ok(Self::Text(Needle::new(text)?));
+        };
+        let Some((field, values)) = T::FIELDS.iter().find(|(name, _)| *name == key) else {
+            if is_field(key, value) {
+                let fields: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
+                let fields = fields.join(" ");
+                return Err(FilterError::UnknownField(key.to_owned(), fields));
+            }
+            return Ok(Self::Text(Needle::new(text)?));
+        };
+        given(value, &format!("{key}:"))?;
+        Ok(match values {
+            Values::Names => Self::Name(field, Pattern::new(value)),
+            Values::Kinds => Self::Name(field, kinds_named(value)?),
+            Values::Age => {
+                let age = age(value).ok_or_else(|| FilterError::NoAge(value.to_owned()))?;
+                Self::Number(field, f64::NEG_INFINITY, age)
+            }
+            Values::Number => {
+                let no_number = || FilterError::NoNumber(value.to_owned());
+                let (least, most) = limits(value).ok_or_else(no_number)?;
+                Self::Number(field, least, most)
+            }
+        })
     }
 }
 
 /// Whether a word with a colon is meant as a field: not a time, an address or a path.
-pub(in crate::tui) fn is_field(key: &str, value: &str) -> bool {
+fn is_field(key: &str, value: &str) -> bool {
     let is_word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase());
     is_word && !value.starts_with(['/', ':', '\\'])
 }
 
+/// `7d` in seconds.
+fn age(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        "y" => 31_536_000.0,
+        _ => return None,
+    };
+    finite(number).map(|number| number * seconds)
+}
+
+/// The least and the most that `>10k`, `<3` or `5` lets through.
+fn limits(text: &str) -> Option<(f64, f64)> {
+    let (sign, number) = match text.strip_prefix('>') {
+        Some(rest) => ('>', rest),
+        None => text
+            .strip_prefix('<')
+            .map_or(('=', text), |rest| ('<', rest)),
+    };
+    let (number, factor) = match number.trim_end_matches(['k', 'K', 'm', 'M']) {
+        short if short.len() == number.len() => (number, 1.0),
+        short if number.ends_with(['k', 'K']) => (short, 1e3),
+        short => (short, 1e6),
+    };
+    let number = finite(number)? * factor;
+    Some(match sign {
+        '>' => (number.next_up(), f64::INFINITY),
+        '<' => (f64::NEG_INFINITY, number.next_down()),
+        _ => (number, number),
+    })
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 /// The kinds with these names: each exactly, or else those that begin so.
-fn kinds_named(names: &str) -> Result<Vec<Kind>, FilterError> {
+fn kinds_named(names: &str) -> Result<Pattern, FilterError> {
     let mut found = Vec::new();
     for name in names.split(',').filter(|name| !name.is_empty()) {
         let wanted = name.to_lowercase().replace('-', " ");
-        let exact = Kind::ALL.iter().filter(|(_, word)| *word == wanted);
-        let mut kinds: Vec<Kind> = exact.map(|(kind, _)| *kind).collect();
+        let words = || Kind::ALL.iter().map(|(_, word)| *word);
+        let mut kinds: Vec<_> = words().filter(|word| *word == wanted).collect();
         if kinds.is_empty() {
-            let begins = Kind::ALL
-                .iter()
-                .filter(|(_, word)| word.starts_with(&wanted));
-            kinds = begins.map(|(kind, _)| *kind).collect();
+            kinds = words().filter(|word| word.starts_with(&wanted)).collect();
         }
         if kinds.is_empty() {
             return Err(FilterError::UnknownKind(name.to_owned()));
         }
         found.extend(kinds);
     }
-    Ok(found)
+    Ok(Pattern::new(&found.join(",")))
 }
 
-/// A word of the filter text; what stood in quotes is a text and nothing else.
-#[derive(Debug, PartialEq)]
-pub(in crate::tui) struct Word {
-    pub(in crate::tui) text: String,
-    pub(in crate::tui) is_quoted: bool,
-}
-
-/// Takes a text apart at spaces. A quote at the start of a word runs to the next quote or to the end.
-pub(in crate::tui) fn words(text: &str) -> Result<Vec<Word>, FilterError> {
+/// Takes a text apart at spaces; true for what stood in quotes, which is a text and nothing else. A quote at the
+/// start of a word runs to the next quote or to the end.
+fn words(text: &str) -> Result<Vec<(&str, bool)>, FilterError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (word, is_quoted, behind) = match rest.strip_prefix('"') {
+        let (word, is_quoted, after) = match rest.strip_prefix('"') {
             Some(quoted) => {
-                let (word, behind) = quoted.split_once('"').unwrap_or((quoted, ""));
-                (word, true, behind)
+                let (word, after) = quoted.split_once('"').unwrap_or((quoted, ""));
+                (word, true, after)
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -298,14 +443,106 @@ pub(in crate::tui) fn words(text: &str) -> Result<Vec<Word>, FilterError> {
             return Err(FilterError::TooManyWords);
         }
         if !word.is_empty() {
-            words.push(Word {
-                text: word.to_owned(),
-                is_quoted,
-            });
+            words.push((word, is_quoted));
         }
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Ok(words)
+}
+
+/// What is to be shown.
+#[derive(Debug, Clone)]
+pub enum Filtering {
+    /// A filter that costs nothing: it can be shown while it is typed.
+    Preview(Filter),
+    /// This is to be shown from now on.
+    Apply(Filter),
+}
+
+/// The filter bar. What was applied last stands in it when it is opened again.
+#[derive(Debug, Clone)]
+pub struct FilterBar {
+    prompt: Prompt,
+    applied: String,
+}
+
+impl Default for FilterBar {
+    fn default() -> Self {
+        Self {
+            prompt: Prompt::new(
+                "filter",
+                "text  !not  ~fuzzy  kind: tool: rule:  error  .jq",
+            ),
+            applied: String::new(),
+        }
+    }
+}
+
+impl FilterBar {
+    pub fn open(&mut self) {
+        self.prompt.open(&self.applied);
+    }
+
+    /// The filter that is applied, as it was written; empty where everything is shown.
+    pub fn applied(&self) -> &str {
+        &self.applied
+    }
+
+    fn take(&mut self, typing: Typing) -> Step<Filtering> {
+        match typing {
+            Typing::Pending => Step::Stay,
+            Typing::Cancelled => Step::Leave,
+            Typing::Changed => match Filter::parse(&self.prompt.text()) {
+                Ok(filter) if filter.need() == Need::Head => Step::Done(Filtering::Preview(filter)),
+                Err(error @ FilterError::TooManyWords) => self.complain(&error),
+                // What is half typed is no error yet.
+                _ => Step::Stay,
+            },
+            Typing::Submitted(text) => match Filter::parse(&text) {
+                Ok(filter) => {
+                    self.applied = text.trim().to_owned();
+                    Step::Done(Filtering::Apply(filter))
+                }
+                Err(error) => self.complain(&error),
+            },
+        }
+    }
+
+    fn complain(&mut self, error: &FilterError) -> Step<Filtering> {
+        let complaint = SafeText::single_line(&error.to_string(), 200);
+        self.prompt.complain(complaint);
+        Step::Stay
+    }
+}
+
+impl<S> Layer<S> for FilterBar {
+    type Output = Filtering;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Line]
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Footer
+    }
+
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<Filtering> {
+        match input {
+            Input::Key(key) => {
+                let typing = self.prompt.key(key);
+                self.take(typing)
+            }
+            Input::Paste(text) => {
+                let typing = self.prompt.paste(text);
+                self.take(typing)
+            }
+            Input::Mouse(_) | Input::Edited(_) => Step::Pass,
+        }
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        self.prompt.draw(frame, area, theme);
+    }
 }
 
 #[cfg(test)]

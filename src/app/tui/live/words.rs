@@ -2,13 +2,9 @@
 //! hold text from outside.
 
 use retake_core::engine::{Millis, Reason};
-use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::{Ending, LedgerEvent, Usage};
 use retake_core::session::takes::Author;
 use retake_live::live::Phase;
-
-/// Most cells of an event.
-const EVENT: usize = 2000;
 
 /// What the run does, for the header; `named` tells the tool of a reason's item.
 pub fn phase(
@@ -95,17 +91,6 @@ pub fn sentence(reason: &Reason) -> String {
         Reason::Stepped => "the run waits: c continues".to_owned(),
         Reason::NothingSaid => "nothing is said yet: o writes the first message".to_owned(),
     }
-}
-
-/// Cells of a row of the log beside its time and the frame, on a screen of this many columns.
-pub fn log_width(columns: u16) -> usize {
-    usize::from(columns).saturating_sub(6 + 13).max(1)
-}
-
-/// The rows that an event takes in the log, wrapped.
-pub fn log_rows(words: &str, width: usize) -> impl Iterator<Item = SafeText> {
-    let words = SafeText::single_line(words, EVENT);
-    words.wrapped(width).collect::<Vec<_>>().into_iter()
 }
 
 /// How a run ended.

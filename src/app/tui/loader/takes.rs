@@ -14,7 +14,7 @@ pub(super) mod worker;
 
 use super::work::Work;
 use crate::tui::effect::Order;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Extent, Place};
 use checking::Check;
 use comparing::first_change;
@@ -36,7 +36,7 @@ impl Work {
         let told = self.with_bench(|work, bench| {
             let view = view_of(bench, work.bench.shown());
             if view.has_news() {
-                work.tell(Report::Takes(TakesReport::Found(view)));
+                work.tell(Report::TakesFound(view));
             }
             work.tell_past(bench);
             Ok(())
@@ -128,7 +128,7 @@ impl Work {
                 if !workbench.is_behind() {
                     bench.is_retrying.store(false, Ordering::Relaxed);
                     let view = view_of(workbench, bench.shown());
-                    reports(Report::Takes(TakesReport::Tree(view)));
+                    reports(Report::TakeTree(view));
                     return;
                 }
             }
@@ -137,7 +137,7 @@ impl Work {
 
     fn make_take(&self, order: Order) -> Option<Check> {
         let check = self.on_takes(|work, bench| work.take(bench, order));
-        self.tell(Report::Takes(TakesReport::Done));
+        self.tell(Report::TakesDone);
         check
     }
 
@@ -201,12 +201,12 @@ impl Work {
             _ => None,
         });
         let showing = self.bench.set_shown(id, &document);
-        self.tell(Report::Takes(TakesReport::Shown {
+        self.tell(Report::TakeShown {
             document: document.clone(),
             at,
             view: view_of(bench, id),
             said,
-        }));
+        });
         let take = bench.takes().get(id);
         let is_new = |take: &Take| {
             [take.outcome.before, take.outcome.after] == [FindingCounts::default(); 2]

@@ -1,11 +1,12 @@
 //! The list of exchanges as the operator has it before him: plain data, without a terminal. News and keys go
 //! in, effects come out.
 
+use super::rows::holds;
 use super::rows::{Rows, is_held};
-use super::rows::{Sift, holds};
 use super::{About, words};
 use crate::tui::copy;
 use crate::tui::effect::Effect;
+use crate::tui::filter::Terms;
 use crate::tui::keymap::{Context, Direction};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Stops;
@@ -308,16 +309,16 @@ impl Board {
             board.rows.get(row).is_some_and(|seen| seen.id == id)
         };
         if !is_there(self) {
-            self.apply(Sift::default(), "");
+            self.apply(Terms::default(), "");
         }
         self.follows = false;
         self.put_cursor(Some(id));
     }
 
     /// Shows what a filter lets through.
-    pub(super) fn apply(&mut self, sift: Sift, written: &str) {
+    pub(super) fn apply(&mut self, terms: Terms, written: &str) {
         let at = self.here();
-        self.rows.filter(sift);
+        self.rows.filter(terms);
         written.clone_into(&mut self.applied);
         self.put_cursor(at);
     }

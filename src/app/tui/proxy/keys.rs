@@ -1,32 +1,29 @@
 //! Keys, the mouse and pasted text in the list of exchanges, and what lies over it.
 
 use super::board::Board;
-use super::rows::Sift;
 use super::rows::is_held;
 use super::words;
 use crate::tui::copy::CopyMenu;
 use crate::tui::effect::Effect;
-use crate::tui::keymap::{self, Command, Context, Direction};
+use crate::tui::filter::Terms;
+use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::{Input, Layer, Placement, Step};
-use crate::tui::list::motion;
 use crate::tui::live::breakpoints::{Breakpoints, Places};
 use crate::tui::palette::{Choice, Palette};
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Flow, Screen as _};
+use crate::tui::texts::TextPage;
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::engine::BreakpointTarget;
-use retake_core::exchange::ExchangeId;
+use retake_core::exchange::{ExchangeId, Seen};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::proxy;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-
-/// How many lines a page of the log is.
-const PAGE: usize = 10;
 
 impl Board {
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -111,7 +108,10 @@ impl Board {
                 self.tell("the proxy has started no agent: retake proxy ... -- CMD does");
             }
             Command::Child => self.child.is_shown = !self.child.is_shown,
-            Command::Log => self.open(EventLog::default(), |_, _, ()| ()),
+            Command::Log => {
+                let page = TextPage::new(Command::Log, Self::log_page);
+                self.open(page.at_end(), |_, _, ()| ());
+            }
             Command::Copy => self.ask_what_to_copy(),
             Command::Palette => {
                 let commands = keymap::commands_of(&[Context::Exchanges]);
@@ -124,7 +124,7 @@ impl Board {
             }
             Command::Help => self.open_help(),
             Command::Back if self.child.is_shown => self.child.is_shown = false,
-            Command::Back if !self.applied.is_empty() => self.apply(Sift::default(), ""),
+            Command::Back if !self.applied.is_empty() => self.apply(Terms::default(), ""),
             Command::Close if self.child.is_shown => self.child.is_shown = false,
             Command::Close | Command::Quit => self.ask_to_leave(),
             Command::Suspend => self.ask_to_suspend(),
@@ -140,15 +140,17 @@ impl Board {
     fn ask_for_filter(&mut self) {
         let mut prompt = self.filter.clone();
         prompt.open(&self.applied);
-        self.open(prompt, |board, prompt, text| match Sift::parse(&text) {
-            Ok(sift) => {
-                board.filter = prompt.clone();
-                board.apply(sift, text.trim());
-                Flow::Close
-            }
-            Err(error) => {
-                prompt.complain(SafeText::single_line(&error.to_string(), 200));
-                Flow::Stay
+        self.open(prompt, |board, prompt, text| {
+            match Terms::parse::<Seen>(&text) {
+                Ok(terms) => {
+                    board.filter = prompt.clone();
+                    board.apply(terms, text.trim());
+                    Flow::Close
+                }
+                Err(error) => {
+                    prompt.complain(SafeText::single_line(&error.to_string(), 200));
+                    Flow::Stay
+                }
             }
         });
     }
@@ -305,31 +307,5 @@ impl Layer<Board> for Connect {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
         board.view_connect(frame, area, theme);
-    }
-}
-
-/// What has happened, with how many of the newest events are below the window.
-#[derive(Debug, Default)]
-struct EventLog(usize);
-
-impl Layer<Board> for EventLog {
-    type Output = ();
-
-    fn placement(&self) -> Placement {
-        Placement::Body
-    }
-
-    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
-        let most = board.log.len().saturating_sub(1);
-        self.0 = match motion(key, PAGE) {
-            Some((rows, Direction::Forward)) => self.0.saturating_sub(rows),
-            Some((rows, Direction::Backward)) => self.0.saturating_add(rows).min(most),
-            None => return Step::Leave,
-        };
-        Step::Stay
-    }
-
-    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
-        board.view_log(frame, area, self.0, theme);
     }
 }

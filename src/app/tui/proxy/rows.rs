@@ -1,12 +1,11 @@
 //! The exchanges that are listed: the newest ones, a bounded number; the journal has them all.
 
-use crate::tui::filter::{FilterError, Word, is_field, words as split};
-use crate::tui::fuzzy::Fuzzy;
+use crate::tui::filter::{Filtered, Terms, Values};
 use crate::tui::proxy::words;
 use retake_core::exchange::{ExchangeId, Phase, Seen};
-use retake_core::pattern::Pattern;
 use retake_core::rules::Severity;
 use retake_live::search::Needle;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -43,7 +42,7 @@ pub struct Rows {
     rows: VecDeque<Row>,
     /// The numbers of the rows that the filter lets through, from the front.
     shown: Vec<usize>,
-    sift: Sift,
+    terms: Terms,
     totals: Totals,
     /// The newest exchange that fell out of the list.
     lost: ExchangeId,
@@ -60,7 +59,7 @@ impl Rows {
     }
 
     fn put(&mut self, seen: Arc<Seen>) {
-        let is_shown = self.sift.lets_through(&seen);
+        let is_shown = self.terms.match_all(&*seen);
         match self.find(seen.id) {
             Ok(index) => {
                 if let Some(row) = self.rows.get_mut(index) {
@@ -127,10 +126,10 @@ impl Rows {
     }
 
     /// Shows what this lets through.
-    pub fn filter(&mut self, sift: Sift) {
-        self.sift = sift;
+    pub fn filter(&mut self, terms: Terms) {
+        self.terms = terms;
         for row in &mut self.rows {
-            row.is_shown = self.sift.lets_through(&row.seen);
+            row.is_shown = self.terms.match_all(&*row.seen);
         }
         self.arrange();
     }
@@ -232,130 +231,45 @@ fn bounded(seen: Arc<Seen>) -> Arc<Seen> {
     Arc::new(seen)
 }
 
-/// Which exchanges are shown; without a term all.
-///
-/// | written | keeps exchanges |
-/// |---|---|
-/// | `flight` `"two words"` | with the text in one of their columns or findings; small letters match both cases |
-/// | `~opnai` | whose columns match the letters with gaps |
-/// | `held` `open` `error` `warning` `finding` | that wait for a decision; that are not over; with a finding that bad, or any |
-/// | `rule:` `tool:` `model:` `client:` `path:` `status:` `state:` | where it is this; `*` and `?` stand for any letters |
-/// | `!tool:search*` | for which the rest is not true |
-///
-/// Several words must all be true.
-#[derive(Debug, Clone, Default)]
-pub struct Sift(Vec<Term>);
+/// Exchanges are filtered by their columns and their findings.
+impl Filtered for Seen {
+    const FIELDS: &'static [(&'static str, Values)] = &[
+        ("rule", Values::Names),
+        ("tool", Values::Names),
+        ("model", Values::Names),
+        ("client", Values::Names),
+        ("path", Values::Names),
+        ("status", Values::Names),
+        ("state", Values::Names),
+    ];
+    const WORDS: &'static [&'static str] = &["held", "open", "error", "warning", "finding"];
 
-#[derive(Debug, Clone)]
-struct Term {
-    is_inverse: bool,
-    test: Test,
-}
-
-#[derive(Debug, Clone)]
-enum Test {
-    Text(Needle),
-    Fuzzy(Box<Fuzzy>),
-    Held,
-    Open,
-    Severity(Severity),
-    Finding,
-    Rule(Pattern),
-    Tool(Pattern),
-    /// One of the columns, by its word.
-    Column(&'static str, Pattern),
-}
-
-const COLUMNS: [&str; 5] = ["model", "client", "path", "status", "state"];
-
-impl Sift {
-    /// Reads a filter as the operator writes it.
-    pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let terms = split(text.trim())?
-            .into_iter()
-            .map(|word| Term::parse(&word));
-        terms.collect::<Result<_, _>>().map(Self)
+    fn is(&self, word: &str) -> bool {
+        let mut severities = self.found.iter().map(|found| found.severity);
+        match word {
+            "held" => is_held(self),
+            "open" => !is_over(self),
+            "error" => severities.any(|severity| severity == Severity::Error),
+            "warning" => severities.any(|severity| severity == Severity::Warning),
+            _ => !self.found.is_empty(),
+        }
     }
 
-    /// Whether an exchange is shown.
-    pub fn lets_through(&mut self, seen: &Seen) -> bool {
-        let mut terms = self.0.iter_mut();
-        terms.all(|term| term.test.holds(seen) != term.is_inverse)
-    }
-}
-
-impl Term {
-    fn parse(word: &Word) -> Result<Self, FilterError> {
-        let text = word.text.as_str();
-        if word.is_quoted {
-            let test = Test::Text(Needle::new(text)?);
-            return Ok(Self {
-                is_inverse: false,
-                test,
-            });
+    fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+        let mut found = self.found.iter();
+        match field {
+            "rule" => found.any(|found| fits(found.rule)),
+            "tool" => found.filter_map(|found| found.tool.as_deref()).any(fits),
+            column => fits(&column_of(self, column)),
         }
-        let (is_inverse, text) = match text.strip_prefix('!') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let test = Test::parse(text)?;
-        Ok(Self { is_inverse, test })
-    }
-}
-
-impl Test {
-    fn parse(text: &str) -> Result<Self, FilterError> {
-        let given = |value: &str, prefix: &str| match value {
-            "" => Err(FilterError::Incomplete(prefix.to_owned())),
-            _ => Ok(()),
-        };
-        if let Some(letters) = text.strip_prefix('~') {
-            given(letters, "~")?;
-            return Ok(Self::Fuzzy(Box::new(Fuzzy::new(letters))));
-        }
-        if let Some((key, value)) = text.split_once(':') {
-            let column = COLUMNS.into_iter().find(|column| *column == key);
-            if column.is_some() || matches!(key, "rule" | "tool") {
-                given(value, &format!("{key}:"))?;
-                let pattern = Pattern::new(value);
-                return Ok(match (key, column) {
-                    ("rule", _) => Self::Rule(pattern),
-                    (_, Some(column)) => Self::Column(column, pattern),
-                    _ => Self::Tool(pattern),
-                });
-            }
-            if is_field(key, value) {
-                let fields = format!("rule tool {}", COLUMNS.join(" "));
-                return Err(FilterError::UnknownField(key.to_owned(), fields));
-            }
-        }
-        Ok(match text {
-            "" => return Err(FilterError::Incomplete("!".to_owned())),
-            "held" => Self::Held,
-            "open" => Self::Open,
-            "error" => Self::Severity(Severity::Error),
-            "warning" => Self::Severity(Severity::Warning),
-            "finding" => Self::Finding,
-            _ => Self::Text(Needle::new(text)?),
-        })
     }
 
-    fn holds(&mut self, seen: &Seen) -> bool {
-        let mut found = seen.found.iter();
-        match self {
-            Self::Text(needle) => holds(needle, seen),
-            Self::Fuzzy(fuzzy) => fuzzy.score(&line(seen)).is_some(),
-            Self::Held => is_held(seen),
-            Self::Open => !is_over(seen),
-            Self::Severity(severity) => found.any(|found| found.severity == *severity),
-            Self::Finding => !seen.found.is_empty(),
-            Self::Rule(pattern) => found.any(|found| pattern.matches(found.rule)),
-            Self::Tool(pattern) => {
-                let mut tools = found.filter_map(|found| found.tool.as_deref());
-                tools.any(|tool| pattern.matches(tool))
-            }
-            Self::Column(column, pattern) => pattern.matches(&column_of(seen, column)),
-        }
+    fn text(&self) -> Option<Cow<'_, [u8]>> {
+        Some(Cow::Owned(line(self).into_bytes()))
+    }
+
+    fn row(&self) -> Cow<'_, str> {
+        Cow::Owned(line(self))
     }
 }
 

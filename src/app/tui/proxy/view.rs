@@ -5,10 +5,11 @@ use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
 use crate::tui::popup::{self, centred, framed, rows, split_bottom, split_right, split_top, write};
-use crate::tui::proxy::board::{Board, Event};
+use crate::tui::proxy::board::Board;
 use crate::tui::proxy::columns::fit;
 use crate::tui::proxy::words;
 use crate::tui::state::layout::{LEAST, WIDE};
+use crate::tui::texts::{self, PageText};
 use crate::tui::theme::Theme;
 use crate::tui::view::{message_above, too_small};
 use ratatui::Frame;
@@ -303,8 +304,6 @@ impl Board {
     }
 }
 
-/// Most cells of an event.
-const EVENT: usize = 240;
 /// The widest that what is shown over the list grows.
 const WIDEST: u16 = 110;
 
@@ -335,49 +334,21 @@ impl Board {
         }
     }
 
-    pub(in crate::tui::proxy) fn view_log(
-        &self,
-        frame: &mut Frame<'_>,
-        area: Rect,
-        below: usize,
-        theme: &Theme,
-    ) {
-        let area = centred(area, WIDEST, area.height);
-        let title = SafeText::from_str(&format!("Events {}", self.log.len()));
-        let inside = framed(frame, area, &title, " esc leave ", theme);
-        let end = self.log.len().saturating_sub(below);
-        let end = end.max(usize::from(inside.height)).min(self.log.len());
-        let start = end.saturating_sub(usize::from(inside.height));
-        let events = self.log.range(start..end);
-        let lines = events.flat_map(|event| logged(event, inside.width, theme));
-        let lines: Vec<_> = lines.collect();
-        // The newest is seen to its end.
-        let first = lines.len().saturating_sub(usize::from(inside.height));
-        for (row, spans) in rows(inside).zip(lines.into_iter().skip(first)) {
-            write(frame, row, spans, Style::new());
+    /// What has happened, the newest at the end.
+    pub(in crate::tui::proxy) fn log_page(&self, theme: &Theme, width: usize) -> PageText {
+        let lines = self.log.iter().flat_map(|event| {
+            let style = match event.is_trouble {
+                true => theme.warning,
+                false => theme.text,
+            };
+            let time = format!("{}  ", words::time(event.at_ms));
+            texts::entry(&time, &event.words, style, width, theme)
+        });
+        PageText {
+            title: format!(" Events {} ", self.log.len()),
+            lines: lines.collect(),
         }
     }
-}
-
-/// The rows of an event: its time, and its words as many rows as they need.
-fn logged(event: &Event, width: u16, theme: &Theme) -> Vec<Vec<Span<'static>>> {
-    let style = match event.is_trouble {
-        true => theme.warning,
-        false => theme.text,
-    };
-    let time = format!("{}  ", words::time(event.at_ms));
-    let words = SafeText::single_line(&event.words, EVENT);
-    let room = usize::from(width).saturating_sub(time.len()).max(1);
-    let rows = words.wrapped(room).enumerate().map(|(row, words)| {
-        let before = match row {
-            0 => Span::styled(time.clone(), theme.dim),
-            _ => Span::raw(" ".repeat(time.len())),
-        };
-        let mut spans = vec![before];
-        spans.extend(theme.spans(&words, style));
-        spans
-    });
-    rows.collect()
 }
 
 /// A line of a program without the sequences by which it colours its words: they mean nothing here. What else

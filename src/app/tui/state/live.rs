@@ -260,19 +260,6 @@ impl Live {
         let found = tools.find(|(name, _)| name == tool);
         found.map(|(_, runs)| runs.as_str())
     }
-
-    /// The first event of the last page of the log, in rows of this width.
-    pub fn last_page(&self, width: usize, rows: usize) -> usize {
-        let mut left = rows;
-        for (number, entry) in self.log.iter().enumerate().rev() {
-            let taken = words::log_rows(&entry.words, width).count().max(1);
-            match left.checked_sub(taken) {
-                Some(rest) if rest > 0 => left = rest,
-                _ => return number,
-            }
-        }
-        0
-    }
 }
 
 /// The item of a call, looked for from the end.

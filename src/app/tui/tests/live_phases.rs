@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use crate::tui::effect::{Effect, LiveCommand};
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::Follow;
 use crate::tui::state::document::{Checked, Document, Extent};
 use crate::tui::state::live::AgentInfo;
@@ -109,10 +109,10 @@ impl Desk {
             extent: Extent::Whole,
         });
         let view = self.state.recovery.takes.clone();
-        self.send(Message::Report(Report::Takes(TakesReport::Grown {
+        self.send(Message::Report(Report::TakeGrown {
             document: document.clone(),
             view,
-        })));
+        }));
         let session = &document.recording.sessions[0];
         let findings = retake_live::check_session(session, None).unwrap();
         self.send(Message::Report(Report::Checked {

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::{BROKEN_JSON, opened, press, screen};
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::tests::messages::Message;
 use std::fs;
 
@@ -136,14 +136,14 @@ fn what_is_typed_for_the_save_dialog_waits_for_it() {
     desk.press("w ^u").press(&format!("`{}`", path.display()));
     desk.press("enter").misses("save the take");
     assert!(!path.exists());
-    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.send(Message::Report(Report::TakesDone));
     desk.sees("take 1 is saved as").misses("save the take");
     assert!(fs::read_to_string(&path).unwrap().contains("function_call"));
 
     // Leaving calls it off.
     desk.state.recovery.is_busy = true;
     desk.press("w `x` esc");
-    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.send(Message::Report(Report::TakesDone));
     desk.misses("save the take");
     desk.press("j w").sees("save the take");
 }

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use crate::tui::layer::Input;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::stack::Screen as _;
 use crate::tui::tests::messages::Message;
 
@@ -320,12 +320,12 @@ fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept()
     }
     desk.press("i `Stop. `");
     let view = desk.state.recovery.takes.clone();
-    desk.send(Message::Report(Report::Takes(TakesReport::Shown {
+    desk.send(Message::Report(Report::TakeShown {
         document: taken,
         at: None,
         view,
         said: "take 1".to_owned(),
-    })));
+    }));
     desk.sees("take 1; what was begun is closed");
     desk.send(Message::Report(Report::Grown(recorded)));
     let draft = desk.state.recovery.drafts.clone();

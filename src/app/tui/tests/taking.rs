@@ -3,7 +3,7 @@
 use super::desk::Desk;
 use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::keymap;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme;
 use std::fs;
@@ -215,7 +215,7 @@ fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
     desk.press("x");
     desk.state.recovery.is_busy = true;
     let view = desk.state.recovery.takes.clone();
-    desk.send(Message::Report(Report::Takes(TakesReport::Tree(view))));
+    desk.send(Message::Report(Report::TakeTree(view)));
     desk.press("enter");
     assert!(desk.state.has_overlay() && desk.state.recovery.takes.count() < 2);
     desk.press("esc");
@@ -224,7 +224,7 @@ fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
         assert!(!desk.state.has_overlay(), "{key}");
     }
     assert!(desk.state.marks.is_empty());
-    desk.send(Message::Report(Report::Takes(TakesReport::Done)));
+    desk.send(Message::Report(Report::TakesDone));
     desk.press("x enter").sees("take 1: drop pair");
     assert!(!desk.state.recovery.is_busy);
     desk.press("m");

@@ -5,7 +5,7 @@ use super::{layers, live, motion, recover, takes};
 use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::recovery::TakesView;
@@ -53,7 +53,69 @@ pub fn arrive(state: &mut State, report: Report) {
             }
             recover::begin_awaited(state)
         }
-        Report::Takes(report) => arrive_takes(state, report),
+        Report::TakesDone => takes::done(state),
+        Report::TakesFound(view) => {
+            // A take of a held exchange is what is held, not one from before.
+            match view.count() - 1 {
+                _ if state.exchange.is_some() => {}
+                0 => {}
+                _ if view.are_of_run() => {}
+                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
+                more => {
+                    let words = format!("{more} takes from before: T shows them; {SHARED}");
+                    state.notice = Some(words);
+                }
+            }
+            takes::take_view(state, view);
+        }
+        Report::TakeTree(view) => {
+            if let Some(tree) = state.layers.top_mut::<TakeTree>() {
+                tree.set_rows(view.rows.clone());
+            }
+            takes::take_view(state, view);
+        }
+        Report::TakeShown {
+            document,
+            at,
+            view,
+            said,
+        } => show(state, document, at, view, said),
+        Report::TakeGrown { document, view } => hear::grown(state, document, view),
+        Report::Compared(comparison) => {
+            state.open(*comparison, |_, _, ()| ());
+        }
+        Report::Formats(name, formats) => {
+            let take = state.recovery.takes.current;
+            let dialog = SaveDialog::new(&name, take, formats);
+            state.open(dialog, |state, _, save: Save| {
+                let command = TakesCommand::Save {
+                    session: state.session,
+                    path: save.path,
+                    format: save.format,
+                    force: save.force,
+                };
+                takes::ask(state, command);
+                Flow::Stay
+            });
+            for key in state.recovery.typed.take().unwrap_or_default() {
+                super::press(state, key);
+            }
+        }
+        Report::Saved(said) => {
+            if state.layers.top::<SaveDialog>().is_some() {
+                state.leave_layer();
+            }
+            state.notice = Some(said);
+        }
+        Report::Exists => {
+            if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
+                dialog.ask_to_overwrite();
+            }
+        }
+        Report::TakesRefused(reason) => match state.layers.top_mut::<SaveDialog>() {
+            Some(dialog) => dialog.complain(&reason),
+            None => state.notice = Some(reason),
+        },
         Report::Live(news) => hear::hear(state, news),
         Report::PastAgent(path) => hear::past_agent(state, path),
         Report::Asked(items) => {
@@ -187,74 +249,6 @@ fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
         }
     };
     new.find(start, near)
-}
-
-fn arrive_takes(state: &mut State, report: TakesReport) {
-    match report {
-        TakesReport::Done => takes::done(state),
-        TakesReport::Found(view) => {
-            // A take of a held exchange is what is held, not one from before.
-            match view.count() - 1 {
-                _ if state.exchange.is_some() => {}
-                0 => {}
-                _ if view.are_of_run() => {}
-                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
-                more => {
-                    let words = format!("{more} takes from before: T shows them; {SHARED}");
-                    state.notice = Some(words);
-                }
-            }
-            takes::take_view(state, view);
-        }
-        TakesReport::Tree(view) => {
-            if let Some(tree) = state.layers.top_mut::<TakeTree>() {
-                tree.set_rows(view.rows.clone());
-            }
-            takes::take_view(state, view);
-        }
-        TakesReport::Shown {
-            document,
-            at,
-            view,
-            said,
-        } => show(state, document, at, view, said),
-        TakesReport::Grown { document, view } => hear::grown(state, document, view),
-        TakesReport::Compared(comparison) => {
-            state.open(*comparison, |_, _, ()| ());
-        }
-        TakesReport::Formats(name, formats) => {
-            let take = state.recovery.takes.current;
-            let dialog = SaveDialog::new(&name, take, formats);
-            state.open(dialog, |state, _, save: Save| {
-                let command = TakesCommand::Save {
-                    session: state.session,
-                    path: save.path,
-                    format: save.format,
-                    force: save.force,
-                };
-                takes::ask(state, command);
-                Flow::Stay
-            });
-            for key in state.recovery.typed.take().unwrap_or_default() {
-                super::press(state, key);
-            }
-        }
-        TakesReport::Saved(said) => {
-            if state.layers.top::<SaveDialog>().is_some() {
-                state.leave_layer();
-            }
-            state.notice = Some(said);
-        }
-        TakesReport::Exists => {
-            if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
-                dialog.ask_to_overwrite();
-            }
-        }
-        TakesReport::Refused(reason) => match state.layers.top_mut::<SaveDialog>() {
-            Some(dialog) => dialog.complain(&reason),
-            None => state.notice = Some(reason),
-        },
-    }
 }
 
 fn show(

@@ -4,14 +4,14 @@ use super::motion;
 use crate::tui::copy::{Copied, CopyMenu, LIMIT};
 use crate::tui::effect::{Counting, Effect, Search, Sifting};
 use crate::tui::filter::{Filter, FilterBar, Filtering};
-use crate::tui::keymap::Direction;
+use crate::tui::keymap::{Command, Direction};
 use crate::tui::stack::{Flow, Opening, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
-use crate::tui::texts::{HealthTable, Log, UsageTable};
+use crate::tui::texts::{self, TextPage};
 use crate::tui::transcript::keys;
 use retake_core::dialects::body_of;
 use retake_core::rules::Health;
@@ -154,38 +154,33 @@ pub(super) fn counted(state: &mut State, counting: &Counting, places: Vec<Place>
 
 /// Opens the log at its end: the newest events are what is looked for.
 pub(super) fn log(state: &mut State) {
-    let log = Log::at_end(state);
-    state.open(log, |_, _, ()| ());
+    let page = TextPage::new(Command::Log, texts::log);
+    state.open(page.at_end(), |_, _, ()| ());
 }
 
-/// Counts what is checked so far, for the table of tool health; the same key closes it.
+/// Counts what is checked so far, for the table of tool health.
 pub(super) fn health(state: &mut State) {
-    if state.layers.top::<HealthTable>().is_some() {
-        state.leave_layer();
-        return;
-    }
     let Some(document) = state.document.clone() else {
         return;
     };
     let sessions = &document.recording.sessions;
-    let mut health = Health::default();
+    let (mut health, all) = (Health::default(), sessions.len());
     for (session, checked) in sessions.iter().zip(&state.checked) {
         if let Some(checked) = checked {
             health.add(session, checked.findings());
         }
     }
-    let table = HealthTable::new(health, sessions.len());
-    state.open(table, |_, _, ()| ());
+    let page = TextPage::new(Command::Health, move |_: &State, theme, width| {
+        texts::health(&health, all, theme, width)
+    });
+    state.open(page, |_, _, ()| ());
 }
 
-/// Shows what the session took; the same key closes it.
+/// Shows what the session took.
 pub(super) fn usage(state: &mut State) {
-    if state.layers.top::<UsageTable>().is_some() {
-        state.leave_layer();
-        return;
-    }
     state.count_totals();
-    state.open(UsageTable::default(), |_, _, ()| ());
+    let page = TextPage::new(Command::Usage, texts::usage);
+    state.open(page, |_, _, ()| ());
 }
 
 /// Opens the menu of what can be copied of the item with the cursor.

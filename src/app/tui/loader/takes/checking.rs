@@ -3,7 +3,7 @@
 
 use super::view::view_of;
 use crate::tui::loader::work::Work;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::document::{Checked, Document};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::takes::{FindingCounts, TakeId, TakeOutcome};
@@ -108,7 +108,7 @@ impl Work {
         };
         bench.judge(id, outcome)?;
         let view = view_of(bench, self.bench.shown());
-        self.tell(Report::Takes(TakesReport::Tree(view)));
+        self.tell(Report::TakeTree(view));
         Ok(())
     }
 

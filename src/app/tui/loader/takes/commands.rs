@@ -4,7 +4,7 @@ use super::checking::Check;
 use super::view::{WHOLE, view_of};
 use crate::tui::effect::TakesCommand;
 use crate::tui::loader::work::Work;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::takes::{ItemMark, TakeId};
 use retake_live::{TakeError, TakeStore};
@@ -20,7 +20,7 @@ impl Work {
         let is_awaited = !matches!(command, TakesCommand::Mark { .. });
         let check = self.on_takes(|work, bench| work.obey(bench, command, shown));
         if is_awaited {
-            self.tell(Report::Takes(TakesReport::Done));
+            self.tell(Report::TakesDone);
         }
         check
     }
@@ -50,7 +50,7 @@ impl Work {
             }
             TakesCommand::Compare(left, right) => {
                 let comparison = self.comparison(bench, TakeId(left), TakeId(right))?;
-                self.tell(Report::Takes(TakesReport::Compared(Box::new(comparison))));
+                self.tell(Report::Compared(Box::new(comparison)));
             }
             TakesCommand::NoteTake(id, text) => {
                 bench.note(TakeId(id), ItemMark::new(0, WHOLE), text)?;
@@ -78,7 +78,7 @@ impl Work {
                 force,
             } => {
                 let report = self.save(bench, shown, session, &path, format, force);
-                self.tell(Report::Takes(report));
+                self.tell(report);
             }
         }
         Ok(None)
@@ -105,12 +105,12 @@ impl Work {
     }
 
     pub(super) fn refuse(&self, reason: &str) {
-        self.tell(Report::Takes(TakesReport::Refused(reason.to_owned())));
+        self.tell(Report::TakesRefused(reason.to_owned()));
     }
 
     fn tell_tree(&self, bench: &mut TakeStore) {
         let view = view_of(bench, bench.takes().current());
-        self.tell(Report::Takes(TakesReport::Tree(view)));
+        self.tell(Report::TakeTree(view));
     }
 }
 

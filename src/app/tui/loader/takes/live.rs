@@ -6,7 +6,7 @@ use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
 use super::view::view_of;
 use crate::tui::effect::LiveCommand;
 use crate::tui::loader::work::Work;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::live::{AgentInfo, TrustRequest};
 use retake_core::engine::agent::By;
 use retake_core::engine::{Breakpoint, Command};
@@ -310,10 +310,10 @@ impl Work {
     fn show_grown(&self, bench: &mut TakeStore, id: TakeId) -> Result<Check, TakeError> {
         let document = self.document_of(bench, id)?;
         let showing = self.bench.set_shown(id, &document);
-        self.tell(Report::Takes(TakesReport::Grown {
+        self.tell(Report::TakeGrown {
             document: document.clone(),
             view: view_of(bench, id),
-        }));
+        });
         Ok(Check {
             showing,
             opened: self.bench.opened(),

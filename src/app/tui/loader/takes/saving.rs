@@ -2,7 +2,7 @@
 
 use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::SaveFormat;
-use crate::tui::report::{Report, TakesReport};
+use crate::tui::report::Report;
 use crate::tui::state::document::Document;
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::is_written;
@@ -63,7 +63,7 @@ impl Work {
             // Runs lie among retake's own files; what is saved of them belongs where the operator works.
             name.replace_range(..name.rfind('/').map_or(0, |slash| slash + 1), "");
         }
-        self.tell(Report::Takes(TakesReport::Formats(name, formats)));
+        self.tell(Report::Formats(name, formats));
     }
 
     fn ending(&self, format: &str) -> String {
@@ -90,16 +90,16 @@ impl Work {
         path: &str,
         format: &str,
         force: bool,
-    ) -> TakesReport {
+    ) -> Report {
         let path = expanded(path);
         let recorded = self.opening.input().path.as_deref();
         if recorded.is_some_and(|recorded| is_same_file(recorded, &path)) {
-            return TakesReport::Refused(
+            return Report::TakesRefused(
                 "the recording itself is never written to; choose another name".to_owned(),
             );
         }
         if path.exists() && !force {
-            return TakesReport::Exists;
+            return Report::Exists;
         }
         let id = bench.takes().current();
         let saved = match Dialect::ALL.into_iter().find(|to| id_of(*to) == format) {
@@ -107,8 +107,8 @@ impl Work {
             Some(to) => save_converted(shown, session, to, &path),
         };
         match saved {
-            Ok(said) => TakesReport::Saved(said),
-            Err(reason) => TakesReport::Refused(reason),
+            Ok(said) => Report::Saved(said),
+            Err(reason) => Report::TakesRefused(reason),
         }
     }
 }

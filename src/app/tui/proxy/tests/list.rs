@@ -162,7 +162,7 @@ fn findings_texts_and_filters_lead_to_exchanges() {
         assert_eq!(shown(&mut board, filter), expected, "{filter}");
     }
     press(&mut board, "f `model:` enter");
-    assert!(screen(&board, (100, 14)).contains("nothing stands behind `model:`"));
+    assert!(screen(&board, (100, 14)).contains("`model:` needs a value"));
     press(&mut board, "esc f ^u `nowhere` enter");
     assert!(screen(&board, (100, 14)).contains("nothing matches the filter; esc shows all"));
     press(&mut board, "esc");
