@@ -15,7 +15,7 @@ pub fn check_session(
     session: &Session,
     target: Option<Dialect>,
 ) -> Result<Vec<Finding>, SourceError> {
-    let (mut findings, _) = check_run(&Run::new(session, target), RULES)?;
+    let mut findings = check_run(&mut Run::new(session, target), RULES)?;
     if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
         settle(session, rope, &mut findings);
     }
@@ -25,12 +25,8 @@ pub fn check_session(
     Ok(findings)
 }
 
-/// The findings of some rules in a session that was prepared, in the order of the history, and what
-/// the item pass remembers.
-pub fn check_run(
-    run: &Run<'_>,
-    rules: &[&'static Rule],
-) -> Result<(Vec<Finding>, Digests), SourceError> {
+/// The findings of some rules in a session that was prepared, in the order of the history.
+pub fn check_run(run: &mut Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
     let count = run.session.items.len();
     if count <= PART {
         return rules::check_by(run, rules);
@@ -38,20 +34,21 @@ pub fn check_run(
     let parts = (0..count)
         .into_par_iter()
         .step_by(PART)
-        .map(|from| rules::check_items(run, from..(from + PART).min(count), rules))
+        .map(|from| rules::check_items(&*run, from..(from + PART).min(count), rules))
         .collect::<Result<Vec<_>, _>>()?;
     let (found, digests): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let digests = Digests::new(digests.into_iter().flatten().collect());
+    run.digests = Digests::new(digests.into_iter().flatten().collect());
+    let run = &*run;
     let of_session = rules.par_iter().map(|rule| {
         let mut findings = Vec::new();
-        rules::check_rule(rule, run, &digests, &mut findings);
+        rules::check_rule(rule, run, &mut findings);
         findings
     });
     let of_session = of_session.collect::<Vec<_>>();
     let mut findings = found.into_iter().chain(of_session).flatten().collect();
     rules::check_findings(run, rules, &mut findings);
     rules::sort(&mut findings);
-    Ok((findings, digests))
+    Ok(findings)
 }
 
 /// The findings of each session of a recording.
@@ -73,8 +70,7 @@ pub fn check_with_hints(
 ) -> Result<Vec<Vec<Finding>>, SourceError> {
     let mut findings = check_recording(recording, target)?;
     for (session, findings) in recording.sessions.iter().zip(&mut findings) {
-        let (hints, _) = check_run(&Run::new(session, target), HINTS)?;
-        findings.extend(hints);
+        findings.extend(check_run(&mut Run::new(session, target), HINTS)?);
         rules::sort(findings);
     }
     Ok(findings)

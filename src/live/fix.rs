@@ -270,9 +270,9 @@ impl FixRun<'_> {
         let found = sessions.map(|(session, faultless)| {
             let run = Run::new(session, self.target);
             let known = faultless.among(&run, |span| recorded(rope, span));
-            let run = run.knowing(known);
-            let (mut findings, digests) = check_run(&run, &rules)?;
-            *faultless = CleanCache::of(&run, |span| recorded(rope, span), &findings, &digests);
+            let mut run = run.knowing(known);
+            let mut findings = check_run(&mut run, &rules)?;
+            *faultless = CleanCache::of(&run, |span| recorded(rope, span), &findings);
             count(&findings, &mut tally);
             let before = errors(&findings);
             let offers = findings.iter().map(|finding| finding.offers.clone());

@@ -69,7 +69,7 @@ const STRUCTURE: &[&str] = &[
 ];
 
 fn structure(session: &Session, to: Dialect) -> BTreeMap<&'static str, usize> {
-    let findings: Vec<Finding> = check(&Run::new(session, Some(to))).unwrap();
+    let findings: Vec<Finding> = check(&mut Run::new(session, Some(to))).unwrap();
     let mut counts = BTreeMap::new();
     for finding in findings {
         if STRUCTURE.contains(&finding.rule.id) {

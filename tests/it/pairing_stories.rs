@@ -19,7 +19,7 @@ fn examine(text: &str, target: Option<Dialect>) -> Vec<Vec<Finding>> {
     let sessions = read(text).sessions;
     let findings = sessions
         .iter()
-        .map(|session| check(&Run::new(session, target)).unwrap());
+        .map(|session| check(&mut Run::new(session, target)).unwrap());
     findings.collect()
 }
 

@@ -130,10 +130,10 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<CleanCache>
     faultless.resize_with(recording.sessions.len(), CleanCache::default);
     for (session, faultless) in recording.sessions.iter_mut().zip(faultless) {
         session.contract.supplement(Some(&tools), None, None);
-        let run = Run::new(session, None);
-        let (full, digests) = check_by(&run, &rules).unwrap();
+        let mut run = Run::new(session, None);
+        let full = check_by(&mut run, &rules).unwrap();
         let known = faultless.among(&run, |span| recorded(rope, span));
-        let (part, _) = check_by(&Run::new(session, None).knowing(known), &rules).unwrap();
+        let part = check_by(&mut Run::new(session, None).knowing(known), &rules).unwrap();
         let told = |findings: &[Finding]| {
             let told = findings
                 .iter()
@@ -141,7 +141,7 @@ fn judge(recording: &mut Recording, rope: &Rope, faultless: &mut Vec<CleanCache>
             told.collect::<Vec<_>>()
         };
         assert_eq!(told(&part), told(&full));
-        *faultless = CleanCache::of(&run, |span| recorded(rope, span), &full, &digests);
+        *faultless = CleanCache::of(&run, |span| recorded(rope, span), &full);
     }
 }
 

@@ -113,5 +113,5 @@ fn find(format: &str, target: Dialect, bytes: &[u8], id: &Value) -> Vec<Finding>
     let contents = read_buffer(format, &source, bytes).unwrap();
     let session = contents.sessions.first().unwrap();
     assert!(session.contract.is_request, "{id}");
-    check(&Run::new(session, Some(target))).unwrap()
+    check(&mut Run::new(session, Some(target))).unwrap()
 }

@@ -83,7 +83,7 @@ impl ActionFixture {
     }
 
     pub fn findings(&self) -> Vec<Finding> {
-        check(&Run::new(&self.session, self.target)).unwrap()
+        check(&mut Run::new(&self.session, self.target)).unwrap()
     }
 
     /// What an action does about the first finding of a rule, which offers it.

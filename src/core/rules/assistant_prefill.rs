@@ -1,11 +1,11 @@
 //! assistant-prefill: a request ends on an assistant message, and its model does not continue one.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::models::family_of;
 use crate::session::{Kind, Speaker};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "assistant-prefill",
     severity: Severity::Error,
     summary: "a request ends on an assistant message, which its model refuses",
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     if session.contract.may_go_on() {
         return;

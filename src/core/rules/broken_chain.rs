@@ -1,10 +1,10 @@
 //! broken-chain: an entry of a log names an entry before it that is not there.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::Flags;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "broken-chain",
     severity: Severity::Error,
     summary: "an entry names a missing parent, so the history before it is lost",
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let items = run.session.items.iter().enumerate();
     let broken = items.filter(|(_, item)| item.flags.has(Flags::BROKEN_CHAIN));
     findings.extend(broken.map(|(index, _)| Finding::new(&RULE, index).in_branch_of(run.session)));

@@ -1,38 +1,95 @@
-//! Runs the rules over a session: the items first (in parts, side by side if the caller
-//! wishes), then the session.
+//! Every rule, and how they run over a session: the items first (in parts, side by side if the caller wishes), then
+//! the session.
 
-use super::error_class::classify;
-use super::{CheckedItem, Digest, Digests, ErrorClass, Finding, RULES, Rule, Run, Scope, digest};
-use crate::actions::quote;
+use super::error_class::{ErrorClass, classify};
+use super::finding::{Finding, Rule, Scope, Severity};
+use super::run::{
+    CheckedItem, Digest, Digests, OUTPUT_HEAD, Run, digest_of_call, digest_of_output,
+};
+use crate::actions::{Safety, quote};
 use crate::dialects::{Body, body_of};
 use crate::json::complete;
-use crate::session::{Flags, Item, Kind, SourceError};
+use crate::session::{Flags, Item, Kind, SourceError, index_number};
 use std::ops::Range;
 
-/// How much of an output is read: error texts stand at its beginning.
-pub(super) const OUTPUT_HEAD: u64 = 768;
+/// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too:
+/// turn-limit looks at what the rules before it found.
+pub const RULES: &[&Rule] = &[
+    &super::unknown_tool::RULE,
+    &super::malformed_arguments::RULE,
+    &super::invalid_arguments::RULE,
+    &super::duplicate_argument_key::RULE,
+    &super::orphan_call::RULE,
+    &super::pending_call::RULE,
+    &super::orphan_output::RULE,
+    &super::misplaced_output::RULE,
+    &super::duplicate_call_id::RULE,
+    &super::duplicate_output::RULE,
+    &super::missing_call_id::RULE,
+    &super::invalid_tool_name::RULE,
+    &super::malformed_message::RULE,
+    &super::orphan_reasoning::RULE,
+    &super::invalid_final_output::RULE,
+    &super::missing_final_output::RULE,
+    &super::truncated_response::RULE,
+    &super::refused::RULE,
+    &super::leaked_tool_call::RULE,
+    &super::tool_error::RULE,
+    &super::repeated_call::RULE,
+    &super::failing_tool::RULE,
+    &super::split_pair::RULE,
+    &super::turn_limit::RULE,
+    &super::assistant_prefill::RULE,
+    &super::missing_signature::RULE,
+    &super::image_limits::RULE,
+    &super::invalid_tool_definition::RULE,
+    &super::orphan_hosted_result::RULE,
+    &super::stop_reason_mismatch::RULE,
+    &super::broken_chain::RULE,
+    &super::run_failed::RULE,
+];
+
+/// What `check` alone says beside the rules: nothing that breaks a run, and nothing that a run, a proxy or
+/// `fix` has to decide about.
+pub const HINTS: &[&Rule] = &[&super::exposed_secret::RULE];
+
+/// Every rule; hints come last.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(HINTS).copied()
+}
+
+/// The rules whose findings `fix` may mend or that leave a history broken: errors, and
+/// whatever offers something safe.
+pub fn mending_rules() -> Vec<&'static Rule> {
+    let offers_safe = |rule: &&Rule| rule.offers.iter().any(|offer| offer.safety == Safety::Safe);
+    let rules = RULES.iter().copied();
+    rules
+        .filter(|rule| rule.severity == Severity::Error || offers_safe(rule))
+        .collect()
+}
+
+pub fn find(id: &str) -> Option<&'static Rule> {
+    all().find(|rule| rule.id == id)
+}
 
 /// Rules that compare each call and output with those before it: they need the digests of all.
 const NEED_ALL_DIGESTS: &[&str] = &["repeated-call", "failing-tool"];
 
 /// Runs every rule, one after the other.
-pub fn check(run: &Run<'_>) -> Result<Vec<Finding>, SourceError> {
-    Ok(check_by(run, RULES)?.0)
+pub fn check(run: &mut Run<'_>) -> Result<Vec<Finding>, SourceError> {
+    check_by(run, RULES)
 }
 
-/// Runs some rules, one after the other; gives what they found and what the item pass remembers.
-pub fn check_by(
-    run: &Run<'_>,
-    rules: &[&'static Rule],
-) -> Result<(Vec<Finding>, Digests), SourceError> {
+/// Runs some rules, one after the other.
+pub fn check_by(run: &mut Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Finding>, SourceError> {
     let (mut findings, digests) = check_items(run, 0..run.session.items.len(), rules)?;
-    let digests = Digests::new(digests);
+    run.digests = Digests::new(digests);
     for rule in rules {
-        check_rule(rule, run, &digests, &mut findings);
+        check_rule(rule, run, &mut findings);
     }
     check_findings(run, rules, &mut findings);
     sort(&mut findings);
-    Ok((findings, digests))
+    Ok(findings)
 }
 
 /// Runs the rules of items among `rules` over a part of the items.
@@ -90,16 +147,16 @@ fn examine(
             .and_then(|text| serde_json::from_str(text).ok()),
         _ => None,
     };
-    let number = u32::try_from(index).unwrap_or(u32::MAX);
+    let number = index_number(index);
     let mut error = None;
     match item.kind {
-        Kind::Call => digests.push(digest::of_call(number, body, arguments.as_ref())),
+        Kind::Call => digests.push(digest_of_call(number, body, arguments.as_ref())),
         Kind::HostedOutput if !item.flags.has(Flags::ERROR) => {}
         Kind::Output | Kind::HostedOutput => {
             let known = run.session.failures.get(&number);
             let known = known.and_then(|failure| ErrorClass::of_failure(*failure));
             error = classify(run.session, item, &body.text).map(|found| known.unwrap_or(found));
-            digests.push(digest::of_output(number, item, body, error));
+            digests.push(digest_of_output(number, item, body, error));
         }
         _ => {}
     }
@@ -119,20 +176,43 @@ fn examine(
     }
 }
 
-/// The digest of a call or output that the item pass left out.
-pub(super) fn read_digest(run: &Run<'_>, index: usize) -> Option<Digest> {
-    let item = run.session.items.get(index)?;
-    let body = read_body(run, item, &mut Vec::new()).ok().flatten()?;
-    let mut digests = Vec::new();
-    examine(run, index, item, &body, &[], &mut Vec::new(), &mut digests);
-    digests.pop()
-}
+/// What rules of the session read of single items.
+impl Run<'_> {
+    /// The digest of a call or output, read where the item pass kept none.
+    pub(crate) fn digest(&self, index: usize) -> Option<Digest> {
+        if let Some(known) = self.digests.get(index) {
+            return Some(*known);
+        }
+        let body = self.body(index)?;
+        let item = self.session.items.get(index)?;
+        let mut digests = Vec::new();
+        examine(self, index, item, &body, &[], &mut Vec::new(), &mut digests);
+        digests.pop()
+    }
 
-/// The body of an item; of an output only its beginning. `None` where the bytes are not JSON, which
-/// the reader has reported.
-fn read_body(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<Option<Body>, SourceError> {
-    let is_partial = read_bytes(run, item, bytes)?;
-    Ok(decode(item, is_partial, bytes))
+    /// The body of an item; of an output only its beginning. `None` where the bytes cannot be read or are not JSON,
+    /// which the reader has reported.
+    fn body(&self, index: usize) -> Option<Body> {
+        let item = self.session.items.get(index)?;
+        let mut bytes = Vec::new();
+        let is_partial = read_bytes(self, item, &mut bytes).ok()?;
+        decode(item, is_partial, &bytes)
+    }
+
+    /// The text of an item; empty where it cannot be read.
+    pub(crate) fn text(&self, index: usize) -> String {
+        self.body(index).map(|body| body.text).unwrap_or_default()
+    }
+
+    /// The arguments of a call; `None` where they are no JSON.
+    pub(crate) fn arguments(&self, index: usize) -> Option<serde_json::Value> {
+        serde_json::from_str(self.body(index)?.arguments.json()?).ok()
+    }
+
+    /// The first line of an item that says something; empty where it cannot be read.
+    pub(crate) fn quote(&self, index: usize) -> String {
+        quote(&self.text(index))
+    }
 }
 
 /// Reads the bytes of an item; says whether they are only its beginning.
@@ -163,34 +243,14 @@ fn is_worth_a_look(kind: Kind, bytes: &[u8], rules: &[&'static Rule]) -> bool {
     })
 }
 
-/// The text of an item, for rules of the session; empty where it cannot be read.
-pub(super) fn text_of(run: &Run<'_>, index: usize) -> String {
-    let item = run.session.items.get(index);
-    let body = item.and_then(|item| read_body(run, item, &mut Vec::new()).ok().flatten());
-    body.map(|body| body.text).unwrap_or_default()
-}
-
-/// The arguments of a call, for rules of the session; `None` where they are no JSON.
-pub(super) fn arguments_of(run: &Run<'_>, index: usize) -> Option<serde_json::Value> {
-    let item = run.session.items.get(index)?;
-    let body = read_body(run, item, &mut Vec::new()).ok().flatten()?;
-    serde_json::from_str(body.arguments.json()?).ok()
-}
-
-/// The first line of an item that says something, for rules of the session that quote it; empty where
-/// it cannot be read.
-pub(super) fn quote_item(run: &Run<'_>, index: usize) -> String {
-    quote(&text_of(run, index))
-}
-
 fn wants(scope: &Scope, kind: Kind) -> bool {
     matches!(scope, Scope::Item { kinds, .. } if kinds.contains(&kind))
 }
 
 /// Runs one rule if it is a rule of the session; such rules need not know of each other.
-pub fn check_rule(rule: &Rule, run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+pub fn check_rule(rule: &Rule, run: &Run<'_>, findings: &mut Vec<Finding>) {
     if let Scope::Session(check) = &rule.scope {
-        check(run, digests, findings);
+        check(run, findings);
     }
 }
 

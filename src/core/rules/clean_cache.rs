@@ -1,7 +1,8 @@
 //! Calls and outputs without findings: while neither they nor their circumstances change, they need no new
 //! check.
 
-use super::{Digest, Digests, Finding, Run};
+use super::finding::Finding;
+use super::run::{CleanItem, Digest, Run};
 use crate::session::{Kind, Session, Span, ToolSet};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
@@ -26,23 +27,10 @@ struct CacheEntry {
     digest: Option<Digest>,
 }
 
-/// An item that needs no check.
-#[derive(Debug, Clone, Copy)]
-pub struct CleanItem {
-    pub item: u32,
-    /// What the item pass remembers of it.
-    pub digest: Option<Digest>,
-}
-
 impl CleanCache {
-    /// Those of a session with `findings` and `digests`, all of the same rules. `place` maps a
-    /// span of its text to the recording.
-    pub fn of(
-        run: &Run<'_>,
-        place: impl Fn(Span) -> Option<Span>,
-        findings: &[Finding],
-        digests: &Digests,
-    ) -> Self {
+    /// Those of a session that some rules have gone over, with their `findings`. `place` maps a span of its text to
+    /// the recording.
+    pub fn of(run: &Run<'_>, place: impl Fn(Span) -> Option<Span>, findings: &[Finding]) -> Self {
         let faulty: HashSet<u32> = findings.iter().filter_map(|finding| finding.item).collect();
         let items = judged_in(run.session).filter(|index| !faulty.contains(index));
         let items = items.filter_map(|index| {
@@ -50,7 +38,7 @@ impl CleanCache {
             let place = place(run.session.items[index].span)?;
             let judged = CacheEntry {
                 circumstances: circumstances(run, index),
-                digest: digests.get(index).copied(),
+                digest: run.digests.get(index).copied(),
             };
             Some((place, judged))
         });

@@ -7,7 +7,7 @@ use crate::session::Kind;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "duplicate-argument-key",
     severity: Severity::Warning,
     summary: "a key occurs twice in the arguments of a call",

@@ -1,12 +1,12 @@
 //! duplicate-call-id: an id that another call has already.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Keyed, Kind, PairStatus};
 use crate::wire::Repeats;
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "duplicate-call-id",
     severity: Severity::Error,
     summary: "an id is used again for another call",
@@ -32,7 +32,7 @@ struct Use {
     last: usize,
 }
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut uses: HashMap<u64, Use, Keyed> = HashMap::default();
     for (index, item) in session.items.iter().enumerate() {
@@ -44,7 +44,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
                     uses.insert(item.call_id.hash, Use { first, last });
                 }
                 Some(known) => {
-                    findings.push(judge(run, digests, known, index));
+                    findings.push(judge(run, known, index));
                     known.last = index;
                 }
             },
@@ -53,10 +53,10 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     }
 }
 
-fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding {
+fn judge(run: &Run<'_>, known: &Use, index: usize) -> Finding {
     let session = run.session;
     let (before, item) = (&session.items[known.last], &session.items[index]);
-    let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
+    let content = |index: usize| run.digest(index).map(|digest| digest.content);
     let is_same = before.name == item.name && content(known.last) == content(index);
     let is_answered = matches!(
         session.pairing.standing(known.last),
@@ -79,11 +79,7 @@ fn judge(run: &Run<'_>, digests: &Digests, known: &Use, index: usize) -> Finding
         .fact("first", pairs::ordinal(known.first))
         .fact("note", note)
         .beside(Some(known.first))
-        .as_bad_as(if accepted {
-            Severity::Warning
-        } else {
-            Severity::Error
-        })
+        .warning_if(accepted)
         .in_branch_of(session)
 }
 

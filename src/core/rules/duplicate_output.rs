@@ -1,10 +1,10 @@
 //! duplicate-output: a call that was answered twice.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::{Offer, Safety};
 use crate::session::{Kind, PairStatus};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "duplicate-output",
     severity: Severity::Error,
     summary: "two outputs for one call",
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     for (index, item) in session.items.iter().enumerate() {
         let PairStatus::Duplicate(call) = session.pairing.standing(index) else {
@@ -33,7 +33,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             continue;
         }
         let first = session.pairing.partner(call as usize);
-        let content = |index: usize| digests.get_or_read(run, index).map(|digest| digest.content);
+        let content = |index: usize| run.digest(index).map(|digest| digest.content);
         let is_same = first.is_some_and(|first| content(first) == content(index));
         let safety = if is_same {
             Safety::Safe

@@ -182,7 +182,7 @@ const BEGINNINGS: &[&str] = &[
 ];
 
 /// What kind of error an output is, if it is one.
-pub(super) fn classify(session: &Session, item: &Item, text: &str) -> Option<ErrorClass> {
+pub(crate) fn classify(session: &Session, item: &Item, text: &str) -> Option<ErrorClass> {
     if item.flags.has(Flags::REJECTED) {
         return Some(ErrorClass::Rejected);
     }
@@ -252,7 +252,7 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
 }
 
 /// The class of an output that is known to be an error.
-pub(super) fn class_of_error(text: &str) -> ErrorClass {
+pub(crate) fn class_of_error(text: &str) -> ErrorClass {
     let text = text.trim_start();
     told_whole(text).unwrap_or_else(|| class_of(text))
 }

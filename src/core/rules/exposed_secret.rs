@@ -1,13 +1,13 @@
 //! exposed-secret: an item holds what looks like a key or a password.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::redact::kinds_in_json;
 
 /// How much of a session is looked at, in bytes of its items: looking for secrets takes longer
 /// than all rules together.
 const LOOKED_AT: u64 = 16 * 1024 * 1024;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "exposed-secret",
     severity: Severity::Info,
     summary: "an item holds what looks like a key or a password (`check` alone looks for it)",
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let mut bytes = Vec::new();
     let mut left = LOOKED_AT;
     for (index, item) in run.session.items.iter().enumerate() {
@@ -65,8 +65,8 @@ mod tests {
         ]);
         let text = text.to_string();
         let sessions = fixture(&text).sessions();
-        let run = Run::new(&sessions[0], None);
-        let (told, _) = check_by(&run, HINTS).unwrap();
+        let mut run = Run::new(&sessions[0], None);
+        let told = check_by(&mut run, HINTS).unwrap();
         let told: Vec<(Option<u32>, String)> =
             told.iter().map(|one| (one.item, one.message())).collect();
         assert_eq!(
@@ -83,7 +83,7 @@ mod tests {
             ]
         );
         // It is no rule that a run or a proxy judges by.
-        let judged = check(&run).unwrap();
+        let judged = check(&mut run).unwrap();
         assert!(judged.iter().all(|one| one.rule.id != "exposed-secret"));
     }
 }

@@ -1,12 +1,12 @@
 //! failing-tool: one tool fails several times in a row.
 
-use super::check::{arguments_of, quote_item};
-use super::{Digests, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::health::LEAST;
+use super::{ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, NameId};
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "failing-tool",
     severity: Severity::Warning,
     summary: "one tool fails three times or more in a row",
@@ -28,9 +28,6 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-/// From how many errors in a row on a tool counts as failing: the threshold of the breaker.
-pub(super) const LEAST: u32 = 3;
-
 /// Errors in a row.
 #[derive(Clone, Copy)]
 struct Streak {
@@ -39,7 +36,7 @@ struct Streak {
     count: u32,
 }
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let mut streaks: HashMap<NameId, Streak> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         if item.kind != Kind::Output {
@@ -52,9 +49,9 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         if call.name.is_none() || call.flags.has(Flags::FOREIGN_CALLER) {
             continue;
         }
-        let error = digests.error(index);
+        let error = run.digests.error(index);
         let is_counted = error.map_or(streaks.contains_key(&call.name), ErrorClass::is_of_the_tool);
-        if !is_counted || is_not_run(run, digests, index) {
+        if !is_counted || is_not_run(run, index) {
             continue;
         }
         match error {
@@ -83,11 +80,15 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
 
 /// Whether an output answers a call that its tool would refuse, or that is no tool's: it says nothing about the
 /// tool, however it is marked.
-fn is_not_run(run: &Run<'_>, digests: &Digests, output: usize) -> bool {
+fn is_not_run(run: &Run<'_>, output: usize) -> bool {
     let Some(call) = run.session.pairing.partner(output) else {
         return false;
     };
-    if digests.get(call).is_some_and(|digest| digest.is_malformed) {
+    if run
+        .digests
+        .get(call)
+        .is_some_and(|digest| digest.is_malformed)
+    {
         return true;
     }
     let (Some(offered), Some(item)) = (run.offered(call), run.session.items.get(call)) else {
@@ -96,7 +97,9 @@ fn is_not_run(run: &Run<'_>, digests: &Digests, output: usize) -> bool {
     let Some(Ok(validator)) = offered.validator(item.name) else {
         return offered.tool(item.name).is_none();
     };
-    let violations = arguments_of(run, call).map(|arguments| validator.violations(&arguments));
+    let violations = run
+        .arguments(call)
+        .map(|arguments| validator.violations(&arguments));
     violations.is_some_and(|found| found.is_ok_and(|found| !found.is_empty()))
 }
 
@@ -108,7 +111,7 @@ fn report(run: &Run<'_>, name: NameId, streak: &Streak, findings: &mut Vec<Findi
         Finding::new(&RULE, streak.last)
             .fact("tool", run.session.names.text(name))
             .fact("count", streak.count.to_string())
-            .fact("text", quote_item(run, streak.last))
+            .fact("text", run.quote(streak.last))
             .beside(Some(streak.first)),
     );
 }

@@ -1,9 +1,55 @@
-//! One defect: which rule, where, how bad, on what evidence, made by what.
+//! A rule, and one defect that it finds: where, how bad, on what evidence, made by what.
 
-use super::{Rule, fill};
+use super::run::{CheckedItem, Run};
 use crate::actions::{Defect, Offer, Safety};
 use crate::session::{Kind, Session};
 use std::fmt;
+
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id, stable for ever.
+    pub id: &'static str,
+    /// How bad a finding is unless it says otherwise.
+    pub severity: Severity,
+    /// When it fires, in one line.
+    pub summary: &'static str,
+    /// The sentence of a finding; see [`fill`] for its placeholders.
+    pub message: &'static str,
+    pub page: RulePage,
+    /// The actions that may apply, the first one first.
+    pub offers: &'static [Offer],
+    /// What it looks at.
+    pub scope: Scope,
+}
+
+/// What `explain` prints about a rule.
+#[derive(Debug)]
+pub struct RulePage {
+    pub what: &'static str,
+    /// Why that is bad for a run.
+    pub why: &'static str,
+    pub example: &'static str,
+    /// What to do about it.
+    pub what_to_do: &'static str,
+    /// What it does not see, or cannot judge.
+    pub limits: &'static str,
+}
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub enum Scope {
+    /// Each item of these kinds, with its body.
+    Item {
+        kinds: &'static [Kind],
+        /// Whether the bytes of an item, as they stand, are worth a look; most are not, and are not decoded.
+        glance: fn(&[u8]) -> bool,
+        check: fn(&Run<'_>, &CheckedItem<'_>, &mut Vec<Finding>),
+    },
+    /// The session as a whole: heads, pairing, contract, [`Run::digests`].
+    Session(fn(&Run<'_>, &mut Vec<Finding>)),
+    /// The session, with what all other rules found in it.
+    Findings(fn(&Run<'_>, &mut Vec<Finding>)),
+}
 
 /// How bad a finding is.
 #[derive(
@@ -209,14 +255,19 @@ impl Finding {
         self
     }
 
-    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and
-    /// nothing is offered as safe, so that a repair of all that is safe leaves dead branches alone.
-    pub fn in_branch_of(mut self, session: &Session) -> Self {
-        if !session.active {
+    /// Of an error makes a warning, where that is all it is.
+    pub fn warning_if(mut self, is_milder: bool) -> Self {
+        if is_milder {
             self.severity = self.severity.min(Severity::Warning);
-            self.offers.retain(|offer| offer.safety != Safety::Safe);
         }
         self
+    }
+
+    /// In a branch that the run has left (or a side chain) nothing is fatal: an error is a warning there, and
+    /// nothing is offered as safe, so that a repair of all that is safe leaves dead branches alone.
+    pub fn in_branch_of(self, session: &Session) -> Self {
+        self.warning_if(!session.active)
+            .offering(|offer| session.active || offer.safety != Safety::Safe)
     }
 
     /// Sets how safe an action is here.
@@ -233,15 +284,11 @@ impl Finding {
     pub fn of_call(self, session: &Session) -> Self {
         let call = self.item.map_or(usize::MAX, |item| item as usize);
         let is_answered = session.pairing.partner(call).is_some();
-        let mut finding = if is_answered {
-            self.with_safety("inject-error", Safety::Unsafe)
-        } else {
-            self
+        let finding = match is_answered {
+            true => self.with_safety("inject-error", Safety::Unsafe),
+            false => self,
         };
-        if !session.active {
-            finding.offers.retain(|offer| offer.safety != Safety::Safe);
-        }
-        finding
+        finding.offering(|offer| session.active || offer.safety != Safety::Safe)
     }
 
     /// Keeps only the offers that meet a condition.
@@ -275,18 +322,17 @@ impl Finding {
             return format!("the provider refuses this: {refusal}");
         }
         let cause = self.cause.map(OrphanCause::words);
-        let settled = match self.is_settled {
-            true => format!(
-                "; {}",
-                self.get("settled").unwrap_or("settled in this take")
-            ),
-            false => String::new(),
-        };
-        fill(self.rule.message, |name| match name {
+        let settled = self.get("settled").unwrap_or("settled in this take");
+        let mut message = fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.clone(),
             _ => self.get(name).map(str::to_owned),
-        }) + &settled
+        });
+        if self.is_settled {
+            message.push_str("; ");
+            message.push_str(settled);
+        }
+        message
     }
 
     /// The tool it is about: that of its item, that of the call which its item answers, or the one
@@ -300,5 +346,77 @@ impl Finding {
             .and_then(|call| session.items.get(call));
         let name = answered.or(item).map(|item| session.name(item));
         name.filter(|name| !name.is_empty()).or(self.get("tool"))
+    }
+}
+
+/// Fills a message: `{name}` is the fact of that name; a part in square brackets stays only if all
+/// its facts are known.
+///
+/// `"{tool} is not offered[; nearest: {nearest}]"` reads "serch is not offered; nearest: search", or
+/// "serch is not offered".
+fn fill(message: &str, fact: impl Fn(&str) -> Option<String>) -> String {
+    let mut sentence = String::new();
+    let mut rest = message;
+    while let Some(open) = rest.find('[') {
+        let Some(length) = rest[open..].find(']') else {
+            break;
+        };
+        sentence.push_str(&fill_part(&rest[..open], &fact).0);
+        let (part, complete) = fill_part(&rest[open + 1..open + length], &fact);
+        if complete {
+            sentence.push_str(&part);
+        }
+        rest = &rest[open + length + 1..];
+    }
+    sentence.push_str(&fill_part(rest, &fact).0);
+    sentence
+}
+
+/// The part with its facts, and whether all of them are known.
+fn fill_part(part: &str, fact: &impl Fn(&str) -> Option<String>) -> (String, bool) {
+    let mut text = String::new();
+    let mut complete = true;
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let (name, remainder) = after.split_once('}').unwrap_or((after, ""));
+        match fact(name) {
+            Some(value) => text.push_str(&value),
+            None => complete = false,
+        }
+        rest = remainder;
+    }
+    text.push_str(rest);
+    (text, complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_without_their_facts_are_left_out() {
+        let message = "{tool} is not offered[; nearest: {nearest}][; {home}]";
+        let told = |known: &[(&str, &str)]| {
+            fill(message, |name| {
+                known
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(
+            told(&[("tool", "serch"), ("nearest", "search")]),
+            "serch is not offered; nearest: search"
+        );
+        assert_eq!(told(&[("tool", "serch")]), "serch is not offered");
+    }
+
+    #[test]
+    fn a_fact_with_brackets_is_only_text() {
+        assert_eq!(
+            fill("{tool} fails", |_| Some("[{tool}]".to_owned())),
+            "[{tool}] fails"
+        );
     }
 }

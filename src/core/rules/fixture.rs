@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// A transcript with what is known beside it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     text: String,
     tools: Option<Value>,
     output_schema: Option<Value>,
@@ -19,7 +19,7 @@ pub(super) struct Fixture {
 }
 
 /// A transcript as a file holds it: a request, an exchange, a list of messages, lines.
-pub(super) fn fixture(text: &str) -> Fixture {
+pub(crate) fn fixture(text: &str) -> Fixture {
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
@@ -31,37 +31,37 @@ pub(super) fn fixture(text: &str) -> Fixture {
 
 impl Fixture {
     /// Tools given from outside, in any spelling.
-    pub(super) fn tools(mut self, tools: Value) -> Self {
+    pub(crate) fn tools(mut self, tools: Value) -> Self {
         self.tools = Some(tools);
         self
     }
 
     /// Tools without schemas, by their names.
-    pub(super) fn offering(self, names: &[&str]) -> Self {
+    pub(crate) fn offering(self, names: &[&str]) -> Self {
         let tools = names.iter().map(|name| serde_json::json!({"name": name}));
         self.tools(tools.collect())
     }
 
     /// The schema of the final output.
-    pub(super) fn output_schema(mut self, schema: Value) -> Self {
+    pub(crate) fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
     /// The most replies that the run may take.
-    pub(super) fn turn_limit(mut self, limit: u32) -> Self {
+    pub(crate) fn turn_limit(mut self, limit: u32) -> Self {
         self.turn_limit = Some(limit);
         self
     }
 
     /// The dialect to judge for.
-    pub(super) fn target(mut self, target: Dialect) -> Self {
+    pub(crate) fn target(mut self, target: Dialect) -> Self {
         self.target = Some(target);
         self
     }
 
     /// The sessions of the transcript.
-    pub(super) fn sessions(&self) -> Vec<Session> {
+    pub(crate) fn sessions(&self) -> Vec<Session> {
         let sessions = crate::actions::fixture::sessions(&self.text);
         assert!(!sessions.is_empty(), "the fixture is empty");
         sessions
@@ -90,7 +90,7 @@ impl Fixture {
     fn reported(&self) -> Vec<(String, Finding)> {
         let mut reported = Vec::new();
         for session in self.sessions() {
-            let findings = check(&Run::new(&session, self.target)).unwrap();
+            let findings = check(&mut Run::new(&session, self.target)).unwrap();
             reported.extend(
                 findings
                     .into_iter()
@@ -100,7 +100,7 @@ impl Fixture {
         reported
     }
 
-    pub(super) fn findings(&self, rule: &Rule) -> Vec<Finding> {
+    pub(crate) fn findings(&self, rule: &Rule) -> Vec<Finding> {
         let reported = self.reported().into_iter().map(|(_, finding)| finding);
         reported
             .filter(|finding| finding.rule.id == rule.id)
@@ -108,7 +108,7 @@ impl Fixture {
     }
 
     /// The only finding of a rule.
-    pub(super) fn finding(&self, rule: &Rule) -> Finding {
+    pub(crate) fn finding(&self, rule: &Rule) -> Finding {
         let mut findings = self.findings(rule);
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings.remove(0)
@@ -116,7 +116,7 @@ impl Fixture {
 
     /// Compares the places of the findings of one rule: call ids, or `#3` for the third item, or `session`.
     #[track_caller]
-    pub(super) fn expect(&self, rule: &Rule, expected: &[&str]) {
+    pub(crate) fn expect(&self, rule: &Rule, expected: &[&str]) {
         let reported = self.reported();
         let reported = reported
             .iter()
@@ -129,7 +129,7 @@ impl Fixture {
 
     /// Compares all findings of all rules: `unknown-tool call_1`.
     #[track_caller]
-    pub(super) fn expect_all(&self, expected: &[&str]) {
+    pub(crate) fn expect_all(&self, expected: &[&str]) {
         let reported = self.reported();
         let reported = reported
             .iter()

@@ -1,11 +1,13 @@
 //! How the tools of a run fare: a tally for each tool over one or many sessions, made of what the rules found.
 
-use super::error_class::class_of_error;
-use super::failing_tool::LEAST;
-use super::{ErrorClass, Finding};
+use super::error_class::{ErrorClass, class_of_error};
+use super::finding::Finding;
 use crate::session::ledger::CallResult;
 use crate::session::{Flags, Item, Kind, PairStatus, Session};
 use std::collections::{BTreeMap, HashMap};
+
+/// From how many errors in a row on a tool counts as failing: the threshold of the breaker.
+pub(crate) const LEAST: u32 = 3;
 
 /// The tally of many sessions.
 #[derive(Debug, Clone, Default)]
@@ -336,7 +338,7 @@ mod tests {
             .tools(tools)
             .sessions()
         {
-            let findings = check(&Run::new(&session, None)).unwrap();
+            let findings = check(&mut Run::new(&session, None)).unwrap();
             health.add(&session, &findings);
         }
         health

@@ -1,13 +1,13 @@
 //! image-limits: more pictures than a request may hold, or larger ones.
 
 use super::malformed_message::first_unproven;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::images::{Image, images_of};
 use crate::dialects::models::is_anthropic;
 use crate::session::{Flags, Kind, Session};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "image-limits",
     severity: Severity::Error,
     summary: "more or larger pictures than the provider takes in one request",
@@ -36,7 +36,7 @@ const MANY: usize = 20;
 const LONGEST: u32 = 8000;
 const LONGEST_OF_MANY: u32 = 2000;
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let is_for_anthropic =
         run.target.facts().caps_many_images || session.model.as_deref().is_some_and(is_anthropic);
@@ -47,11 +47,6 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
     let before = images.partition_point(|(index, _)| *index < taken);
     let faults = faults(&images);
     let known = self::faults(&images[..before]);
-    let severity = if session.contract.is_request {
-        Severity::Error
-    } else {
-        Severity::Warning
-    };
     for (item, fault) in faults {
         if known.iter().any(|(taken, _)| *taken == item) {
             continue;
@@ -59,7 +54,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         let is_block = session.items[item].kind == Kind::User;
         findings.push(
             Finding::new(&RULE, item)
-                .as_bad_as(severity)
+                .warning_if(!session.contract.is_request)
                 .fact("fault", fault)
                 .offering(|offer| offer.action != "drop-item" || is_block)
                 .in_branch_of(session),
@@ -90,11 +85,8 @@ fn images(session: &Session) -> Vec<(usize, Image)> {
             && !item.flags.has(Flags::COMPACTED)
             && session.source.read_into(item.span, &mut bytes).is_ok()
         {
-            found.extend(
-                images_of(item, &bytes)
-                    .into_iter()
-                    .map(|image| (index, image)),
-            );
+            let images = images_of(item, &bytes);
+            found.extend(images.into_iter().map(|image| (index, image)));
         }
     }
     found
@@ -109,10 +101,9 @@ fn faults(images: &[(usize, Image)]) -> Vec<(usize, String)> {
         let Some((width, height)) = image.size.filter(|(w, h)| *w.max(h) > limit) else {
             continue;
         };
-        let within = if is_many {
-            format!(" in a request of {} pictures", images.len())
-        } else {
-            String::new()
+        let within = match is_many {
+            true => format!(" in a request of {} pictures", images.len()),
+            false => String::new(),
         };
         let fault = format!(
             "this picture has {width} x {height} pixels: Anthropic takes {limit} on a side{within}"
@@ -123,13 +114,10 @@ fn faults(images: &[(usize, Image)]) -> Vec<(usize, String)> {
     }
     if let Some((item, _)) = images.get(MOST) {
         let count = images.len();
-        found.push((
-            *item,
-            format!(
-                "this is picture {} of {count}: Anthropic takes {MOST} in a request",
-                MOST + 1
-            ),
-        ));
+        let place = MOST + 1;
+        let fault =
+            format!("this is picture {place} of {count}: Anthropic takes {MOST} in a request");
+        found.push((*item, fault));
     }
     found
 }

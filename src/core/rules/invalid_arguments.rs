@@ -7,7 +7,7 @@ use crate::schema::{Validator, Violation};
 use crate::session::{Family, Flags, Kind};
 use serde_json::Value;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "invalid-arguments",
     severity: Severity::Error,
     summary: "the arguments of a call break the schema of its tool",
@@ -53,23 +53,23 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     let Some(Ok(validator)) = of_tool.or(of_output.as_ref().map(Result::as_ref)) else {
         return;
     };
-    let violations = validator.violations(arguments).map(|mut violations| {
-        violations.retain(|one| !is_of_placeholder(arguments, one));
-        violations
-    });
-    match violations {
-        Ok(violations) if !violations.is_empty() => {
-            let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
-            findings.push(with_violations(finding, &violations).of_call(run.session));
-        }
-        // Valid, or the check was refused because it could take too long: that says nothing about the call.
-        Ok(_) | Err(_) => {}
+    let violations = violations_of(validator, arguments);
+    if !violations.is_empty() {
+        let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
+        findings.push(with_violations(finding, &violations).of_call(run.session));
     }
+}
+
+/// What breaks the schema. A check that was refused because it could take too long says nothing about the value.
+pub(crate) fn violations_of(validator: &Validator, value: &Value) -> Vec<Violation> {
+    let mut violations = validator.violations(value).unwrap_or_default();
+    violations.retain(|violation| !is_of_placeholder(value, violation));
+    violations
 }
 
 /// Whether the schema is broken only by the length or the characters of a redaction placeholder: the secret
 /// itself may satisfy it.
-pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
+fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
     let by_letters = [
         "pattern",
         "minLength",
@@ -84,7 +84,7 @@ pub(super) fn is_of_placeholder(value: &Value, violation: &Violation) -> bool {
 
 /// Adds violations as evidence: `violations`, one `pointer: message` a line; the same on one line;
 /// `count`; and the pointer of the first.
-pub(super) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
+pub(crate) fn with_violations(mut finding: Finding, violations: &[Violation]) -> Finding {
     finding.pointer = violations
         .first()
         .map(|violation| violation.pointer.clone());

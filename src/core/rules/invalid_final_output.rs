@@ -1,14 +1,14 @@
 //! invalid-final-output: the final message does not satisfy the output schema.
 
-use super::check::text_of;
-use super::invalid_arguments::{is_of_placeholder, with_violations};
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::invalid_arguments::{violations_of, with_violations};
+use super::malformed_arguments::known_defects;
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::repair::{SyntaxDefect, defects, first_error};
+use crate::repair::first_error;
 use crate::schema::Validator;
 use crate::session::{Flags, Kind, Speaker};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "invalid-final-output",
     severity: Severity::Error,
     summary: "the final message does not satisfy the output schema",
@@ -32,7 +32,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let Some(schema) = &run.session.contract.output_schema else {
         return;
     };
@@ -49,45 +49,30 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         Err(_) => {
             // Without an error of grammar it is JSON that is too deep or too large to be judged.
             if let Some(error) = first_error(&text) {
-                findings.push(not_json(finding, &error.to_string(), &text));
+                let finding = finding.fact("error", error.to_string());
+                findings.push(finding.fact("defects", known_defects(&text)));
             }
             return;
         }
     };
     // A schema that cannot be used, or a check that could take too long, says nothing about the output.
-    let violations = Validator::compile_either(&schema.schema)
-        .ok()
-        .and_then(|validator| validator.violations(&value).ok());
-    let violations = violations.map(|mut violations| {
-        violations.retain(|one| !is_of_placeholder(&value, one));
-        violations
-    });
-    if let Some(violations) = violations.filter(|violations| !violations.is_empty()) {
-        findings.push(with_violations(finding, &violations));
+    if let Ok(validator) = Validator::compile_either(&schema.schema) {
+        let violations = violations_of(&validator, &value);
+        findings.extend((!violations.is_empty()).then(|| with_violations(finding, &violations)));
     }
 }
 
-fn not_json(finding: Finding, error: &str, text: &str) -> Finding {
-    let telling = defects(text)
-        .into_iter()
-        .filter(|defect| *defect != SyntaxDefect::Other);
-    let telling = telling.map(|defect| defect.to_string()).collect::<Vec<_>>();
-    finding
-        .fact("error", error)
-        .fact("defects", telling.join(", "))
-}
-
 /// The reply that ends a run.
-pub(super) struct FinalOutput {
+pub(crate) struct FinalOutput {
     /// Its last message, or its last item if it has none.
-    pub(super) item: usize,
+    pub(crate) item: usize,
     /// Its text; `None` if it is empty or absent.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
 }
 
 /// The last reply, if it ends the session: it calls no tool, was not refused, cut or broken off, and
 /// nothing follows it.
-pub(super) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
+pub(crate) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
     let session = run.session;
     let last = session
         .turns
@@ -128,11 +113,8 @@ pub(super) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
     // Anthropic: the blocks of one message; elsewhere each item is a message, and the
     // last one counts (openai-agents).
     let texts = match message.shape {
-        shape if shape.is_block() => messages
-            .iter()
-            .map(|(index, _)| text_of(run, *index))
-            .collect(),
-        _ => text_of(run, *item),
+        shape if shape.is_block() => messages.iter().map(|(index, _)| run.text(*index)).collect(),
+        _ => run.text(*item),
     };
     let text = Some(texts).filter(|text| !text.trim().is_empty());
     Some(FinalOutput { item: *item, text })

@@ -1,12 +1,12 @@
 //! invalid-tool-name: a name that the provider's pattern refuses.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::tools::call_name_fault;
 use crate::session::{Family, Kind, NameId, Shape};
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "invalid-tool-name",
     severity: Severity::Error,
     summary: "a tool name that the provider does not accept",
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let mut known: HashMap<(NameId, Shape), Option<String>> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named = item.kind == Kind::Call

@@ -5,7 +5,7 @@ use crate::actions::Offer;
 use crate::dialects::leaked as blocks;
 use crate::session::{Flags, Kind};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "leaked-tool-call",
     severity: Severity::Warning,
     summary: "a call of an offered tool is written as text",

@@ -9,7 +9,7 @@ use crate::session::{Dialect, Family, Kind, Shape};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "malformed-arguments",
     severity: Severity::Error,
     summary: "the arguments of a call are not JSON, or JSON that is no object",
@@ -45,6 +45,7 @@ pub(super) static RULE: Rule = Rule {
 const MOST_TRIED: usize = 4 * 1024;
 
 /// What is wrong, in the words of the message.
+#[derive(Default)]
 struct Fault {
     fault: String,
     error: String,
@@ -88,21 +89,18 @@ fn quoted_in_place(subject: &CheckedItem<'_>) -> Option<Fault> {
                 _ => "Anthropic",
             }
         ),
-        error: String::new(),
-        defects: String::new(),
+        ..Fault::default()
     })
 }
 
 fn not_an_object(text: &str, value: &Value) -> Fault {
-    let twice = decoded_twice(text).is_some();
     Fault {
         fault: format!("{}, not an object", type_word(value)),
-        error: String::new(),
-        defects: if twice {
-            SyntaxDefect::DoubleEncoded.to_string()
-        } else {
-            String::new()
+        defects: match decoded_twice(text) {
+            Some(_) => SyntaxDefect::DoubleEncoded.to_string(),
+            None => String::new(),
         },
+        ..Fault::default()
     }
 }
 
@@ -111,22 +109,24 @@ fn not_an_object(text: &str, value: &Value) -> Fault {
 fn not_json(text: &str) -> Option<Fault> {
     serde_json::from_str::<IgnoredAny>(text).err()?;
     let error = first_error(text)?;
-    let found = if text.len() <= MOST_TRIED {
-        defects(text)
-    } else {
-        Vec::new()
-    };
-    let telling = found
-        .iter()
-        .filter(|defect| **defect != SyntaxDefect::Other);
+    let is_tried = text.len() <= MOST_TRIED;
     Some(Fault {
         fault: "not JSON".to_owned(),
         error: error.to_string(),
-        defects: telling
-            .map(SyntaxDefect::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
+        defects: if is_tried {
+            known_defects(text)
+        } else {
+            String::new()
+        },
     })
+}
+
+/// What breaks a text that is no JSON, as far as it is a known defect.
+pub(crate) fn known_defects(text: &str) -> String {
+    let mut found = defects(text);
+    found.retain(|defect| *defect != SyntaxDefect::Other);
+    let words = found.iter().map(SyntaxDefect::to_string);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280).

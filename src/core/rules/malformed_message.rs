@@ -1,13 +1,13 @@
 //! malformed-message: a message or item whose shape the provider refuses whatever it holds.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::dialects::{ShapeFault, shape_fault};
 use crate::json::Cursor;
 use crate::session::{CallId, Dialect, Flags, Item, Kind, Session, Shape, Span};
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "malformed-message",
     severity: Severity::Error,
     summary: "a message or item whose shape the provider refuses whatever it holds",
@@ -53,7 +53,7 @@ const PLACEHOLDER_ID: &[u8] = b"__fake_id__";
 /// How many bytes of an item usually hold its id.
 const ID_HEAD: u64 = 256;
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let Some(from) = first_unproven(run.session) else {
         return;
     };
@@ -79,7 +79,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
 }
 
 /// The first item of which it is not known that the provider took it; `None` where there is none.
-pub(super) fn first_unproven(session: &Session) -> Option<usize> {
+pub(crate) fn first_unproven(session: &Session) -> Option<usize> {
     if session.contract.is_request {
         return Some(0);
     }
@@ -183,13 +183,8 @@ fn finding(run: &Run<'_>, index: usize, fault: ShapeFault) -> Finding {
     } else {
         ""
     };
-    let severity = if session.contract.is_request {
-        Severity::Error
-    } else {
-        Severity::Warning
-    };
     Finding::new(&RULE, index)
-        .as_bad_as(severity)
+        .warning_if(!session.contract.is_request)
         .fact("tool", tool)
         .fact("kind", kind_words(item))
         .fact("fault", fault.words())

@@ -1,10 +1,10 @@
 //! misplaced-output: call and output exist, but the target wants the output elsewhere.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::dialects::{Misplaced, Misplacement, misplaced};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "misplaced-output",
     severity: Severity::Error,
     summary: "the pair exists, but the target dialect forbids its place",
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     for Misplaced { item, fact } in misplaced(session, run.target) {
         let (place, beside) = tell(fact);
@@ -42,13 +42,9 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             Misplacement::OpensHistory => &["drop-pair"],
             _ => &["move-output", "drop-pair"],
         };
-        let severity = match fact {
-            Misplacement::TextBehindCall(_) => Severity::Warning,
-            _ => Severity::Error,
-        };
         findings.push(
             finding
-                .as_bad_as(severity)
+                .warning_if(matches!(fact, Misplacement::TextBehindCall(_)))
                 .offering(|offer| offered.contains(&offer.action))
                 .in_branch_of(session),
         );

@@ -1,11 +1,11 @@
 //! missing-call-id: a call or an output without the id that the target pairs by.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Dialect, Family, Item, Kind};
 use crate::wire::IdsNeeded;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-call-id",
     severity: Severity::Error,
     summary: "the dialect needs an id and there is none",
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     for (index, item) in session.items.iter().enumerate() {
         if item.call_id.is_none() && needs_id(item, run.target) {

@@ -1,10 +1,10 @@
 //! missing-final-output: the run requires a final output of a certain shape, and the last reply is empty.
 
 use super::invalid_final_output::final_reply;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-final-output",
     severity: Severity::Warning,
     summary: "an output schema is set and the last reply is empty",
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let Some(schema) = &run.session.contract.output_schema else {
         return;
     };

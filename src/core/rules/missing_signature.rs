@@ -2,7 +2,7 @@
 //! or without its text.
 
 use super::malformed_message::first_unproven;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
 use crate::dialects::gemini::is_signed;
 use crate::dialects::models::{family_of, is_anthropic};
@@ -10,7 +10,7 @@ use crate::dialects::{ShapeFault, body_of, shape_fault};
 use crate::json::{Cursor, display_text};
 use crate::session::{Flags, Item, Kind, Session, Shape};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "missing-signature",
     severity: Severity::Error,
     summary: "thinking without its signature, or without the text that was signed",
@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let is_log = session.format == "claude-code";
     let from = if is_log {
@@ -68,26 +68,20 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             continue;
         };
         let is_proven_bad = session.contract.is_request || is_log;
-        let severity = if is_proven_bad {
-            severity
-        } else {
-            Severity::Warning
-        };
-        let finding = Finding::new(&RULE, index)
+        let mut finding = Finding::new(&RULE, index)
             .as_bad_as(severity)
+            .warning_if(!is_proven_bad)
             .fact("part", "thinking")
             .fact("fault", fault);
-        findings.push(if index < open {
-            finding.in_branch_of(session)
-        } else {
-            finding
+        if index >= open {
+            finding = finding
                 .fact(
                     "note",
                     "its turn is not over, so the provider may ask for it",
                 )
-                .with_safety("drop-item", Safety::Unsafe)
-                .in_branch_of(session)
-        });
+                .with_safety("drop-item", Safety::Unsafe);
+        }
+        findings.push(finding.in_branch_of(session));
     }
 }
 
@@ -110,12 +104,8 @@ fn check_calls(session: &Session, findings: &mut Vec<Finding>) {
         if !is_call(&item) || last.replace(item.turn) == Some(item.turn) || is_signed(item) {
             continue;
         }
-        let severity = match session.contract.is_request {
-            true => Severity::Error,
-            false => Severity::Warning,
-        };
         let finding = Finding::new(&RULE, index)
-            .as_bad_as(severity)
+            .warning_if(!session.contract.is_request)
             .fact("part", "call")
             .fact("fault", "has no signature")
             .with_safety("drop-item", Safety::Unsafe);

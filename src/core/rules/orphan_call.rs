@@ -1,11 +1,11 @@
 //! orphan-call: a call inside the history that was never answered.
 
 use super::pairs::{self, OrphanCauses};
-use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Kind, PairStatus};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "orphan-call",
     severity: Severity::Error,
     summary: "a call without output inside the active history",
@@ -32,7 +32,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut aftermath = None;
     for (index, item) in session.items.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! orphan-hosted-result: the result of a call that the provider ran, without that call.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, PairStatus, Shape};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "orphan-hosted-result",
     severity: Severity::Error,
     summary: "the result of a call that the provider ran, without that call",
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     if !run.target.facts().pairs_hosted_results || session.contract.server_state {
         return;

@@ -1,10 +1,10 @@
 //! orphan-output: an output whose call is not in the history.
 
-use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Family, Flags, Kind, PairStatus};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "orphan-output",
     severity: Severity::Error,
     summary: "an output without call",
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     // Why a call would be missing at this point: what was cut away before it.
     let mut opening = Some(if session.contract.is_request {

@@ -1,11 +1,12 @@
 //! orphan-reasoning: reasoning without the item that it led to.
 
 use super::pairs::OrphanCauses;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Item, Kind, Session, Turn};
+use serde_json::Value;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "orphan-reasoning",
     severity: Severity::Error,
     summary: "a reasoning item without the item that it must precede",
@@ -25,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let facts = run.target.facts();
     if !facts.keeps_reasoning {
@@ -50,11 +51,7 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
             findings.push(
                 Finding::new(&RULE, index)
                     .because(Some(cause))
-                    .as_bad_as(if kept {
-                        Severity::Error
-                    } else {
-                        Severity::Warning
-                    })
+                    .warning_if(!kept)
                     .in_branch_of(session),
             );
         }
@@ -80,13 +77,9 @@ fn without_follower(items: &[Item], turn: Turn) -> impl Iterator<Item = usize> {
 /// Whether the item has an id by which the provider knows it. Read only for reasoning that was
 /// found without a follower.
 fn has_id(session: &Session, item: &Item) -> bool {
-    let Ok(bytes) = session.bytes(item) else {
-        return false;
-    };
-    serde_json::from_slice::<serde_json::Value>(&bytes)
-        .ok()
-        .and_then(|value| Some(!value.get("id")?.as_str()?.is_empty()))
-        .unwrap_or(false)
+    let bytes = session.bytes(item).unwrap_or_default();
+    let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    value["id"].as_str().is_some_and(|id| !id.is_empty())
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use crate::session::{Family, Flags, Kind, Session, Stop, index_number};
 
 /// What interrupted each turn, read once for a session.
 #[derive(Debug)]
-pub(super) struct OrphanCauses {
+pub(crate) struct OrphanCauses {
     of_turn: Vec<Option<OrphanCause>>,
 }
 
 impl OrphanCauses {
     /// Reads the notices and the stop reasons of the turns.
-    pub(super) fn of(session: &Session) -> Self {
+    pub(crate) fn of(session: &Session) -> Self {
         let mut of_turn = vec![None; session.turns.len()];
         for item in &session.items {
             let Some(place) = of_turn.get_mut(item.turn as usize) else {
@@ -39,7 +39,7 @@ impl OrphanCauses {
     }
 
     /// Why the call at `index` has no output.
-    pub(super) fn cause(&self, run: &Run<'_>, index: usize) -> OrphanCause {
+    pub(crate) fn cause(&self, run: &Run<'_>, index: usize) -> OrphanCause {
         let session = run.session;
         let turn = session.items[index].turn as usize;
         let next = session
@@ -86,7 +86,7 @@ fn is_faulty(run: &Run<'_>, index: usize) -> bool {
 }
 
 /// The tool of a call, or of the call that an output answers; the kind of item where no name is known.
-pub(super) fn tool(session: &Session, index: usize) -> &str {
+pub(crate) fn tool(session: &Session, index: usize) -> &str {
     let item = &session.items[index];
     let own = session.name(item);
     let partner = session
@@ -101,6 +101,6 @@ pub(super) fn tool(session: &Session, index: usize) -> &str {
 }
 
 /// The number of an item on the screen and in reports.
-pub(super) fn ordinal(index: usize) -> String {
+pub(crate) fn ordinal(index: usize) -> String {
     actions::ordinal(index_number(index))
 }

@@ -1,11 +1,11 @@
 //! pending-call: a call that waits, for the end of the recording to be reached or for somebody's decision.
 
 use super::pairs::{self, OrphanCauses};
-use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, PairStatus};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "pending-call",
     severity: Severity::Info,
     summary: "the session ends on the call, or the call awaits an approval",
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let mut aftermath = None;
     for (index, item) in session.items.iter().enumerate() {

@@ -1,12 +1,11 @@
 //! refused: the model refused, or the provider withheld its reply.
 
-use super::check::quote_item;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Flags, Kind, Session, Shape};
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "refused",
     severity: Severity::Warning,
     summary: "the model refused, or the provider withheld the reply",
@@ -28,33 +27,21 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Stop reasons and who gave them. Chat, Responses, Bedrock; Anthropic; Gemini (`FinishReason`).
-const REASONS: &[(&str, Refuser)] = &[
-    ("refusal", Refuser::Model),
-    ("content_filter", Refuser::Provider),
-    ("content_filtered", Refuser::Provider),
-    ("guardrail_intervened", Refuser::Provider),
-    ("SAFETY", Refuser::Provider),
-    ("RECITATION", Refuser::Provider),
-    ("BLOCKLIST", Refuser::Provider),
-    ("PROHIBITED_CONTENT", Refuser::Provider),
-    ("SPII", Refuser::Provider),
-    ("IMAGE_SAFETY", Refuser::Provider),
+const REASONS: &[(&str, &str)] = &[
+    ("refusal", MODEL),
+    ("content_filter", PROVIDER),
+    ("content_filtered", PROVIDER),
+    ("guardrail_intervened", PROVIDER),
+    ("SAFETY", PROVIDER),
+    ("RECITATION", PROVIDER),
+    ("BLOCKLIST", PROVIDER),
+    ("PROHIBITED_CONTENT", PROVIDER),
+    ("SPII", PROVIDER),
+    ("IMAGE_SAFETY", PROVIDER),
 ];
 
-#[derive(Clone, Copy)]
-enum Refuser {
-    Model,
-    Provider,
-}
-
-impl Refuser {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Model => "the model refused",
-            Self::Provider => "the provider withheld the reply",
-        }
-    }
-}
+const MODEL: &str = "the model refused";
+const PROVIDER: &str = "the provider withheld the reply";
 
 /// Whether another message of the model follows at once: the run got its final message all the same,
 /// as by a fallback.
@@ -70,14 +57,12 @@ fn is_made_up_for(session: &Session, index: usize) -> bool {
 }
 
 /// One refusal for each turn: by the mark of a message, by the reason to stop, or both.
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
-    let mut turns: HashMap<u32, (usize, Refuser, &str)> = HashMap::new();
+    let mut turns: HashMap<u32, (usize, &str, &str)> = HashMap::new();
     for (index, item) in session.items.iter().enumerate() {
         if item.flags.has(Flags::REFUSAL) && !is_made_up_for(session, index) {
-            turns
-                .entry(item.turn)
-                .or_insert((index, Refuser::Model, ""));
+            turns.entry(item.turn).or_insert((index, MODEL, ""));
         }
     }
     for stop in &session.stops {
@@ -86,20 +71,20 @@ fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
         let (Some((reason, who)), Some(item)) = (reason, session.items.get(index)) else {
             continue;
         };
-        turns.entry(item.turn).or_insert((index, *who, "")).2 = reason;
+        turns.entry(item.turn).or_insert((index, who, "")).2 = reason;
     }
     let mut found = turns.into_values().collect::<Vec<_>>();
     found.sort_unstable_by_key(|(index, ..)| *index);
     for (index, who, reason) in found {
         let is_text = session.items[index].kind == Kind::Assistant;
         let text = if is_text {
-            quote_item(run, index)
+            run.quote(index)
         } else {
             String::new()
         };
         findings.push(
             Finding::new(&RULE, index)
-                .fact("what", who.words())
+                .fact("what", who)
                 .fact("reason", reason)
                 .fact("text", text),
         );

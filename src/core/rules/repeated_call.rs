@@ -1,12 +1,11 @@
 //! repeated-call: the same call again and again although nothing has changed.
 
-use super::check::quote_item;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::{Family, Flags, Item, Keyed, Kind, NameId};
 use std::collections::{HashMap, HashSet};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "repeated-call",
     severity: Severity::Warning,
     summary: "the same call three times or more, with no change in between",
@@ -49,8 +48,8 @@ struct Series {
     output: Option<usize>,
 }
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
-    let repeated = repeated_contents(run, digests);
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
+    let repeated = repeated_contents(run);
     if repeated.is_empty() {
         return;
     }
@@ -58,7 +57,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
     let mut series: HashMap<Call, Series, Keyed> = HashMap::default();
     for (index, item) in run.session.items.iter().enumerate() {
         if is_judged(item)
-            && let Some(digest) = digests.get(index)
+            && let Some(digest) = run.digests.get(index)
         {
             let call = (item.name, digest.content);
             if repeated.contains(&call.1)
@@ -69,9 +68,9 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         }
         if item.kind == Kind::Output
             && let Some(call) = run.session.pairing.partner(index)
-            && let Some(key) = call_key(run, digests, call)
+            && let Some(key) = call_key(run, call)
         {
-            changes.output(digests, key, index, repeated.contains(&key.1));
+            changes.output(run, key, index, repeated.contains(&key.1));
             if let Some(series) = series.get_mut(&key).filter(|series| series.last == call) {
                 let ended = changes.is_news.then(|| series.start_anew(call));
                 series.world = changes.count;
@@ -88,10 +87,10 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
 
 /// The arguments that are called with more than once. Most calls are not among them, and nothing
 /// is remembered of those.
-fn repeated_contents(run: &Run<'_>, digests: &Digests) -> HashSet<u64, Keyed> {
+fn repeated_contents(run: &Run<'_>) -> HashSet<u64, Keyed> {
     let items = run.session.items.iter().enumerate();
     let calls = items.filter(|(_, item)| item.kind == Kind::Call);
-    let content = |(index, _)| Some(digests.get(index)?.content);
+    let content = |(index, _)| Some(run.digests.get(index)?.content);
     let mut contents = calls.filter_map(content).collect::<Vec<_>>();
     contents.sort_unstable();
     let pairs = contents.windows(2).filter(|pair| pair[0] == pair[1]);
@@ -128,9 +127,9 @@ fn is_judged(item: &Item) -> bool {
         && !item.flags.has(Flags::FOREIGN_CALLER)
 }
 
-fn call_key(run: &Run<'_>, digests: &Digests, call: usize) -> Option<Call> {
+fn call_key(run: &Run<'_>, call: usize) -> Option<Call> {
     let item = run.session.items.get(call)?;
-    Some((item.name, digests.get(call)?.content))
+    Some((item.name, run.digests.get(call)?.content))
 }
 
 /// Counts a call; gives the series that ends because something has changed since.
@@ -156,7 +155,7 @@ fn report(run: &Run<'_>, series: &Series, findings: &mut Vec<Finding>) {
     if series.count < LEAST {
         return;
     }
-    let text = series.output.map(|output| quote_item(run, output));
+    let text = series.output.map(|output| run.quote(output));
     findings.push(
         Finding::new(&RULE, series.last)
             .fact("tool", run.session.name(&run.session.items[series.last]))
@@ -178,8 +177,8 @@ struct Changes {
 
 impl Changes {
     /// What a call brings that is made only once is always news.
-    fn output(&mut self, digests: &Digests, call: Call, output: usize, is_repeated: bool) {
-        let digest = digests.get(output);
+    fn output(&mut self, run: &Run<'_>, call: Call, output: usize, is_repeated: bool) {
+        let digest = run.digests.get(output);
         self.is_news = digest.is_some_and(|digest| {
             digest.error.is_none() && (!is_repeated || self.seen.insert((call, digest.content)))
         });

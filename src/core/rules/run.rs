@@ -1,11 +1,14 @@
-//! What rules are given: the session, the target, and what was offered where, prepared once.
+//! What rules are given: the session, the target, what was offered where, prepared once; and what the item pass
+//! remembers of each call and output, so that rules of the session need no body.
 
-use super::ErrorClass;
-use super::clean_cache::CleanItem;
+use super::error_class::ErrorClass;
 use crate::actions::{ActionContext, Defect, OfferedTools, SessionIndex};
 use crate::dialects::Body;
 use crate::schema::SchemaCache;
 use crate::session::{Dialect, Flags, Item, Session};
+use foldhash::fast::FixedState;
+use serde_json::Value;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A session under examination.
@@ -19,6 +22,8 @@ pub struct Run<'a> {
     cut: Vec<u32>,
     /// The items that need no judging, in order.
     known: Vec<CleanItem>,
+    /// What the item pass remembers; empty before it.
+    pub digests: Digests,
 }
 
 /// One item with its body.
@@ -47,6 +52,7 @@ impl<'a> Run<'a> {
             around: SessionIndex::new(session),
             cut,
             known: Vec::new(),
+            digests: Digests::default(),
         }
     }
 
@@ -63,7 +69,7 @@ impl<'a> Run<'a> {
     }
 
     /// What is known of the item at `index` from an earlier check.
-    pub(super) fn known(&self, index: usize) -> Option<&CleanItem> {
+    pub(crate) fn known(&self, index: usize) -> Option<&CleanItem> {
         let index = u32::try_from(index).ok()?;
         let place = self.known.binary_search_by_key(&index, |known| known.item);
         self.known.get(place.ok()?)
@@ -100,5 +106,126 @@ impl<'a> Run<'a> {
             defect,
             beside,
         })
+    }
+}
+
+/// An item that needs no check.
+#[derive(Debug, Clone, Copy)]
+pub struct CleanItem {
+    pub item: u32,
+    /// What the item pass remembers of it.
+    pub digest: Option<Digest>,
+}
+
+/// How much of an output is read: error texts stand at its beginning.
+pub(crate) const OUTPUT_HEAD: u64 = 768;
+
+/// What is remembered of one call or output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest {
+    /// Index of the item.
+    pub item: u32,
+    /// Hash of the arguments (canonical where they are JSON), or of the beginning of the output.
+    pub content: u64,
+    /// For calls: whether the arguments should be JSON and are not.
+    pub is_malformed: bool,
+    /// For outputs: what kind of error it is, if it is one.
+    pub error: Option<ErrorClass>,
+}
+
+/// The digests of a session, by item.
+#[derive(Debug, Clone, Default)]
+pub struct Digests {
+    sorted: Vec<Digest>,
+    /// For each item the place of its digest, counted from 1; 0 where there is none.
+    places: Vec<u32>,
+}
+
+impl Digests {
+    /// Takes the digests of an item pass, in any order.
+    pub fn new(mut digests: Vec<Digest>) -> Self {
+        digests.sort_unstable_by_key(|digest| digest.item);
+        let items = digests.last().map_or(0, |last| last.item as usize + 1);
+        let mut places = vec![0; items];
+        for (place, digest) in (1..).zip(&digests) {
+            places[digest.item as usize] = place;
+        }
+        Self {
+            sorted: digests,
+            places,
+        }
+    }
+
+    pub fn get(&self, item: usize) -> Option<&Digest> {
+        let place = self.places.get(item)?.checked_sub(1)? as usize;
+        self.sorted.get(place)
+    }
+
+    /// What kind of error the output at `item` reports.
+    pub fn error(&self, item: usize) -> Option<ErrorClass> {
+        self.get(item)?.error
+    }
+}
+
+/// The digest of a call: its arguments without regard to white space and key order.
+pub(crate) fn digest_of_call(index: u32, body: &Body, arguments: Option<&Value>) -> Digest {
+    let mut hasher = FixedState::default().build_hasher();
+    match arguments {
+        Some(value) => hash_value(value, &mut hasher),
+        None => body.arguments.as_written().hash(&mut hasher),
+    }
+    Digest {
+        item: index,
+        content: hasher.finish(),
+        is_malformed: arguments.is_none() && body.arguments.json().is_some(),
+        error: None,
+    }
+}
+
+/// The digest of an output from its beginning; of a longer one the length tells, too.
+pub(crate) fn digest_of_output(
+    index: u32,
+    item: &Item,
+    body: &Body,
+    error: Option<ErrorClass>,
+) -> Digest {
+    let mut hasher = FixedState::default().build_hasher();
+    body.text.hash(&mut hasher);
+    if item.span.len() > OUTPUT_HEAD {
+        (item.span.len() - u64::from(item.call_id.length)).hash(&mut hasher);
+    }
+    Digest {
+        item: index,
+        content: hasher.finish(),
+        is_malformed: false,
+        error,
+    }
+}
+
+/// The order of members counts for nothing, the type of a value does.
+fn hash_value(value: &Value, hasher: &mut impl Hasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => whole.hash(hasher),
+            (None, Some(float)) => float.to_bits().hash(hasher),
+            (None, None) => number.to_string().hash(hasher),
+        },
+        Value::Array(values) => {
+            values.len().hash(hasher);
+            values.iter().for_each(|value| hash_value(value, hasher));
+        }
+        Value::Object(members) => {
+            let hashes = members.iter().map(|(key, value)| {
+                let mut hasher = FixedState::default().build_hasher();
+                key.hash(&mut hasher);
+                hash_value(value, &mut hasher);
+                hasher.finish()
+            });
+            hashes.fold(0_u64, u64::wrapping_add).hash(hasher);
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::session::Session;
 use crate::session::ledger::Ending;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "run-failed",
     severity: Severity::Error,
     summary: "a run of retake ended without a result",

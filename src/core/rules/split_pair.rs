@@ -1,10 +1,10 @@
 //! split-pair: a compaction separates two items that belong together.
 
-use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity, pairs};
+use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
 use crate::session::{Flags, Item, Kind, PairStatus, Session};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "split-pair",
     severity: Severity::Error,
     summary: "a compaction or trim boundary separates a pair, reasoning from its call, or a pending approval",
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let items = &session.items;
     let marks = (0..items.len()).filter(|index| items[*index].kind == Kind::Compaction);

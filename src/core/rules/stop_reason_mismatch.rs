@@ -1,7 +1,6 @@
 //! stop-reason-mismatch: what a reply says of its end contradicts what is in it.
 
-use super::check::text_of;
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::dialects::{body_of, usage_of};
 use crate::json::Cursor;
@@ -9,7 +8,7 @@ use crate::session::{Family, Flags, Item, Kind, Session, Shape, Stop};
 use serde_json::Value;
 use std::ops::Range;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "stop-reason-mismatch",
     severity: Severity::Warning,
     summary: "the stop reason of a reply contradicts its content",
@@ -36,7 +35,7 @@ const TOKENS_OF_CALL: u64 = 50;
 /// What any reply may cost beside what it shows.
 const TOKENS_OF_REPLY: u64 = 60;
 
-fn check(run: &Run<'_>, _: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     for stop in &session.stops {
         let Some(reply) = reply_of(session, stop.item as usize) else {
@@ -115,7 +114,7 @@ fn lost_arguments(run: &Run<'_>, reply: Range<usize>) -> Option<(usize, String)>
                 shown += arguments.len() as u64;
             }
             Kind::Output => {}
-            _ => shown += text_of(run, index).len() as u64,
+            _ => shown += run.text(index).len() as u64,
         }
     }
     let empty = empty?;

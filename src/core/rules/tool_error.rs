@@ -4,7 +4,7 @@ use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severi
 use crate::actions::{Offer, quote};
 use crate::session::Kind;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "tool-error",
     severity: Severity::Warning,
     summary: "the output of a call is an error",

@@ -1,10 +1,10 @@
 //! truncated-response: the reply was cut off by a token limit, or its stream ended early.
 
-use super::{Digests, Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::session::Kind;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "truncated-response",
     severity: Severity::Warning,
     summary: "a reply was cut off by the token limit",
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
     scope: Scope::Session(check),
 };
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     let stop_at = |index: usize| {
         let place = session
@@ -48,8 +48,11 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             continue;
         }
         last_turn = Some(item.turn);
-        let is_broken =
-            item.kind == Kind::Call && digests.get(index).is_some_and(|digest| digest.is_malformed);
+        let is_broken = item.kind == Kind::Call
+            && run
+                .digests
+                .get(index)
+                .is_some_and(|digest| digest.is_malformed);
         let tool = if is_broken { session.name(item) } else { "" };
         findings.push(
             Finding::new(&RULE, index)

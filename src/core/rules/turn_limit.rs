@@ -5,7 +5,7 @@ use crate::actions::Offer;
 use crate::session::ledger::Ending;
 use crate::session::{Kind, Speaker};
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "turn-limit",
     severity: Severity::Info,
     summary: "the run ended at its turn limit",

@@ -1,12 +1,12 @@
 //! unknown-tool: a call names a tool that was not offered.
 
-use super::{Digests, Finding, Rule, RulePage, Run, Scope, Severity};
+use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, OfferedTools};
 use crate::session::{Family, Flags, Item, Kind, NameId, Shape, Tool, ToolKind};
 use crate::suggest::home_of;
 use std::collections::HashMap;
 
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "unknown-tool",
     severity: Severity::Error,
     summary: "a call names a tool that is not offered",
@@ -36,7 +36,9 @@ pub(super) static RULE: Rule = Rule {
 /// slow, and its further wrong names get no suggestion.
 const MOST_COMPARISONS: usize = 500_000;
 
-fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
+const RAN: &str = "but it was answered, so it was offered when it ran";
+
+fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     if !run.session.contract.tools_known() {
         return;
     }
@@ -74,8 +76,7 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
         };
         let output = run.session.pairing.partner(index);
         let ran = output.is_some_and(|output| {
-            digests
-                .get_or_read(run, output)
+            run.digest(output)
                 .is_some_and(|digest| digest.error.is_none())
         });
         let has_suggestion = !nearest.is_empty();
@@ -85,20 +86,9 @@ fn check(run: &Run<'_>, digests: &Digests, findings: &mut Vec<Finding>) {
             .fact("why", why)
             .fact("kind", kind)
             .fact("home", home_of(name).unwrap_or_default())
-            .fact(
-                "note",
-                if ran {
-                    "but it was answered, so it was offered when it ran"
-                } else {
-                    ""
-                },
-            )
+            .fact("note", if ran { RAN } else { "" })
             .beside(output)
-            .as_bad_as(if ran {
-                Severity::Warning
-            } else {
-                Severity::Error
-            });
+            .warning_if(ran);
         findings.push(
             finding
                 .offering(|offer| offer.action != "take-suggestion" || has_suggestion)
@@ -122,7 +112,7 @@ fn tool_match(offered: &OfferedTools<'_>, item: &Item, name: &str) -> ToolMatch 
     };
     let is_offered = match item.family {
         Family::Function | Family::Legacy | Family::Custom => {
-            let wanted = match item.family {
+            let (other, note) = match item.family {
                 Family::Custom => (
                     ToolKind::Function,
                     "it is a function, and was called as a custom tool",
@@ -133,8 +123,8 @@ fn tool_match(offered: &OfferedTools<'_>, item: &Item, name: &str) -> ToolMatch 
                 ),
             };
             return match offered.tool(item.name) {
-                Some(tool) if tool.kind == wanted.0 && is_told_apart(item, tool) => {
-                    ToolMatch::OtherKind(wanted.1)
+                Some(tool) if tool.kind == other && is_told_apart(item, tool) => {
+                    ToolMatch::OtherKind(note)
                 }
                 Some(_) => ToolMatch::Offered,
                 None => ToolMatch::Unknown,
@@ -400,7 +390,7 @@ mod tests {
     fn the_simulated_users_calls_are_not_the_agents() {
         let mut sessions = called("toggle_data", "Error: no", &["search"]).sessions();
         let find = |session: &crate::session::Session| {
-            let findings = crate::rules::check(&crate::rules::Run::new(session, None)).unwrap();
+            let findings = crate::rules::check(&mut crate::rules::Run::new(session, None)).unwrap();
             findings.iter().any(|finding| finding.rule.id == RULE.id)
         };
         assert!(find(&sessions[0]));

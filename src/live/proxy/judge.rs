@@ -217,9 +217,9 @@ impl Judge {
         mark(&mut recording, stop.as_deref());
         let run = Run::new(recording.sessions.first()?, None).compiling(&self.compiled);
         let known = request.known(&run, &rope);
-        let run = run.knowing(known);
-        let (findings, digests) = check_run(&run, RULES).ok()?;
-        request.learn(&run, &rope, &findings, &digests);
+        let mut run = run.knowing(known);
+        let findings = check_run(&mut run, RULES).ok()?;
+        request.learn(&run, &rope, &findings);
         let standing = standing(run.session, &findings)?;
         Some((rope, findings, standing))
     }
@@ -232,8 +232,7 @@ impl Judge {
                 || (ABOUT_RESULTS.contains(&rule.id) && self.policy.names(rule.id))
         };
         let rules: Vec<&'static Rule> = RULES.iter().copied().filter(is_asked).collect();
-        let (findings, _) = check_run(&Run::new(session, None), &rules).ok()?;
-        Some(findings)
+        check_run(&mut Run::new(session, None), &rules).ok()
     }
 
     fn judgement(&self, faults: &[RunFault]) -> Judgement {

@@ -17,7 +17,7 @@ fn read(text: &str) -> Session {
 
 fn stand(text: &str, ledger: &Ledger) -> RunStatus {
     let session = read(text);
-    let findings = check(&Run::new(&session, None)).unwrap();
+    let findings = check(&mut Run::new(&session, None)).unwrap();
     run_status(&session, &findings, ledger, TakeId(1), &[TakeId(1)]).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn a_request_stands_with_what_its_provider_would_refuse_wherever_it_is() {
         PAID,
     ));
     let session = read(&orphans);
-    let findings = check(&Run::new(&session, None)).unwrap();
+    let findings = check(&mut Run::new(&session, None)).unwrap();
     let take = TakeId(1);
     let standing = request_status(&session, &findings, &Ledger::default(), take, &[take]).unwrap();
     // Arguments and names that only the agent minds are not among them.

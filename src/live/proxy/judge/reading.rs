@@ -6,7 +6,7 @@ use crate::lock::lock;
 use crate::reading::{going_on, read_document, read_document_again};
 use bytes::Bytes;
 use retake_core::formats::{Format, read_buffer};
-use retake_core::rules::{CleanCache, CleanItem, Digests, Finding, Run};
+use retake_core::rules::{CleanCache, CleanItem, Finding, Run};
 use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splice, recorded};
 use retake_core::wire::RequestHead;
 use std::collections::VecDeque;
@@ -223,13 +223,7 @@ impl Reading {
     }
 
     /// Remembers in which items of such a history nothing was found, where it is worth it.
-    pub(super) fn learn(
-        &self,
-        run: &Run<'_>,
-        rope: &Rope,
-        findings: &[Finding],
-        digests: &Digests,
-    ) {
+    pub(super) fn learn(&self, run: &Run<'_>, rope: &Rope, findings: &[Finding]) {
         let is_judged = |kind| matches!(kind, Kind::Call | Kind::Output);
         let items = run.session.items.iter();
         let judged = items.filter(|item| is_judged(item.kind)).count();
@@ -238,7 +232,7 @@ impl Reading {
         if judged <= known + known / 8 + 4 {
             return;
         }
-        let faultless = CleanCache::of(run, |span| recorded(rope, span), findings, digests);
+        let faultless = CleanCache::of(run, |span| recorded(rope, span), findings);
         let learnt = Knowledge {
             faultless: Arc::new(faultless),
             until: self.body.len() as u64,

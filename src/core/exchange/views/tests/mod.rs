@@ -33,7 +33,7 @@ fn complaints(body: &str) -> Vec<String> {
     let source: Arc<dyn Source> = Arc::new(bytes.to_vec());
     let mut contents = read_buffer(format, &source, bytes).unwrap();
     let session = contents.sessions.remove(0);
-    let findings = check(&Run::new(&session, None)).unwrap();
+    let findings = check(&mut Run::new(&session, None)).unwrap();
     let findings = findings.iter();
     let bad = findings
         .filter(|finding| finding.severity == Severity::Error && finding.rule.id != "unknown-tool");
