@@ -43,6 +43,7 @@ mod terminal_ends;
 mod terminal_lab;
 mod terminal_live;
 mod terminal_proxy;
+mod terminal_reader;
 mod terminal_storm;
 mod terminal_takes;
 mod tidy;

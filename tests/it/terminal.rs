@@ -50,15 +50,23 @@ fn a_session_opens_the_finding_is_jumped_to_and_the_terminal_is_left_as_it_was()
 
     terminal.send(Key::Char('g'));
     terminal
-        .wait_until(|screen| screen.contains("Item 1  system"))
+        .wait_until(|screen| screen.contains("▌   Compare loans."))
         .unwrap();
     terminal.send(Key::Char(']'));
     terminal
-        .wait_until(|screen| screen.contains("Item 5  call") && screen.contains("unexpected `/`"))
+        .wait_until(|screen| screen.contains("▌ ● monthly_payment("))
         .unwrap();
     terminal.send(Key::Char('%'));
     terminal
+        .wait_until(|screen| screen.contains("▌   │ An error occurred"))
+        .unwrap();
+    terminal.send(Key::Char('|'));
+    terminal
         .wait_until(|screen| screen.contains("Item 6  output"))
+        .unwrap();
+    terminal.send(Key::Char('['));
+    terminal
+        .wait_until(|screen| screen.contains("Item 5  call") && screen.contains("unexpected `/`"))
         .unwrap();
 
     terminal.send(Key::Char('q'));
@@ -96,11 +104,7 @@ fn a_resize_is_followed_and_a_small_terminal_says_so() {
         .wait_until(|screen| screen.contains("1 error"))
         .unwrap();
     resize_until(&mut terminal, (30, 8), "too small");
-    resize_until(
-        &mut terminal,
-        (80, 24),
-        "┌ Turns ────────────────────────────",
-    );
+    resize_until(&mut terminal, (80, 24), "create_shipment(");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
 }

@@ -84,6 +84,7 @@ fn a_panic_in_a_run_leaves_a_journal_that_opens() {
     let mut terminal = below_a_shell(&folder, "", "run.jsonl");
     sees(&mut terminal, "take 1 2/2");
     sees(&mut terminal, "serch_flights");
+    sees(&mut terminal, "[scripted]");
     terminal.send(Key::Char('c'));
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     terminal.send(Key::Char('Q'));

@@ -77,7 +77,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     sees(&mut terminal, "calls stock_lookup");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take ");
-    sees(&mut terminal, "Item ");
+    sees(&mut terminal, "▌ ○ stock_lookup(");
     press(&mut terminal, "q");
     sees(&mut terminal, "nearest-and-list: 12 samples");
     press(&mut terminal, "q");
@@ -90,7 +90,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     let is_left = terminal.wait_until(|screen| !screen.contains("what nearest-and-list becomes"));
     assert!(is_left.is_ok(), "{}", terminal.screen());
     press(&mut terminal, "q");
-    sees(&mut terminal, "Item 4");
+    sees(&mut terminal, "▌ ● lookup_stock(");
     press(&mut terminal, "Q");
     assert!(terminal.wait_exit().unwrap().success());
 }

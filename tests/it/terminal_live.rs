@@ -138,7 +138,7 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     let mut terminal = start(&folder, (100, 30), &["run.jsonl"]);
     sees(&mut terminal, "1 error");
     sees(&mut terminal, "take 1 2/2");
-    sees(&mut terminal, "Item 5  call");
+    sees(&mut terminal, "[scripted]");
     press(&mut terminal, 'c');
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     press(&mut terminal, 's');

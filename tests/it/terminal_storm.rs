@@ -98,9 +98,10 @@ fn a_file_that_grows_while_it_is_followed() {
     };
     fs::write(&path, (0..20).map(line).collect::<String>()).unwrap();
     let mut terminal = start(&folder, &["grows.jsonl"]);
-    sees(&mut terminal, "line 19");
+    sees(&mut terminal, "line 9 ");
     terminal.send(Key::Char('F'));
     sees(&mut terminal, "follow");
+    sees(&mut terminal, "line 19");
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     storm(terminal, "grows.jsonl", |_, round| {
         file.write_all(line(round + 20).as_bytes()).unwrap();

@@ -79,9 +79,12 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     let mut terminal = open(&folder, name);
     sees(&mut terminal, "1 error");
     terminal.send(Key::Char('g'));
-    sees(&mut terminal, "Item 1  ");
+    sees(&mut terminal, "▌            Neap tides");
     terminal.send(Key::Char(']'));
-    sees(&mut terminal, "orphan-call");
+    sees(
+        &mut terminal,
+        "▌          ● Bash(python -m pytest -q)  orphan-call",
+    );
 
     terminal.send(Key::Char('i'));
     sees(&mut terminal, "as the provider will see it");
@@ -160,6 +163,8 @@ fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: edit");
     sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "▌ ● find(JFK, LHR City)");
+    terminal.send(Key::Char('3'));
     sees(&mut terminal, r#""to": "LHR City""#);
 }
 
@@ -215,9 +220,9 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     let mut terminal = open_wide(&folder, name);
     sees(&mut terminal, "1 error");
     terminal.send(Key::Char('g'));
-    sees(&mut terminal, "Item 1  ");
+    sees(&mut terminal, "▌   Compare loans.");
     terminal.send(Key::Char(']'));
-    sees(&mut terminal, "malformed-arguments");
+    sees(&mut terminal, "▌ ● monthly_payment(");
     terminal.send(Key::Char('x'));
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);

@@ -109,6 +109,7 @@ impl Inputs {
                 variant: arguments.look.theme,
                 ascii: arguments.look.ascii,
             },
+            view: arguments.look.view,
             without_mouse: arguments.look.no_mouse,
             staged: Staged::default(),
         }

@@ -7,7 +7,7 @@ use super::layer::{Input, Layer, Step};
 use super::loader::takes::conductor::Staged;
 use super::loader::{Knowledge, Loader};
 use super::report::Report;
-use super::request::OpenRequest;
+use super::request::{OpenRequest, View};
 use super::state::State;
 use super::state::document::{Document, Extent};
 use super::theme::Theme;
@@ -28,6 +28,7 @@ pub(super) struct Opened {
     opening: Arc<Opening>,
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
+    view: View,
 }
 
 impl Opened {
@@ -39,15 +40,18 @@ impl Opened {
             retake_live::open(path)?
         };
         let name = path.to_string_lossy().into_owned();
-        Self::of(
-            input,
-            name,
-            Arc::new(request.knowledge.of_file(path)),
-            request,
-        )
+        let knowledge = Arc::new(request.knowledge.of_file(path));
+        let is_live = request.staged.is_there();
+        Ok(Self {
+            view: request.view.unwrap_or(match is_live {
+                true => View::Columns,
+                false => View::Flow,
+            }),
+            ..Self::of(input, name, knowledge, request)?
+        })
     }
 
-    /// Opens an input that is known by this name.
+    /// Opens an input that is known by this name, and lives.
     pub(super) fn of(
         input: retake_live::Input,
         name: String,
@@ -66,6 +70,7 @@ impl Opened {
             opening: Arc::new(opening),
             head,
             knowledge,
+            view: request.view.unwrap_or(View::Columns),
         })
     }
 
@@ -73,6 +78,7 @@ impl Opened {
     pub(super) fn state(&self, size: (u16, u16)) -> State {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
+        state.set_flowing(self.view == View::Flow);
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());

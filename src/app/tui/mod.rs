@@ -53,4 +53,4 @@ pub mod usage;
 pub mod view;
 
 pub use app::{run, watch};
-pub use request::{Left, OpenError, OpenRequest};
+pub use request::{Left, OpenError, OpenRequest, View};

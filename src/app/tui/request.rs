@@ -7,6 +7,20 @@ use retake_live::{InputError, ReadOptions};
 use std::io;
 use std::path::PathBuf;
 
+/// How a history is shown; `|` switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// The whole conversation in one flowing view.
+    Flow,
+    /// Turns, items and the item in full, side by side.
+    Columns,
+}
+
+impl View {
+    /// Every view with the word for it.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::Flow, "flow"), (Self::Columns, "columns")];
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct OpenRequest {
     /// Files and folders; `-` is standard input. Unless it is one file, the operator chooses.
@@ -14,6 +28,8 @@ pub struct OpenRequest {
     pub options: ReadOptions,
     pub knowledge: Knowledge,
     pub wish: Wish,
+    /// Without it recordings flow, and what is live stands in columns.
+    pub view: Option<View>,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.

@@ -364,6 +364,13 @@ impl State {
         self.revision += 1;
     }
 
+    /// Shows the history as the transcript, else in columns.
+    pub fn set_flowing(&mut self, is_flowing: bool) {
+        self.transcript.is_on = is_flowing;
+        (self.left, self.focus) = (Pane::Turns, Pane::Turns);
+        self.on_turn = !is_flowing && !self.folds.is_unfolded(self.turn());
+    }
+
     /// Notes that something else is known about items.
     pub fn renew(&mut self) {
         self.revision += 1;

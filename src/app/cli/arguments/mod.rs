@@ -2,6 +2,7 @@
 
 use super::help::TOPICS;
 use super::style::Color;
+use crate::tui::View;
 use crate::tui::theme::Variant;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -177,6 +178,14 @@ fn themes() -> impl TypedValueParser<Value = Variant> {
     PossibleValuesParser::new(words).map(|word| {
         let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
         chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+    })
+}
+
+fn views() -> impl TypedValueParser<Value = View> {
+    let words = View::ALL.iter().map(|(_, word)| *word);
+    PossibleValuesParser::new(words).try_map(|word| {
+        let chosen = View::ALL.iter().find(|(_, known)| *known == word);
+        chosen.map(|(view, _)| *view).ok_or("no such view")
     })
 }
 
@@ -479,6 +488,9 @@ pub struct LookArguments {
     /// Colour theme [default: chosen from the environment]
     #[arg(long, value_name = "THEME", value_parser = themes())]
     pub theme: Option<Variant>,
+    /// How a history is shown at first [default: flow; columns for what is live]
+    #[arg(long, value_name = "VIEW", value_parser = views())]
+    pub view: Option<View>,
     /// Only ASCII characters on the screen
     #[arg(long)]
     pub ascii: bool,

@@ -4,14 +4,10 @@ use super::order::Order;
 use super::{Parent, Step, nested};
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
-use crate::tui::state::layout::Pane;
 
 /// Switches between the transcript and the columns.
 pub(in crate::tui) fn switch(state: &mut State) {
-    state.transcript.is_on = !state.transcript.is_on;
-    state.left = Pane::Turns;
-    state.focus = Pane::Turns;
-    state.on_turn = !state.transcript.is_on && !state.folds.is_unfolded(state.turn());
+    state.set_flowing(!state.transcript.is_on);
     if state.transcript.is_on {
         state.count_totals();
     }

@@ -38,6 +38,8 @@ pub struct Transcript {
     top: RowPlace,
     /// The item that the window was moved for.
     shown_for: Option<usize>,
+    /// Whether what the cursor is on was unfolded since.
+    has_unfolded: bool,
     /// The rows of the window: the item, the row.
     rows: Vec<(usize, BlockRow)>,
     /// What the blocks were made for.
@@ -141,6 +143,7 @@ impl Transcript {
     /// Folds or unfolds an item with what belongs to it.
     pub fn set_unfolded(&mut self, item: usize, unfolded: bool) {
         self.unfolded.set(item, unfolded);
+        self.has_unfolded = unfolded;
         self.blocks.clear();
     }
 
@@ -204,6 +207,7 @@ impl Transcript {
         let height = subject.size.1;
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
+        let has_unfolded = std::mem::take(&mut self.has_unfolded);
         self.rows = self.with(subject, |made, top| {
             if !made.page.order.is_shown(top.item) {
                 *top = RowPlace {
@@ -214,6 +218,14 @@ impl Transcript {
             top.row = top.row.min(made.rows(top.item).saturating_sub(1));
             if has_moved || !is_seen(made, *top, subject.cursor, height) {
                 *top = window::reveal(made, *top, subject.cursor, height);
+            }
+            if has_unfolded {
+                // The result as far as it has room, but the call in any case.
+                let order = made.page.order;
+                let call = order.call_of(subject.cursor).unwrap_or(subject.cursor);
+                for item in order.output_of(call).into_iter().chain([call]) {
+                    *top = window::reveal(made, *top, item, height);
+                }
             }
             *top = window::stop_at_end(made, *top, height);
             rows_from(made, *top, height)

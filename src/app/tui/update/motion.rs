@@ -118,7 +118,7 @@ pub(super) fn put_on(state: &mut State, row: Row) {
         Row::Turn(turn) => {
             let Some(tree) = state.tree() else { return };
             state.item = tree.item(tree.places_in(turn).start);
-            state.on_turn = true;
+            state.on_turn = !state.transcript.is_on;
         }
     }
 }
@@ -486,7 +486,7 @@ pub(super) fn open_session(state: &mut State, session: usize) {
     }
     state.session = session;
     state.item = 0;
-    state.on_turn = true;
+    state.on_turn = !state.transcript.is_on;
     state.folds = Folds::default();
     state.show_all();
     state.tops = Default::default();

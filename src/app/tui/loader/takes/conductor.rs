@@ -142,7 +142,7 @@ impl Staged {
         Self(Arc::new(Mutex::new(Some(begins))))
     }
 
-    pub(in super::super) fn is_there(&self) -> bool {
+    pub(in crate::tui) fn is_there(&self) -> bool {
         self.held().is_some()
     }
 
