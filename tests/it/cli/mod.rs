@@ -12,6 +12,7 @@ mod lab;
 mod lab_trust;
 mod looking;
 mod mended;
+mod pages;
 mod recognise;
 mod reports;
 mod run_faults;

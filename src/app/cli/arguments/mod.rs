@@ -62,7 +62,7 @@ pub enum Task {
     Health(HealthArguments),
     /// Report where tokens and time went: by tool, by turn, the largest results
     Usage(UsageArguments),
-    /// Export a recovery as framework code, as a policy entry or as a test fixture
+    /// Export a recovery as code, as a policy entry or as a test fixture; a transcript as HTML or Markdown
     Export(ExportArguments),
     /// Run an agent under the debugger, which checks calls before they are executed
     Run(RunArguments),
@@ -318,7 +318,7 @@ pub struct ExportArguments {
     /// A recording, - for standard input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// What the recovery becomes
+    /// What the recovery or the transcript becomes
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: ExportForm,
     /// The finding to recover from.
@@ -336,10 +336,10 @@ pub struct ExportArguments {
     /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Replace each key and password by a placeholder, as fixtures always do
+    /// Replace each key and password by a placeholder, as fixtures and pages always do
     #[arg(long)]
     pub redact: bool,
-    /// Keep secrets in a fixture
+    /// Keep secrets in a fixture or a page
     #[arg(long, conflicts_with = "redact")]
     pub keep_secrets: bool,
     /// How to read and judge it.
@@ -347,15 +347,50 @@ pub struct ExportArguments {
     pub reading: ReadingArguments,
 }
 
-/// What a recovery becomes outside of the debugger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What a recovery or a session becomes outside of the debugger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
+    Recovery(RecoveryForm),
+    Page(PageForm),
+}
+
+impl ValueEnum for ExportForm {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Recovery(RecoveryForm::OpenaiAgents),
+            Self::Recovery(RecoveryForm::Policy),
+            Self::Recovery(RecoveryForm::Fixture),
+            Self::Page(PageForm::Html),
+            Self::Page(PageForm::Markdown),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Recovery(form) => form.to_possible_value(),
+            Self::Page(form) => form.to_possible_value(),
+        }
+    }
+}
+
+/// A form of a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecoveryForm {
     /// A Python module for openai-agents
     OpenaiAgents,
     /// An entry of a policy, in TOML
     Policy,
     /// A request that holds the recovery, for a regression test
     Fixture,
+}
+
+/// A form of the transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PageForm {
+    /// The transcript as one page of HTML, without secrets
+    Html,
+    /// The transcript as Markdown, without secrets
+    Markdown,
 }
 
 /// Which finding is recovered from: the first one that fits.

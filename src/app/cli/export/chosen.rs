@@ -2,7 +2,7 @@
 
 use super::path_of;
 use super::recovered::{Change, ExportError, Exported, Recovered};
-use crate::cli::arguments::{ExportArguments, ExportForm};
+use crate::cli::arguments::{ExportArguments, RecoveryForm};
 use crate::cli::exit::{Failure, print_error};
 use crate::cli::flatten::session_names;
 use crate::cli::inputs::{Inputs, as_request_first, describe, name_of, session_named};
@@ -21,10 +21,11 @@ use std::sync::Arc;
 /// Exports a recovery from a finding.
 pub(super) fn export(
     arguments: &ExportArguments,
+    form: RecoveryForm,
     inputs: &Inputs,
     recording: Arc<Recording>,
 ) -> Result<Exported, Failure> {
-    let desk = Desk::new(arguments, inputs, &recording)?;
+    let desk = Desk::new(arguments, form, inputs, &recording)?;
     let names = session_names(&recording.sessions);
     let only = match &arguments.finding.session {
         Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),
@@ -68,6 +69,7 @@ pub(super) fn export(
 /// What is exported, and from what.
 struct Desk<'a> {
     arguments: &'a ExportArguments,
+    form: RecoveryForm,
     inputs: &'a Inputs,
     wordings: Wordings,
     /// Where the history is written.
@@ -77,10 +79,11 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn new(
         arguments: &'a ExportArguments,
+        form: RecoveryForm,
         inputs: &'a Inputs,
         recording: &Arc<Recording>,
     ) -> Result<Self, Failure> {
-        let base = if arguments.to == ExportForm::Fixture {
+        let base = if form == RecoveryForm::Fixture {
             let base = Base::new(recording.clone(), path_of(arguments));
             Some(base.map_err(|error| failure(arguments, "", &error.into()))?)
         } else {
@@ -88,6 +91,7 @@ impl<'a> Desk<'a> {
         };
         Ok(Self {
             arguments,
+            form,
             inputs,
             wordings: wordings(),
             base,
@@ -241,7 +245,7 @@ impl Attempt<'_> {
         (recovered.wording, recovered.template) = (name, template);
         let planned = self.plan(recovered)?;
         let Some(base) = &self.desk.base else {
-            let text = recovered.form(arguments.to, || Err(ActionError::NothingToDo.into()))?;
+            let text = recovered.form(self.desk.form, || Err(ActionError::NothingToDo.into()))?;
             return Ok((text, planned.notes));
         };
         let splices = lower(self.session, &planned.edits)?;
@@ -257,7 +261,7 @@ impl Attempt<'_> {
             complete: &complete,
             keeps_secrets: arguments.keep_secrets,
         };
-        let text = recovered.form(arguments.to, || Ok(change))?;
+        let text = recovered.form(self.desk.form, || Ok(change))?;
         Ok((text, planned.notes))
     }
 

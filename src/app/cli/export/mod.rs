@@ -1,31 +1,40 @@
-//! `export`: a recovery as code for the agent's framework, as an entry of a policy, or as a fixture for a test.
+//! `export`: a recovery as code for the agent's framework, as an entry of a policy, or as a fixture for a test; a
+//! transcript as a page.
 
 mod chosen;
+mod page;
 mod recovered;
 mod taken;
 
-use super::arguments::ExportArguments;
+use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
 use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, describe, hint_for};
+use super::inputs::{Inputs, Opened, describe, hint_for};
 use super::output::{Output, safe_line};
 use super::saving::{refuse_to_overwrite, save};
 use retake_core::redact::shareable;
-use retake_live::{InputError, Recording, exit_on_interrupt};
-use std::io::Write;
+use retake_live::{InputError, exit_on_interrupt};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Carries a recovery out of the debugger.
 pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
     exit_on_interrupt();
     if let Some(output) = &arguments.output {
         refuse_to_overwrite(output, arguments.force, &arguments.path)?;
     }
-    let recording = read(arguments, &inputs)?;
+    match arguments.to {
+        ExportForm::Recovery(form) => recovery(arguments, form),
+        ExportForm::Page(form) => page::export(arguments, form),
+    }
+}
+
+fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Failure> {
+    let inputs = Inputs::new(&arguments.reading)?;
+    let recording = Arc::new(read(arguments, &inputs)?.recording);
     let exported = match arguments.take {
-        Some(number) => taken::export(arguments, &inputs, recording, number)?,
-        None => chosen::export(arguments, &inputs, recording)?,
+        Some(number) => taken::export(arguments, form, &inputs, recording, number)?,
+        None => chosen::export(arguments, form, &inputs, recording)?,
     };
     let text = match arguments.redact {
         true => shareable(&exported.text),
@@ -40,7 +49,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-fn read(arguments: &ExportArguments, inputs: &Inputs) -> Result<Arc<Recording>, Failure> {
+fn read(arguments: &ExportArguments, inputs: &Inputs) -> Result<Opened, Failure> {
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),
         hint: hint_for(error),
@@ -50,9 +59,7 @@ fn read(arguments: &ExportArguments, inputs: &Inputs) -> Result<Arc<Recording>, 
         return Err(unreadable(&InputError::Refused(reason)));
     }
     let opened = inputs.read(&arguments.path);
-    Ok(Arc::new(
-        opened.map_err(|error| unreadable(&error))?.recording,
-    ))
+    opened.map_err(|error| unreadable(&error))
 }
 
 /// Where the recording is, if it is a file.
@@ -61,10 +68,18 @@ fn path_of(arguments: &ExportArguments) -> Option<&Path> {
 }
 
 fn write(arguments: &ExportArguments, text: &str) -> Result<(), Failure> {
+    to_output(arguments, |out| out.write_all(text.as_bytes()))
+}
+
+/// Writes to the file that was named, or to standard output.
+fn to_output(
+    arguments: &ExportArguments,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     if let Some(path) = &arguments.output {
-        return save(path, |out| out.write_all(text.as_bytes()));
+        return save(path, write);
     }
     let mut output = Output::stdout();
-    output.write_all(text.as_bytes())?;
+    write(&mut output)?;
     Ok(output.finish()?)
 }

@@ -1,6 +1,6 @@
 //! A recovery that is to be exported, and the forms that it can take.
 
-use crate::cli::arguments::ExportForm;
+use crate::cli::arguments::RecoveryForm;
 use retake_core::actions::ActionError;
 use retake_core::formats::CannotWrite;
 use retake_core::session::{Dialect, Family, Rope, Session};
@@ -112,7 +112,7 @@ impl Recovered {
     /// The recovery in a form; `change` is called if the form holds the history.
     pub(super) fn form<'c>(
         &self,
-        form: ExportForm,
+        form: RecoveryForm,
         change: impl FnOnce() -> Result<Change<'c>, ExportError>,
     ) -> Result<String, ExportError> {
         let recovery = RecoveryCase {
@@ -126,9 +126,9 @@ impl Recovered {
             include_in_history: self.include_in_history,
         };
         match form {
-            ExportForm::OpenaiAgents => Ok(openai_agents(&recovery)?),
-            ExportForm::Policy => Ok(policy(&recovery)?),
-            ExportForm::Fixture => {
+            RecoveryForm::OpenaiAgents => Ok(openai_agents(&recovery)?),
+            RecoveryForm::Policy => Ok(policy(&recovery)?),
+            RecoveryForm::Fixture => {
                 let change = change()?;
                 let fixture = Fixture {
                     recovery,

@@ -3,7 +3,7 @@
 use super::chosen::failure;
 use super::path_of;
 use super::recovered::{Change, ExportError, Exported, Recovered};
-use crate::cli::arguments::ExportArguments;
+use crate::cli::arguments::{ExportArguments, RecoveryForm};
 use crate::cli::exit::{Failure, print_error};
 use crate::cli::inputs::{Inputs, name_of};
 use crate::cli::output::safe_line;
@@ -22,6 +22,7 @@ use std::sync::Arc;
 /// Exports the recovery that a take is.
 pub(super) fn export(
     arguments: &ExportArguments,
+    form: RecoveryForm,
     inputs: &Inputs,
     recording: Arc<Recording>,
     number: u32,
@@ -35,7 +36,7 @@ pub(super) fn export(
     let Some(take) = workbench.takes().get(TakeId(number)).cloned() else {
         return Err(no_such_take(arguments, &workbench, number));
     };
-    exported(arguments, inputs, &mut workbench, number, &take)
+    exported(arguments, form, inputs, &mut workbench, number, &take)
         .map_err(|reason| failure(arguments, &format!("take {number}"), &reason))
 }
 
@@ -54,6 +55,7 @@ fn no_such_take(arguments: &ExportArguments, workbench: &TakeStore, number: u32)
 
 fn exported(
     arguments: &ExportArguments,
+    form: RecoveryForm,
     inputs: &Inputs,
     workbench: &mut TakeStore,
     number: u32,
@@ -91,7 +93,7 @@ fn exported(
     let before = workbench.rope(take.parent)?;
     let rope = workbench.rope(TakeId(number))?;
     let base = workbench.base(TakeId(number))?;
-    let text = recovered.form(arguments.to, || {
+    let text = recovered.form(form, || {
         Ok(Change {
             base,
             number: take.session as usize,

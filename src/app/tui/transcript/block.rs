@@ -42,7 +42,7 @@ pub(super) struct BlockContext<'a> {
 
 /// What a row of a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RowKind {
+pub(crate) enum RowKind {
     /// The space above a turn.
     Gap,
     /// Who speaks.
@@ -54,13 +54,13 @@ pub(super) enum RowKind {
 
 /// A row of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BlockRow {
-    pub(super) kind: RowKind,
+pub(crate) struct BlockRow {
+    pub(crate) kind: RowKind,
     /// Columns that stay free on the left.
-    pub(super) indent: usize,
-    pub(super) left: Vec<(Tone, SafeText)>,
+    pub(crate) indent: usize,
+    pub(crate) left: Vec<(Tone, SafeText)>,
     /// What ends at the right edge.
-    pub(super) right: Vec<(Tone, SafeText)>,
+    pub(crate) right: Vec<(Tone, SafeText)>,
 }
 
 /// Columns from which wide screens show the clock beside the text.

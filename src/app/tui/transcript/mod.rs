@@ -4,11 +4,12 @@
 //! makes the rows of one item, [`order`] says which item comes next. The cursor is that of the columns, an
 //! item, so that every command means the same in both.
 
-mod block;
+pub(crate) mod block;
 pub(super) mod draw;
 pub(super) mod keys;
 mod nested;
 mod order;
+pub(crate) mod page;
 mod window;
 pub(super) mod words;
 

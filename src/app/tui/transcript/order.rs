@@ -56,7 +56,6 @@ impl Order<'_> {
         is_below.then_some(output)
     }
 
-    #[cfg(test)]
     pub(super) fn first(&self) -> Option<usize> {
         self.at_or_behind(0)
     }

@@ -1,0 +1,265 @@
+//! A page of HTML: one file with its own style and nothing to load. Folding needs no script.
+
+use super::{PageError, PageSession, PageWriter, ending, is_same, parted, sign};
+use crate::tui::text::{Glyph, Tone};
+use crate::tui::transcript::block::{BlockRow, RowKind};
+use crate::tui::transcript::page::{Page, PageBlock};
+use retake_core::content::{Colour, Look};
+use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
+use std::fmt::Write as _;
+use std::io::Write;
+
+const STYLE: &str = include_str!("page.css");
+
+/// What a browser may do with the page: show it in its own style. Were a piece of the recording to become a tag,
+/// it could neither run nor load anything.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// Writes a page of HTML.
+pub(crate) struct HtmlPage<W> {
+    out: W,
+    /// How many sessions are written.
+    written: usize,
+}
+
+impl<W: Write> HtmlPage<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, written: 0 }
+    }
+
+    /// Makes anchors of this session unlike those of others on the page.
+    fn prefix(&self) -> String {
+        match self.written {
+            0 => String::new(),
+            before => format!("s{}-", before + 1),
+        }
+    }
+
+    fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
+        if session.findings.is_empty() {
+            return Ok(());
+        }
+        let prefix = self.prefix();
+        let count = session.findings.len();
+        let plural = if count == 1 { "" } else { "s" };
+        writeln!(
+            self.out,
+            "<details class=findings><summary>{count} finding{plural}</summary><ul>"
+        )?;
+        for finding in &session.findings {
+            let tone = Tone::of(finding.severity);
+            let message = SafeText::single_line(&finding.message, 400);
+            let mut line = piece(Tone::Sign(finding.severity), &SafeText::from_static("  "));
+            line.push_str(&piece(tone, &SafeText::from_static(finding.rule)));
+            line.push_str(": ");
+            line.push_str(&piece(Tone::Plain, &message));
+            match finding.item {
+                Some(item) => {
+                    let item = item + 1;
+                    writeln!(self.out, "<li><a href=\"#{prefix}item-{item}\">{line}</a>")?;
+                }
+                None => writeln!(self.out, "<li>{line}")?,
+            }
+        }
+        writeln!(self.out, "</ul></details>")?;
+        Ok(())
+    }
+
+    fn block(&mut self, block: &PageBlock, prefix: &str) -> Result<(), PageError> {
+        let (heads, mut below) = parted(&block.own.folded);
+        let (_, mut whole) = parted(&block.own.unfolded);
+        let mut titles = String::new();
+        for row in heads {
+            match block.begins_turn.filter(|_| row.kind == RowKind::Head) {
+                Some(turn) => {
+                    let (turn, row) = (turn + 1, row_of(row, ""));
+                    writeln!(
+                        self.out,
+                        "<h3 class=turn id=\"{prefix}turn-{turn}\">\
+                         <a href=\"#{prefix}turn-{turn}\">{row}</a></h3>"
+                    )?;
+                }
+                None => titles.push_str(&row_of(row, " t")),
+            }
+        }
+        if let Some(output) = &block.output {
+            let _ = write!(titles, "<a id=\"{prefix}item-{}\"></a>", output.index + 1);
+            below.extend(&output.folded);
+            whole.extend(&output.unfolded);
+        }
+        if titles.is_empty() && whole.is_empty() {
+            return Ok(());
+        }
+        let id = format!("id=\"{prefix}item-{}\"", block.own.index + 1);
+        let all = |rows: &[&BlockRow], class| {
+            let rows = rows.iter().map(|below| row_of(below, class));
+            rows.collect::<String>()
+        };
+        match is_same(&below, &whole) {
+            true => writeln!(self.out, "<div {id}>{titles}{}</div>", all(&whole, ""))?,
+            false => writeln!(
+                self.out,
+                "<details {id}><summary>{titles}{}</summary>{}</details>",
+                all(&below, " folded"),
+                all(&whole, "")
+            )?,
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> PageWriter for HtmlPage<W> {
+    fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError> {
+        let title = escaped(SafeText::single_line(title, 200).as_plain());
+        let facts = facts
+            .iter()
+            .map(|fact| escaped(SafeText::single_line(fact, 200).as_plain()));
+        let facts = facts.collect::<Vec<_>>().join(" · ");
+        writeln!(
+            self.out,
+            "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=referrer content=no-referrer>\n\
+             <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+             <header><h1>{title}</h1>{facts}</header>"
+        )?;
+        Ok(())
+    }
+
+    fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
+        if !session.name.is_empty() {
+            let name = escaped(SafeText::single_line(&session.name, 200).as_plain());
+            writeln!(
+                self.out,
+                "<h2 id=\"session-{}\">{name}</h2>",
+                self.written + 1
+            )?;
+        }
+        self.findings(session)?;
+        let page = Page::new(session.sessions, session.number, session.checked)?;
+        let prefix = self.prefix();
+        for block in page.blocks() {
+            self.block(&block, &prefix)?;
+        }
+        self.written += 1;
+        Ok(())
+    }
+
+    fn end(&mut self, is_redacted: bool) -> Result<(), PageError> {
+        let end = ending(is_redacted);
+        writeln!(self.out, "<footer>{end}</footer>\n</body>\n</html>")?;
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+/// A row with what ends at its right edge.
+fn row_of(row: &BlockRow, class: &str) -> String {
+    let mut html = format!(
+        "<div class=\"row{class}\" style=\"--i:{}\"><span class=l>",
+        row.indent
+    );
+    for (tone, text) in &row.left {
+        html.push_str(&piece(*tone, text));
+    }
+    html.push_str("</span>");
+    if !row.right.is_empty() {
+        html.push_str("<span class=r>");
+        for (tone, text) in &row.right {
+            html.push_str(&piece(*tone, text));
+        }
+        html.push_str("</span>");
+    }
+    html.push_str("</div>");
+    html
+}
+
+/// A piece of text in its look.
+fn piece(tone: Tone, text: &SafeText) -> String {
+    let words = sign(tone, text);
+    let words = escaped(words.as_deref().unwrap_or(text.as_plain()));
+    match class(tone) {
+        "" => words,
+        class => format!("<span class=\"{class}\">{words}</span>"),
+    }
+}
+
+/// Letters that mean something in HTML as references.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            // Controls and characters that turn text around have no place in a page.
+            letter if letter.is_control() && letter != '\t' => {
+                let _ = write!(html, "&#xfffd;");
+            }
+            letter => html.push(letter),
+        }
+    }
+    html
+}
+
+/// The class of a tone in the style of the page.
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain | Tone::Look(Look::Plain) => "",
+        Tone::Dim | Tone::Glyph(Glyph::Bar | Glyph::Dot | Glyph::More | Glyph::Across) => "dim",
+        Tone::Title => "title",
+        Tone::Key => "key",
+        Tone::String => "str",
+        Tone::Scalar => "num",
+        Tone::Sign(Severity::Error) | Tone::Error => "error",
+        Tone::Sign(Severity::Warning) | Tone::Warning => "warning",
+        Tone::Sign(Severity::Info) | Tone::Info => "info",
+        Tone::Glyph(Glyph::Ok) => "ok",
+        Tone::Kind(kind) => class_of_kind(kind),
+        Tone::Look(look) => class_of_look(look),
+        Tone::Marked => "marked",
+        Tone::Added => "add",
+        Tone::AddedPart => "add part",
+        Tone::Removed => "del",
+        Tone::RemovedPart => "del part",
+    }
+}
+
+fn class_of_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::User => "k-user",
+        Kind::Assistant => "k-assistant",
+        Kind::Reasoning => "k-reasoning",
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => "k-call",
+        Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => "k-output",
+        Kind::System | Kind::ToolDefinitions => "k-system",
+        Kind::Notice | Kind::Compaction | Kind::Other | Kind::Unreadable => "k-notice",
+    }
+}
+
+fn class_of_look(look: Look) -> &'static str {
+    match look {
+        Look::Plain => "",
+        Look::Faint => "faint",
+        Look::Strong => "strong",
+        Look::Emphasis => "em",
+        Look::Heading => "heading",
+        Look::Code => "code",
+        Look::Quote => "quote",
+        Look::Added => "add",
+        Look::Removed => "del",
+        Look::Place => "place",
+        Look::Colour(Colour::Red) => "red",
+        Look::Colour(Colour::Green) => "green",
+        Look::Colour(Colour::Yellow) => "yellow",
+        Look::Colour(Colour::Blue) => "blue",
+        Look::Colour(Colour::Magenta) => "magenta",
+        Look::Colour(Colour::Cyan) => "cyan",
+    }
+}

@@ -1,0 +1,251 @@
+//! A page of Markdown, for issues and chats: messages as they were formatted, calls as lines, what is long folded.
+//!
+//! The Markdown of a message is not copied but written anew from what was understood of it, with every other letter
+//! that could mean something escaped: so that nothing in it becomes HTML or an image.
+
+use super::{PageError, PageSession, PageWriter, ending, parted, words_of};
+use crate::tui::text::{Glyph, Tone};
+use crate::tui::transcript::block::{BlockRow, RowKind};
+use crate::tui::transcript::page::{Page, PageBlock};
+use retake_core::content::Look;
+use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
+use std::io::Write;
+
+/// Most rows below a call that stand open.
+const OPEN: usize = 8;
+
+/// Writes a page of Markdown.
+pub(crate) struct MarkdownPage<W> {
+    out: W,
+    /// How many sessions are written.
+    written: usize,
+}
+
+impl<W: Write> MarkdownPage<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, written: 0 }
+    }
+
+    fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
+        for finding in &session.findings {
+            let sign = words_of(&[(Tone::Sign(finding.severity), SafeText::default())]);
+            let message = SafeText::single_line(&finding.message, 400);
+            let message = escaped(message.as_plain());
+            let place = finding
+                .item
+                .map_or_else(String::new, |item| format!("item {}: ", item + 1));
+            writeln!(self.out, "- {sign}**{}** {place}{message}", finding.rule)?;
+        }
+        if !session.findings.is_empty() {
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &PageBlock, kind: Kind, prefix: &str) -> Result<(), PageError> {
+        let (heads, _) = parted(&block.own.folded);
+        let (titles, below) = parted(&block.own.unfolded);
+        let mut lines = Vec::new();
+        for row in heads {
+            let (left, right) = (on_one_line(&row.left), on_one_line(&row.right));
+            let right = match &right[..] {
+                "" => right,
+                right => format!(" <sub>{}</sub>", escaped(right)),
+            };
+            match block.begins_turn.filter(|_| row.kind == RowKind::Head) {
+                Some(turn) => {
+                    let (turn, left) = (turn + 1, escaped(&left));
+                    writeln!(
+                        self.out,
+                        "### <a id=\"{prefix}turn-{turn}\"></a>{left}{right}\n"
+                    )?;
+                }
+                None => lines.push(format!("{}{right}\n", code(&left))),
+            }
+        }
+        if matches!(kind, Kind::User | Kind::Assistant | Kind::Reasoning) {
+            let titles = titles.into_iter().filter(|row| row.kind == RowKind::Title);
+            return self.message(&titles.chain(below).collect::<Vec<_>>());
+        }
+        for line in lines {
+            writeln!(self.out, "{line}")?;
+        }
+        self.below(&below)?;
+        match &block.output {
+            Some(output) => self.below(&parted(&output.unfolded).1),
+            None => Ok(()),
+        }
+    }
+
+    /// What hangs below a call: as it is written, folded where it is long.
+    fn below(&mut self, rows: &[&BlockRow]) -> Result<(), PageError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let lines = rows.iter().map(|row| {
+            let hangs = matches!(row.left.first(), Some((Tone::Glyph(Glyph::Bar), _)));
+            words_of(&row.left[if hangs { 2 } else { 0 }..])
+        });
+        let lines = lines.collect::<Vec<_>>();
+        let is_diff = rows.iter().flat_map(|row| &row.left).any(|(tone, _)| {
+            matches!(
+                tone,
+                Tone::Look(Look::Added | Look::Removed) | Tone::Added | Tone::Removed
+            )
+        });
+        let is_long = lines.len() > OPEN;
+        if is_long {
+            let count = lines.len();
+            writeln!(self.out, "<details><summary>{count} lines</summary>\n")?;
+        }
+        let fence = fence_for(&lines);
+        writeln!(self.out, "{fence}{}", if is_diff { "diff" } else { "text" })?;
+        for line in &lines {
+            writeln!(self.out, "{}", line.trim_end())?;
+        }
+        writeln!(self.out, "{fence}\n")?;
+        if is_long {
+            writeln!(self.out, "</details>\n")?;
+        }
+        Ok(())
+    }
+
+    /// The text of a message with the Markdown that was understood of it.
+    fn message(&mut self, rows: &[&BlockRow]) -> Result<(), PageError> {
+        let mut code: Option<Vec<String>> = None;
+        for row in rows {
+            let words = words_of(&row.left);
+            let is_fence = matches!(row.left[..], [(Tone::Look(Look::Faint), _)])
+                && words.trim_start().starts_with(['`', '~']);
+            match (&mut code, is_fence) {
+                (None, true) => code = Some(Vec::new()),
+                (None, false) => writeln!(self.out, "{}", line_of(&row.left))?,
+                (Some(lines), false) => lines.push(words),
+                (Some(_), true) => self.fenced(code.take().unwrap_or_default())?,
+            }
+        }
+        if let Some(lines) = code {
+            self.fenced(lines)?;
+        }
+        writeln!(self.out)?;
+        Ok(())
+    }
+
+    fn fenced(&mut self, lines: Vec<String>) -> Result<(), PageError> {
+        let fence = fence_for(&lines);
+        writeln!(self.out, "{fence}\n{}\n{fence}", lines.join("\n"))?;
+        Ok(())
+    }
+}
+
+impl<W: Write> PageWriter for MarkdownPage<W> {
+    fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError> {
+        let title = SafeText::single_line(title, 200);
+        let facts = facts
+            .iter()
+            .map(|fact| escaped(SafeText::single_line(fact, 200).as_plain()));
+        let facts = facts.collect::<Vec<_>>().join(" · ");
+        writeln!(self.out, "# {}\n\n{facts}\n", escaped(title.as_plain()))?;
+        Ok(())
+    }
+
+    fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
+        if !session.name.is_empty() {
+            let name = SafeText::single_line(&session.name, 200);
+            writeln!(self.out, "## {}\n", escaped(name.as_plain()))?;
+        }
+        self.findings(session)?;
+        let page = Page::new(session.sessions, session.number, session.checked)?;
+        let prefix = match self.written {
+            0 => String::new(),
+            before => format!("s{}-", before + 1),
+        };
+        for block in page.blocks() {
+            let kind = page
+                .session()
+                .items
+                .get(block.own.index)
+                .map(|item| item.kind);
+            self.block(&block, kind.unwrap_or(Kind::Other), &prefix)?;
+        }
+        self.written += 1;
+        Ok(())
+    }
+
+    fn end(&mut self, is_redacted: bool) -> Result<(), PageError> {
+        let end = ending(is_redacted);
+        writeln!(self.out, "---\n\n{end}")?;
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+/// A line of a message.
+fn line_of(pieces: &[(Tone, SafeText)]) -> String {
+    let mut line = String::new();
+    for (tone, text) in pieces {
+        let words = words_of(&[(*tone, text.clone())]);
+        match tone {
+            Tone::Look(Look::Strong) => line.push_str(&format!("**{}**", escaped(&words))),
+            Tone::Look(Look::Heading) => {
+                let words = words.trim_start_matches('#').trim();
+                line.push_str(&format!("**{}**", escaped(words)));
+            }
+            Tone::Look(Look::Code) => {
+                line.push_str(&code(words.trim_matches('`')));
+            }
+            Tone::Look(Look::Quote) => {
+                let words = words.trim_start().trim_start_matches('>');
+                line.push_str(&format!("> {}", escaped(words)));
+            }
+            _ => line.push_str(&escaped(&words)),
+        }
+    }
+    // Lines stay lines, and what is indented does not become code.
+    format!("{}  ", line.trim())
+}
+
+/// The words of pieces with single spaces between them.
+fn on_one_line(pieces: &[(Tone, SafeText)]) -> String {
+    let words = words_of(pieces);
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Text as code in a line.
+fn code(text: &str) -> String {
+    let ticks = "`".repeat(longest_ticks(text) + 1);
+    format!("{ticks} {text} {ticks}")
+}
+
+/// How many backticks stand side by side in a text.
+fn longest_ticks(text: &str) -> usize {
+    let runs = text.split(|letter| letter != '`').map(str::len);
+    runs.max().unwrap_or(0)
+}
+
+/// A fence that no line ends.
+fn fence_for(lines: &[String]) -> String {
+    let longest = lines.iter().map(|line| longest_ticks(line)).max();
+    "`".repeat(longest.unwrap_or(0).max(2) + 1)
+}
+
+/// Letters that mean something in Markdown or HTML as references, so that they stand for themselves.
+fn escaped(text: &str) -> String {
+    let mut markdown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '<' => markdown.push_str("&lt;"),
+            '>' => markdown.push_str("&gt;"),
+            '&' => markdown.push_str("&amp;"),
+            // Nobody is mentioned.
+            '@' => markdown.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '~' | '|' | '#' | '$' => {
+                markdown.push('\\');
+                markdown.push(letter);
+            }
+            letter => markdown.push(letter),
+        }
+    }
+    markdown
+}

@@ -1,0 +1,104 @@
+//! A session as the blocks of the transcript without edges, for a page outside of the terminal.
+
+use super::block::{self, BlockContext, BlockRow};
+use super::order::Order;
+use crate::tui::state::document::Checked;
+use crate::tui::state::tree::Folds;
+use retake_core::session::{Session, SourceError};
+use retake_core::usage::{item_time, working_folder};
+use std::iter;
+
+/// Columns of what is shown folded: calls and results are cut there.
+const FOLDED: usize = 160;
+/// Columns of what is unfolded: the page wraps by itself.
+const UNFOLDED: usize = 1_000_000;
+
+/// A session that is written to a page.
+pub(crate) struct Page<'a> {
+    /// The sessions of the file.
+    sessions: &'a [Session],
+    /// The index of the one that is written.
+    number: usize,
+    checked: &'a Checked,
+    folder: String,
+    has_times: bool,
+    unfolded: Folds,
+}
+
+/// An item on a page; a call with its result.
+pub(crate) struct PageBlock {
+    /// The index of the turn that it begins.
+    pub(crate) begins_turn: Option<u32>,
+    pub(crate) own: PageItem,
+    /// The result of the call.
+    pub(crate) output: Option<PageItem>,
+}
+
+/// The rows of an item.
+pub(crate) struct PageItem {
+    pub(crate) index: usize,
+    pub(crate) folded: Vec<BlockRow>,
+    pub(crate) unfolded: Vec<BlockRow>,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(
+        sessions: &'a [Session],
+        number: usize,
+        checked: &'a Checked,
+    ) -> Result<Self, SourceError> {
+        let mut unfolded = Folds::default();
+        unfolded.set_all(true);
+        let session = &sessions[number];
+        Ok(Self {
+            sessions,
+            number,
+            checked,
+            folder: working_folder(session).unwrap_or_default(),
+            has_times: !session.items.is_empty() && item_time(session, 0)?.is_some(),
+            unfolded,
+        })
+    }
+
+    pub(crate) fn session(&self) -> &'a Session {
+        &self.sessions[self.number]
+    }
+
+    /// The items in the order of the transcript.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = PageBlock> {
+        let order = Order {
+            session: self.session(),
+            shown: None,
+        };
+        let items = iter::successors(order.first(), move |item| order.next(*item));
+        let items = items.filter(move |item| order.call_of(*item).is_none());
+        items.map(move |item| {
+            let turn = order.session.items.get(item).map(|item| item.turn);
+            let item_of = |index| PageItem {
+                index,
+                folded: self.rows(order, index, &Folds::default(), FOLDED),
+                unfolded: self.rows(order, index, &self.unfolded, UNFOLDED),
+            };
+            PageBlock {
+                begins_turn: turn.filter(|_| order.begins_turn(item)),
+                own: item_of(item),
+                output: order.output_of(item).map(item_of),
+            }
+        })
+    }
+
+    fn rows(&self, order: Order<'_>, item: usize, unfolded: &Folds, width: usize) -> Vec<BlockRow> {
+        let context = BlockContext {
+            order,
+            checked: Some(self.checked),
+            unfolded,
+            width,
+            is_numbered: true,
+            has_times: self.has_times,
+            folder: &self.folder,
+            sessions: self.sessions,
+            number: self.number,
+        };
+        block::rows(&context, item, false)
+    }
+}

@@ -1,0 +1,188 @@
+//! `export --to html|markdown`: a transcript that can be shared, in which nothing of the recording is more than text.
+
+use super::{STORY, folder, told};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn page(folder: &Path, form: &str, more: &[&str]) -> String {
+    let arguments = [&["export", "run.json", "--to", form][..], more].concat();
+    let (code, out, err) = told(folder, &arguments);
+    assert_eq!((code, &err[..]), (0, ""));
+    out
+}
+
+#[test]
+fn a_page_has_an_anchor_for_each_turn_and_links_each_finding_to_its_item() {
+    let here = folder(&[("run.json", STORY)]);
+    let html = page(here.path(), "html", &[]);
+    for part in [
+        "<h3 class=turn id=\"turn-1\">",
+        "<h3 class=turn id=\"turn-3\">",
+        "<a href=\"#item-2\">",
+        "id=\"item-2\"",
+        "serch_flights",
+        "KS 218 leaves at nine.",
+        "Keys and passwords were replaced",
+    ] {
+        assert!(html.contains(part), "{part}:\n{html}");
+    }
+    let markdown = page(here.path(), "markdown", &[]);
+    let markdown = markdown.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    insta::assert_snapshot!(markdown);
+}
+
+#[test]
+fn long_results_are_folded_and_whole() {
+    let lines = (1..=40).map(|line| format!("line {line}\n"));
+    let story = STORY.replace(
+        "KS 218 at nine",
+        &lines.collect::<String>().replace('\n', "\\n"),
+    );
+    let here = folder(&[("run.json", &story)]);
+    let html = page(here.path(), "html", &[]);
+    let (before, whole) = html.rsplit_once("</summary>").unwrap();
+    assert!(before.contains("line 1<") && !before.contains("line 40<"));
+    assert!(whole.contains("line 40<"));
+    let markdown = page(here.path(), "markdown", &[]);
+    assert!(markdown.contains("<details><summary>40 lines</summary>\n\n```text\nline 1\n"));
+}
+
+#[test]
+fn sessions_of_a_file_follow_one_another_with_anchors_of_their_own() {
+    let session = |text: &str| json!({"messages": [{"role": "user", "content": text}]});
+    let two = format!("{}\n{}\n", session("first"), session("second"));
+    let here = folder(&[("run.json", &two)]);
+    let html = page(here.path(), "html", &[]);
+    for part in [
+        "id=\"turn-1\"",
+        "id=\"s2-turn-1\"",
+        "id=\"session-2\"",
+        "2 sessions",
+    ] {
+        assert!(html.contains(part), "{part}:\n{html}");
+    }
+    let html = page(here.path(), "html", &["--session", "2"]);
+    assert!(html.contains("second") && !html.contains("first"), "{html}");
+}
+
+#[test]
+fn what_is_about_a_recovery_is_refused_for_a_page() {
+    let here = folder(&[("run.json", STORY)]);
+    let arguments = ["export", "run.json", "--to", "html", "--action", "retry"];
+    let (code, out, err) = told(here.path(), &arguments);
+    assert_eq!((code, &out[..]), (2, ""));
+    assert_eq!(
+        err,
+        "retake: --action is about a recovery, and a page is a transcript\n  hint: --session chooses one of several sessions\n"
+    );
+    std::fs::write(here.path().join("page.html"), "mine").unwrap();
+    let arguments = ["export", "run.json", "--to", "html", "-o", "page.html"];
+    let (code, _, err) = told(here.path(), &arguments);
+    assert_eq!(code, 2, "{err}");
+    let text = std::fs::read_to_string(here.path().join("page.html")).unwrap();
+    assert_eq!(text, "mine");
+}
+
+#[derive(Deserialize)]
+struct Corpus {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    text: Option<String>,
+}
+
+/// What would be HTML, a link, an image or the end of something where it is taken for more than text.
+const MARKUP: [&str; 16] = [
+    "<script>document.title='owned'</script>",
+    "<img src=http://127.0.0.1:9/x onerror=document.title='owned'>",
+    "</style></head><script>document.title='owned'</script>",
+    "\"><svg onload=document.title='owned'>",
+    "' onmouseover='document.title=1",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "&lt;script&gt;",
+    "![x](http://127.0.0.1:9/x)",
+    "[x](javascript:document.title='owned')",
+    "[x]: http://127.0.0.1:9/x\n![x]",
+    "```\n<b>after a fence</b>\n```",
+    "~~~\n<b>after a fence</b>",
+    "``<b>`` `<i>`",
+    "</details></summary><h1>out</h1>",
+];
+
+/// A recording with a hostile text in each place that a page shows.
+fn hostile() -> String {
+    let corpus = include_str!("../hostile/escape_corpus.json");
+    let corpus: Corpus = serde_json::from_str(corpus).unwrap();
+    let texts = corpus.items.into_iter().filter_map(|item| item.text);
+    let texts = texts.chain(MARKUP.map(str::to_owned));
+    let mut messages = Vec::<Value>::new();
+    for (number, text) in texts.enumerate() {
+        let id = format!("call_{number}");
+        let arguments = json!({"command": text, (text.clone()): "value"}).to_string();
+        messages.extend([
+            json!({"role": "user", "content": text}),
+            json!({"role": "assistant", "content": text, "tool_calls": [
+                {"id": id, "type": "function", "function": {"name": text, "arguments": arguments}}]}),
+            json!({"role": "tool", "tool_call_id": id, "content": format!("{text}\n{text}")}),
+        ]);
+    }
+    json!({"model": MARKUP[0], "messages": messages}).to_string()
+}
+
+#[test]
+fn no_text_of_a_recording_becomes_a_tag_an_attribute_or_a_control() {
+    let here = folder(&[("run.json", &hostile())]);
+    let html = page(here.path(), "html", &["--keep-secrets"]);
+    let tag = Regex::new(
+        r#"^(?x:<!doctype\ html>|<html\ lang=en>|<meta\ [^<>]*>
+        |</?(?:html|head|title|style|body|header|footer|h[123]|ul|li|summary|details|span|div|a)>
+        |<(?:header|span|div|summary|details|a|h2|h3)
+          (?:\ class=(?:\w+|"[\w\ -]+")|\ id="[\w-]+"|\ href="\#[\w-]+"|\ style="--i:\d+")+>)"#,
+    )
+    .unwrap();
+    for (at, _) in html.match_indices('<') {
+        assert!(
+            tag.is_match(&html[at..]),
+            "{:?}",
+            html[at..].chars().take(80).collect::<String>()
+        );
+    }
+    assert_eq!(html.matches("<title>").count(), 1);
+    let controls = html
+        .chars()
+        .filter(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'));
+    assert_eq!(controls.count(), 0);
+}
+
+#[test]
+fn no_text_of_a_recording_becomes_html_or_an_image_in_markdown() {
+    let here = folder(&[("run.json", &hostile())]);
+    let markdown = page(here.path(), "markdown", &["--keep-secrets"]);
+    let own = Regex::new(
+        r#"^(<a id="(s\d+-)?turn-\d+">|</a>|</?sub>|<details><summary>\d+ lines</summary>|</details>)\s*$"#,
+    )
+    .unwrap();
+    let (mut tags, mut headings) = (0, 0);
+    for event in Parser::new_ext(&markdown, Options::all()) {
+        match event {
+            Event::Html(html) | Event::InlineHtml(html) => {
+                tags += 1;
+                assert!(own.is_match(&html), "{html:?}");
+            }
+            Event::Start(Tag::Image { dest_url, .. }) => panic!("an image of {dest_url}"),
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                assert!(!dest_url.starts_with("javascript"), "{dest_url}");
+            }
+            Event::Start(Tag::Heading { .. }) => headings += 1,
+            _ => {}
+        }
+    }
+    assert!(tags > 1000 && headings > 500, "{tags} {headings}");
+}
