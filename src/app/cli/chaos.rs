@@ -2,21 +2,36 @@
 
 use super::arguments::LineFormat;
 use super::exit::{Exit, Failure, print_error};
-use super::output::safe_line;
+use super::output::{counted, safe_line};
+use super::proxy::not_running;
+use super::report::write_line;
 use super::style::{Color, Palette};
 use regex::Regex;
-use report::{Report, Results};
-use retake_core::chaos::Spec;
+use retake_core::chaos::{
+    End, FAULTS, Fault, How, Injection, Outcome, Plan, Spec, Trial, Usual, outcome,
+    outcome_of_conversation,
+};
 use retake_live::note_ends;
-use retake_live::proxy::{ChaosSpecError, ProxyOptions, read_spec};
+use retake_live::proxy::recorder::proxies_folder;
+use retake_live::proxy::trial::{AgentStart, Played, TrialError, play};
+use retake_live::proxy::{
+    Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec,
+};
+use retake_live::takes::{usual_root, wall_clock};
+use serde::{Serialize, Serializer};
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::Path;
-use std::sync::LazyLock;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-mod ambient;
-mod campaign;
-mod report;
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+/// The name of the journal of the run without a fault.
+const CONTROL: &str = "00-control";
+/// How many of the last lines of an agent's standard error a JSON report holds.
+const LINES: usize = 10;
 
 /// Variables that an agent gets where retake's own environment does not have them: name and value.
 type Defaults = &'static [(&'static str, &'static str)];
@@ -43,21 +58,23 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let spec = read(wish.spec)?;
     let options = options()?;
-    let report = match wish.format {
-        LineFormat::Text => Report::text(Palette::of_stdout(Color::Auto)),
-        LineFormat::Json => Report::json(),
-    };
     let signal = note_ends();
     let out = &mut io::stdout().lock();
-    match wish.command.is_empty() {
-        true => ambient::run(&spec, options, &signal, &report, out),
-        false => campaign::run(&spec, options, wish, &signal, &report, out),
+    if wish.command.is_empty() {
+        let results = inject_until_signal(&spec, options, &signal)?;
+        return conclude(&results, wish.format, out);
     }
+    let (results, exit) = try_all(&spec, options, wish, &signal)?;
+    let of_results = conclude(&results, wish.format, out)?;
+    Ok(exit.unwrap_or(of_results))
 }
 
 /// Writes the report, says what was not tested, and gives the exit code that all of it amounts to.
-fn conclude(results: &Results, report: &Report, out: &mut dyn Write) -> Result<Exit, Failure> {
-    report.write(out, results)?;
+fn conclude(results: &Results, format: LineFormat, out: &mut dyn Write) -> Result<Exit, Failure> {
+    match format {
+        LineFormat::Text => text(out, Palette::of_stdout(Color::Auto), results)?,
+        LineFormat::Json => json(out, results)?,
+    }
     out.flush()?;
     let hint =
         "no reply came to where one of the faults fits; see `turns` and `faults` of the spec";
@@ -104,7 +121,7 @@ fn exception_line(stderr: &[String]) -> Option<&str> {
 // A recording as the model of an agent that gets faults.
 
 /// A recording that is served, as far as trials know it.
-pub(in crate::cli) trait Recording {
+pub(super) trait Recording {
     /// An agent begins anew.
     fn rewind(&self);
 
@@ -114,13 +131,13 @@ pub(in crate::cli) trait Recording {
 
 /// Requests that are not as they were recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub(in crate::cli) struct Strayed {
+pub(super) struct Strayed {
     /// How many the nearest turn answered.
-    pub(in crate::cli) nearest: usize,
+    pub(super) nearest: usize,
     /// How many were refused.
-    pub(in crate::cli) refused: usize,
+    pub(super) refused: usize,
     /// What differs in the first of them. May hold text from outside.
-    pub(in crate::cli) first: Option<String>,
+    pub(super) first: Option<String>,
 }
 
 impl Strayed {
@@ -140,6 +157,558 @@ impl Strayed {
             "its requests differ from the recording: {counts}; the first: {first}"
         ))
     }
+}
+
+// Faults for whatever agents connect, one in each conversation, until the proxy is interrupted.
+
+fn inject_until_signal(
+    spec: &Spec,
+    options: ProxyOptions,
+    signal: &dyn Fn() -> Option<i32>,
+) -> Result<Results, Failure> {
+    let chaos = Arc::new(Chaos::new(spec, Plan::InTurn(spec.trials())));
+    let (sender, news) = channel();
+    let heard = Arc::new(move |one: News| {
+        // Nobody hears it when the proxy is over.
+        let _over = sender.send(one);
+    });
+    let proxy = Proxy::start_with_chaos(options, chaos.clone(), heard);
+    let proxy = proxy.map_err(not_running)?;
+    let journal = proxy.journal().to_string_lossy().into_owned();
+    say(&connect::text(proxy.reaches()));
+    wait(&news, signal)?;
+    drop(proxy);
+    Ok(Results {
+        seed: spec.seed,
+        trials: trials_of(&chaos, &journal),
+        journals: journal,
+        outcomes: Outcome::OF_CONVERSATIONS,
+        ..Results::default()
+    })
+}
+
+/// Waits for a signal, and tells on stderr what the operator should know.
+fn wait(news: &Receiver<News>, signal: &dyn Fn() -> Option<i32>) -> Result<(), Failure> {
+    while signal().is_none() {
+        match news.recv_timeout(LOOK) {
+            Ok(News::Notice(words)) => say(&format!("{}\n", safe_line(&words))),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused("the proxy ended by itself"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn say(words: &str) {
+    // Without stderr there is nobody to tell.
+    let _unread = std::io::stderr().write_all(words.as_bytes());
+}
+
+fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
+    let now = chaos.now_ms();
+    let injected = chaos.injections().into_iter().map(|injection| {
+        let outcome = outcome_of_conversation(&injection);
+        let is_silent = outcome == Outcome::Silent;
+        TrialReport {
+            silent_ms: is_silent.then(|| now.saturating_sub(injection.at_ms)),
+            ..TrialReport::new(injection.trial, outcome, Some(injection), journal.to_owned())
+        }
+    });
+    let missed = chaos.not_reached().into_iter();
+    let missed = missed
+        .map(|trial| TrialReport::new(trial, Outcome::NotReached, None, journal.to_owned()));
+    injected.chain(missed).collect()
+}
+
+// An agent that is started anew for each trial, with one fault each time, and once without any before.
+
+/// Tries every fault of a spec on the agent that a command starts; gives the exit code where it does not follow
+/// from the results.
+fn try_all(
+    spec: &Spec,
+    mut options: ProxyOptions,
+    wish: &Wish<'_>,
+    signal: &dyn Fn() -> Option<i32>,
+) -> Result<(Results, Option<Exit>), Failure> {
+    let folder = folder(options.journal.take())?;
+    let mut results = Results {
+        seed: spec.seed,
+        journals: folder.to_string_lossy().into_owned(),
+        outcomes: Outcome::OF_TRIALS,
+        ..Results::default()
+    };
+    let campaign = Campaign {
+        spec,
+        options,
+        wish,
+        signal,
+        folder: &folder,
+    };
+    let exit = match campaign.try_each(&mut results) {
+        Ok(None) => None,
+        Ok(Some(why)) => {
+            results.broken_off = Some(why);
+            Some(Exit::Upstream)
+        }
+        Err(TrialError::Interrupted(number)) => {
+            results.broken_off = Some("interrupted".to_owned());
+            Some(Exit::Signal(number))
+        }
+        Err(TrialError::Proxy(error)) => return Err(not_running(error)),
+        Err(error) => return Err(Failure::refused(safe_line(&error.to_string()))),
+    };
+    Ok((results, exit))
+}
+
+struct Campaign<'a> {
+    spec: &'a Spec,
+    options: ProxyOptions,
+    wish: &'a Wish<'a>,
+    signal: &'a dyn Fn() -> Option<i32>,
+    folder: &'a Path,
+}
+
+impl Campaign<'_> {
+    /// Gives why it is broken off, where it is.
+    fn try_each(&self, results: &mut Results) -> Result<Option<String>, TrialError> {
+        let played = self.play(Plan::Nothing, CONTROL)?;
+        let why = played.no_reply.clone().or_else(|| unsound(&played));
+        let usual = played.requests;
+        let is_sound = played.end == End::Exit(Some(0));
+        let error = exception_line(&played.stderr).map(str::to_owned);
+        results.control = Some(Control {
+            is_sound,
+            exit: played.end.code(),
+            end: played.end,
+            requests: usual.requests(),
+            error: error.filter(|_| !is_sound),
+            journal: file_name(&played.journal),
+            recording: self.wish.recording.map(|recording| recording.strayed()),
+        });
+        if why.is_some() {
+            return Ok(why);
+        }
+        let trials = self.spec.trials();
+        let count = trials.len();
+        for (place, trial) in trials.into_iter().enumerate() {
+            let plan = Plan::One(trial, usual.clone());
+            let played = self.play(plan, &name_of(place + 1, &trial))?;
+            if let Some(why) = played.no_reply {
+                return Ok(Some(format!("{}: {why}", trial.fault.id)));
+            }
+            let report = trial_report(trial, played, &usual);
+            progress(place + 1, count, &report);
+            results.trials.push(report);
+        }
+        Ok(None)
+    }
+
+    fn play(&self, plan: Plan, name: &str) -> Result<Played, TrialError> {
+        if let Some(recording) = self.wish.recording {
+            recording.rewind();
+        }
+        let chaos = Arc::new(Chaos::new(self.spec, plan));
+        let mut options = self.options.clone();
+        options.journal = Some(self.folder.join(format!("{name}.jsonl")));
+        let start = AgentStart {
+            argv: self.wish.command,
+            defaults: self.wish.defaults,
+            patience: Duration::from_millis(self.spec.timeout_ms),
+        };
+        play(options, &chaos, start, self.signal)
+    }
+}
+
+/// Why there is nothing to compare with.
+fn unsound(played: &Played) -> Option<String> {
+    let why = match played.end {
+        End::Exit(Some(0)) => return None,
+        End::Exit(_) => "the agent fails without a fault, too: there is nothing to compare with",
+        End::TimedOut => "the agent does not end in time without a fault, either; see `timeout`",
+    };
+    Some(why.to_owned())
+}
+
+fn trial_report(trial: Trial, played: Played, usual: &Usual) -> TrialReport {
+    let injection = played.injections.into_iter().next();
+    let asked_more = played.requests.requests() > usual.requests();
+    let outcome = outcome(injection.as_ref(), played.end, asked_more);
+    let report = TrialReport::new(trial, outcome, injection, file_name(&played.journal));
+    report.ended(played.end, played.stderr)
+}
+
+fn name_of(place: usize, trial: &Trial) -> String {
+    format!(
+        "{place:02}-{}-{}-{}",
+        trial.fault.id, trial.turn, trial.number
+    )
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Where somebody looks, how far it is.
+fn progress(place: usize, count: usize, trial: &TrialReport) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let (fault, outcome) = (trial.fault.id, trial.outcome.words());
+        // Without stderr there is nobody to tell.
+        let _unread = writeln!(stderr, "{place} of {count}: {fault} {outcome}");
+    }
+}
+
+/// The folder of the journals, which is made: where the operator says, or a new one among
+/// the operator's own data.
+fn folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let folder = match named {
+        Some(folder) => folder,
+        None => {
+            let root = usual_root().ok_or_else(|| {
+                let message = "there is no home folder to keep the journals in";
+                Failure::with_hint(message, "--journal FOLDER names a folder")
+            })?;
+            proxies_folder(&root).join(format!("chaos-{}", wall_clock()))
+        }
+    };
+    let name = safe_line(&folder.to_string_lossy());
+    if folder.join(format!("{CONTROL}.jsonl")).exists() {
+        let message = format!("{name} holds another campaign already");
+        return Err(Failure::with_hint(
+            message,
+            "--journal FOLDER names another folder",
+        ));
+    }
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
+    Ok(folder)
+}
+
+// What became of an agent that got faults: a table for people, or one JSON object a line.
+
+/// One trial, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct TrialReport {
+    #[serde(serialize_with = "id")]
+    fault: &'static Fault,
+    /// Which reply was to get it: a number, or `any`.
+    turn: String,
+    /// Which time it was tried, from 1.
+    number: u32,
+    outcome: Outcome,
+    /// The reply that had the fault first.
+    at: Option<u32>,
+    conversation: Option<usize>,
+    times: u32,
+    how: Option<How>,
+    /// Whether the first request after it is without a fault as well.
+    as_usual: bool,
+    /// The rule by which a provider would refuse that request.
+    refused_by: Option<&'static str>,
+    requests_after: u32,
+    /// How long it was silent by the end of the proxy, in milliseconds, if no request followed.
+    silent_ms: Option<u64>,
+    exit: Option<i32>,
+    /// The line of its standard error that tells why it ended, where that matters.
+    error: Option<String>,
+    /// The last lines of its standard error.
+    stderr: Vec<String>,
+    expected: &'static str,
+    /// The name of its journal.
+    journal: String,
+    /// How the agent ended, where it was started for this.
+    #[serde(skip)]
+    end: Option<End>,
+}
+
+fn id<S: Serializer>(fault: &Fault, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(fault.id)
+}
+
+impl TrialReport {
+    fn new(trial: Trial, outcome: Outcome, injection: Option<Injection>, journal: String) -> Self {
+        let injection = injection.as_ref();
+        Self {
+            fault: trial.fault,
+            turn: trial.turn.to_string(),
+            number: trial.number,
+            outcome,
+            at: injection.map(|injection| injection.turn),
+            conversation: injection.map(|injection| injection.conversation),
+            times: injection.map_or(0, |injection| injection.times),
+            how: injection.and_then(|injection| injection.how),
+            as_usual: injection.is_some_and(|injection| injection.was_usual),
+            refused_by: injection.and_then(|injection| injection.refused_by),
+            requests_after: injection.map_or(0, |injection| injection.requests_after),
+            silent_ms: None,
+            exit: None,
+            error: None,
+            stderr: Vec::new(),
+            expected: trial.fault.expected,
+            journal,
+            end: None,
+        }
+    }
+
+    /// The trial of an agent that was started for it.
+    fn ended(mut self, end: End, mut stderr: Vec<String>) -> Self {
+        self.end = Some(end);
+        self.exit = end.code();
+        if self.shows_error() {
+            self.error = exception_line(&stderr).map(str::to_owned);
+        }
+        self.stderr = stderr.split_off(stderr.len().saturating_sub(LINES));
+        self
+    }
+
+    /// Whether what it wrote tells why it ended.
+    fn shows_error(&self) -> bool {
+        let failed = matches!(self.end, Some(End::Exit(code)) if code != Some(0));
+        let counts = self.outcome != Outcome::NotReached;
+        self.outcome.is_bad() || failed && counts
+    }
+}
+
+/// The run without a fault.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Control {
+    is_sound: bool,
+    exit: Option<i32>,
+    requests: u32,
+    /// The line of its standard error that tells why it failed.
+    error: Option<String>,
+    journal: String,
+    /// How far its requests were from the recording, where that is the model.
+    recording: Option<Strayed>,
+    #[serde(skip)]
+    end: End,
+}
+
+/// Everything that was trial.
+#[derive(Debug, Default)]
+struct Results {
+    seed: u64,
+    /// The folder of the journals, or the journal.
+    journals: String,
+    control: Option<Control>,
+    trials: Vec<TrialReport>,
+    /// What can become of a trial, in the order of reports.
+    outcomes: &'static [Outcome],
+    /// Why not everything was tried, where that is so.
+    broken_off: Option<String>,
+}
+
+impl Results {
+    /// How many ended so.
+    fn count(&self, outcome: Outcome) -> usize {
+        let of = self.trials.iter();
+        of.filter(|trial| trial.outcome == outcome).count()
+    }
+
+    /// Whether any fault was injected.
+    fn has_any(&self) -> bool {
+        self.count(Outcome::NotReached) < self.trials.len()
+    }
+
+    /// The turns that the spec names and at which no fault was injected.
+    fn turns_not_reached(&self) -> Vec<&str> {
+        let mut turns: Vec<&str> = Vec::new();
+        let is_missed = |trial: &&TrialReport| trial.outcome == Outcome::NotReached;
+        for missed in self.trials.iter().filter(is_missed) {
+            let turn = missed.turn.as_str();
+            let mut of_turn = self.trials.iter().filter(|trial| trial.turn == turn);
+            if turn != "any" && of_turn.all(|one| is_missed(&one)) && !turns.contains(&turn) {
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// The exit code that they amount to; a report without a fault that was injected, at all or at a turn that
+    /// the spec names, proves nothing.
+    fn exit(&self) -> Exit {
+        if self.trials.iter().any(|trial| trial.outcome.is_bad()) {
+            return Exit::Findings;
+        }
+        match self.has_any() && self.turns_not_reached().is_empty() {
+            true => Exit::Clean,
+            false => Exit::Usage,
+        }
+    }
+}
+
+fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<()> {
+    let journals = safe_line(&results.journals);
+    writeln!(out, "seed {}, journals in {journals}", results.seed)?;
+    if let Some(control) = &results.control {
+        let how = match control.is_sound {
+            true => "ends well".to_owned(),
+            false => format!("{}: {}", ended(control.end), error_line(control.error.as_deref())),
+        };
+        let requests = counted(control.requests as usize, "request");
+        writeln!(out, "without a fault the agent {how} ({requests})")?;
+        if let Some(words) = control.recording.as_ref().and_then(Strayed::words) {
+            writeln!(out, "{}", palette.warning(safe_line(&words)))?;
+        }
+    }
+    if !results.trials.is_empty() {
+        table(out, palette, results)?;
+    }
+    let counts = results.outcomes.iter();
+    let counts = counts.map(|outcome| format!("{} {}", results.count(*outcome), outcome.words()));
+    let counts: Vec<String> = counts.collect();
+    let trials = counted(results.trials.len(), "trial");
+    writeln!(out, "\n{trials}: {}", counts.join(", "))?;
+    if let Some(why) = &results.broken_off {
+        writeln!(out, "{}", palette.warning(safe_line(why)))?;
+    }
+    Ok(())
+}
+
+fn table(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<()> {
+    let width = FAULTS.iter().map(|fault| fault.id.len()).max();
+    let width = width.unwrap_or_default();
+    let heads = results.outcomes.iter().map(|outcome| outcome.words());
+    let heads = heads.collect::<Vec<_>>().join("  ");
+    let head = format!("{:width$}  {heads}", "fault");
+    writeln!(out, "\n{}", palette.bold(head))?;
+    let faults = FAULTS.iter();
+    for fault in faults {
+        let of: Vec<&TrialReport> = results
+            .trials
+            .iter()
+            .filter(|trial| trial.fault == fault)
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        let counts = results.outcomes.iter().map(|outcome| {
+            let count = of.iter().filter(|trial| trial.outcome == *outcome);
+            let count = count.count();
+            let count = if count == 0 {
+                "·".to_owned()
+            } else {
+                count.to_string()
+            };
+            format!("{count:>width$}", width = outcome.words().len())
+        });
+        let counts = counts.collect::<Vec<_>>().join("  ");
+        writeln!(out, "{:width$}  {counts}", fault.id)?;
+        for trial in &of {
+            writeln!(out, "  {}", line(palette, trial))?;
+        }
+        if of.iter().any(|trial| trial.outcome.is_bad()) {
+            writeln!(out, "  {} {}", palette.dim("expected:"), fault.expected)?;
+        }
+    }
+    Ok(())
+}
+
+fn line(palette: Palette, trial: &TrialReport) -> String {
+    let word = match trial.outcome {
+        Outcome::Survived => palette.added(trial.outcome.words()),
+        Outcome::NotReached => palette.dim(trial.outcome.words()),
+        _ => palette.error(trial.outcome.words()),
+    };
+    let mut line = match trial.at {
+        Some(turn) => format!("{word} at turn {turn}{}", after_fault(trial)),
+        None => format!("{word} (turn {})", trial.turn),
+    };
+    let is_plain = trial.outcome == Outcome::Survived || trial.outcome == Outcome::NotReached;
+    let shows_end =
+        trial.outcome == Outcome::Killed || is_plain && trial.end != Some(End::Exit(Some(0)));
+    if let Some(end) = trial.end.filter(|_| shows_end) {
+        line += &format!(", {}", ended(end));
+    }
+    if trial.shows_error() && !trial.stderr.is_empty() {
+        line += &format!(": {}", error_line(trial.error.as_deref()));
+    }
+    format!("{line}  {}", palette.dim(safe_line(&trial.journal)))
+}
+
+/// What followed a fault.
+fn after_fault(trial: &TrialReport) -> String {
+    let mut line = String::new();
+    if trial.times > 1 {
+        line += &format!(", {} times", trial.times);
+    }
+    if let Some(conversation) = trial.conversation.filter(|_| trial.end.is_none()) {
+        line += &format!(", conversation {conversation}");
+    }
+    if let Some(silent_ms) = trial.silent_ms {
+        line += &format!(", for {} s", silent_ms / 1000);
+    }
+    let after = counted(trial.requests_after as usize, "request");
+    match trial.how {
+        Some(_) if trial.outcome == Outcome::Unnoticed => {
+            line += &format!(", {after} after it as without a fault");
+        }
+        Some(how) => line += &format!(", {}, {after} after it", how.words()),
+        None => {}
+    }
+    if let Some(rule) = trial.refused_by {
+        line += &format!(", but a provider would refuse the first: {rule}");
+    }
+    line
+}
+
+fn ended(end: End) -> String {
+    match end {
+        End::Exit(Some(code)) => format!("ends with code {code}"),
+        End::Exit(None) => "is ended by a signal".to_owned(),
+        End::TimedOut => "does not end in time".to_owned(),
+    }
+}
+
+fn error_line(error: Option<&str>) -> String {
+    safe_line(error.unwrap_or("it says nothing"))
+}
+
+/// The lines of the JSON report.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Control(&'a Control),
+    Trial(&'a TrialReport),
+    Summary {
+        seed: u64,
+        journals: &'a str,
+        trials: usize,
+        survived: usize,
+        killed: usize,
+        hung: usize,
+        unnoticed: usize,
+        silent: usize,
+        not_reached: usize,
+        turns_not_reached: Vec<&'a str>,
+        broken_off: Option<&'a str>,
+    },
+}
+
+fn json(out: &mut dyn Write, results: &Results) -> io::Result<()> {
+    if let Some(control) = &results.control {
+        write_line(out, &Line::Control(control))?;
+    }
+    for trial in &results.trials {
+        write_line(out, &Line::Trial(trial))?;
+    }
+    let summary = Line::Summary {
+        seed: results.seed,
+        journals: &results.journals,
+        trials: results.trials.len(),
+        survived: results.count(Outcome::Survived),
+        killed: results.count(Outcome::Killed),
+        hung: results.count(Outcome::Hung),
+        unnoticed: results.count(Outcome::Unnoticed),
+        silent: results.count(Outcome::Silent),
+        not_reached: results.count(Outcome::NotReached),
+        turns_not_reached: results.turns_not_reached(),
+        broken_off: results.broken_off.as_deref(),
+    };
+    write_line(out, &summary)
 }
 
 #[cfg(test)]

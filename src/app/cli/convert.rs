@@ -1,10 +1,10 @@
 //! `convert`: a recording as the items or messages of a provider on stdout or in a file, and on
 //! stderr what that lost.
 
-use super::arguments::{ConvertArguments, LossFormat};
+use super::arguments::{ConvertArguments, LineFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
+use super::inputs::{Inputs, Opened, describe, name_of, session_named};
 use super::output::{JsonOutput, counted, safe_line};
 use super::report::write_line;
 use super::saving::{refuse_to_overwrite, save};
@@ -12,7 +12,7 @@ use retake_core::formats::convert::{Converted, Loss, LossKind, Options, convert}
 use retake_core::repair::likely;
 use retake_core::session::{Dialect, Problem, Session, SourceError};
 use retake_live::{InputError, exit_on_interrupt};
-use serde_json::{Map, Value};
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// How many problems of the recording are listed.
@@ -25,17 +25,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     if let Some(output) = &arguments.output {
         refuse_to_overwrite(output, arguments.force, &arguments.path)?;
     }
-    let unreadable = |error: &InputError| Failure::Refused {
-        message: describe(&arguments.path, error),
-        hint: hint_for(error),
-    };
-    if arguments.path.is_dir() {
-        let reason = "a folder; `retake convert` takes one recording".to_owned();
-        return Err(unreadable(&InputError::Refused(reason)));
-    }
-    let opened = inputs
-        .read(&arguments.path)
-        .map_err(|error| unreadable(&error))?;
+    let opened = inputs.read_one(&arguments.path, "convert` takes one recording")?;
     let session = choose(arguments, &opened)?;
     report_problems(arguments, &opened.recording.problems);
     let options = Options {
@@ -149,8 +139,8 @@ fn report(arguments: &ConvertArguments, converted: &Converted) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.
     let _ = match arguments.format {
-        LossFormat::Text => report_people(&mut stderr, arguments, converted),
-        LossFormat::Json => report_programs(&mut stderr, arguments, converted),
+        LineFormat::Text => report_people(&mut stderr, arguments, converted),
+        LineFormat::Json => report_programs(&mut stderr, arguments, converted),
     };
 }
 
@@ -220,31 +210,45 @@ fn report_programs(
     converted: &Converted,
 ) -> io::Result<()> {
     for loss in &converted.losses {
-        write_line(out, &loss_object(loss))?;
+        let (from, to) = match &loss.kind {
+            LossKind::Renamed { from, to } | LossKind::NewId { from, to } => {
+                (Some(&**from), Some(&**to))
+            }
+            _ => (None, None),
+        };
+        let line = Line::Loss {
+            item: loss.item.map(|item| u64::from(item) + 1),
+            kind: loss.kind.id(),
+            from,
+            to,
+            message: loss.kind.to_string(),
+        };
+        write_line(out, &line)?;
     }
-    let summary = serde_json::json!({
-        "type": "conversion",
-        "path": arguments.path.to_string_lossy(),
-        "to": arguments.to.word(),
-        "items": converted.items,
-        "losses": converted.losses.len(),
-    });
+    let summary = Line::Conversion {
+        path: &arguments.path.to_string_lossy(),
+        to: arguments.to.word(),
+        items: converted.items,
+        losses: converted.losses.len(),
+    };
     write_line(out, &summary)
 }
 
-/// `{"type":"loss","item","kind","from","to","message"}`; items count from 1, absent members are null.
-fn loss_object(loss: &Loss) -> Value {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("type", "loss".into());
-    put("item", loss.item.map(|item| u64::from(item) + 1).into());
-    put("kind", loss.kind.id().into());
-    let (from, to) = match &loss.kind {
-        LossKind::Renamed { from, to } | LossKind::NewId { from, to } => (Some(from), Some(to)),
-        _ => (None, None),
-    };
-    put("from", from.cloned().into());
-    put("to", to.cloned().into());
-    put("message", loss.kind.to_string().into());
-    Value::Object(object)
+/// A line of the losses as JSON; items count from 1, absent members are null.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line<'a> {
+    Loss {
+        item: Option<u64>,
+        kind: &'a str,
+        from: Option<&'a str>,
+        to: Option<&'a str>,
+        message: String,
+    },
+    Conversion {
+        path: &'a str,
+        to: &'a str,
+        items: usize,
+        losses: usize,
+    },
 }

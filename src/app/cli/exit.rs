@@ -73,6 +73,19 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// The end of a command whose last output was written like this.
+    pub(super) fn after(self, written: io::Result<()>) -> Result<Self, Failure> {
+        match written {
+            Ok(()) => Ok(self),
+            Err(error) => Err(Failure::Output {
+                error,
+                so_far: self,
+            }),
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())

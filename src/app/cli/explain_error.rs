@@ -4,7 +4,7 @@ use super::arguments::ExplainArguments;
 use super::exit::{Exit, Failure};
 use super::explain::section;
 use super::flatten::{FindingReport, lined_records, position_of, session_names};
-use super::inputs::{Inputs, Opened, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, describe, name_of};
 use super::output::{Output, safe_line};
 use super::report::details;
 use super::style::Palette;
@@ -132,10 +132,7 @@ impl Case {
             let opened = inputs.read(path)?;
             Ok(Self::new(opened, &inputs, decoded)?)
         };
-        build().map_err(|error: InputError| Failure::Refused {
-            message: describe(path, &error),
-            hint: hint_for(&error),
-        })
+        build().map_err(|error: InputError| Failure::unreadable(path, &error))
     }
 
     fn new(opened: Opened, inputs: &Inputs, decoded: &[Decoded]) -> Result<Self, SourceError> {

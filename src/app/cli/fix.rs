@@ -2,7 +2,7 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, Opened, as_request_first, describe, hint_for, name_of};
+use super::inputs::{Inputs, Opened, as_request_first, name_of};
 use super::output::{JsonOutput, Output, safe_line};
 use super::saving::refuse_to_overwrite;
 use super::style::Palette;
@@ -30,10 +30,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     // What was read without its secrets is no longer the file.
     let is_file = arguments.path != Path::new("-") && !arguments.redact;
     let path = Some(arguments.path.as_path()).filter(|_| is_file);
-    let unreadable = |error: InputError| Failure::Refused {
-        message: describe(&arguments.path, &error),
-        hint: hint_for(&error),
-    };
+    let unreadable = |error: InputError| Failure::unreadable(&arguments.path, &error);
     let Opened { recording, .. } = inputs.read(&arguments.path).map_err(unreadable)?;
     let base = Base::new(Arc::new(recording), path).map_err(|error| no_base(arguments, &error))?;
     if base.is_database() && arguments.writes_to_stdout() && std::io::stdout().is_terminal() {

@@ -1,18 +1,16 @@
 //! `health`: how the tools of one or many recordings fare.
 
 use super::arguments::{HealthArguments, LineFormat};
-use super::check::{Skipped, is_no_recording};
-use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, describe, hint_for};
-use super::output::{Output, Progress, counted};
+use super::exit::{Exit, Failure};
+use super::inputs::Inputs;
+use super::output::{Output, counted};
 use super::report::write_line;
 use super::style::Palette;
-use super::walk::{Walked, expand, in_order};
+use super::walk::read_all;
 use crate::tui::health::Table;
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
 use retake_live::{InputError, check_recording, exit_on_interrupt};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,61 +22,31 @@ const WIDTH: usize = 80;
 pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
     exit_on_interrupt();
-    let Walked { files, failures } = expand(&arguments.paths);
-    for (path, error) in &failures {
-        print_error(&describe(path, error), hint_for(error).as_deref());
-    }
-    let (mut health, mut skipped) = (Health::default(), Skipped::default());
-    let (mut read, mut unreadable) = (0, failures.len());
-    let progress = RefCell::new(Progress::new(files.len()));
-    let done: Result<(), io::Error> = in_order(
-        &files,
-        |file| health_of(&inputs, &file.path),
-        |file, result| {
-            match result {
-                Ok(one) => {
-                    read += 1;
-                    health.merge(&one);
-                }
-                Err(error) if file.in_folder && is_no_recording(&error) => {
-                    skipped.add(file, &error);
-                }
-                Err(error) => {
-                    unreadable += 1;
-                    let note =
-                        || print_error(&describe(&file.path, &error), hint_for(&error).as_deref());
-                    progress.borrow().aside(note);
-                }
-            }
+    let (mut health, mut files) = (Health::default(), 0);
+    let (unreadable, done) = read_all(
+        &arguments.paths,
+        |path| health_of(&inputs, path),
+        |one| {
+            files += 1;
+            health.merge(&one);
             Ok(())
         },
-        |done| progress.borrow_mut().at(done),
     );
-    drop(progress);
     done?;
-    skipped.report();
-    let exit = match (read, unreadable) {
+    let exit = match (files, unreadable) {
         (0, _) => return Ok(Exit::Usage),
         (_, 0) => Exit::Clean,
         _ => Exit::Unreadable,
     };
     let mut output = Output::stdout();
     let written = match arguments.format {
-        LineFormat::Text => write_text(
-            &mut output,
-            &health,
-            read,
-            Palette::of_stdout(arguments.color),
-        ),
-        LineFormat::Json => write_json(&mut output, &health, read),
+        LineFormat::Text => {
+            let palette = Palette::of_stdout(arguments.color);
+            write_text(&mut output, &health, files, palette)
+        }
+        LineFormat::Json => write_json(&mut output, &health, files),
     };
-    match written.and_then(|()| output.finish()) {
-        Ok(()) => Ok(exit),
-        Err(error) => Err(Failure::Output {
-            error,
-            so_far: exit,
-        }),
-    }
+    exit.after(written.and_then(|()| output.finish()))
 }
 
 fn health_of(inputs: &Inputs, path: &Path) -> Result<Health, InputError> {

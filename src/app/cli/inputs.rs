@@ -76,6 +76,15 @@ impl Inputs {
         Ok(opened)
     }
 
+    /// Reads the recording of a command that takes one; `does` says what for.
+    pub(super) fn read_one(&self, path: &Path, does: &str) -> Result<Opened, Failure> {
+        let opened = match path.is_dir() {
+            true => Err(InputError::Refused(format!("a folder; `retake {does}"))),
+            false => self.read(path),
+        };
+        opened.map_err(|error| Failure::unreadable(path, &error))
+    }
+
     /// The same for a report that tells by itself which files of tools cannot be used.
     pub(super) fn read_quietly(&self, path: &Path) -> Result<Opened, InputError> {
         if path == Path::new("-") {
@@ -258,6 +267,21 @@ pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String
     format!(
         "`retake convert {path} --to DIALECT --request | retake {command} -` {does} as a request"
     )
+}
+
+impl Failure {
+    /// The refusal of an input that cannot be read.
+    pub(super) fn unreadable(path: &Path, error: &InputError) -> Self {
+        Self::Refused {
+            message: describe(path, error),
+            hint: hint_for(error),
+        }
+    }
+}
+
+/// Says on stderr that an input cannot be read.
+pub(super) fn report_unreadable(path: &Path, error: &InputError) {
+    print_error(&describe(path, error), hint_for(error).as_deref());
 }
 
 /// What is wrong with an input, in one safe line.

@@ -182,13 +182,8 @@ fn write(
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
-    match write(&mut output).and_then(|()| output.finish()) {
-        Ok(()) => Ok(exit),
-        Err(error) => Err(Failure::Output {
-            error,
-            so_far: exit,
-        }),
-    }
+    let written = write(&mut output).and_then(|()| output.finish());
+    exit.after(written)
 }
 
 // A rate with its interval, drawn in a row of cells.

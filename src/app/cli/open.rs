@@ -2,7 +2,7 @@
 
 use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, print_error, report_where};
-use super::inputs::{Inputs, describe, hint_for};
+use super::inputs::Inputs;
 use super::output::safe_line;
 use crate::tui::loader::takes::conductor::{Staged, StagedRun};
 use crate::tui::{self, Left, OpenError, OpenRequest};
@@ -40,10 +40,7 @@ fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
         Ok(Left::Panicked) => Ok(Exit::Panicked),
-        Err(OpenError::Input { path, error }) => Err(match hint_for(&error) {
-            Some(hint) => Failure::with_hint(describe(&path, &error), hint),
-            None => Failure::refused(describe(&path, &error)),
-        }),
+        Err(OpenError::Input { path, error }) => Err(Failure::unreadable(&path, &error)),
         Err(error @ OpenError::Terminal(_)) => Err(Failure::refused(error.to_string())),
     }
 }

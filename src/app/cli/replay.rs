@@ -5,7 +5,7 @@ mod report;
 
 use super::arguments::{Delay, ReplayArguments};
 use super::exit::{Exit, Failure, Why, print_error};
-use super::inputs::{describe, hint_for, name_of};
+use super::inputs::name_of;
 use super::output::{counted, safe_line};
 use super::proxy::start_agent;
 use report::Teller;
@@ -189,10 +189,7 @@ fn sessions_of(path: &Path, arguments: &ReplayArguments) -> Result<Vec<Session>,
         true => read_stdin().and_then(|input| read_input(input, &options)),
         false => read_path(path, &options),
     };
-    let recording = recording.map_err(|error| Failure::Refused {
-        message: describe(path, &error),
-        hint: hint_for(&error),
-    })?;
+    let recording = recording.map_err(|error| Failure::unreadable(path, &error))?;
     match arguments.takes || arguments.take.is_some() {
         true => take_of(path, recording, arguments.take.map(TakeId)),
         false => Ok(recording.sessions),

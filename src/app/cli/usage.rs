@@ -1,14 +1,13 @@
 //! `usage`: where tokens and time went in recordings.
 
 use super::arguments::{UsageArguments, UsageFormat};
-use super::check::{Skipped, is_no_recording};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{Inputs, describe, hint_for, name_of};
 use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
-use super::walk::{Walked, expand};
+use super::walk::{Skipped, Walked, expand, is_no_recording};
 use crate::tui::usage::{call_line, report};
 use retake_core::session::Session;
 use retake_core::usage::{SessionUsage, Tokens};

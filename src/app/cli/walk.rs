@@ -1,10 +1,15 @@
 //! From what the operator names to files: folders are walked in the order of their
 //! names, without hidden entries.
 
+use super::exit::print_error;
+use super::inputs::{describe, report_unreadable};
+use super::output::{Progress, counted};
 use retake_live::InputError;
 use retake_live::discover::is_recording_name;
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +83,79 @@ fn walk(folder: &Path, walked: &mut Walked) {
                 in_folder: true,
             });
         }
+    }
+}
+
+/// Reads the files that paths stand for on all cores, and hands them over in order, as soon as they are there.
+/// What cannot be read is reported on stderr and counted, with what could not be walked.
+pub(super) fn read_all<R: Send>(
+    paths: &[PathBuf],
+    read: impl Fn(&Path) -> Result<R, InputError> + Sync,
+    mut take: impl FnMut(R) -> io::Result<()>,
+) -> (usize, io::Result<()>) {
+    let Walked { files, failures } = expand(paths);
+    for (path, error) in &failures {
+        report_unreadable(path, error);
+    }
+    let (mut unreadable, mut skipped) = (failures.len(), Skipped::default());
+    let progress = RefCell::new(Progress::new(files.len()));
+    let done = in_order(
+        &files,
+        |file| read(&file.path),
+        |file, result| {
+            progress.borrow().aside(|| match result {
+                Ok(one) => take(one),
+                Err(error) if file.in_folder && is_no_recording(&error) => {
+                    skipped.add(file, &error);
+                    Ok(())
+                }
+                Err(error) => {
+                    unreadable += 1;
+                    report_unreadable(&file.path, &error);
+                    Ok(())
+                }
+            })
+        },
+        |done| progress.borrow_mut().at(done),
+    );
+    drop(progress);
+    skipped.report();
+    (unreadable, done)
+}
+
+/// Whether a file that a folder happens to hold is something else than a recording.
+pub(super) fn is_no_recording(error: &InputError) -> bool {
+    matches!(
+        error,
+        InputError::Empty
+            | InputError::Binary
+            | InputError::Unrecognised
+            | InputError::Foreign { .. }
+    )
+}
+
+/// Files of folders that are not recordings; reported once, at the end.
+#[derive(Default)]
+pub(super) struct Skipped {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Skipped {
+    pub(super) fn add(&mut self, file: &Named, error: &InputError) {
+        self.count += 1;
+        self.first
+            .get_or_insert_with(|| describe(&file.path, error));
+    }
+
+    /// Says on stderr which files were left out.
+    pub(super) fn report(&self) {
+        let Some(first) = &self.first else { return };
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!(" (and {})", counted(more, "other file")),
+        };
+        print_error(&format!("skipped {first}{more}"), None);
     }
 }
 

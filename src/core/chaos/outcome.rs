@@ -66,6 +66,16 @@ pub enum End {
     TimedOut,
 }
 
+impl End {
+    /// The code that it ended with by itself.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            Self::Exit(code) => code,
+            Self::TimedOut => None,
+        }
+    }
+}
+
 /// What became of an agent that was started for one trial. `asked_more` tells whether it made more requests
 /// than without a fault.
 pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Outcome {

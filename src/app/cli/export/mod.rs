@@ -8,11 +8,11 @@ mod taken;
 
 use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
 use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, Opened, describe, hint_for};
+use super::inputs::Inputs;
 use super::output::{Output, safe_line};
 use super::saving::{refuse_to_overwrite, save};
 use retake_core::redact::shareable;
-use retake_live::{InputError, exit_on_interrupt};
+use retake_live::exit_on_interrupt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
 
 fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
-    let recording = Arc::new(read(arguments, &inputs)?.recording);
+    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
+    let recording = Arc::new(opened.recording);
     let exported = match arguments.take {
         Some(number) => taken::export(arguments, form, &inputs, recording, number)?,
         None => chosen::export(arguments, form, &inputs, recording)?,
@@ -47,19 +48,6 @@ fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Fai
         print_error(&safe_line(&shareable(note)), None);
     }
     Ok(Exit::Clean)
-}
-
-fn read(arguments: &ExportArguments, inputs: &Inputs) -> Result<Opened, Failure> {
-    let unreadable = |error: &InputError| Failure::Refused {
-        message: describe(&arguments.path, error),
-        hint: hint_for(error),
-    };
-    if arguments.path.is_dir() {
-        let reason = "a folder; `retake export` takes one recording".to_owned();
-        return Err(unreadable(&InputError::Refused(reason)));
-    }
-    let opened = inputs.read(&arguments.path);
-    opened.map_err(|error| unreadable(&error))
 }
 
 /// Where the recording is, if it is a file.

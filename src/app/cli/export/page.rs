@@ -1,10 +1,10 @@
 //! A transcript as a page that can be shared.
 
-use super::{read, to_output};
+use super::to_output;
 use crate::cli::arguments::{ExportArguments, PageForm};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flatten::{FindingReport, session_names};
-use crate::cli::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
+use crate::cli::inputs::{Inputs, Opened, name_of, session_named};
 use crate::cli::output::counted;
 use crate::page::{HtmlPage, MarkdownPage, PageError, PageFinding, PageSession, PageWriter};
 use crate::tui::state::document::Checked;
@@ -21,7 +21,7 @@ pub(super) fn export(arguments: &ExportArguments, form: PageForm) -> Result<Exit
         ));
     }
     let inputs = Inputs::new(&arguments.reading)?.redacting(!arguments.keep_secrets);
-    let opened = read(arguments, &inputs)?;
+    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
     let names = session_names(&opened.recording.sessions);
     let chosen = match &arguments.finding.session {
         Some(wanted) => vec![session_named(&arguments.path, &names, wanted)?],
@@ -43,10 +43,7 @@ pub(super) fn export(arguments: &ExportArguments, form: PageForm) -> Result<Exit
         }
     })
     .map_err(|failure| match failed {
-        Some(error) => Failure::Refused {
-            message: describe(&arguments.path, &error),
-            hint: hint_for(&error),
-        },
+        Some(error) => Failure::unreadable(&arguments.path, &error),
         None => failure,
     })?;
     Ok(Exit::Clean)

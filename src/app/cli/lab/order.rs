@@ -3,7 +3,7 @@
 use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::Failure;
-use crate::cli::inputs::{describe, hint_for, name_of};
+use crate::cli::inputs::name_of;
 use crate::cli::output::safe_line;
 use crate::cli::run::refused;
 use retake_core::engine::agent::{Beside, Endpoint, Model};
@@ -176,10 +176,8 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
 
 /// The dialect that a script answers in: that of the recording, so that its history is sent as it was.
 fn dialect_of(path: &Path) -> Result<Dialect, Failure> {
-    let recording = read_path(path, &ReadOptions::default()).map_err(|error| Failure::Refused {
-        message: describe(path, &error),
-        hint: hint_for(&error),
-    })?;
+    let recording = read_path(path, &ReadOptions::default());
+    let recording = recording.map_err(|error| Failure::unreadable(path, &error))?;
     let first = recording.sessions.first();
     let dialect = first.map(|session| session.dialect);
     Ok(dialect.unwrap_or_default())

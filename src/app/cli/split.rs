@@ -3,14 +3,14 @@
 use super::arguments::{LineFormat, ReadingArguments, SplitArguments, SplitWish};
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, describe, hint_for, name_of};
+use super::inputs::{Inputs, name_of};
 use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use retake_core::dialects::{Survivors, survivors};
 use retake_core::session::boundary::{Bond, Boundaries, BoundaryChoice, unpaired};
 use retake_core::session::{Kind, Session, SourceError};
-use retake_live::{InputError, Recording, exit_on_interrupt};
+use retake_live::{Recording, exit_on_interrupt};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
             Some((path, after)) => subject.against(path, after),
             None => subject.wished(&arguments.wish),
         };
-        let mut answer = answer.map_err(|error| unreadable(&arguments.path, &error.into()))?;
+        let mut answer = answer.map_err(|error| Failure::unreadable(&arguments.path, &error.into()))?;
         answer.path = arguments.path.to_string_lossy().into_owned();
         answer.session.clone_from(name);
         exit = match (answer.verdict, exit) {
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
             (_, so_far) => so_far,
         };
         match arguments.format {
-            LineFormat::Json => answer.write_json(&mut output)?,
+            LineFormat::Json => write_line(&mut output, &answer)?,
             LineFormat::Text => answer.write_text(&mut output, palette, names.len() > 1)?,
         }
     }
@@ -60,24 +60,11 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
 }
 
 fn read(inputs: &Inputs, path: &Path) -> Result<Recording, Failure> {
-    if path.is_dir() {
-        let refusal = "a folder; `retake split` looks at one recording".to_owned();
-        return Err(unreadable(path, &InputError::Refused(refusal)));
-    }
-    let opened = inputs
-        .read(path)
-        .map_err(|error| unreadable(path, &error))?;
+    let opened = inputs.read_one(path, "split` looks at one recording")?;
     if opened.recording.sessions.is_empty() {
         return Err(Failure::refused(format!("{}: no session", name_of(path))));
     }
     Ok(opened.recording)
-}
-
-fn unreadable(path: &Path, error: &InputError) -> Failure {
-    Failure::Refused {
-        message: describe(path, error),
-        hint: hint_for(error),
-    }
 }
 
 /// A session that is to be cut.
@@ -354,11 +341,6 @@ struct Unpaired {
 }
 
 impl Answer {
-    /// One JSON object on a line.
-    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_line(out, self)
-    }
-
     /// The sentence, and what belongs to it.
     fn write_text(
         &self,

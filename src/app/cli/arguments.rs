@@ -278,7 +278,7 @@ pub struct ConvertArguments {
     pub losses: bool,
     /// Format of the losses on standard error (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: LossFormat,
+    pub format: LineFormat,
     /// Replace each key and password by a placeholder
     #[arg(long)]
     pub redact: bool,
@@ -300,16 +300,6 @@ impl ConvertArguments {
             ..ReadingArguments::default()
         }
     }
-}
-
-/// Form of the losses of a conversion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
-pub enum LossFormat {
-    /// For people
-    #[default]
-    Text,
-    /// One JSON object a line
-    Json,
 }
 
 /// Arguments of `export`.
@@ -639,7 +629,7 @@ pub struct ExplainArguments {
 
 // Arguments of commands that count and measure: `split`, `health`, `lab`.
 
-/// Form of what `split` and `health` print.
+/// Form of what is printed in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
 pub enum LineFormat {
     /// For people
