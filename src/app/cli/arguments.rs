@@ -1,6 +1,5 @@
 //! The command line as clap reads it.
 
-use super::help::TOPICS;
 use super::style::Color;
 use crate::tui::View;
 use crate::tui::theme::Variant;
@@ -140,6 +139,45 @@ pub(in crate::cli) fn parse(
 ) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
 }
+
+/// A page of the reference.
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! topics {
+    ($($name:literal: $title:literal,)*) => {
+        &[$(Topic {
+            name: $name,
+            title: $title,
+            text: include_str!(concat!("../../help/", $name, ".md")),
+        }),*]
+    };
+}
+
+/// The topics, in the order in which `retake help` lists them.
+pub(in crate::cli) const TOPICS: &[Topic] = topics! {
+    "keys": "every key of the debugger",
+    "formats": "formats that retake reads and writes",
+    "recovery": "fix a run: recoveries, takes, `fix`, `export`",
+    "wording": "the templates of error messages, and your own",
+    "run": "run an agent under the debugger",
+    "agent-file": "the file that describes an agent",
+    "policy": "recover without asking: policies, breakers, retries",
+    "proxy": "put retake between any agent and its model",
+    "lab": "measure which error message helps the model",
+    "chaos": "inject faults to test an agent's error handling",
+    "scripted": "serve a model scripted in a file",
+    "replay": "serve a recording as the model, offline",
+    "split": "find where a history can be cut",
+    "health": "error rates of tools",
+    "json": "the JSON that commands print",
+    "exit-codes": "exit codes of every command",
+    "privacy": "what is stored, and how secrets are kept out",
+    "limits": "what retake does not do",
+};
 
 /// Reads any word and completes topics: words of commands are known once the command line is built.
 #[derive(Clone)]

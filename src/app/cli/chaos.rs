@@ -1,9 +1,8 @@
 //! `proxy --chaos` and `replay --chaos`: faults on purpose, and a report of what the agent made of them.
 
 use super::arguments::LineFormat;
-use super::exit::{Exit, Failure, print_error};
+use super::exit::{Exit, Failure, print_error, refused};
 use super::output::{counted, safe_line};
-use super::proxy::not_running;
 use super::report::write_line;
 use super::style::{Color, Palette};
 use regex::Regex;
@@ -14,9 +13,7 @@ use retake_core::chaos::{
 use retake_live::note_ends;
 use retake_live::proxy::recorder::proxies_folder;
 use retake_live::proxy::trial::{AgentStart, Played, TrialError, play};
-use retake_live::proxy::{
-    Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec,
-};
+use retake_live::proxy::{Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec};
 use retake_live::takes::{usual_root, wall_clock};
 use serde::{Serialize, Serializer};
 use std::ffi::OsString;
@@ -47,7 +44,7 @@ pub(super) struct Wish<'a> {
     /// Form of the report.
     pub(super) format: LineFormat,
     /// The upstream of the proxy, if it is a recording.
-    pub(super) recording: Option<&'a dyn Recording>,
+    pub(super) recording: Option<&'a dyn ServedRecording>,
 }
 
 /// Runs a proxy that injects faults to its end: with a command once for each trial, without one
@@ -121,7 +118,7 @@ fn exception_line(stderr: &[String]) -> Option<&str> {
 // A recording as the model of an agent that gets faults.
 
 /// A recording that is served, as far as trials know it.
-pub(super) trait Recording {
+pub(super) trait ServedRecording {
     /// An agent begins anew.
     fn rewind(&self);
 
@@ -173,7 +170,7 @@ fn inject_until_signal(
         let _over = sender.send(one);
     });
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), heard);
-    let proxy = proxy.map_err(not_running)?;
+    let proxy = proxy.map_err(refused)?;
     let journal = proxy.journal().to_string_lossy().into_owned();
     say(&connect::text(proxy.reaches()));
     wait(&news, signal)?;
@@ -213,12 +210,17 @@ fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
         let is_silent = outcome == Outcome::Silent;
         TrialReport {
             silent_ms: is_silent.then(|| now.saturating_sub(injection.at_ms)),
-            ..TrialReport::new(injection.trial, outcome, Some(injection), journal.to_owned())
+            ..TrialReport::new(
+                injection.trial,
+                outcome,
+                Some(injection),
+                journal.to_owned(),
+            )
         }
     });
     let missed = chaos.not_reached().into_iter();
-    let missed = missed
-        .map(|trial| TrialReport::new(trial, Outcome::NotReached, None, journal.to_owned()));
+    let missed =
+        missed.map(|trial| TrialReport::new(trial, Outcome::NotReached, None, journal.to_owned()));
     injected.chain(missed).collect()
 }
 
@@ -256,7 +258,7 @@ fn try_all(
             results.broken_off = Some("interrupted".to_owned());
             Some(Exit::Signal(number))
         }
-        Err(TrialError::Proxy(error)) => return Err(not_running(error)),
+        Err(TrialError::Proxy(error)) => return Err(refused(error)),
         Err(error) => return Err(Failure::refused(safe_line(&error.to_string()))),
     };
     Ok((results, exit))
@@ -546,7 +548,11 @@ fn text(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result<
     if let Some(control) = &results.control {
         let how = match control.is_sound {
             true => "ends well".to_owned(),
-            false => format!("{}: {}", ended(control.end), error_line(control.error.as_deref())),
+            false => format!(
+                "{}: {}",
+                ended(control.end),
+                error_line(control.error.as_deref())
+            ),
         };
         let requests = counted(control.requests as usize, "request");
         writeln!(out, "without a fault the agent {how} ({requests})")?;

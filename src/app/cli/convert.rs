@@ -4,10 +4,9 @@
 use super::arguments::{ConvertArguments, LineFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, name_of, session_named};
+use super::inputs::{Inputs, Opened, describe, name_of, refuse_to_overwrite, save, session_named};
 use super::output::{JsonOutput, counted, safe_line};
 use super::report::write_line;
-use super::saving::{refuse_to_overwrite, save};
 use retake_core::formats::convert::{Converted, Loss, LossKind, Options, convert};
 use retake_core::repair::likely;
 use retake_core::session::{Dialect, Problem, Session, SourceError};

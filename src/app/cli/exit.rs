@@ -127,6 +127,14 @@ impl Failure {
         }
     }
 
+    /// The same refusal with what to do instead.
+    pub(super) fn hinting(self, hint: &str) -> Self {
+        match self {
+            Self::Refused { message, .. } => Self::with_hint(message, hint),
+            Self::Output { .. } => self,
+        }
+    }
+
     /// What is wrong with a file, each error on a line that begins with its place; `topic` is the help about it.
     pub(super) fn invalid_file(path: &Path, errors: &ConfigErrors, topic: &str) -> Self {
         let errors = errors.in_file(&safe_line(&path.to_string_lossy()));
@@ -160,6 +168,13 @@ impl From<io::Error> for Failure {
             so_far: Exit::Clean,
         }
     }
+}
+
+/// A refusal that says why, line by line; it may hold text from outside.
+pub(super) fn refused(error: impl ToString) -> Failure {
+    let lines = error.to_string();
+    let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
+    Failure::refused(lines.join("\n"))
 }
 
 /// Says on stderr where something was written that can be opened again.

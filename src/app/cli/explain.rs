@@ -2,13 +2,21 @@
 
 use super::arguments::ExplainArguments;
 use super::exit::{Exit, Failure};
-use super::explain_error;
+use super::flatten::{FindingReport, lined_records, position_of, session_names};
+use super::inputs::{Inputs, Opened, describe, name_of};
 use super::output::{Output, safe_line};
+use super::report::details;
 use super::style::Palette;
-use retake_core::rules::{self, Rule};
+use retake_core::dialects::provider_errors::{Decoded, decode};
+use retake_core::rules::{self, Finding, Rule};
 use retake_core::safe_text::SafeText;
+use retake_core::session::SourceError;
 use retake_core::{actions, suggest};
-use std::io::{self, Write};
+use retake_live::blame::{Suspect, suspects};
+use retake_live::{InputError, check_recording, exit_on_interrupt, line_numbers};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 /// Width of the pages.
 const WIDTH: usize = 88;
@@ -16,7 +24,7 @@ const WIDTH: usize = 88;
 /// Explains a rule or an error.
 pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
     if let Some(text) = &arguments.error {
-        return explain_error::run(arguments, text);
+        return decode_error(arguments, text);
     }
     let palette = Palette::of_stdout(arguments.color);
     let Some(subject) = &arguments.subject else {
@@ -84,15 +92,283 @@ fn page(out: &mut impl Write, rule: &Rule, palette: Palette) -> io::Result<()> {
 }
 
 /// A heading with a text under it, wrapped.
-pub(super) fn section(
-    out: &mut impl Write,
-    palette: Palette,
-    title: &str,
-    text: &str,
-) -> io::Result<()> {
+fn section(out: &mut impl Write, palette: Palette, title: &str, text: &str) -> io::Result<()> {
     writeln!(out, "\n{}", palette.bold(title))?;
     for line in SafeText::from_str(text).wrapped(WIDTH) {
         writeln!(out, "  {}", line.as_plain().trim_end())?;
     }
     Ok(())
+}
+
+// `explain --error`: what a provider's refusal means, which item of a recording caused it, and what to do.
+
+/// A text names this many items at most before the rest is only counted.
+const MOST_SUSPECTS: usize = 20;
+
+/// Decodes a refusal; with a recording, finds the items that caused it.
+fn decode_error(arguments: &ExplainArguments, text: &str) -> Result<Exit, Failure> {
+    exit_on_interrupt();
+    let text = text_of(text, arguments.subject.as_deref())?;
+    let decoded = decode(&text);
+    if decoded.is_empty() {
+        return Err(Failure::with_hint(
+            "no provider's refusal of a request is known in this text",
+            "`retake check PATH` finds what is wrong in a recording without it",
+        ));
+    }
+    let palette = Palette::of_stdout(arguments.color);
+    let case = match &arguments.subject {
+        Some(path) => Some(Case::read(arguments, path, &decoded)?),
+        None => None,
+    };
+    let mut output = Output::stdout();
+    for (index, refusal) in decoded.iter().enumerate() {
+        if index > 0 {
+            writeln!(output)?;
+        }
+        head(&mut output, refusal, palette)?;
+        match &case {
+            Some(case) => case.write(&mut output, index, refusal, palette)?,
+            None if refusal.place.is_some() || !refusal.call_ids.is_empty() => {
+                let hint = "hint: name the recording to find the item that caused it";
+                writeln!(output, "\n{}", palette.dim(hint))?;
+            }
+            None => {}
+        }
+        section(&mut output, palette, "What to do", refusal.remedy)?;
+    }
+    output.finish()?;
+    Ok(Exit::Clean)
+}
+
+/// The text itself, or standard input for `-`, which can then not be the recording as well.
+fn text_of(text: &str, path: Option<&Path>) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    if path == Some(Path::new("-")) {
+        return Err(Failure::refused(
+            "standard input can be the error or the recording, not both",
+        ));
+    }
+    let mut bytes = Vec::new();
+    io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::refused(format!("standard input: {error}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn head(out: &mut impl Write, refusal: &Decoded, palette: Palette) -> io::Result<()> {
+    let provider = palette.bold(refusal.provider.name());
+    writeln!(out, "{provider}: {}", refusal.meaning)?;
+    let limits = refusal.limits.map(|limits| {
+        let number =
+            |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
+        format!(
+            "{} where {} are allowed",
+            number(limits.actual),
+            number(limits.limit)
+        )
+    });
+    let named = [
+        (
+            "place",
+            refusal.place.as_ref().map(|place| place.text.clone()),
+        ),
+        ("call", joined(&refusal.call_ids)),
+        ("id", joined(&refusal.item_ids)),
+        ("tool", refusal.tool.clone()),
+        ("value", refusal.value.clone()),
+        ("expected", refusal.expected.clone()),
+        ("length", limits),
+        ("rule", refusal.rule.map(str::to_owned)),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value {
+            writeln!(out, "  {:<9} {}", name, safe_line(&value))?;
+        }
+    }
+    if let Some(misleading) = refusal.misleading {
+        section(out, palette, "The text misleads", misleading)?;
+    }
+    Ok(())
+}
+
+fn joined(ids: &[String]) -> Option<String> {
+    (!ids.is_empty()).then(|| ids.join(", "))
+}
+
+/// A recording that was refused, with the suspects for each refusal of the text.
+struct Case {
+    opened: Opened,
+    findings: Vec<Vec<Finding>>,
+    suspects: Vec<Vec<Suspect>>,
+    lines: HashMap<u64, u64>,
+}
+
+impl Case {
+    fn read(
+        arguments: &ExplainArguments,
+        path: &Path,
+        decoded: &[Decoded],
+    ) -> Result<Self, Failure> {
+        let inputs = Inputs::new(&arguments.reading)?;
+        let build = || {
+            let opened = inputs.read(path)?;
+            Ok(Self::new(opened, &inputs, decoded)?)
+        };
+        build().map_err(|error: InputError| Failure::unreadable(path, &error))
+    }
+
+    fn new(opened: Opened, inputs: &Inputs, decoded: &[Decoded]) -> Result<Self, SourceError> {
+        let recording = &opened.recording;
+        let findings = check_recording(recording, inputs.target)?;
+        let suspects = decoded
+            .iter()
+            .map(|refusal| suspects(recording, &findings, refusal))
+            .collect::<Result<Vec<_>, _>>()?;
+        let positions = suspects
+            .iter()
+            .flatten()
+            .take(MOST_SUSPECTS * decoded.len());
+        let positions = positions
+            .filter_map(|suspect| {
+                position_of(
+                    recording,
+                    &recording.sessions[suspect.session],
+                    suspect.item,
+                )
+            })
+            .collect();
+        let lines = line_numbers(&*recording.source, lined_records(recording), positions)?;
+        Ok(Self {
+            opened,
+            findings,
+            suspects,
+            lines,
+        })
+    }
+
+    fn write(
+        &self,
+        out: &mut impl Write,
+        index: usize,
+        refusal: &Decoded,
+        palette: Palette,
+    ) -> Result<(), Failure> {
+        let suspects = &self.suspects[index];
+        writeln!(out, "\n{}", palette.bold("Where it comes from"))?;
+        self.tool_definition(out, refusal)?;
+        if suspects.is_empty() {
+            let name = name_of(Path::new(&self.opened.recording.name));
+            writeln!(
+                out,
+                "  no item of {name} fits: is it the run that was refused?"
+            )?;
+        }
+        for suspect in suspects.iter().take(MOST_SUSPECTS) {
+            self.suspect(out, suspect, palette)?;
+        }
+        if suspects.len() > MOST_SUSPECTS {
+            writeln!(out, "  and {} more", suspects.len() - MOST_SUSPECTS)?;
+        }
+        Ok(())
+    }
+
+    /// A place in the tool list is no item, but it has a name.
+    fn tool_definition(&self, out: &mut impl Write, refusal: &Decoded) -> io::Result<()> {
+        let place = refusal.place.as_ref().filter(|place| place.path == "tools");
+        let Some(number) = place.and_then(|place| place.indices.first()) else {
+            return Ok(());
+        };
+        let session = self.opened.recording.sessions.last();
+        let set = session.and_then(|session| session.contract.tool_sets.last());
+        match set.and_then(|set| set.tools.get(*number)) {
+            Some(tool) => writeln!(
+                out,
+                "  tool definition {}: {}",
+                number + 1,
+                safe_line(&tool.name)
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn suspect(
+        &self,
+        out: &mut impl Write,
+        suspect: &Suspect,
+        palette: Palette,
+    ) -> Result<(), Failure> {
+        let recording = &self.opened.recording;
+        let session = &recording.sessions[suspect.session];
+        let item = &session.items[suspect.item];
+        let position = position_of(recording, session, suspect.item);
+        let line = position.and_then(|at| self.lines.get(&at));
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        let unreadable = |error: SourceError| {
+            Failure::refused(describe(Path::new(&recording.name), &error.into()))
+        };
+        let names = session_names(&recording.sessions);
+        let session_name = match names.len() {
+            0 | 1 => String::new(),
+            _ => format!("session {}, ", safe_line(&names[suspect.session])),
+        };
+        let path = name_of(Path::new(&recording.name));
+        let place = format!(
+            "{session_name}turn {}, item {}",
+            item.turn + 1,
+            suspect.item + 1
+        );
+        let name = safe_line(session.name(item));
+        let id = safe_line(&session.call_id(item).map_err(unreadable)?);
+        let words = [item.kind.word(), &name, &id]
+            .into_iter()
+            .filter(|word| !word.is_empty());
+        let words = words.collect::<Vec<_>>().join(" ");
+        writeln!(
+            out,
+            "  {}",
+            palette.bold(format!("{path}{line}: {place}: {words}"))
+        )?;
+        writeln!(out, "    {}", palette.dim(suspect.why.words()))?;
+        let findings = self.findings_about(suspect);
+        for finding in &findings {
+            let report = FindingReport::new(session, finding, None).map_err(unreadable)?;
+            let severity = palette.severity(finding.severity);
+            writeln!(
+                out,
+                "    {severity} {}: {}",
+                finding.rule.id,
+                safe_line(&report.message)
+            )?;
+            for line in details(&report) {
+                writeln!(out, "      {}", palette.dim(line))?;
+            }
+        }
+        if findings.is_empty() {
+            writeln!(out, "    no rule finds a fault in it")?;
+        }
+        Ok(())
+    }
+
+    /// The findings about an item or its partner, and those in whose story it is.
+    fn findings_about(&self, suspect: &Suspect) -> Vec<&Finding> {
+        let session = &self.opened.recording.sessions[suspect.session];
+        let partner = session.pairing.partner(suspect.item);
+        let concerns = |index: Option<u32>| {
+            index.is_some_and(|index| {
+                index as usize == suspect.item || Some(index as usize) == partner
+            })
+        };
+        let findings = self.findings[suspect.session].iter();
+        findings
+            .filter(|finding| {
+                concerns(finding.item)
+                    || finding
+                        .related
+                        .is_some_and(|item| item as usize == suspect.item)
+            })
+            .collect()
+    }
 }

@@ -2,22 +2,24 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, Opened, as_request_first, name_of};
-use super::output::{JsonOutput, Output, safe_line};
-use super::saving::refuse_to_overwrite;
+use super::inputs::{Inputs, Opened, as_request_first, name_of, refuse_to_overwrite};
+use super::output::{JsonOutput, Output, counted, safe_line};
 use super::style::Palette;
-use super::{fix_diff, fix_report};
+use crate::tui::state::pretty::lay_out;
 use retake_core::actions::Safety;
 use retake_core::formats::{CannotWrite, is_written};
 use retake_core::rules::Severity;
-use retake_core::session::Rope;
+use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
 use retake_live::replace::Backup;
 use retake_live::{
-    Base, BaseError, FixRefusal, FixRefusalReason, FixReport, FixRun, InputError, Recording,
-    SaveError, SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take,
+    Applied, Base, BaseError, FixRefusal, FixRefusalReason, FixReport, FixRun, InputError,
+    Recording, SaveError, SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take,
     write_take,
 };
-use std::io::IsTerminal;
+use similar::{DiffTag, group_diff_ops};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,8 +67,8 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         }
     }
     write(arguments, &base, &report, ahead.as_ref())?;
-    fix_report::print_report(&report, arguments.diff);
-    let errors = fix_report::left(&report, Severity::Error);
+    print_report(&report, arguments.diff);
+    let errors = left(&report, Severity::Error);
     let mut problems = report.recording.problems.iter();
     Ok(match errors {
         _ if problems.any(|problem| problem.kind.is_unread()) => Exit::Unreadable,
@@ -139,7 +141,7 @@ fn write(
     if arguments.diff {
         let palette = Palette::of_stdout(arguments.color);
         let mut output = Output::paged();
-        fix_diff::print(&mut output, palette, base, report)?;
+        print_diff(&mut output, palette, base, report)?;
         return Ok(output.finish()?);
     }
     let target = if arguments.in_place {
@@ -177,4 +179,304 @@ fn write(
         );
     }
     Ok(())
+}
+
+// What a take changes, for a terminal: item by item, as lines of laid-out JSON.
+
+/// How many unchanged lines are shown around a changed one.
+const CONTEXT: usize = 3;
+
+/// A longer line is shown from near its first difference on: after the cut, it may be all
+/// there is to see.
+const LONG: usize = 500;
+/// How many characters of a long line are shown at its beginning, and before its first difference.
+const KEPT: usize = 60;
+
+/// Prints what was changed.
+fn print_diff(
+    output: &mut Output,
+    palette: Palette,
+    base: &Base,
+    report: &FixReport,
+) -> io::Result<()> {
+    let sessions = base
+        .recording()
+        .sessions
+        .iter()
+        .zip(&report.recording.sessions);
+    for (number, (before, after)) in sessions.enumerate() {
+        let changes =
+            compare((before, base.rope()), (after, &report.rope)).map_err(io::Error::other)?;
+        if changes
+            .iter()
+            .all(|change| matches!(change, HistoryChange::Same { .. }))
+        {
+            continue;
+        }
+        if base.recording().sessions.len() > 1 {
+            let label = safe_line(&before.label);
+            writeln!(
+                output,
+                "{}",
+                palette.bold(format!("session {} {label}", number + 1))
+            )?;
+        }
+        for change in changes {
+            match change {
+                HistoryChange::Same { .. } => {}
+                HistoryChange::Changed {
+                    before: old,
+                    after: new,
+                } => {
+                    hunk(
+                        output,
+                        palette,
+                        '~',
+                        Some((before, old)),
+                        Some((after, new)),
+                    )?;
+                }
+                HistoryChange::Removed { before: old } => {
+                    hunk(output, palette, '-', Some((before, old)), None)?
+                }
+                HistoryChange::Added { after: new } => {
+                    hunk(output, palette, '+', None, Some((after, new)))?
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn hunk(
+    output: &mut Output,
+    palette: Palette,
+    mark: char,
+    old: Option<(&Session, usize)>,
+    new: Option<(&Session, usize)>,
+) -> io::Result<()> {
+    let Some((session, index)) = old.or(new) else {
+        return Ok(());
+    };
+    let item = &session.items[index];
+    let name = safe_line(session.name(item));
+    let heading = format!("@@ {mark} item {}  {} {name}", index + 1, item.kind.word());
+    writeln!(output, "{}", palette.info(heading.trim_end()))?;
+    let texts = [old, new].map(|place| {
+        place.map_or(Ok(String::new()), |(session, index)| {
+            text_of(session, index)
+        })
+    });
+    let [old, new] = texts;
+    let (old, new) = (old?, new?);
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    for operation in group_diff_ops(operations_of(&old, &new), CONTEXT)
+        .iter()
+        .flatten()
+    {
+        let (gone, come) = (&old[operation.old_range()], &new[operation.new_range()]);
+        if operation.tag() == DiffTag::Equal {
+            for line in gone {
+                writeln!(output, "  {}", safe_line(line))?;
+            }
+            continue;
+        }
+        // Lines that take each other's places are shown from where they differ on.
+        let is_same_count = gone.len() == come.len();
+        let shown = |line: &str, other: Option<&&str>| match other.filter(|_| is_same_count) {
+            Some(other) => safe_line(&around(line, other)),
+            None => safe_line(line),
+        };
+        for (at, line) in gone.iter().enumerate() {
+            let line = shown(line, come.get(at));
+            writeln!(output, "{}", palette.error(format!("- {line}")))?;
+        }
+        for (at, line) in come.iter().enumerate() {
+            let line = shown(line, gone.get(at));
+            writeln!(output, "{}", palette.added(format!("+ {line}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// A long line without most of what it begins with like the other one.
+fn around<'a>(line: &'a str, other: &str) -> Cow<'a, str> {
+    let same = line.chars().zip(other.chars());
+    let same = same.take_while(|(one, two)| one == two).count();
+    if line.len() <= LONG || same <= 2 * KEPT {
+        return line.into();
+    }
+    let start: String = line.chars().take(KEPT).collect();
+    let rest: String = line.chars().skip(same - KEPT).collect();
+    format!("{start} … {rest}").into()
+}
+
+/// An item as lines of laid-out JSON.
+fn text_of(session: &Session, index: usize) -> io::Result<String> {
+    let bytes = session
+        .bytes(&session.items[index])
+        .map_err(io::Error::other)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = lay_out(&text).into_iter().map(|line| {
+        let pieces = line.pieces.iter().map(|(_, range)| &text[range.clone()]);
+        format!(
+            "{}{}\n",
+            "  ".repeat(line.depth),
+            pieces.collect::<String>()
+        )
+    });
+    Ok(lines.collect())
+}
+
+// What `fix` says on stderr: what was done, what is left, and why offers could not be carried out.
+
+/// How many actions and how many refusals are listed one by one.
+const MOST_LINES: usize = 20;
+
+/// How many findings of a severity are left.
+fn left(report: &FixReport, severity: Severity) -> usize {
+    let left = report.found[1].iter();
+    left.filter(|((of, _), _)| *of == severity)
+        .map(|(_, count)| count)
+        .sum()
+}
+
+/// Says what was done, or with `--diff` would be, what is left, and what was refused.
+fn print_report(report: &FixReport, is_trial: bool) {
+    let [applied, left_over] = if is_trial {
+        ["would be applied", "would be left"]
+    } else {
+        ["applied", "left"]
+    };
+    let errors = left(report, Severity::Error);
+    let answered = match report.answered {
+        0 => String::new(),
+        1 if errors == 1 => " (answered in this copy: check still names it)".to_owned(),
+        all if all == errors => " (answered in this copy: check still names them)".to_owned(),
+        some => format!(" ({some} answered in this copy: check still names what was answered)"),
+    };
+    let summary = format!(
+        "{} {applied}, {} {left_over}{answered}",
+        counted(report.applied.len(), "action"),
+        counted(errors, "error")
+    );
+    print_error(&summary, None);
+    if report.respelled > 0 {
+        let strings = counted(report.respelled, "string");
+        print_lines(&[format!("{strings} spelled as JSON allows")]);
+    }
+    print_lines(&applied_lines(report));
+    let unread = report.recording.problems.iter();
+    let unread = unread.filter(|problem| problem.kind.is_unread()).count();
+    if unread > 0 {
+        let lines = [format!("{} could not be read", counted(unread, "place"))];
+        print_lines(&lines);
+    }
+    print_lines(&left_lines(report));
+    let refused = refusals(report);
+    if !refused.is_empty() {
+        print_error("could not be done:", None);
+        print_lines(&first_of(refused));
+    }
+}
+
+/// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a
+/// history that ends with them.
+fn left_lines(report: &FixReport) -> Vec<String> {
+    let found = || report.found[1].iter();
+    let errors = found().filter(|((severity, _), _)| *severity == Severity::Error);
+    let errors = errors.map(|((_, rule), count)| format!("{rule} {count}"));
+    let errors = errors.collect::<Vec<_>>().join(", ");
+    let waiting: usize = found()
+        .filter(|((_, rule), _)| *rule == "pending-call")
+        .map(|(_, count)| count)
+        .sum();
+    let errors = (!errors.is_empty()).then(|| format!("left: {errors}"));
+    let waiting = (waiting > 0).then(|| match waiting {
+        1 => "1 call still waits for its output".to_owned(),
+        _ => format!("{waiting} calls still wait for their outputs"),
+    });
+    errors.into_iter().chain(waiting).collect()
+}
+
+fn print_lines(lines: &[String]) {
+    let mut stderr = std::io::stderr().lock();
+    for line in lines {
+        // Without stderr there is nobody to tell.
+        let _ = writeln!(stderr, "  {line}");
+    }
+}
+
+fn applied_lines(report: &FixReport) -> Vec<String> {
+    let rounds = report.applied.last().map_or(0, |applied| applied.round);
+    let listed = report.applied.iter().take(MOST_LINES);
+    let mut lines = listed
+        .map(|applied| applied_line(report, rounds, applied))
+        .collect::<Vec<_>>();
+    if report.applied.len() > MOST_LINES {
+        let mut by_action: BTreeMap<_, usize> = BTreeMap::new();
+        for applied in &report.applied {
+            *by_action.entry(applied.action).or_default() += 1;
+        }
+        let all = by_action
+            .iter()
+            .map(|(action, count)| format!("{action} {count}"));
+        lines.push(format!("in all: {}", all.collect::<Vec<_>>().join(", ")));
+    }
+    lines
+}
+
+fn applied_line(report: &FixReport, rounds: usize, applied: &Applied) -> String {
+    let round = if rounds > 1 {
+        format!("round {}, ", applied.round)
+    } else {
+        String::new()
+    };
+    let notes = applied.notes.iter();
+    let notes = notes.map(|note| format!("; {}", safe_line(note)));
+    format!(
+        "{round}{}  {}  {}{}",
+        place(report, applied.session, applied.item),
+        applied.rule,
+        applied.action,
+        notes.collect::<String>()
+    )
+}
+
+fn place(report: &FixReport, session: usize, item: u32) -> String {
+    if report.recording.sessions.len() > 1 {
+        format!("session {}, item {}", session + 1, item + 1)
+    } else {
+        format!("item {}", item + 1)
+    }
+}
+
+/// A line for each finding and reason; actions that are refused for the same reason share it.
+fn refusals(report: &FixReport) -> Vec<String> {
+    let line_of = |refused: &FixRefusal| {
+        let place = place(report, refused.session, refused.item);
+        let reason = safe_line(&refused.reason.to_string());
+        (format!("{place}  {}", refused.rule), reason)
+    };
+    let mut lines: Vec<((String, String), Vec<&str>)> = Vec::new();
+    for refused in &report.refused {
+        let line = line_of(refused);
+        match lines.last_mut() {
+            Some((last, actions)) if *last == line => actions.push(refused.action),
+            _ => lines.push((line, vec![refused.action])),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|((place, reason), actions)| format!("{place}  {}: {reason}", actions.join(", ")))
+        .collect()
+}
+
+fn first_of(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        lines.truncate(MOST_LINES);
+        lines.push(format!("and {more} more"));
+    }
+    lines
 }

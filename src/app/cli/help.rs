@@ -1,9 +1,10 @@
 //! `help`: the topics of the reference, and clap's help of a command.
 
-use super::arguments::{self, HelpArguments};
+use super::arguments::{self, CompletionsArguments, HelpArguments, TOPICS};
 use super::exit::{Exit, Failure};
 use super::output::{Output, safe_line};
 use super::style::Palette;
+use clap_mangen::Man;
 use retake_core::safe_text::SafeText;
 use retake_core::suggest;
 use std::io::{self, Write};
@@ -12,45 +13,6 @@ use std::io::{self, Write};
 const WIDTH: usize = 88;
 /// Widest first column of a table whose cells still stand on one line with the rest.
 const KEY_WIDTH: usize = 32;
-
-/// A page of the reference.
-pub(super) struct Topic {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    text: &'static str,
-}
-
-macro_rules! topics {
-    ($($name:literal: $title:literal,)*) => {
-        &[$(Topic {
-            name: $name,
-            title: $title,
-            text: include_str!(concat!("../../help/", $name, ".md")),
-        }),*]
-    };
-}
-
-/// The topics, in the order in which `retake help` lists them.
-pub(super) const TOPICS: &[Topic] = topics! {
-    "keys": "every key of the debugger",
-    "formats": "formats that retake reads and writes",
-    "recovery": "fix a run: recoveries, takes, `fix`, `export`",
-    "wording": "the templates of error messages, and your own",
-    "run": "run an agent under the debugger",
-    "agent-file": "the file that describes an agent",
-    "policy": "recover without asking: policies, breakers, retries",
-    "proxy": "put retake between any agent and its model",
-    "lab": "measure which error message helps the model",
-    "chaos": "inject faults to test an agent's error handling",
-    "scripted": "serve a model scripted in a file",
-    "replay": "serve a recording as the model, offline",
-    "split": "find where a history can be cut",
-    "health": "error rates of tools",
-    "json": "the JSON that commands print",
-    "exit-codes": "exit codes of every command",
-    "privacy": "what is stored, and how secrets are kept out",
-    "limits": "what retake does not do",
-};
 
 pub(super) fn run(arguments: &HelpArguments) -> Result<Exit, Failure> {
     let palette = Palette::of_stdout(arguments.color);
@@ -239,4 +201,61 @@ fn wrapped(out: &mut impl Write, text: &str, hanging: usize) -> io::Result<()> {
 /// Text without the marks of emphasis, and with line breaks for theirs.
 fn plain(text: &str) -> String {
     text.replace("**", "").replace("<br>", "\n")
+}
+
+// `man`: prints the manual page, one for the program and all its commands.
+
+/// Prints the manual page.
+pub(super) fn print_man() -> Result<Exit, Failure> {
+    let mut output = Output::stdout();
+    output.write_all(&man_page()?)?;
+    output.finish()?;
+    Ok(Exit::Clean)
+}
+
+/// The manual page in roff: the program, then the arguments of each command.
+fn man_page() -> io::Result<Vec<u8>> {
+    let mut command = super::arguments::command();
+    command.build();
+    let mut page = Vec::new();
+    let man = Man::new(command.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    for subcommand in command.get_subcommands() {
+        let man = Man::new(subcommand.clone());
+        writeln!(
+            page,
+            ".SH \"RETAKE {}\"",
+            subcommand.get_name().to_uppercase()
+        )?;
+        let mut section = Vec::new();
+        man.render_description_section(&mut section)?;
+        man.render_synopsis_section(&mut section)?;
+        man.render_options_section(&mut section)?;
+        let text = String::from_utf8_lossy(&section);
+        page.extend_from_slice(text.replace(".SH ", ".SS ").as_bytes());
+    }
+    man.render_extra_section(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+// `completions`: prints the completions of a shell.
+
+/// Prints the completions of a shell.
+pub(super) fn print_completions(arguments: &CompletionsArguments) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        arguments.shell,
+        &mut super::arguments::command(),
+        "retake",
+        &mut script,
+    );
+    let mut output = Output::stdout();
+    output.write_all(&script)?;
+    output.finish()?;
+    Ok(Exit::Clean)
 }

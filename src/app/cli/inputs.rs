@@ -10,11 +10,14 @@ use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::Wish;
 use retake_core::formats::FORMATS;
 use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_live::is_same_file;
+use retake_live::replace::{Backup, replace};
 use retake_live::{
     Input, InputError, ReadOptions, Recording, open, read_definitions, read_input, read_stdin,
     read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
 };
 use serde_json::Value;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// How recordings are read and judged in this run of the program.
@@ -287,4 +290,39 @@ pub(super) fn report_unreadable(path: &Path, error: &InputError) {
 /// What is wrong with an input, in one safe line.
 pub(super) fn describe(path: &Path, error: &InputError) -> String {
     format!("{}: {}", name_of(path), safe_line(&error.to_string()))
+}
+
+// Files that commands write: never the recording itself, and one that is there only with `--force`.
+
+/// Refuses to write to `output`, where it is the recording or another file that is there.
+pub(super) fn refuse_to_overwrite(
+    output: &Path,
+    force: bool,
+    recording: &Path,
+) -> Result<(), Failure> {
+    let name = name_of(output);
+    if is_same_file(recording, output) {
+        return Err(Failure::with_hint(
+            format!("{name}: the recording itself is never overwritten by -o"),
+            "`retake fix --in-place` fixes the recording itself and keeps a backup",
+        ));
+    }
+    if output.exists() && !force {
+        return Err(Failure::with_hint(
+            format!("{name}: is there already"),
+            "--force replaces it",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes a file in one step: until it is whole, what was there stays.
+pub(super) fn save(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    match replace(path, Backup::None, |file| write(file)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
+    }
 }

@@ -1,9 +1,8 @@
 //! `lab`: wordings compared on a model, without a screen.
 
 use super::arguments::{LabArguments, LabFormat, WinnerForm};
-use super::exit::{Exit, Failure, print_error};
+use super::exit::{Exit, Failure, print_error, refused};
 use super::output::{Output, safe_line};
-use super::run::refused;
 use super::style::Palette;
 use crate::tui::theme::{Theme, Wish};
 use order::{Order, folder_name, order};

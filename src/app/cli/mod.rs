@@ -7,29 +7,23 @@
 mod arguments;
 mod chaos;
 mod check;
-mod completions;
 mod confirm;
 mod convert;
 mod exit;
 mod explain;
-mod explain_error;
 mod export;
 mod fix;
-mod fix_diff;
-mod fix_report;
 mod flatten;
 mod health;
 mod help;
 mod inputs;
 mod lab;
-mod man;
 mod open;
 mod output;
 mod proxy;
 mod replay;
 mod report;
 mod run;
-mod saving;
 mod scripted;
 mod show;
 mod split;
@@ -75,8 +69,8 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Lab(arguments)) => lab::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Replay(arguments)) => replay::run(arguments),
-        Some(Task::Completions(arguments)) => completions::run(arguments),
-        Some(Task::Man) => man::run(),
+        Some(Task::Completions(arguments)) => help::print_completions(arguments),
+        Some(Task::Man) => help::print_man(),
         Some(Task::Help(arguments)) => help::run(arguments),
     }
 }

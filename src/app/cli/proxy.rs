@@ -2,24 +2,31 @@
 
 use super::arguments::ProxyArguments;
 use super::chaos::Wish;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, Why, refused};
+use super::flatten::FileReport;
 use super::output::safe_line;
-use headless::{Watched, watch};
-use jsonl::is_silent;
+use super::report::{write_finding, write_line};
+use foldhash::quality::RandomState;
 use retake_core::engine::Policy;
+use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_core::redact::{Redactor, Vault};
+use retake_core::rules::Finding;
 use retake_live::proxy::agent::{self, AgentCommand, AgentProcess};
-use retake_live::proxy::connect::Reach;
-use retake_live::proxy::{News, Ports, Proxy, ProxyError, ProxyOptions, Report};
+use retake_live::proxy::connect::{self, Reach};
+use retake_live::proxy::{News, Ports, Proxy, ProxyOptions, Report};
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{note_ends, read_policy};
-use std::io::{self, IsTerminal};
+use retake_live::{Recording, note_ends, read_policy};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::BuildHasher;
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+use std::{iter, thread};
 
-mod headless;
-mod jsonl;
 mod screen;
 #[cfg(test)]
 mod tests;
@@ -60,7 +67,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
         }
     });
     let proxy = Proxy::start(options, report.clone());
-    let proxy = proxy.map_err(not_running)?;
+    let proxy = proxy.map_err(refused)?;
     let (journal, reaches) = (proxy.journal().to_owned(), proxy.reaches().to_vec());
     let watched = Watched {
         reaches: &reaches,
@@ -87,10 +94,6 @@ pub(super) fn start_agent(
     let name = name.unwrap_or_default();
     AgentProcess::start(order, reaches, report)
         .map_err(|error| Failure::refused(format!("{name} cannot be started: {error}")))
-}
-
-pub(super) fn not_running(error: ProxyError) -> Failure {
-    Failure::refused(safe_line(&error.to_string()))
 }
 
 /// What the arguments ask for.
@@ -130,7 +133,7 @@ fn policy(arguments: &ProxyArguments) -> Result<Policy, Failure> {
         return Ok(Policy::default());
     };
     let wordings = Wordings::read(&usual_files(Path::new(".")));
-    read_policy(path, &wordings).map_err(super::run::refused)
+    read_policy(path, &wordings).map_err(refused)
 }
 
 /// The agent to start, if one is named.
@@ -197,11 +200,406 @@ impl Backlog {
     }
 }
 
+// What a proxy without a screen says: one JSON object a line.
+//
+// The first lines are the listeners (`listening`), the last one the end (`end`). Between them stands what was
+// found, as `check` writes it with the `exchange` before (`finding`), what is held (`held`) and where that is
+// kept (`journal`), what was decided (`decision`), each exchange when it is over (`exchange`), the lines of
+// the agent that was started (`output`), and what the operator should know (`notice`).
+
+/// In how many of the latest exchanges it is remembered which findings were told.
+const REMEMBERED: usize = 256;
+
+/// The lines that say more than what happened; see [`News`] for the others, and [`write_finding`].
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Listening {
+        address: &'a str,
+        upstream: &'a str,
+        journal: &'a str,
+    },
+    Exchange {
+        #[serde(flatten)]
+        seen: &'a Seen,
+        upstream: &'a str,
+        #[serde(flatten)]
+        how: &'a Ending,
+    },
+    Held {
+        exchange: ExchangeId,
+        of: &'static str,
+        since_ms: u64,
+        until_ms: Option<u64>,
+        why: &'a str,
+    },
+    End {
+        #[serde(flatten)]
+        why: Why,
+        exchanges: u32,
+        held: u32,
+        #[serde(flatten)]
+        counts: &'a Counts,
+        decisions: u32,
+        findings: u32,
+    },
+}
+
+/// How many exchanges ended how.
+#[derive(Debug, Default, Serialize)]
+struct Counts {
+    passed: u32,
+    released: u32,
+    mended: u32,
+    refused: u32,
+    cut: u32,
+    no_reply: u32,
+    truncated: u32,
+    client_left: u32,
+    interrupted: u32,
+}
+
+impl Counts {
+    fn add(&mut self, how: &Ending) {
+        *match how {
+            Ending::Passed => &mut self.passed,
+            Ending::Released { .. } => &mut self.released,
+            Ending::Mended => &mut self.mended,
+            Ending::Refused { .. } => &mut self.refused,
+            Ending::Cut => &mut self.cut,
+            Ending::NoReply { .. } => &mut self.no_reply,
+            Ending::Truncated => &mut self.truncated,
+            Ending::ClientLeft => &mut self.client_left,
+            Ending::Interrupted => &mut self.interrupted,
+        } += 1;
+    }
+}
+
+/// Which exchanges are over. They end in another order than they begin, but not by much.
+#[derive(Debug, Default)]
+struct Over {
+    /// All up to here are.
+    all_to: u32,
+    beyond: HashSet<u32>,
+}
+
+impl Over {
+    /// Notes that one is; tells whether that is new.
+    fn note(&mut self, id: ExchangeId) -> bool {
+        if id.0 <= self.all_to || !self.beyond.insert(id.0) {
+            return false;
+        }
+        while self.beyond.remove(&(self.all_to + 1)) {
+            self.all_to += 1;
+        }
+        true
+    }
+}
+
+/// Whether there is nothing to say of this: an exchange that goes its way.
+fn is_silent(news: &News) -> bool {
+    match news {
+        News::Exchange(seen) => matches!(seen.phase, Phase::Waiting | Phase::Replying),
+        _ => false,
+    }
+}
+
+/// Writes what happens, and each thing once.
+struct Teller<'a, W> {
+    out: W,
+    reaches: &'a [Reach],
+    journal: &'a Path,
+    hasher: RandomState,
+    /// Findings that were told: digests of rule, place and sentence.
+    told: BTreeMap<ExchangeId, HashSet<u64>>,
+    /// What is held, and since when.
+    held: BTreeMap<ExchangeId, u64>,
+    over: Over,
+    /// What the operator should know, until the first listener is told: its address is the first line.
+    early: Option<Vec<News>>,
+    tokens: Vec<(String, String)>,
+    redactor: Redactor,
+    begun: u32,
+    holds: u32,
+    decisions: u32,
+    findings: u32,
+    counts: Counts,
+}
+
+impl<'a, W: Write> Teller<'a, W> {
+    fn new(out: W, reaches: &'a [Reach], journal: &'a Path) -> Self {
+        Self {
+            out,
+            reaches,
+            journal,
+            hasher: RandomState::default(),
+            told: BTreeMap::new(),
+            held: BTreeMap::new(),
+            over: Over::default(),
+            early: Some(Vec::new()),
+            tokens: Vec::new(),
+            redactor: Redactor::default(),
+            begun: 0,
+            holds: 0,
+            decisions: 0,
+            findings: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    fn tell(&mut self, news: &News) -> Result<(), Failure> {
+        match news {
+            News::Listening { base, upstream, .. } => {
+                self.learn_token(base);
+                let journal = self.journal.to_string_lossy();
+                let line = Line::Listening {
+                    address: base,
+                    upstream,
+                    journal: &journal,
+                };
+                // Whoever reads it has to know the token.
+                write_line(&mut self.out, &line)?;
+                self.out.flush()?;
+                let early = self.early.take().unwrap_or_default();
+                early.iter().try_for_each(|notice| self.write(notice))
+            }
+            News::Exchange(seen) => self.exchange(seen),
+            News::Found {
+                id,
+                findings,
+                session,
+            } => self.found(*id, findings, session),
+            News::Decided { .. } => {
+                self.decisions += 1;
+                self.write(news)
+            }
+            News::Journal { .. } | News::Output { .. } => self.write(news),
+            News::Notice(_) => match &mut self.early {
+                Some(early) => {
+                    early.push(news.clone());
+                    Ok(())
+                }
+                None => self.write(news),
+            },
+            News::AgentEnded(_) => Ok(()),
+        }
+    }
+
+    /// Hands over what was told: whoever reads it wants to know it now.
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn end(mut self, why: Why) -> Result<(), Failure> {
+        let line = Line::End {
+            why,
+            exchanges: self.begun,
+            held: self.holds,
+            counts: &self.counts,
+            decisions: self.decisions,
+            findings: self.findings,
+        };
+        write_line(&mut self.out, &line)?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// The token of a listener is not told again.
+    fn learn_token(&mut self, base: &str) {
+        if let Some((_, token)) = base.split_once("/t/") {
+            let token = ("listener token".to_owned(), token.to_owned());
+            self.tokens.push(token);
+            self.redactor = Redactor::new(self.tokens.iter().cloned());
+        }
+    }
+
+    /// Writes a line without the secrets that paths, models and an agent's output may hold: what it goes
+    /// to is often kept.
+    fn write(&mut self, line: &impl Serialize) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        write_line(&mut text, line)?;
+        let clean = self.redactor.json(&text, &mut Vault::default());
+        self.out.write_all(&clean)?;
+        Ok(())
+    }
+
+    fn exchange(&mut self, seen: &Seen) -> Result<(), Failure> {
+        self.begun = self.begun.max(seen.id.0);
+        match &seen.phase {
+            Phase::Held(holding) => {
+                let since = self.held.insert(seen.id, holding.since_ms);
+                if since == Some(holding.since_ms) {
+                    return Ok(());
+                }
+                self.holds += 1;
+                self.write(&Line::Held {
+                    exchange: seen.id,
+                    of: if holding.is_request {
+                        "request"
+                    } else {
+                        "reply"
+                    },
+                    since_ms: holding.since_ms,
+                    until_ms: holding.until_ms,
+                    why: &holding.why,
+                })
+            }
+            Phase::Ended(how) => {
+                self.held.remove(&seen.id);
+                if !self.over.note(seen.id) {
+                    return Ok(());
+                }
+                self.counts.add(how);
+                self.ended(seen, how)
+            }
+            Phase::Asking | Phase::Waiting | Phase::Replying | Phase::AskingAgain(_) => {
+                self.held.remove(&seen.id);
+                Ok(())
+            }
+        }
+    }
+
+    fn ended(&mut self, seen: &Seen, how: &Ending) -> Result<(), Failure> {
+        let reach = self.reaches.get(seen.upstream);
+        self.write(&Line::Exchange {
+            seen,
+            upstream: reach.map_or("", |reach| reach.upstream.name.as_str()),
+            how,
+        })
+    }
+
+    fn found(
+        &mut self,
+        id: ExchangeId,
+        findings: &[Finding],
+        recording: &Recording,
+    ) -> Result<(), Failure> {
+        let report = FileReport::of(recording, &[findings.to_vec()], None, false);
+        let mut report = report.map_err(|error| Failure::refused(error.to_string()))?;
+        if report.path.is_empty() {
+            // What passes without a hold has no file of its own.
+            report.path = self.journal.to_string_lossy().into_owned();
+        }
+        let told = self.told.entry(id).or_default();
+        for session in &report.sessions {
+            for finding in &session.findings {
+                let known = (finding.rule.id, finding.item, &finding.message);
+                if told.insert(self.hasher.hash_one(known)) {
+                    self.findings += 1;
+                    write_finding(&mut self.out, Some(id), &report, session, finding)?;
+                }
+            }
+        }
+        while self.told.len() > REMEMBERED {
+            self.told.pop_first();
+        }
+        Ok(())
+    }
+}
+
+// A proxy without a screen: the policy decides, and what happens is told line by line.
+
+/// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs
+/// more than the report.
+const REST: Duration = Duration::from_millis(5);
+/// So many news are told until the output is flushed and a signal is looked for.
+const BATCH: usize = 256;
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A proxy that was started, as far as its news tell of it.
+struct Watched<'a> {
+    reaches: &'a [Reach],
+    journal: &'a Path,
+    news: &'a Receiver<News>,
+    /// Counts what it tells.
+    backlog: &'a Backlog,
+    /// Who hears the news; the agent tells its own there.
+    report: &'a Report,
+    /// The agent to start once all listeners are ready.
+    order: Option<AgentCommand>,
+}
+
+/// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended,
+/// stops it, and says how it ended. What is told goes to `out`, how agents are pointed at it to `hints`.
+fn watch(
+    watched: Watched<'_>,
+    signal: impl Fn() -> Option<i32>,
+    stop: impl FnOnce(),
+    out: impl Write,
+    mut hints: impl Write,
+) -> Result<Exit, Failure> {
+    let mut teller = Teller::new(out, watched.reaches, watched.journal);
+    let (mut ready, mut agent, mut order) = (0, None, watched.order);
+    let why = 'told: loop {
+        if let Some(signal) = signal() {
+            break 'told Why::Signal { signal };
+        }
+        match watched.news.recv_timeout(LOOK) {
+            Ok(first) => {
+                let more = watched.news.try_iter().take(BATCH - 1);
+                for news in iter::once(first).chain(more) {
+                    watched.backlog.take();
+                    teller.tell(&news)?;
+                    match news {
+                        News::Listening { .. } => {
+                            ready += 1;
+                            let is_last = ready == watched.reaches.len();
+                            if let Some(order) = order.take_if(|_| is_last) {
+                                agent = Some(start_agent(order, watched.reaches, watched.report)?);
+                            } else if is_last {
+                                // Without stderr there is nobody to tell.
+                                let text = connect::text(watched.reaches);
+                                let _unread = hints.write_all(text.as_bytes());
+                            }
+                        }
+                        News::AgentEnded(status) => {
+                            break 'told status.into();
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(words) = watched.backlog.dropped() {
+                    teller.tell(&News::Notice(words))?;
+                }
+                teller.flush()?;
+                thread::sleep(REST);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused("the proxy ended by itself"));
+            }
+        }
+    };
+    // The agent first: what it still asks would only be refused.
+    drop(agent);
+    stop();
+    for news in watched.news.try_iter() {
+        teller.tell(&news)?;
+    }
+    teller.end(why)?;
+    Ok(match why {
+        Why::Signal { signal } => Exit::Signal(signal),
+        Why::Agent { code, signal } => exit_of(code, signal),
+    })
+}
+
+/// The exit code of an agent is passed on.
+fn exit_of(code: Option<i32>, signal: Option<i32>) -> Exit {
+    match (code.map(u8::try_from), signal) {
+        (Some(Ok(code)), _) => Exit::Command(code),
+        (_, Some(signal)) => Exit::Signal(signal),
+        // Unix has no other codes, and no third way to end.
+        _ => Exit::Command(u8::MAX),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod backlog_tests {
-    use super::headless::{Watched, watch};
     use super::*;
+    use super::{Watched, watch};
     use crate::cli::exit::Exit;
     use retake_core::exchange::Seen;
     use retake_live::proxy::Report;

@@ -1,29 +1,31 @@
 //! `replay`: the model turns of recordings as an endpoint, for an agent that runs again.
 
-mod chaos;
-mod report;
-
-use super::arguments::{Delay, ReplayArguments};
+use super::arguments::{Delay, LineFormat, ReplayArguments};
+use super::chaos::{self, ServedRecording, Strayed, Wish};
 use super::exit::{Exit, Failure, Why, print_error};
 use super::inputs::name_of;
 use super::output::{counted, safe_line};
 use super::proxy::start_agent;
-use report::Teller;
-use retake_core::replay::{Matching, Tape};
-use retake_core::session::Session;
+use super::report::write_line;
+use retake_core::engine::Policy;
+use retake_core::formats::convert::LossKind;
+use retake_core::replay::{Differences, Matching, Place, Tape};
 use retake_core::session::takes::TakeId;
+use retake_core::session::{Dialect, Session};
 use retake_live::proxy::agent::{AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{News, Report, Upstream};
-use retake_live::replay::{Endpoint, Event, ReplayOptions};
+use retake_live::proxy::{News, Ports, ProxyOptions, Report, USUAL_ASKS, Upstream};
+use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
     ReadOptions, Recording, TakeStore, note_ends, read_input, read_path, read_stdin,
 };
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often a signal is looked for.
@@ -46,7 +48,7 @@ enum Heard {
 pub(super) fn run(arguments: &ReplayArguments) -> Result<Exit, Failure> {
     let tape = tape(arguments)?;
     if let Some(spec) = &arguments.chaos {
-        return chaos::run(spec, arguments, tape);
+        return run_with_chaos(spec, arguments, tape);
     }
     let signal = note_ends();
     let (sender, heard) = channel();
@@ -220,4 +222,353 @@ fn take_of(
         Failure::refused(format!("{}: take {take}: {reason}", name_of(path)))
     })?;
     Ok(read.sessions)
+}
+
+// A recording as the model behind a proxy that injects faults: no key, no network, and the agent's own
+// error handling is tested.
+
+/// Serves the tape leniently, for a fault changes what the agent asks behind it, and its last turn again where
+/// the agent goes on, for one that asks again asks more often than the recording; injects faults before it.
+fn run_with_chaos(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Result<Exit, Failure> {
+    let session = arguments.session.map(|number| number as usize - 1);
+    let options = ReplayOptions {
+        matching: Matching {
+            is_lenient: true,
+            repeats_last: true,
+            session,
+        },
+        keeps_pace: arguments.delay == Delay::Recorded,
+    };
+    let heard = Arc::<StrayedCount>::default();
+    let hearing = heard.clone();
+    let report = move |event| hearing.hear(&event);
+    let endpoint = Endpoint::start(tape, options, ANY_PORT, report)
+        .map_err(|error| Failure::refused(format!("the recording cannot be served: {error}")))?;
+    let served = Served { endpoint, heard };
+    let wish = Wish {
+        spec,
+        command: &arguments.command,
+        defaults: KEYS,
+        format: arguments.format,
+        recording: Some(&served),
+    };
+    chaos::run(&wish, || proxy(arguments, &served.endpoint))
+}
+
+/// What the endpoint tells of its requests.
+#[derive(Debug, Default)]
+struct StrayedCount(Mutex<Strayed>);
+
+impl StrayedCount {
+    fn lock(&self) -> MutexGuard<'_, Strayed> {
+        // A thread that panicked while it counted leaves counts that can be used.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self, event: &Event) {
+        let mut strayed = self.lock();
+        let words = match event {
+            Event::Served {
+                differences: None, ..
+            } => return,
+            Event::Served {
+                turn,
+                differences: Some(differences),
+                ..
+            } => {
+                strayed.nearest += 1;
+                let first = differences.told.first();
+                format!(
+                    "{turn}, {}",
+                    first.map(ToString::to_string).unwrap_or_default()
+                )
+            }
+            Event::Refused { why, .. } => {
+                strayed.refused += 1;
+                why.clone()
+            }
+        };
+        strayed.first.get_or_insert(words);
+    }
+}
+
+/// The recording as it is served.
+struct Served {
+    endpoint: Endpoint,
+    heard: Arc<StrayedCount>,
+}
+
+impl ServedRecording for Served {
+    fn rewind(&self) {
+        self.endpoint.rewind();
+        *self.heard.lock() = Strayed::default();
+    }
+
+    fn strayed(&self) -> Strayed {
+        self.heard.lock().clone()
+    }
+}
+
+/// The proxy before the recording; it listens where the replay would.
+fn proxy(arguments: &ReplayArguments, endpoint: &Endpoint) -> Result<ProxyOptions, Failure> {
+    let url = format!("http://{}", endpoint.address());
+    let upstream = Upstream::parse(&url);
+    let upstream = upstream.map_err(|error| Failure::refused(format!("{url}: {error}")))?;
+    Ok(ProxyOptions {
+        upstreams: vec![upstream],
+        ports: Ports {
+            first: arguments.listen,
+            are_fixed: true,
+        },
+        allow_remote: false,
+        host_names: Vec::new(),
+        insecure: Vec::new(),
+        policy: Policy::default(),
+        breakpoints: Vec::new(),
+        has_operator: false,
+        journal: arguments.journal.clone(),
+        intercepts: false,
+        holds_requests: false,
+        max_asks: USUAL_ASKS,
+    })
+}
+
+// What a replay says: a line for each request, as text or as one JSON object.
+
+/// The lines as JSON.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Listening {
+        address: &'a str,
+        sessions: usize,
+        turns: usize,
+    },
+    Served {
+        #[serde(flatten)]
+        turn: Turn,
+        dialect: &'a str,
+        streams: bool,
+        lenient: bool,
+        #[serde(flatten)]
+        differences: &'a Differences,
+    },
+    Refused {
+        dialect: &'a str,
+        code: &'a str,
+        message: &'a str,
+        nearest: Option<Turn>,
+        #[serde(flatten)]
+        differences: &'a Differences,
+    },
+    End {
+        #[serde(flatten)]
+        why: Why,
+        served: usize,
+        lenient: usize,
+        refused: usize,
+        never: Vec<Turn>,
+    },
+}
+
+/// A turn by its numbers, from 1.
+#[derive(Serialize)]
+struct Turn {
+    session: usize,
+    turn: usize,
+}
+
+/// Where nothing differs.
+const NONE: &Differences = &Differences {
+    told: Vec::new(),
+    more: 0,
+};
+
+/// Says what happens, and counts it.
+struct Teller<'a, W> {
+    out: W,
+    format: LineFormat,
+    tape: &'a Tape,
+    served: usize,
+    lenient: usize,
+    refused: usize,
+    asked_for: BTreeSet<Place>,
+    left_out: BTreeSet<LossKind>,
+}
+
+impl<'a, W: Write> Teller<'a, W> {
+    fn new(out: W, format: LineFormat, tape: &'a Tape) -> Self {
+        Self {
+            out,
+            format,
+            tape,
+            served: 0,
+            lenient: 0,
+            refused: 0,
+            asked_for: BTreeSet::new(),
+            left_out: BTreeSet::new(),
+        }
+    }
+
+    /// How many requests were refused.
+    fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// Says where it listens.
+    fn begin(&mut self, address: &str) -> io::Result<()> {
+        let (sessions, turns) = (self.tape.sessions().count(), self.tape.places().count());
+        match self.format {
+            LineFormat::Text => writeln!(self.out, "{address}")?,
+            LineFormat::Json => self.write(&Line::Listening {
+                address,
+                sessions,
+                turns,
+            })?,
+        }
+        self.out.flush()
+    }
+
+    /// Says what became of a request.
+    fn asked(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Served {
+                place,
+                dialect,
+                streams,
+                differences,
+                left_out,
+                ..
+            } => {
+                self.served += 1;
+                self.lenient += usize::from(differences.is_some());
+                self.asked_for.insert(*place);
+                for one in left_out {
+                    if self.left_out.insert(one.clone()) {
+                        print_error(&safe_line(&one.to_string()), None);
+                    }
+                }
+                self.tell_served(*place, (*dialect, *streams), differences.as_ref())?;
+            }
+            Event::Refused {
+                dialect,
+                code,
+                why,
+                nearest,
+            } => {
+                self.refused += 1;
+                self.tell_refused(*dialect, (code, why), nearest.as_ref())?;
+            }
+        }
+        self.out.flush()
+    }
+
+    fn tell_served(
+        &mut self,
+        place: Place,
+        (dialect, streams): (Dialect, bool),
+        differences: Option<&Differences>,
+    ) -> io::Result<()> {
+        let dialect = dialect.word();
+        if self.format == LineFormat::Json {
+            return self.write(&Line::Served {
+                turn: self.turn(place),
+                dialect,
+                streams,
+                lenient: differences.is_some(),
+                differences: differences.unwrap_or(NONE),
+            });
+        }
+        let turn = self.tape.words(place);
+        let how = if streams { "streamed" } else { "whole" };
+        match differences {
+            None => writeln!(self.out, "{turn}  {dialect}, {how}"),
+            Some(differences) => {
+                writeln!(self.out, "{turn}  {dialect}, {how}, the nearest:")?;
+                self.lines(&differences.to_string())
+            }
+        }
+    }
+
+    fn tell_refused(
+        &mut self,
+        dialect: Dialect,
+        (code, why): (&str, &str),
+        nearest: Option<&(Place, Differences)>,
+    ) -> io::Result<()> {
+        let dialect = dialect.word();
+        if self.format == LineFormat::Json {
+            return self.write(&Line::Refused {
+                dialect,
+                code,
+                message: why,
+                nearest: nearest.map(|(place, _)| self.turn(*place)),
+                differences: nearest.map_or(NONE, |(_, all)| all),
+            });
+        }
+        let (first, rest) = why.split_once('\n').unwrap_or((why, ""));
+        writeln!(self.out, "refused  {dialect}: {}", safe_line(first))?;
+        self.lines(rest)
+    }
+
+    /// Says a line of the agent that was started.
+    fn output(&mut self, news: &News) -> io::Result<()> {
+        match (self.format, news) {
+            (LineFormat::Text, News::Output { text, .. }) => {
+                writeln!(self.out, "| {}", safe_line(text))?;
+            }
+            _ => write_line(&mut self.out, news)?,
+        }
+        self.out.flush()
+    }
+
+    /// Says how it ended, and which turns nobody asked for.
+    fn end(&mut self, why: Why) -> io::Result<()> {
+        let never = self.tape.places();
+        let never = never.filter(|place| !self.asked_for.contains(place));
+        let never = never.collect::<Vec<_>>();
+        let (served, lenient, refused) = (self.served, self.lenient, self.refused);
+        if self.format == LineFormat::Json {
+            let never = never.iter().map(|place| self.turn(*place)).collect();
+            self.write(&Line::End {
+                why,
+                served,
+                lenient,
+                refused,
+                never,
+            })?;
+            return self.out.flush();
+        }
+        let nearest = match lenient {
+            0 => String::new(),
+            count => format!(" ({count} by the nearest turn)"),
+        };
+        let served = counted(served, "request");
+        writeln!(self.out, "{served} served{nearest}, {refused} refused")?;
+        if !never.is_empty() {
+            let turns = never.iter().map(|place| self.tape.words(*place));
+            let turns = turns.collect::<Vec<_>>().join(", ");
+            writeln!(self.out, "never asked for: {}", safe_line(&turns))?;
+        }
+        self.out.flush()
+    }
+
+    fn turn(&self, place: Place) -> Turn {
+        Turn {
+            session: place.session + 1,
+            turn: self.tape.turn(place),
+        }
+    }
+
+    /// Further lines of a request, indented.
+    fn lines(&mut self, text: &str) -> io::Result<()> {
+        for line in text.lines() {
+            writeln!(self.out, "  {}", safe_line(line))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
+        write_line(&mut self.out, line)
+    }
 }

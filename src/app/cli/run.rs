@@ -1,22 +1,30 @@
 //! `run`: an agent under the debugger, on the screen or without one.
 
-mod headless;
-
 use super::arguments::RunArguments;
 use super::confirm::Confirmation;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, refused};
+use super::flatten::FileReport;
 use super::output::safe_line;
+use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
-use retake_core::engine::Breakpoint;
+use retake_core::engine::{Breakpoint, Command};
+use retake_core::rules::{ErrorClass, Finding, OrphanCause};
+use retake_core::session::ledger::{Ending, LedgerEvent};
+use retake_core::session::takes::{Author, TakeId};
 use retake_live::agents::{AgentError, AgentFile};
-use retake_live::live::{IoEvent, RunOptions, prepare};
+use retake_live::live::{
+    IoEvent, Judged, News, Phase, PreparedRun, Run, RunInput, RunOptions, prepare,
+};
 use retake_live::takes::{runs_folder, usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{TakeStore, read_policy};
-use std::io::{self, IsTerminal};
+use retake_live::{TakeStore, note_ends, read_policy};
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if !arguments.headless && !io::stdout().is_terminal() {
@@ -43,7 +51,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let bench = TakeStore::begin_run(&journal, about, &prepared.first, wall_clock);
     let bench = bench.map_err(refused)?;
     if arguments.headless {
-        return headless::run(prepared, bench, &events, &journal);
+        return run_headless(prepared, bench, &events, &journal);
     }
     // The screen opens the journal by itself.
     drop(bench);
@@ -55,23 +63,11 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     super::open::open_run(&arguments.look, staged, &journal)
 }
 
-/// A refusal that says why, line by line; it may hold text from outside.
-pub(super) fn refused(error: impl ToString) -> Failure {
-    let lines = error.to_string();
-    let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
-    Failure::refused(lines.join("\n"))
-}
-
 /// Reads the agent file; everything that is wrong with it stands in the refusal.
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     AgentFile::read(path, wordings).map_err(|error| match error {
         AgentError::Invalid { .. } => {
-            let lines = error.to_string();
-            let lines = lines.lines().map(safe_line).collect::<Vec<_>>();
-            Failure::with_hint(
-                lines.join("\n"),
-                "`retake help agent-file` lists what an agent file can say",
-            )
+            refused(error).hinting("`retake help agent-file` lists what an agent file can say")
         }
         AgentError::Unreadable { .. } => refused(error),
     })
@@ -127,4 +123,291 @@ fn journal_of(arguments: &RunArguments, file: &AgentFile) -> Result<PathBuf, Fai
     };
     let name: String = file.agent.name.chars().take(40).map(plain).collect();
     Ok(runs_folder(&root).join(format!("{name}-{}.jsonl", wall_clock())))
+}
+
+// A run without a screen: what happens is one JSON object a line, and the policy decides.
+//
+// The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check`
+// writes them, decisions (`decision`), actions of the policy that could not be done (`refused`), and the
+// entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
+
+/// How often it is looked for a signal.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Lines that are not entries of the ledger.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line<'a> {
+    Run {
+        agent: &'a str,
+        model: &'a str,
+        scripted: bool,
+        journal: &'a str,
+    },
+    Decision {
+        take: TakeId,
+        rule: Option<&'a str>,
+        call_id: Option<&'a str>,
+        action: &'a str,
+        by: Author,
+        wording: Option<&'a str>,
+    },
+    Refused {
+        take: TakeId,
+        rule: &'a str,
+        call_id: Option<&'a str>,
+        action: &'a str,
+        why: &'a str,
+    },
+    Notice {
+        message: &'a str,
+    },
+    End {
+        #[serde(flatten)]
+        how: &'a Ending,
+        take: TakeId,
+        /// Absent where the end itself says how many there were.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turns: Option<u32>,
+        input_tokens: u64,
+        output_tokens: u64,
+        /// The calls that the model made, in all takes.
+        calls: usize,
+        /// The outputs that reported an error, in their order.
+        errors: Vec<ToolFault<'a>>,
+        output: Option<String>,
+    },
+}
+
+/// An output that reported an error.
+#[derive(Serialize)]
+struct ToolFault<'a> {
+    tool: &'a str,
+    call_id: &'a str,
+    /// What kind of error it is, in the words of `health` and of `tool-error`.
+    class: &'static str,
+    /// Its first line, shortened.
+    text: &'a str,
+}
+
+/// Runs to the end.
+fn run_headless(
+    prepared: PreparedRun,
+    mut bench: TakeStore,
+    events: &Receiver<IoEvent>,
+    journal: &Path,
+) -> Result<Exit, Failure> {
+    let signal = note_ends();
+    let PreparedRun {
+        mut run,
+        about,
+        notes,
+        ..
+    } = prepared;
+    let mut teller = Teller::new(io::stdout().lock());
+    teller.write(&Line::Run {
+        agent: &about.agent,
+        model: &about.model,
+        scripted: about.scripted,
+        journal: &journal.to_string_lossy(),
+    })?;
+    for note in &notes {
+        teller.write(&Line::Notice { message: note })?;
+    }
+    let begun = run.start(&mut bench, 0, TakeId::MAIN);
+    let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
+    let mut ended_by = None;
+    let mut unheard = None;
+    loop {
+        if unheard.is_none()
+            && let Err(failure) = teller.tell(&news)
+        {
+            // Nobody hears it any more, but its tools and its journal are still brought to an end.
+            unheard = Some(failure);
+            news = run.handle(&mut bench, RunInput::Operator(Command::Abort));
+            continue;
+        }
+        if let Phase::Ended(how) = run.phase() {
+            return match (unheard, ended_by) {
+                (_, Some(number)) => {
+                    // A terminal that is gone hears nothing of the end.
+                    let _unheard = teller.end(&run, &bench, &how);
+                    Ok(Exit::Signal(number))
+                }
+                (Some(failure), None) => Err(failure),
+                (None, None) => {
+                    teller.end(&run, &bench, &how)?;
+                    Ok(exit_of(&how))
+                }
+            };
+        }
+        news = match events.recv_timeout(LOOK) {
+            Ok(event) => run.handle(&mut bench, RunInput::Io(event)),
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::refused(
+                    "the world of the run ended before the run".to_owned(),
+                ));
+            }
+        };
+        if ended_by.is_none() {
+            ended_by = signal();
+            if ended_by.is_some() {
+                news.extend(run.handle(&mut bench, RunInput::Operator(Command::Abort)));
+            }
+        }
+    }
+}
+
+fn exit_of(how: &Ending) -> Exit {
+    match how {
+        Ending::Final | Ending::Fallback | Ending::HandedOver => Exit::Clean,
+        Ending::ModelFailed { .. } => Exit::Upstream,
+        Ending::TurnLimit { .. }
+        | Ending::Aborted
+        | Ending::Raised { .. }
+        | Ending::Unattended { .. } => Exit::Findings,
+    }
+}
+
+/// Writes what happens, each finding once.
+struct Teller<W> {
+    out: W,
+    /// Findings that were told: rule, place, sentence.
+    told: HashSet<(&'static str, Option<u32>, String)>,
+    /// What kinds of errors outputs were found to be, by their calls.
+    classes: HashMap<String, ErrorClass>,
+}
+
+impl<W: Write> Teller<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out,
+            told: HashSet::new(),
+            classes: HashMap::new(),
+        }
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+        write_line(&mut self.out, line)?;
+        // Whoever reads it wants to know it now.
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn tell(&mut self, news: &[News]) -> Result<(), Failure> {
+        for news in news {
+            match news {
+                News::Recorded(LedgerEvent::Decided {
+                    take,
+                    call,
+                    rule,
+                    action,
+                    by,
+                    wording,
+                    ..
+                }) => self.write(&Line::Decision {
+                    take: *take,
+                    rule: rule.as_deref(),
+                    call_id: call.as_ref().map(|call| call.call_id.as_str()),
+                    action,
+                    by: *by,
+                    wording: wording.as_deref(),
+                })?,
+                News::Recorded(LedgerEvent::Refused {
+                    take,
+                    call,
+                    rule,
+                    action,
+                    why,
+                }) => self.write(&Line::Refused {
+                    take: *take,
+                    rule,
+                    call_id: call.as_ref().map(|call| call.call_id.as_str()),
+                    action,
+                    why,
+                })?,
+                News::Recorded(LedgerEvent::Ended { .. }) => {}
+                News::Recorded(event) => {
+                    write_line(&mut self.out, event)?;
+                    self.out.flush()?;
+                }
+                News::Notice(message) => self.write(&Line::Notice { message })?,
+                News::Judged(judged) => self.findings(judged)?,
+                News::Grown(_)
+                | News::Phase(_)
+                | News::Streaming(_)
+                | News::Tools(_)
+                | News::Usage(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is newly found, as bad as it was found to be. What the run is about to do, a call that waits
+    /// for its output, and what its decisions made are no findings.
+    fn findings(&mut self, judged: &Judged) -> Result<(), Failure> {
+        let waits = |finding: &&Finding| {
+            finding.rule.id == "pending-call" && finding.cause != Some(OrphanCause::Approval)
+        };
+        let findings = judged.findings().iter();
+        let new = findings.filter(|one| !one.is_settled && !waits(one));
+        let report = FileReport::of(judged.recording(), &[new.cloned().collect()], None, false);
+        let report = report.map_err(|error| Failure::refused(error.to_string()))?;
+        for session in &report.sessions {
+            for finding in &session.findings {
+                let class = finding.class.zip(finding.call_id.clone());
+                self.classes
+                    .extend(class.map(|(class, call)| (call, class)));
+                let known = (finding.rule.id, finding.item, finding.message.clone());
+                if self.told.insert(known) {
+                    write_finding(&mut self.out, None, &report, session, finding)?;
+                }
+            }
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn end(&mut self, run: &Run, bench: &TakeStore, how: &Ending) -> Result<(), Failure> {
+        let usage = bench.ledger().usage();
+        let take = run.take();
+        let replies = bench.ledger().asks();
+        let calls = replies.filter_map(|(_, asked)| Some(asked.calls.as_ref()?.len()));
+        let errors = bench.happened().iter().filter_map(|happened| {
+            let LedgerEvent::Failed {
+                call,
+                tool,
+                failure,
+                text,
+                ..
+            } = &happened.event
+            else {
+                return None;
+            };
+            let found = self.classes.get(call.call_id.as_str()).copied();
+            let seen = failure.and_then(ErrorClass::of_failure);
+            let class = seen.or(found).unwrap_or(ErrorClass::Exception);
+            Some(ToolFault {
+                tool,
+                call_id: &call.call_id,
+                class: class.words(),
+                text,
+            })
+        });
+        let fallback = bench
+            .takes()
+            .get(take)
+            .and_then(|take| take.fallback.clone());
+        self.write(&Line::End {
+            how,
+            take,
+            turns: (!matches!(how, Ending::TurnLimit { .. })).then(|| run.turns()),
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            calls: calls.sum(),
+            errors: errors.collect(),
+            output: fallback.or_else(|| run.final_text()),
+        })
+    }
 }

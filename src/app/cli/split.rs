@@ -41,7 +41,8 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
             Some((path, after)) => subject.against(path, after),
             None => subject.wished(&arguments.wish),
         };
-        let mut answer = answer.map_err(|error| Failure::unreadable(&arguments.path, &error.into()))?;
+        let mut answer =
+            answer.map_err(|error| Failure::unreadable(&arguments.path, &error.into()))?;
         answer.path = arguments.path.to_string_lossy().into_owned();
         answer.session.clone_from(name);
         exit = match (answer.verdict, exit) {

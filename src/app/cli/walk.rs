@@ -173,7 +173,7 @@ type Done<R> = (usize, Result<R, Box<dyn Any + Send>>);
 ///
 /// Stops at the first error of `take`. `tick` is called with the number of results so far, ten times
 /// a second or so.
-pub(super) fn in_order<T: Sync, R: Send, E>(
+fn in_order<T: Sync, R: Send, E>(
     inputs: &[T],
     work: impl Fn(&T) -> R + Sync,
     mut take: impl FnMut(&T, R) -> Result<(), E>,

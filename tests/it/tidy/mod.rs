@@ -118,8 +118,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jaq_core", &["core/jq.rs"]),
     ("jaq_json", &["core/jq.rs"]),
     ("indicatif", &["app/cli/"]),
-    ("serde_sarif", &["app/cli/report/sarif.rs"]),
-    ("quick_junit", &["app/cli/report/junit.rs"]),
+    ("serde_sarif", &["app/cli/report.rs"]),
+    ("quick_junit", &["app/cli/report.rs"]),
     // Elsewhere what a dialect does is looked up in its facts, or asked of its codec.
     ("Dialect::Responses", OF_DIALECTS),
     ("Dialect::Chat", OF_DIALECTS),

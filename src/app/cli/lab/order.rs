@@ -2,10 +2,9 @@
 
 use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
 use crate::cli::confirm::Confirmation;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, refused};
 use crate::cli::inputs::name_of;
 use crate::cli::output::safe_line;
-use crate::cli::run::refused;
 use retake_core::engine::agent::{Beside, Endpoint, Model};
 use retake_core::lab::{Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which};
 use retake_core::script::Script;

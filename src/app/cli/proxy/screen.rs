@@ -1,7 +1,7 @@
 //! A proxy on the screen: the operator decides.
 
 use crate::cli::arguments::{LookArguments, OpenArguments};
-use crate::cli::exit::{Exit, Failure, report_where};
+use crate::cli::exit::{Exit, Failure, refused, report_where};
 use crate::cli::inputs::Inputs;
 use crate::tui::loader::takes::conductor::{Seated, Stir};
 use crate::tui::proxy::{About, Exchanges, Request, Watched};
@@ -110,7 +110,7 @@ pub(super) fn show(
     let (breakpoints, is_intercepting) = (options.breakpoints.clone(), options.intercepts);
     let unverified = options.insecure.clone();
     let proxy = Proxy::start(options, report.clone());
-    let proxy = proxy.map_err(super::not_running)?;
+    let proxy = proxy.map_err(refused)?;
     let child = order.as_ref().map(|order| {
         let words = order.argv.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")

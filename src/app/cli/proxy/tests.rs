@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::Backlog;
-use super::headless::{Watched, watch};
+use super::{Watched, watch};
 use crate::cli::arguments::ProxyArguments;
 use crate::cli::exit::{Exit, Failure};
 use clap::{Args, FromArgMatches};

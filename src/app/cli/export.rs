@@ -1,0 +1,748 @@
+//! `export`: a recovery as code for the agent's framework, as an entry of a policy, or as a fixture for a test; a
+//! transcript as a page.
+
+use super::arguments::{ExportArguments, ExportForm, PageForm, RecoveryForm};
+use super::exit::{Exit, Failure, print_error};
+use super::flatten::{FindingReport, session_names};
+use super::inputs::{
+    Inputs, Opened, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named,
+};
+use super::output::{Output, counted, safe_line};
+use crate::page::{HtmlPage, MarkdownPage, PageError, PageFinding, PageSession, PageWriter};
+use crate::tui::state::document::Checked;
+use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
+use retake_core::formats::{CannotWrite, lower};
+use retake_core::redact::shareable;
+use retake_core::rules::{Finding, Run, beside};
+use retake_core::session::takes::{Take, TakeId};
+use retake_core::session::{Dialect, Family, Rope, Session};
+use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
+use retake_core::wording::{FailureKind, default_of, recorded, render};
+use retake_live::takes::{usual_root, wall_clock};
+use retake_live::wordings::{Wordings, usual_files};
+use retake_live::{
+    Base, BaseError, Fixture, FixtureError, InputError, Recording, TakeError, TakeStore,
+    check_session, exit_on_interrupt,
+};
+use serde_json::Value;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Carries a recovery out of the debugger.
+pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
+    exit_on_interrupt();
+    if let Some(output) = &arguments.output {
+        refuse_to_overwrite(output, arguments.force, &arguments.path)?;
+    }
+    match arguments.to {
+        ExportForm::Recovery(form) => recovery(arguments, form),
+        ExportForm::Page(form) => export_page(arguments, form),
+    }
+}
+
+fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Failure> {
+    let inputs = Inputs::new(&arguments.reading)?;
+    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
+    let recording = Arc::new(opened.recording);
+    let exported = match arguments.take {
+        Some(number) => export_take(arguments, form, &inputs, recording, number)?,
+        None => export_recovery(arguments, form, &inputs, recording)?,
+    };
+    let text = match arguments.redact {
+        true => shareable(&exported.text),
+        false => exported.text,
+    };
+    write(arguments, &text)?;
+    print_error(&safe_line(&exported.what), None);
+    for note in &exported.notes {
+        // CI keeps stderr and sends it around.
+        print_error(&safe_line(&shareable(note)), None);
+    }
+    Ok(Exit::Clean)
+}
+
+/// Where the recording is, if it is a file.
+fn path_of(arguments: &ExportArguments) -> Option<&Path> {
+    Some(arguments.path.as_path()).filter(|path| *path != Path::new("-"))
+}
+
+fn write(arguments: &ExportArguments, text: &str) -> Result<(), Failure> {
+    to_output(arguments, |out| out.write_all(text.as_bytes()))
+}
+
+/// Writes to the file that was named, or to standard output.
+fn to_output(
+    arguments: &ExportArguments,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    if let Some(path) = &arguments.output {
+        return save(path, write);
+    }
+    let mut output = Output::stdout();
+    write(&mut output)?;
+    Ok(output.finish()?)
+}
+
+// A recovery that is to be exported, and the forms that it can take.
+
+struct Exported {
+    text: String,
+    /// What it was made of, in one line; text from the recording is in it.
+    what: String,
+    /// What the action has to say.
+    notes: Vec<String>,
+}
+
+/// Why there is nothing to export.
+#[derive(Debug, thiserror::Error)]
+enum ExportError {
+    #[error(transparent)]
+    Refused(#[from] ActionError),
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    #[error(transparent)]
+    Fixture(#[from] FixtureError),
+    #[error(transparent)]
+    Base(#[from] BaseError),
+    #[error(transparent)]
+    Take(#[from] TakeError),
+    #[error(transparent)]
+    CannotWrite(#[from] CannotWrite),
+    #[error("{0}")]
+    Words(String),
+}
+
+impl ExportError {
+    /// Whether the words that were given are at fault.
+    fn is_in_words(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused(ActionError::BadWords(_)) | Self::Recipe(RecipeError::Template(_))
+        )
+    }
+
+    /// Whether the history can be changed once it is written as one request.
+    fn wants_request(&self) -> bool {
+        match self {
+            Self::CannotWrite(reason) | Self::Fixture(FixtureError::CannotWrite(reason)) => {
+                matches!(reason, CannotWrite::Exchanges | CannotWrite::Journal)
+            }
+            Self::Base(BaseError::Stream) => true,
+            Self::Take(reason) => reason.wants_request(),
+            _ => false,
+        }
+    }
+}
+
+/// A recovery with everything that recipes ask for.
+#[derive(Debug, Default)]
+struct Recovered {
+    rule: String,
+    action: String,
+    /// Index of the item.
+    item: u32,
+    wording: String,
+    template: String,
+    value: Option<Value>,
+    include_in_history: bool,
+    tool: String,
+    is_custom: bool,
+}
+
+/// The history that a recovery changed.
+struct Change<'a> {
+    base: &'a Base,
+    number: usize,
+    before: (&'a Session, &'a Rope),
+    rope: &'a Arc<Rope>,
+    target: Option<Dialect>,
+    complete: &'a dyn Fn(&mut Recording),
+    /// Whether a fixture keeps the secrets of the history.
+    keeps_secrets: bool,
+}
+
+impl Recovered {
+    /// Adds the tool of the call that the item is, or that it answers.
+    fn with_tool(mut self, session: &Session) -> Self {
+        let index = self.item as usize;
+        let places = [Some(index), session.pairing.partner(index)];
+        let items = places.into_iter().flatten();
+        let mut items = items.filter_map(|place| session.items.get(place));
+        if let Some(item) = items.find(|item| !session.name(item).is_empty()) {
+            session.name(item).clone_into(&mut self.tool);
+            self.is_custom = item.family == Family::Custom;
+        }
+        self
+    }
+
+    /// The line that says what was exported.
+    fn what(&self) -> String {
+        let wording = match &self.wording[..] {
+            "" => String::new(),
+            name => format!(", wording {name}"),
+        };
+        let number = u64::from(self.item) + 1;
+        format!("{} at item {number}: {}{wording}", self.rule, self.action)
+    }
+
+    /// The recovery in a form; `change` is called if the form holds the history.
+    fn form<'c>(
+        &self,
+        form: RecoveryForm,
+        change: impl FnOnce() -> Result<Change<'c>, ExportError>,
+    ) -> Result<String, ExportError> {
+        let recovery = RecoveryCase {
+            rule: &self.rule,
+            action: &self.action,
+            wording: &self.wording,
+            template: &self.template,
+            tool: &self.tool,
+            is_custom: self.is_custom,
+            value: self.value.as_ref(),
+            include_in_history: self.include_in_history,
+        };
+        match form {
+            RecoveryForm::OpenaiAgents => Ok(openai_agents(&recovery)?),
+            RecoveryForm::Policy => Ok(policy(&recovery)?),
+            RecoveryForm::Fixture => {
+                let change = change()?;
+                let fixture = Fixture {
+                    recovery,
+                    base: change.base,
+                    number: change.number,
+                    before: change.before,
+                    rope: change.rope,
+                    item: self.item,
+                    keeps_secrets: change.keeps_secrets,
+                    target: change.target,
+                    complete: change.complete,
+                };
+                Ok(fixture.text()?)
+            }
+        }
+    }
+}
+
+// A recovery from a finding: the first finding that fits, with the first of its offers that can be exported.
+
+/// Exports a recovery from a finding.
+fn export_recovery(
+    arguments: &ExportArguments,
+    form: RecoveryForm,
+    inputs: &Inputs,
+    recording: Arc<Recording>,
+) -> Result<Exported, Failure> {
+    let desk = Desk::new(arguments, form, inputs, &recording)?;
+    let names = session_names(&recording.sessions);
+    let only = match &arguments.finding.session {
+        Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),
+        None => None,
+    };
+    let mut refused = Vec::new();
+    let mut offered = Vec::new();
+    for (number, session) in recording.sessions.iter().enumerate() {
+        if only.is_some_and(|only| only != number) {
+            continue;
+        }
+        let findings = check_session(session, inputs.target);
+        let findings = findings.map_err(|error| {
+            Failure::refused(describe(&arguments.path, &InputError::from(error)))
+        })?;
+        for finding in findings.iter().filter(|finding| desk.is_wanted(finding)) {
+            offered.push((finding.rule.id, finding.item));
+            for action in desk.actions_of(finding) {
+                let attempt = Attempt {
+                    desk: &desk,
+                    number,
+                    session,
+                    findings: &findings,
+                    finding,
+                    action,
+                };
+                match attempt.export() {
+                    Ok(exported) => return Ok(exported),
+                    // Another recovery might take a faulty template as it is.
+                    Err((what, reason)) if reason.is_in_words() => {
+                        return Err(failure(arguments, &what, &reason));
+                    }
+                    Err((what, reason)) => refused.push((what, reason)),
+                }
+            }
+        }
+    }
+    Err(desk.nothing(&offered, refused))
+}
+
+/// What is exported, and from what.
+struct Desk<'a> {
+    arguments: &'a ExportArguments,
+    form: RecoveryForm,
+    inputs: &'a Inputs,
+    wordings: Wordings,
+    /// Where the history is written.
+    base: Option<Base>,
+}
+
+impl<'a> Desk<'a> {
+    fn new(
+        arguments: &'a ExportArguments,
+        form: RecoveryForm,
+        inputs: &'a Inputs,
+        recording: &Arc<Recording>,
+    ) -> Result<Self, Failure> {
+        let base = if form == RecoveryForm::Fixture {
+            let base = Base::new(recording.clone(), path_of(arguments));
+            Some(base.map_err(|error| failure(arguments, "", &error.into()))?)
+        } else {
+            None
+        };
+        Ok(Self {
+            arguments,
+            form,
+            inputs,
+            wordings: wordings(),
+            base,
+        })
+    }
+
+    fn is_wanted(&self, finding: &Finding) -> bool {
+        let wish = &self.arguments.finding;
+        let is_there = |item: u32| wish.item.is_none_or(|wanted| wanted - 1 == item);
+        wish.rule
+            .as_deref()
+            .is_none_or(|rule| rule == finding.rule.id)
+            && finding.item.is_some_and(is_there)
+    }
+
+    /// The requested offers of a finding: by their name, or by what was given for them.
+    fn actions_of(&self, finding: &Finding) -> Vec<&'static Action> {
+        let wish = &self.arguments.recovery;
+        let takes_words = ["inject-error", "retry", "supply-output", "close-turn"];
+        let is_wanted = |action: &&str| match &wish.action {
+            Some(wanted) => wanted == action,
+            None if wish.value.is_some() => *action == "fallback",
+            None if wish.wording.is_some() || wish.words.is_some() => takes_words.contains(action),
+            None => true,
+        };
+        let offers = finding.offers.iter().map(|offer| offer.action);
+        offers.filter(is_wanted).filter_map(actions::find).collect()
+    }
+
+    /// Why there is nothing to export: no finding, no offer, or what spoke against the first attempt.
+    fn nothing(
+        &self,
+        found: &[(&'static str, Option<u32>)],
+        refused: Vec<(String, ExportError)>,
+    ) -> Failure {
+        let path = name_of(&self.arguments.path);
+        let attempts = refused.len();
+        if let Some((what, reason)) = refused.into_iter().next() {
+            let first = failure(self.arguments, &what, &reason);
+            return match first {
+                Failure::Refused {
+                    message,
+                    hint: None,
+                } if attempts > 1 => {
+                    let hint = format!(
+                        "none of the {attempts} recoveries that fit can be exported; --item, --rule and \
+                        --action choose one"
+                    );
+                    Failure::with_hint(message, hint)
+                }
+                first => first,
+            };
+        }
+        let wish = &self.arguments.finding;
+        match (found.first(), &self.arguments.recovery.action) {
+            (Some((rule, item)), Some(action)) => {
+                let place = item.map_or(0, |item| u64::from(item) + 1);
+                Failure::with_hint(
+                    format!("{path}: {rule} at item {place} does not offer {action}"),
+                    format!("`retake check {path} --format json` lists what is offered"),
+                )
+            }
+            (Some((rule, _)), None) => Failure::refused(format!(
+                "{path}: nothing of the kind can be done about {rule}"
+            )),
+            (None, _) => {
+                let rule = wish.rule.as_deref().map(|rule| format!(" of {rule}"));
+                let item = wish.item.map(|item| format!(" at item {item}"));
+                let [rule, item] = [rule, item].map(Option::unwrap_or_default);
+                Failure::with_hint(
+                    format!("{path}: no finding{rule}{item}"),
+                    format!("`retake check {path}` lists the findings"),
+                )
+            }
+        }
+    }
+
+    /// The name and the template of what the model reads.
+    fn words(&self, rule: &str, action: &str) -> Result<(String, String), ExportError> {
+        let wish = &self.arguments.recovery;
+        if let Some(words) = &wish.words {
+            return Ok((String::new(), words.clone()));
+        }
+        let kind = FailureKind::of_rule(rule);
+        if let Some(name) = &wish.wording {
+            let known = kind.map(|kind| self.wordings.of(kind)).unwrap_or_default();
+            if let Some(found) = known.iter().find(|known| known.name == name) {
+                return Ok((name.clone(), found.template.to_owned()));
+            }
+            let names = known.iter().map(|known| known.name);
+            let names = names.collect::<Vec<_>>().join(", ");
+            return Err(ExportError::Words(match &names[..] {
+                "" => format!("there are no wordings for {rule}; --words gives one"),
+                _ => format!("there is no wording {name} for {rule}; there are {names}"),
+            }));
+        }
+        Ok(match kind.filter(|_| action == "inject-error") {
+            Some(kind) => {
+                let wording = default_of(kind);
+                (wording.name.to_owned(), wording.template.to_owned())
+            }
+            None => Default::default(),
+        })
+    }
+}
+
+/// The library and the operator's own; unusable entries are reported.
+fn wordings() -> Wordings {
+    let wordings = Wordings::read(&usual_files(Path::new(".")));
+    for fault in &wordings.faults {
+        print_error(&safe_line(&fault.to_string()), None);
+    }
+    wordings
+}
+
+/// One offer of one finding.
+struct Attempt<'a> {
+    desk: &'a Desk<'a>,
+    number: usize,
+    session: &'a Session,
+    findings: &'a [Finding],
+    finding: &'a Finding,
+    action: &'static Action,
+}
+
+impl Attempt<'_> {
+    fn export(&self) -> Result<Exported, (String, ExportError)> {
+        let wish = &self.desk.arguments.recovery;
+        let recovered = Recovered {
+            rule: self.finding.rule.id.to_owned(),
+            action: self.action.id.to_owned(),
+            item: self.finding.item.unwrap_or_default(),
+            value: wish.value.clone(),
+            include_in_history: wish.include_in_history,
+            ..Recovered::default()
+        };
+        let mut recovered = recovered.with_tool(self.session);
+        match self.recover(&mut recovered) {
+            Ok((text, notes)) => Ok(Exported {
+                text,
+                what: recovered.what(),
+                notes,
+            }),
+            Err(reason) => Err((recovered.what(), reason)),
+        }
+    }
+
+    fn recover(&self, recovered: &mut Recovered) -> Result<(String, Vec<String>), ExportError> {
+        let arguments = self.desk.arguments;
+        let (name, template) = self.desk.words(&recovered.rule, &recovered.action)?;
+        (recovered.wording, recovered.template) = (name, template);
+        let planned = self.plan(recovered)?;
+        let Some(base) = &self.desk.base else {
+            let text = recovered.form(self.desk.form, || Err(ActionError::NothingToDo.into()))?;
+            return Ok((text, planned.notes));
+        };
+        let splices = lower(self.session, &planned.edits)?;
+        let complete = |recording: &mut Recording| {
+            self.desk.inputs.complete(&arguments.path, recording);
+        };
+        let change = Change {
+            base,
+            number: self.number,
+            before: (self.session, base.rope()),
+            rope: &Arc::new(base.rope().spliced(&splices)),
+            target: self.desk.inputs.target,
+            complete: &complete,
+            keeps_secrets: arguments.keep_secrets,
+        };
+        let text = recovered.form(self.desk.form, || Ok(change))?;
+        Ok((text, planned.notes))
+    }
+
+    /// What the action would do here: a recovery that does not apply to its own finding is not carried on.
+    fn plan(&self, recovered: &Recovered) -> Result<Plan, ActionError> {
+        let run = Run::new(self.session, self.desk.inputs.target);
+        let beside = beside(self.session, self.findings, self.finding);
+        let scene = run.scene(self.finding.defect(), &beside);
+        let scene = scene.ok_or(ActionError::NoItem)?;
+        let has_schema = self.session.contract.output_schema.is_some();
+        let value = recovered.value.as_ref().map(|value| match value {
+            Value::String(text) if !has_schema => text.clone(),
+            value => value.to_string(),
+        });
+        let words = match self.action.id {
+            "fallback" => value.as_deref(),
+            _ => Some(&recovered.template[..]).filter(|words| !words.is_empty()),
+        };
+        let choice = ActionInput {
+            words,
+            whole_turn: false,
+            include_in_history: recovered.include_in_history,
+            // No tool runs here; an action that is named is taken with its guesses.
+            confirmed: self.desk.arguments.recovery.action.is_some(),
+            keeps_schema: false,
+            never_ran: &[],
+        };
+        (self.action.plan)(&scene, &choice)
+    }
+}
+
+/// Why a recovery cannot be exported, with what would help.
+fn failure(arguments: &ExportArguments, what: &str, reason: &ExportError) -> Failure {
+    let path = name_of(&arguments.path);
+    let colon = if what.is_empty() { "" } else { ": " };
+    let text = safe_line(&format!("{what}{colon}{reason}"));
+    let message = format!("{path}: {text}");
+    match reason {
+        reason if reason.wants_request() => Failure::with_hint(
+            message,
+            as_request_first(&arguments.path, "export", "exports from its history"),
+        ),
+        ExportError::Refused(ActionError::NeedsWords(_)) => Failure::with_hint(
+            message,
+            "--words gives a text, --value the value of a fallback",
+        ),
+        ExportError::Refused(ActionError::NeedsConfirmation(_)) => {
+            Failure::with_hint(message, "--action takes it all the same")
+        }
+        ExportError::Fixture(retake_live::FixtureError::NothingChanged)
+            if arguments.recovery.value.is_some() =>
+        {
+            Failure::with_hint(message, "--include-in-history lets the value enter it")
+        }
+        _ => Failure::refused(message),
+    }
+}
+
+// A recovery from a take of the debugger: what was done in it, with its words.
+
+/// Exports the recovery that a take is.
+fn export_take(
+    arguments: &ExportArguments,
+    form: RecoveryForm,
+    inputs: &Inputs,
+    recording: Arc<Recording>,
+    number: u32,
+) -> Result<Exported, Failure> {
+    let path = path_of(arguments);
+    let root = usual_root();
+    let (mut workbench, damages) = TakeStore::open(recording, path, root.as_deref(), wall_clock);
+    for damage in &damages {
+        print_error(&safe_line(&damage.to_string()), None);
+    }
+    let Some(take) = workbench.takes().get(TakeId(number)).cloned() else {
+        return Err(no_such_take(arguments, &workbench, number));
+    };
+    exported(arguments, form, inputs, &mut workbench, number, &take)
+        .map_err(|reason| failure(arguments, &format!("take {number}"), &reason))
+}
+
+fn no_such_take(arguments: &ExportArguments, workbench: &TakeStore, number: u32) -> Failure {
+    let message = format!("{}: there is no take {number}", name_of(&arguments.path));
+    let takes = workbench.takes();
+    let known = (1..=u32::MAX)
+        .take(takes.count() * 2)
+        .filter(|number| takes.get(TakeId(*number)).is_some());
+    let known = known.map(|number| number.to_string()).collect::<Vec<_>>();
+    match &known[..] {
+        [] => Failure::with_hint(message, "no take was made of it; the debugger makes them"),
+        known => Failure::with_hint(message, format!("there are {}", known.join(", "))),
+    }
+}
+
+fn exported(
+    arguments: &ExportArguments,
+    form: RecoveryForm,
+    inputs: &Inputs,
+    workbench: &mut TakeStore,
+    number: u32,
+    take: &Take,
+) -> Result<Exported, ExportError> {
+    let (Some(rule), Some(action)) = (&take.cause.rule, &take.cause.action) else {
+        let reason = "it was made without a finding, so there is nothing that it would settle";
+        return Err(ExportError::Words(reason.to_owned()));
+    };
+    let complete = |recording: &mut Recording| inputs.complete(&arguments.path, recording);
+    let mut parent = workbench.read(take.parent, &|_, _| ())?;
+    complete(&mut parent);
+    let session = parent.sessions.get(take.session as usize);
+    let session = session.ok_or(TakeError::NoSession(take.session))?;
+    let mut recovered = Recovered {
+        rule: rule.clone(),
+        action: action.clone(),
+        item: take.cause.item.unwrap_or_default(),
+        ..Recovered::default()
+    }
+    .with_tool(session);
+    let words = take.words.as_deref().unwrap_or_default();
+    if action == "fallback" {
+        let value = take.fallback.as_deref().unwrap_or(words);
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        recovered.value = Some(value);
+        recovered.include_in_history = take.fallback.is_none();
+    } else {
+        let template = template_of(take, session, inputs);
+        (recovered.wording, recovered.template) = match template {
+            Some(template) => (take.wording.clone().unwrap_or_default(), template),
+            None => (String::new(), recorded(words)),
+        };
+    }
+    let before = workbench.rope(take.parent)?;
+    let rope = workbench.rope(TakeId(number))?;
+    let base = workbench.base(TakeId(number))?;
+    let text = recovered.form(form, || {
+        Ok(Change {
+            base,
+            number: take.session as usize,
+            before: (session, &before),
+            rope: &rope,
+            target: inputs.target,
+            complete: &complete,
+            keeps_secrets: arguments.keep_secrets,
+        })
+    })?;
+    Ok(Exported {
+        text,
+        what: format!("take {number}, {}", recovered.what()),
+        notes: Vec::new(),
+    })
+}
+
+/// The template of the take's wording, if it still renders the text that the model got; a text that was written
+/// by hand has none.
+fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String> {
+    let kind = FailureKind::of_rule(take.cause.rule.as_deref()?)?;
+    let wordings = Wordings::read(&usual_files(Path::new(".")));
+    let known = wordings.find(kind, take.wording.as_deref()?)?;
+    let findings = check_session(session, inputs.target).ok()?;
+    let is_cause = |finding: &&retake_core::rules::Finding| {
+        Some(finding.rule.id) == take.cause.rule.as_deref() && finding.item == take.cause.item
+    };
+    let finding = findings.iter().find(is_cause)?;
+    let run = Run::new(session, inputs.target);
+    let beside = beside(session, &findings, finding);
+    let scene = run.scene(finding.defect(), &beside)?;
+    let context = actions::context(&scene).ok()?;
+    let rendered = render(known.template, &context).ok()?;
+    (Some(&*rendered) == take.words.as_deref()).then(|| known.template.to_owned())
+}
+
+// A transcript as a page that can be shared.
+
+/// Writes the sessions of a recording, or the one that was chosen.
+fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Failure> {
+    if let Some(option) = only_for_recoveries(arguments) {
+        return Err(Failure::with_hint(
+            format!("{option} is about a recovery, and a page is a transcript"),
+            "--session chooses one of several sessions",
+        ));
+    }
+    let inputs = Inputs::new(&arguments.reading)?.redacting(!arguments.keep_secrets);
+    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
+    let names = session_names(&opened.recording.sessions);
+    let chosen = match &arguments.finding.session {
+        Some(wanted) => vec![session_named(&arguments.path, &names, wanted)?],
+        None => (0..names.len()).collect(),
+    };
+    let mut failed = None;
+    to_output(arguments, |out| {
+        let mut page: Box<dyn PageWriter> = match form {
+            PageForm::Html => Box::new(HtmlPage::new(out)),
+            PageForm::Markdown => Box::new(MarkdownPage::new(out)),
+        };
+        match write_page(&mut *page, arguments, &inputs, &opened, &names, &chosen) {
+            Ok(()) => Ok(()),
+            Err(PageError::Output(error)) => Err(error),
+            Err(PageError::Source(error)) => {
+                failed = Some(InputError::Source(error));
+                Err(io::Error::other("the recording cannot be read any more"))
+            }
+        }
+    })
+    .map_err(|failure| match failed {
+        Some(error) => Failure::unreadable(&arguments.path, &error),
+        None => failure,
+    })?;
+    Ok(Exit::Clean)
+}
+
+/// The first option that was given though it says what to do about a finding.
+fn only_for_recoveries(arguments: &ExportArguments) -> Option<&'static str> {
+    let (finding, recovery) = (&arguments.finding, &arguments.recovery);
+    let given = [
+        ("--item", finding.item.is_some()),
+        ("--rule", finding.rule.is_some()),
+        ("--action", recovery.action.is_some()),
+        ("--wording", recovery.wording.is_some()),
+        ("--words", recovery.words.is_some()),
+        ("--value", recovery.value.is_some()),
+        ("--include-in-history", recovery.include_in_history),
+        ("--take", arguments.take.is_some()),
+    ];
+    let mut given = given.into_iter().filter(|(_, is_given)| *is_given);
+    given.next().map(|(option, _)| option)
+}
+
+fn write_page(
+    page: &mut dyn PageWriter,
+    arguments: &ExportArguments,
+    inputs: &Inputs,
+    opened: &Opened,
+    names: &[String],
+    chosen: &[usize],
+) -> Result<(), PageError> {
+    let recording = &opened.recording;
+    let mut facts = vec![recording.format.id.to_owned()];
+    if let [only] = chosen {
+        facts.extend(recording.sessions[*only].model.clone());
+        facts.push(counted(recording.sessions[*only].turns.len(), "turn"));
+    } else {
+        facts.push(counted(chosen.len(), "session"));
+    }
+    // Folders are nobody's business.
+    let path = Path::new(&recording.name);
+    let title = path.file_name().map_or(path, Path::new);
+    page.begin(&name_of(title), &facts)?;
+    for number in chosen {
+        let session = &recording.sessions[*number];
+        let found = check_session(session, inputs.target)?;
+        let in_words = |finding| {
+            let report = FindingReport::new(session, finding, None)?;
+            Ok(PageFinding {
+                severity: finding.severity,
+                rule: finding.rule.id,
+                message: report.message,
+                item: finding.item,
+            })
+        };
+        let findings = found
+            .iter()
+            .map(in_words)
+            .collect::<Result<_, PageError>>()?;
+        page.session(&PageSession {
+            name: match chosen {
+                [_] => String::new(),
+                _ => names[*number].clone(),
+            },
+            sessions: &recording.sessions,
+            number: *number,
+            checked: &Checked::new(found),
+            findings,
+        })?;
+    }
+    page.end(!arguments.keep_secrets)
+}
