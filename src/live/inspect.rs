@@ -1,13 +1,15 @@
-//! Says in short what files hold: format, findings, the project and the first words. Many files are inspected
-//! in the background, on all cores, those that are wanted first at first.
+//! Says in short what files hold: format, findings, tokens, the project, the first and the last words. Many files
+//! are inspected in the background, on all cores, those that are wanted first at first.
 
-use super::{ReadOptions, Recording, check_recording, read_path};
+use super::{InputError, Opening, ReadOptions, Recording, check_recording, open, read_path};
 use crate::lock::lock;
-use retake_core::dialects::body_of;
+use retake_core::dialects::{body_of, body_within};
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
 use retake_core::session::{Dialect, Kind, Session, Source, Span};
-use std::collections::VecDeque;
+use retake_core::usage::turn_usage;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -18,6 +20,10 @@ const LIMIT: u64 = 256 << 20;
 const HEAD: u64 = 64 * 1024;
 /// How much of the first words is kept, in bytes.
 const WORDS: usize = 400;
+/// What stands before the words of the user in what Codex is sent from an editor.
+const REQUEST: &str = "## My request for Codex:";
+/// How many messages of the end are kept.
+const LAST: usize = 3;
 /// How many items of the user are looked at for words of their own, and how much of each, in bytes.
 const LOOKED_AT: usize = 12;
 const LOOKED_THROUGH: usize = 64 * 1024;
@@ -25,14 +31,28 @@ const LOOKED_THROUGH: usize = 64 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub format: &'static str,
+    /// Whether all of the file was read; of a head only the format, the folder, the model and the words are
+    /// known.
+    pub is_whole: bool,
     pub sessions: usize,
     pub turns: usize,
     pub errors: usize,
     pub warnings: usize,
+    /// The rules that found something, the most findings first.
+    pub rules: Vec<(&'static str, Severity, usize)>,
+    /// Input and output of all replies; `None` where the recording does not say.
+    pub tokens: Option<u64>,
+    pub models: Vec<String>,
+    /// The tools that were called.
+    pub tools: Vec<String>,
     /// The folder in which the agent worked, where it is recorded.
     pub folder: Option<String>,
     /// The beginning of the first user text.
     pub words: String,
+    /// The last messages, in their order.
+    pub last: Vec<(Kind, String)>,
+    /// The id of the session that a sub-agent belongs to, where the file holds a sub-agent.
+    pub parent: Option<String>,
 }
 
 /// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is
@@ -48,38 +68,111 @@ pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summ
     let mut recording = read_path(path, options).map_err(|error| error.to_string())?;
     let target = judge(path, &mut recording);
     let findings = check_recording(&recording, target).map_err(|error| error.to_string())?;
-    let count = |severity| {
-        let all = findings.iter().flatten();
-        all.filter(|finding| finding.severity == severity).count()
-    };
-    Ok(Summary {
-        format: recording.format.id,
-        sessions: recording.sessions.len(),
-        turns: recording
-            .sessions
-            .iter()
-            .map(|session| session.turns.len())
-            .sum(),
-        errors: count(Severity::Error),
-        warnings: count(Severity::Warning),
-        folder: folder_of(&*recording.source),
-        words: {
-            let mut sessions = recording.sessions.iter();
-            let active = sessions.find(|session| session.active);
-            let session = active.or_else(|| recording.sessions.first());
-            session.and_then(first_words).unwrap_or_default()
-        },
-    })
+    let mut summary = summary_of(&recording);
+    let mut rules: BTreeMap<&'static str, (Severity, usize)> = BTreeMap::new();
+    for finding in findings.iter().flatten() {
+        let (_, count) = rules
+            .entry(finding.rule.id)
+            .or_insert((finding.severity, 0));
+        *count += 1;
+        match finding.severity {
+            Severity::Error => summary.errors += 1,
+            Severity::Warning => summary.warnings += 1,
+            Severity::Info => {}
+        }
+    }
+    let rules = rules.into_iter();
+    summary.rules = rules
+        .map(|(rule, (bad, count))| (rule, bad, count))
+        .collect();
+    summary.rules.sort_by_key(|(_, _, count)| Reverse(*count));
+    let mut tools = BTreeSet::new();
+    let mut tokens = None;
+    for session in &recording.sessions {
+        let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
+        tools.extend(calls.map(|item| session.name(item).to_owned()));
+        for turn in 0..session.turns.len() {
+            let usage = turn_usage(session, turn).map_err(|error| error.to_string())?;
+            if let Some(used) = usage.tokens {
+                let used = used.input.saturating_add(used.output);
+                tokens = Some(used.saturating_add(tokens.unwrap_or(0)));
+            }
+        }
+    }
+    summary.tokens = tokens;
+    summary.tools = tools.into_iter().collect();
+    summary.last = main_session(&recording).map_or_else(Vec::new, last_messages);
+    summary.is_whole = true;
+    Ok(summary)
 }
 
-/// The `cwd` that Claude Code and Codex record.
-fn folder_of(source: &dyn Source) -> Option<String> {
+/// What the beginning of a file tells; `None` where it has to be read whole for that, or is that short.
+fn inspect_head(path: &Path, options: &ReadOptions) -> Result<Option<Summary>, String> {
+    let text = |error: InputError| error.to_string();
+    let opening = Opening::begin(open(path).map_err(text)?, options).map_err(text)?;
+    if opening.is_small() {
+        return Ok(None);
+    }
+    let head = opening.head().map_err(text)?;
+    Ok(head.as_ref().map(summary_of))
+}
+
+/// What sessions tell by themselves, without the figures of a file that was read whole.
+fn summary_of(recording: &Recording) -> Summary {
+    let source = &*recording.source;
+    let models: BTreeSet<&String> = recording
+        .sessions
+        .iter()
+        .filter_map(|session| session.model.as_ref())
+        .collect();
+    let turns = recording.sessions.iter().map(|session| session.turns.len());
+    Summary {
+        format: recording.format.id,
+        sessions: recording.sessions.len(),
+        turns: turns.sum(),
+        models: models.into_iter().cloned().collect(),
+        folder: member_of(source, b"\"cwd\":\""),
+        words: main_session(recording)
+            .and_then(first_words)
+            .unwrap_or_default(),
+        parent: member_of(source, b"\"agentId\":\"")
+            .and_then(|_| member_of(source, b"\"sessionId\":\"")),
+        ..Summary::default()
+    }
+}
+
+fn main_session(recording: &Recording) -> Option<&Session> {
+    let mut sessions = recording.sessions.iter();
+    let active = sessions.find(|session| session.active);
+    active.or_else(|| recording.sessions.first())
+}
+
+/// A text member that Claude Code and Codex write into the first lines, by how it begins.
+fn member_of(source: &dyn Source, key: &[u8]) -> Option<String> {
     let end = source.len().min(HEAD);
     let head = source.read(Span { start: 0, end }).ok()?;
-    let key = b"\"cwd\":\"";
     let inside = memchr::memmem::find(&head, key)? + key.len();
     let end = string_end(&head, inside - 1).ok()?;
     Some(display_text(head.get(inside..end - 1)?).into_owned())
+}
+
+/// The last messages of a session that say something.
+fn last_messages(session: &Session) -> Vec<(Kind, String)> {
+    let items = session.items.iter().rev();
+    let spoken =
+        items.filter(|item| matches!(item.kind, Kind::User | Kind::Assistant | Kind::Output));
+    let texts = spoken.take(LOOKED_AT).filter_map(|item| {
+        let text = body_within(session, item, HEAD)?.text;
+        let own = match item.kind {
+            Kind::User => own_words(&text),
+            _ => text.trim(),
+        };
+        let own = own[..own.floor_char_boundary(WORDS)].to_owned();
+        (!own.is_empty()).then_some((item.kind, own))
+    });
+    let mut last: Vec<_> = texts.take(LAST).collect();
+    last.reverse();
+    last
 }
 
 /// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's
@@ -106,7 +199,11 @@ pub fn first_words(session: &Session) -> Option<String> {
 
 /// What is left of a text without the blocks in tags that stand before it, and without a caveat.
 fn own_words(text: &str) -> &str {
-    let mut text = text.trim_start();
+    // An editor's extension of Codex puts what the editor shows before what was asked.
+    let mut text = text
+        .split_once(REQUEST)
+        .map_or(text, |(_, request)| request);
+    text = text.trim_start();
     while let Some(rest) = text.strip_prefix('<') {
         let name = rest.split(['>', ' ']).next().unwrap_or_default();
         if !is_tag(name) {
@@ -154,7 +251,8 @@ fn command_of(text: &str) -> Option<String> {
     Some(format!("{name} {arguments}").trim_end().to_owned())
 }
 
-/// Inspects files in the background, on all cores. Dropping it ends it after the files that are being read.
+/// Inspects files in the background, on all cores: first their heads, then all of them. Dropping it ends it after
+/// the files that are being read.
 #[derive(Debug)]
 pub struct Inspector {
     shared: Arc<Shared>,
@@ -169,31 +267,80 @@ struct Shared {
 /// Files are known by numbers that the caller gives.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The files that wait, by number; `None` once they are taken.
-    paths: Vec<Option<PathBuf>>,
+    files: Vec<File>,
     /// Which of them are wanted first.
-    preferred: VecDeque<usize>,
-    /// The rest, in the order in which they are taken.
-    rest: VecDeque<usize>,
+    preferred: Vec<usize>,
+    /// The order in which the others are taken.
+    order: Vec<usize>,
+    /// How many of that order are taken, as heads and whole.
+    heads: usize,
+    whole: usize,
     closed: bool,
 }
 
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    next: Option<Depth>,
+}
+
+/// How much of a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Head,
+    Whole,
+}
+
 impl Queue {
-    fn take(&mut self) -> Option<(usize, PathBuf)> {
-        loop {
-            let number = self
-                .preferred
-                .pop_front()
-                .or_else(|| self.rest.pop_front())?;
-            if let Some(path) = self.paths.get_mut(number).and_then(Option::take) {
-                return Some((number, path));
+    /// The file to be read next: heads before whole files, what is preferred before the rest.
+    fn take(&mut self) -> Option<(usize, PathBuf, Depth)> {
+        for depth in [Depth::Head, Depth::Whole] {
+            let preferred = self.preferred.iter().copied();
+            let waiting = |number: &usize| self.waits_for(*number, depth);
+            if let Some(number) = preferred.clone().find(waiting) {
+                return self.begin(number, depth);
             }
         }
+        for depth in [Depth::Head, Depth::Whole] {
+            let mut taken = match depth {
+                Depth::Head => self.heads,
+                Depth::Whole => self.whole,
+            };
+            let found = loop {
+                let Some(number) = self.order.get(taken).copied() else {
+                    break None;
+                };
+                taken += 1;
+                if self.waits_for(number, depth) {
+                    break Some(number);
+                }
+            };
+            match depth {
+                Depth::Head => self.heads = taken,
+                Depth::Whole => self.whole = taken,
+            }
+            if let Some(number) = found {
+                return self.begin(number, depth);
+            }
+        }
+        None
+    }
+
+    fn waits_for(&self, number: usize, depth: Depth) -> bool {
+        let file = self.files.get(number);
+        file.is_some_and(|file| file.next == Some(depth))
+    }
+
+    fn begin(&mut self, number: usize, depth: Depth) -> Option<(usize, PathBuf, Depth)> {
+        let file = self.files.get_mut(number)?;
+        file.next = None;
+        Some((number, file.path.clone(), depth))
     }
 }
 
 impl Inspector {
-    /// Starts as many threads as there are cores; `on_summary` gets the number of a file and its summary.
+    /// Starts as many threads as there are cores; `on_summary` gets the number of a file and its summary, that of
+    /// its head first.
     pub fn start(
         options: ReadOptions,
         judge: Box<Judge>,
@@ -205,8 +352,19 @@ impl Inspector {
             let (shared, given) = (shared.clone(), given.clone());
             thread::spawn(move || {
                 let (options, judge, on_summary) = &*given;
-                while let Some((number, path)) = shared.next() {
-                    on_summary(number, inspect(&path, options, &**judge));
+                while let Some((number, path, depth)) = shared.next() {
+                    let head = match depth {
+                        Depth::Head => inspect_head(&path, options).transpose(),
+                        Depth::Whole => None,
+                    };
+                    match head {
+                        Some(Ok(head)) => {
+                            on_summary(number, Ok(head));
+                            shared.read_whole_later(number);
+                        }
+                        Some(Err(error)) => on_summary(number, Err(error)),
+                        None => on_summary(number, inspect(&path, options, &**judge)),
+                    }
                 }
             });
         }
@@ -217,21 +375,24 @@ impl Inspector {
     pub fn add(&self, paths: impl IntoIterator<Item = PathBuf>) {
         let mut queue = self.shared.lock();
         for path in paths {
-            let number = queue.paths.len();
-            queue.paths.push(Some(path));
-            queue.rest.push_back(number);
+            let number = queue.files.len();
+            let next = Some(Depth::Head);
+            queue.files.push(File { path, next });
+            queue.order.push(number);
         }
         self.shared.changed.notify_all();
     }
 
-    /// These are wanted before all others, the rest in the order of `rest` where it is given.
+    /// These are wanted before all others.
     pub fn prefer(&self, first: impl IntoIterator<Item = usize>) {
         self.shared.lock().preferred = first.into_iter().collect();
     }
 
     /// The order in which files are taken that nobody prefers.
     pub fn order(&self, numbers: impl IntoIterator<Item = usize>) {
-        self.shared.lock().rest = numbers.into_iter().collect();
+        let mut queue = self.shared.lock();
+        queue.order = numbers.into_iter().collect();
+        (queue.heads, queue.whole) = (0, 0);
     }
 }
 
@@ -247,8 +408,18 @@ impl Shared {
         lock(&self.queue)
     }
 
+    fn read_whole_later(&self, number: usize) {
+        let mut queue = self.lock();
+        if let Some(file) = queue.files.get_mut(number) {
+            file.next = Some(Depth::Whole);
+        }
+        // Others may have passed it by.
+        queue.whole = 0;
+        self.changed.notify_one();
+    }
+
     /// Waits for the next file; `None` when there will be none.
-    fn next(&self) -> Option<(usize, PathBuf)> {
+    fn next(&self) -> Option<(usize, PathBuf, Depth)> {
         let mut queue = self.lock();
         loop {
             if queue.closed {
@@ -319,6 +490,8 @@ mod tests {
         assert_eq!(own_words(command), "");
         assert_eq!(own_words(&format!("{environment}\n\nFix it")), "Fix it");
         assert_eq!(own_words("<b is less"), "<b is less");
+        let context = "# Context from my IDE setup:\n\n## Active file: a.rs\n\n## My request for Codex:\nFix it";
+        assert_eq!(own_words(context), "Fix it");
         assert_eq!(command_of(command).as_deref(), Some("/review"));
         let texts = |texts: &[&str]| {
             let messages: Vec<_> = texts
@@ -359,18 +532,26 @@ mod tests {
 
     #[test]
     fn what_is_preferred_is_taken_first_and_nothing_twice() {
-        let mut queue = Queue {
-            paths: (0..4)
-                .map(|number| Some(number.to_string().into()))
-                .collect(),
-            preferred: VecDeque::from([2, 9]),
-            rest: VecDeque::from([3, 2, 1, 0]),
-            closed: false,
+        let file = |number: usize| File {
+            path: number.to_string().into(),
+            next: Some(Depth::Head),
         };
-        let order: Vec<usize> = std::iter::from_fn(|| queue.take())
-            .map(|(number, _)| number)
-            .collect();
-        assert_eq!(order, [2, 3, 1, 0]);
+        let mut queue = Queue {
+            files: (0..4).map(file).collect(),
+            preferred: vec![2, 9],
+            order: vec![3, 2, 1, 0],
+            ..Queue::default()
+        };
+        let taken = |queue: &mut Queue| -> Vec<usize> {
+            let all = std::iter::from_fn(|| queue.take());
+            all.map(|(number, ..)| number).collect()
+        };
+        assert_eq!(taken(&mut queue), [2, 3, 1, 0]);
+        for number in [0, 2] {
+            queue.files[number].next = Some(Depth::Whole);
+            queue.whole = 0;
+        }
+        assert_eq!(taken(&mut queue), [2, 0]);
     }
 
     #[test]

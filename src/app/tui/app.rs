@@ -8,7 +8,7 @@ use super::lab::desk::Desk;
 use super::lab::subject::Subject;
 use super::layer::Input;
 use super::loader::takes::conductor::Staged;
-use super::picking::Picking;
+use super::picker::Picker;
 use super::proxy::Watched;
 use super::proxy::watching::Watching;
 use super::report::News;
@@ -55,12 +55,12 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     match opened {
         Some(opened) => face.debug(opened, request.staged.clone(), None)?,
         None => {
-            face.app.open(Picking::new(&request.paths), |_, _, ()| ());
+            face.app.open(Picker::among(&request.paths), |_, _, ()| ());
             face.draw()?;
             let news = face.app.news.clone();
-            if let Some(picking) = face.app.layers.top_mut::<Picking>() {
+            if let Some(picker) = face.app.layers.top_mut::<Picker>() {
                 // Nobody hears the news once the program ends.
-                picking.start(request, move |told| drop(news.send(told)));
+                picker.start(request, move |told| drop(news.send(told)));
             }
         }
     }
@@ -142,13 +142,13 @@ impl App {
                 }
             }
             News::Found(discovery) => {
-                if let Some(picking) = self.layers.of::<Picking>().next() {
-                    picking.discover(discovery);
+                if let Some(picker) = self.layers.of::<Picker>().next() {
+                    picker.discover(discovery);
                 }
             }
             News::Inspected(number, summary) => {
-                if let Some(picking) = self.layers.of::<Picking>().next() {
-                    picking.picker.learn(number, summary);
+                if let Some(picker) = self.layers.of::<Picker>().next() {
+                    picker.learn(number, summary);
                 }
             }
         }
@@ -284,7 +284,7 @@ impl Face {
         state.exchange = exchange;
         state.close_words = match self.app.layers.top::<Desk>() {
             Some(_) => "to the lab",
-            None if self.app.layers.top::<Picking>().is_some() => "to the list",
+            None if self.app.layers.top::<Picker>().is_some() => "to the list",
             None => "quit",
         };
         self.screen
@@ -399,8 +399,8 @@ impl Face {
         match Opened::new(path, &self.app.request) {
             Ok(opened) => self.debug(opened, self.app.request.staged.clone(), None)?,
             Err(error) => {
-                if let Some(picking) = self.app.layers.top_mut::<Picking>() {
-                    picking.picker.complain(path, &error.to_string());
+                if let Some(picker) = self.app.layers.top_mut::<Picker>() {
+                    picker.complain(path, &error.to_string());
                 }
             }
         }

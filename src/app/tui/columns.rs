@@ -100,3 +100,31 @@ pub fn titles<C>(columns: &[(Column<C>, usize)], theme: &Theme) -> Vec<Span<'sta
     });
     [Span::raw(" ")].into_iter().chain(titles).collect()
 }
+
+/// A size with its unit, in decimal steps: `812B`, `1.2M`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+        (1_000, "K"),
+    ];
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, letter)) if bytes < 10 * unit => {
+            format!("{}.{}{letter}", bytes / unit, bytes % unit * 10 / unit)
+        }
+        Some((unit, letter)) => format!("{}{letter}", bytes / unit),
+        None => format!("{bytes}B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let sizes = [0, 999, 1_250_000, 250_000_000_000].map(size);
+        assert_eq!(sizes, ["0B", "999B", "1.2M", "250G"]);
+    }
+}

@@ -103,6 +103,7 @@ pub enum Command {
     Words,
     More,
     Sort,
+    Group,
     Winner,
     Trial(Direction),
 }
@@ -204,11 +205,11 @@ pub struct KeyEntry {
 }
 
 use Command as C;
-use Context::{Browse, Detail, Exchanges, LabForm, LabSamples, LabTable, List, Overlay};
+use Context::{Browse, Detail, Exchanges, LabForm, LabSamples, LabTable, List, Overlay, Picker};
 use Direction::{Backward, Forward};
 
 #[rustfmt::skip]
-const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay, Exchanges, LabForm, LabTable, LabSamples];
+const EVERYWHERE: &[Context] = &[Browse, Detail, List, Overlay, Picker, Exchanges, LabForm, LabTable, LabSamples];
 const DEBUGGER: &[Context] = &[Browse, Detail, List, Overlay];
 const PANES: &[Context] = &[Browse, Detail, List];
 const HISTORY: &[Context] = &[Browse, Detail];
@@ -284,6 +285,11 @@ pub const KEYMAP: &[Binding] = &[
     row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the beginning"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the end"),
+    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording").in_footer(90, "open"),
+    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter: words, !not, ~fuzzy, rule: tool: model: agent: folder: since:7d turns:>9 tokens:>10k, error").in_footer(80, "filter"),
+    row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings or tokens").in_footer(70, "sort"),
+    row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
+    row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows").in_footer(50, "preview"),
     row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
     row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
     row("l right", C::Unfold, HISTORY, Group::Tree, "unfold the turn; then go right"),

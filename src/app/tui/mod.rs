@@ -29,7 +29,6 @@ pub mod loader;
 pub mod palette;
 mod panics;
 pub mod picker;
-mod picking;
 pub mod popup;
 pub mod prompt;
 pub mod proxy;

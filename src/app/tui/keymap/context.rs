@@ -3,6 +3,8 @@
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
+    /// The list of recordings.
+    Picker,
     Browse,
     Detail,
     /// Lists that are not the history: findings, sessions.

@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     Move,
+    /// The list of recordings.
+    Recordings,
     Tree,
     Findings,
     Find,
@@ -33,8 +35,9 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 19] = [
+    pub const ALL: [(Self, &'static str); 20] = [
         (Self::Move, "Move"),
+        (Self::Recordings, "Recordings"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
         (Self::Find, "Find"),

@@ -1,6 +1,6 @@
 //! The picker: which recording to open.
 //!
-//! It can be painted before anything is found; rows and their counts come in from behind:
+//! It is painted before anything is found; rows, and what their files hold, come in from other threads:
 //!
 //! ```text
 //! Walk::start(places, ...)      -> picker.discover(discovery), inspector.add(paths), inspector.order(picker.by_age())
@@ -11,172 +11,210 @@
 //! Rows are numbered as they come, in the picker and in the inspector alike. Names are drawn escaped and
 //! opened as they are.
 
-mod view;
+pub mod rows;
 
-pub(super) use view::size;
-
-use super::fuzzy::Fuzzy;
+use super::columns::titles;
+use super::effect::{Effect, Perform};
+use super::filter::Terms;
 use super::help::Help;
-use super::keymap::{KeyEntry, all_keys};
-use super::layer::Step;
+use super::keymap::hints::Hint;
+use super::keymap::{self, Command, Context, all_keys};
+use super::layer::{Layer, Step};
 use super::list::ListCursor;
+use super::popup::{self, rule, split_bottom, split_top, write};
 use super::prompt::{Prompt, Typing};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use super::report::News;
+use super::request::OpenRequest;
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
-use retake_live::discover::{Candidate, Discovery, Origin, Place};
-use retake_live::inspect::Summary;
-use std::cmp::Reverse;
+use retake_core::session::Kind;
+use retake_live::Recording;
+use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
+use retake_live::inspect::{Inspector, Summary};
+use rows::{Grouping, ListLine, Row, Sort, arranged, cells, fit, next, shortened, word};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-#[derive(Debug, Clone)]
+/// Least rows of the screen for the heads of the columns, and for a preview.
+const TITLED: u16 = 8;
+const PREVIEWED: u16 = 18;
+/// Cells of who said something, in the preview.
+const WHO: usize = 11;
+/// How long the rows stay as they are while their files are being read.
+const SETTLED: Duration = Duration::from_millis(200);
+
 pub struct Picker {
     places: Vec<Place>,
     now: SystemTime,
+    /// The home folder, which is written `~`.
+    home: Option<String>,
     rows: Vec<Row>,
-    /// Numbers of the rows that are shown, in the order in which they are shown.
-    shown: Vec<usize>,
+    lines: Vec<ListLine>,
+    sort: Sort,
+    grouping: Grouping,
+    has_preview: bool,
     cursor: ListCursor,
     /// Whether the operator chose a row; until then the cursor stays on top.
     has_moved: bool,
     is_looking: bool,
+    /// Since when something was learned that the lines do not show yet.
+    learned: Option<Instant>,
+    terms: Terms,
     filter: Prompt,
     is_filtering: bool,
     notice: Option<SafeText>,
     help: Option<Box<Help>>,
-}
-
-const KEYS: &[KeyEntry] = &[
-    key("j k down up", "down and up"),
-    key("g G home end", "the first and the last"),
-    key("^d ^u PgDn PgUp", "half a page, a page"),
-    key("enter l right", "open the recording"),
-    key(
-        "/",
-        "filter by name, format, folder and first words; letters with gaps",
-    ),
-    key("esc", "show all again"),
-    key("? F1", "the keys"),
-    key("q Q ^c", "quit"),
-    key("^z", "suspend"),
-];
-
-const fn key(key: &'static str, title: &'static str) -> KeyEntry {
-    KeyEntry {
-        title,
-        key,
-        group: "Recordings",
-        aliases: &[],
-        is_destructive: false,
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Row {
-    candidate: Candidate,
-    summary: Option<Result<Summary, String>>,
-    /// What the filter looks at: the name, and what is inside.
-    text: String,
-    /// How many bytes of that are the name.
-    name: usize,
+    work: Option<(Walk, Inspector)>,
 }
 
 impl Picker {
+    /// A choice among these files and folders; without any, among those where agents keep theirs.
+    pub fn among(paths: &[PathBuf]) -> Self {
+        let named = |path: &PathBuf| Place {
+            path: path.clone(),
+            origin: Origin::Named,
+        };
+        let places = match paths.is_empty() {
+            true => usual_places(&|name| std::env::var_os(name)),
+            false => paths.iter().map(named).collect(),
+        };
+        let mut picker = Self::new(places, SystemTime::now());
+        picker.home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
+        picker
+    }
+
     /// A picker for these places; ages are counted up to `now`.
-    pub fn new(places: Vec<Place>, now: SystemTime) -> Self {
+    fn new(places: Vec<Place>, now: SystemTime) -> Self {
         Self {
             places,
             now,
+            home: None,
             rows: Vec::new(),
-            shown: Vec::new(),
+            lines: Vec::new(),
+            sort: Sort::default(),
+            grouping: Grouping::default(),
+            has_preview: true,
             cursor: ListCursor::default(),
             has_moved: false,
             is_looking: true,
-            filter: Prompt::new("/", "enter opens  esc shows all"),
+            learned: None,
+            terms: Terms::default(),
+            filter: Prompt::new(
+                "/",
+                "rule: tool: model: agent: since:7d tokens:>10k error !not ~fuzzy",
+            ),
             is_filtering: false,
             notice: None,
             help: None,
+            work: None,
         }
+    }
+
+    /// Starts to look; to be called once the picker is painted. Files are judged as they will be when they are
+    /// opened. `tell` is called in other threads.
+    pub(super) fn start(
+        &mut self,
+        request: &OpenRequest,
+        tell: impl Fn(News) + Clone + Send + Sync + 'static,
+    ) {
+        let found = tell.clone();
+        let walk = Walk::start(self.places.clone(), move |discovery| {
+            found(News::Found(discovery));
+        });
+        let knowledge = request.knowledge.clone();
+        let judge = move |path: &Path, recording: &mut Recording| knowledge.judge(path, recording);
+        let inspector = Inspector::start(
+            request.options.clone(),
+            Box::new(judge),
+            move |number, summary| tell(News::Inspected(number, summary)),
+        );
+        self.work = Some((walk, inspector));
     }
 
     /// Takes what looking found.
     pub fn discover(&mut self, discovery: Discovery) {
         match discovery {
             Discovery::Found(batch) => {
-                for candidate in batch {
-                    let text = self.name(&candidate).to_string_lossy().into_owned();
-                    self.rows.push(Row {
-                        candidate,
-                        summary: None,
-                        name: text.len(),
-                        text,
-                    });
+                if let Some((_, inspector)) = &self.work {
+                    inspector.add(batch.iter().map(|file| file.path.clone()));
                 }
-                self.arrange();
+                let rows = batch.into_iter();
+                self.rows
+                    .extend(rows.map(|file| Row::new(file, &self.places, self.now)));
+                match self.lines.is_empty() {
+                    true => self.arrange(),
+                    // The others are put in their places together.
+                    false => drop(self.learned.get_or_insert_with(Instant::now)),
+                }
             }
             Discovery::Refused(path, reason) => {
                 let mut notice = SafeText::from_static("cannot read ");
-                notice.push(&SafeText::single_line_bytes(
-                    path.as_os_str().as_bytes(),
-                    200,
-                ));
-                notice.push(&SafeText::from_static(": "));
-                notice.push(&SafeText::single_line(&reason, 200));
+                notice.push(&complaint(&path, &reason));
                 self.notice = Some(notice);
             }
-            Discovery::Finished => self.is_looking = false,
+            Discovery::Finished => {
+                self.is_looking = false;
+                self.arrange();
+            }
         }
     }
 
     /// Says that a file cannot be opened.
     pub fn complain(&mut self, path: &Path, reason: &str) {
-        let mut notice = SafeText::single_line_bytes(path.as_os_str().as_bytes(), 200);
-        notice.push(&SafeText::from_static(": "));
-        notice.push(&SafeText::single_line(reason, 200));
-        self.notice = Some(notice);
+        self.notice = Some(complaint(path, reason));
     }
 
     /// Takes what a file holds.
     pub fn learn(&mut self, number: usize, summary: Result<Summary, String>) {
-        let Some(row) = self.rows.get_mut(number) else {
-            return;
-        };
-        if let Ok(summary) = &summary {
-            row.text.push(' ');
-            row.text.push_str(summary.format);
-            for more in summary.folder.iter().chain([&summary.words]) {
-                row.text.push(' ');
-                row.text.push_str(more);
-            }
+        if let Some(row) = self.rows.get_mut(number) {
+            row.summary = Some(summary);
+            self.learned.get_or_insert_with(Instant::now);
         }
-        row.summary = Some(summary);
     }
 
-    /// The numbers of the rows on the screen: they are to be inspected first.
-    pub fn visible(&self) -> Vec<usize> {
+    /// The numbers of the rows on the screen about which something can be learned: they are inspected first.
+    fn visible(&self) -> Vec<usize> {
         let visible = self.cursor.visible();
-        let rows = self.shown.iter().skip(visible.start).take(visible.len());
-        let unknown = rows.filter(|number| self.rows[**number].summary.is_none());
-        unknown.copied().collect()
+        let lines = self.lines.iter().skip(visible.start).take(visible.len());
+        let numbers = lines.filter_map(number_of);
+        numbers
+            .filter(|number| !self.rows[*number].is_done())
+            .collect()
     }
 
-    /// The numbers of the rows that are not inspected, those that the operator named first, then the newest.
-    pub fn by_age(&self) -> Vec<usize> {
-        let mut numbers: Vec<usize> = (0..self.rows.len())
-            .filter(|number| self.rows[*number].summary.is_none())
-            .collect();
-        numbers.sort_by_key(|number| self.rank(*number));
+    /// The numbers of the rows that are not inspected, in the order of the list, then those that it hides.
+    fn by_age(&self) -> Vec<usize> {
+        let mut order = vec![usize::MAX; self.rows.len()];
+        let shown = self.lines.iter().filter_map(number_of);
+        shown
+            .enumerate()
+            .for_each(|(place, number)| order[number] = place);
+        let unknown = (0..self.rows.len()).filter(|number| !self.rows[*number].is_done());
+        let mut numbers: Vec<usize> = unknown.collect();
+        numbers.sort_by_key(|number| order[*number]);
         numbers
+    }
+
+    /// The row under the cursor.
+    fn chosen(&self) -> Option<&Row> {
+        let number = self.lines.get(self.cursor.get()).and_then(number_of)?;
+        self.rows.get(number)
     }
 
     /// The file under the cursor.
     pub fn selected(&self) -> Option<&Path> {
-        let number = self.shown.get(self.cursor.get())?;
-        Some(&self.rows[*number].candidate.path)
+        Some(&self.chosen()?.candidate.path)
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Step<PathBuf> {
+    fn press(&mut self, key: KeyEvent) -> Step<PathBuf> {
         self.notice = None;
         if let Some(help) = &mut self.help {
             if help.key(key) {
@@ -187,35 +225,57 @@ impl Picker {
         if self.is_filtering && key.code != KeyCode::F(1) {
             return self.filter_key(key);
         }
-        if self.cursor.key(key, self.shown.len()) {
-            self.has_moved = true;
+        let Some(command) = keymap::command(Context::Picker, &key) else {
             return Step::Stay;
-        }
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Enter | KeyCode::Right | KeyCode::Char('l') => self.open(),
-            KeyCode::Char('/') => {
+        };
+        match command {
+            Command::Open => return self.open(),
+            Command::Filter => {
                 self.is_filtering = true;
                 self.filter.open(&self.filter.text());
-                Step::Stay
             }
-            KeyCode::Char('c') if control => Step::Leave,
-            KeyCode::Char('?') | KeyCode::F(1) => {
-                self.help = Some(Box::new(Help::new(KEYS, &all_keys(), &[])));
-                Step::Stay
-            }
-            KeyCode::Esc if !self.filter.text().is_empty() => {
-                self.filter.open("");
+            Command::Sort => {
+                self.sort = next(&Sort::ALL, self.sort);
                 self.arrange();
-                Step::Stay
             }
-            KeyCode::Char('q' | 'Q') => Step::Leave,
-            KeyCode::Esc => {
-                self.notice = Some(SafeText::from_static("q quits"));
-                Step::Stay
+            Command::Group => {
+                self.grouping = next(&Grouping::ALL, self.grouping);
+                self.arrange();
             }
-            _ => Step::Stay,
+            Command::Toggle => self.has_preview = !self.has_preview,
+            Command::Help => {
+                let keys = keymap::keys_of(&[Context::Picker], |_| true);
+                self.help = Some(Box::new(Help::new(&keys, &all_keys(), &[])));
+            }
+            Command::Back if !self.filter.text().is_empty() => self.show_all(),
+            Command::Back => self.notice = Some(SafeText::from_static("q quits")),
+            Command::Close | Command::Quit => return Step::Leave,
+            _ => {
+                let before = self.cursor.get();
+                if self.cursor.key(key, self.lines.len()) {
+                    self.has_moved = true;
+                    self.leave_heading(self.cursor.get() >= before);
+                }
+            }
         }
+        Step::Stay
+    }
+
+    /// Puts the cursor on a file where it stands on a heading: the one after it, or before it.
+    fn leave_heading(&mut self, forward: bool) {
+        let at = self.cursor.get();
+        if matches!(self.lines.get(at), Some(ListLine::Heading(_))) {
+            self.cursor.set(match at.checked_sub(1) {
+                Some(before) if !forward => before,
+                _ => at + 1,
+            });
+        }
+    }
+
+    fn show_all(&mut self) {
+        self.filter.open("");
+        self.terms = Terms::default();
+        self.arrange();
     }
 
     fn filter_key(&mut self, key: KeyEvent) -> Step<PathBuf> {
@@ -223,37 +283,54 @@ impl Picker {
             key.code,
             KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown
         ) {
-            self.cursor.key(key, self.shown.len());
+            let before = self.cursor.get();
+            self.cursor.key(key, self.lines.len());
+            self.leave_heading(self.cursor.get() >= before);
             return Step::Stay;
         }
         match self.filter.key(key) {
             Typing::Pending => {}
             Typing::Changed => self.refilter(),
-            Typing::Submitted(_) => {
-                self.is_filtering = false;
-                return self.open();
-            }
+            Typing::Submitted(text) => match Terms::parse::<Row>(&text) {
+                Ok(_) => {
+                    self.is_filtering = false;
+                    return self.open();
+                }
+                Err(error) => {
+                    let complaint = SafeText::single_line(&error.to_string(), 200);
+                    self.filter.complain(complaint);
+                }
+            },
             Typing::Cancelled => {
                 self.is_filtering = false;
-                self.filter.open("");
-                self.arrange();
+                self.show_all();
             }
         }
         Step::Stay
     }
 
-    pub fn paste(&mut self, text: &str) {
+    /// Shows what matches what was typed so far; the cursor goes to the first. What is half typed is no error.
+    fn refilter(&mut self) {
+        if let Ok(terms) = Terms::parse::<Row>(&self.filter.text()) {
+            self.terms = terms;
+            self.has_moved = false;
+            self.arrange();
+        }
+    }
+
+    fn paste_text(&mut self, text: &str) {
         if self.is_filtering && self.filter.paste(text) == Typing::Changed {
             self.refilter();
         }
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    pub fn mouse(&mut self, event: MouseEvent) -> Step<PathBuf> {
+    fn click(&mut self, event: MouseEvent) -> Step<PathBuf> {
         let before = self.cursor.get();
-        if !self.cursor.mouse(event, self.shown.len()) {
+        if !self.cursor.mouse(event, self.lines.len()) {
             return Step::Stay;
         }
+        self.leave_heading(self.cursor.get() >= before);
         let is_click = matches!(event.kind, MouseEventKind::Down(_));
         let is_second = is_click && self.has_moved && self.cursor.get() == before;
         self.has_moved = true;
@@ -265,62 +342,408 @@ impl Picker {
             .map_or(Step::Stay, |path| Step::Done(path.to_owned()))
     }
 
-    /// What a file is called here: its path below the place where it was found.
-    fn name<'a>(&'a self, candidate: &'a Candidate) -> &'a std::ffi::OsStr {
-        let place = self.places.get(candidate.place);
-        let inside = place.and_then(|place| candidate.path.strip_prefix(&place.path).ok());
-        let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
-        inside.unwrap_or(&candidate.path).as_os_str()
-    }
-
-    /// Where a row stands: files that were named in the order in which they were named, then the newest first;
-    /// files of the same second, as a checkout makes them, by name.
-    fn rank(&self, number: usize) -> (bool, Reverse<Option<u64>>, &Path, usize) {
-        let candidate = &self.rows[number].candidate;
-        let place = self.places.get(candidate.place);
-        let is_named_file = candidate.origin == Origin::Named
-            && place.is_some_and(|place| place.path == candidate.path);
-        if is_named_file {
-            return (false, Reverse(None), Path::new(""), number);
-        }
-        let since = candidate
-            .modified
-            .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let seconds = since.map(|since| since.as_secs());
-        (true, Reverse(seconds), &candidate.path, number)
-    }
-
-    /// Shows what matches the filter best first; the cursor goes there.
-    fn refilter(&mut self) {
-        self.has_moved = false;
-        self.arrange();
-    }
-
-    /// Sorts and filters the rows. The cursor stays on its row if the operator chose it.
+    /// Sorts, groups and filters the rows. The cursor stays on its row if the operator chose it.
     fn arrange(&mut self) {
-        let chosen = self.shown.get(self.cursor.get()).copied();
-        let mut fuzzy = Fuzzy::new(&self.filter.text());
-        let mut numbers: Vec<(Reverse<u32>, usize)> = if fuzzy.is_empty() {
-            (0..self.rows.len())
-                .map(|number| (Reverse(0), number))
-                .collect()
-        } else {
-            let scores = self.rows.iter().enumerate();
-            scores
-                .filter_map(|(number, row)| {
-                    let score = fuzzy.score(&row.text)?;
-                    // A name counts for more than the same letters inside.
-                    let named = fuzzy.score(&row.text[..row.name]).unwrap_or(0);
-                    Some((Reverse(score.max(named + named / 4)), number))
-                })
-                .collect()
-        };
-        numbers.sort_by_cached_key(|(score, number)| (*score, self.rank(*number)));
-        self.shown = numbers.into_iter().map(|(_, number)| number).collect();
+        self.learned = None;
+        let chosen = self.lines.get(self.cursor.get()).and_then(number_of);
+        self.lines = arranged(&self.rows, &mut self.terms, self.sort, self.grouping);
         let kept = chosen.filter(|_| self.has_moved);
-        let row = kept.and_then(|kept| self.shown.iter().position(|number| *number == kept));
-        self.cursor.set(row.unwrap_or(0));
+        let is_kept = |line: &ListLine| kept.is_some() && number_of(line) == kept;
+        self.cursor
+            .set(self.lines.iter().position(is_kept).unwrap_or(0));
+        self.leave_heading(true);
+        if let Some((_, inspector)) = &self.work {
+            inspector.order(self.by_age());
+        }
     }
+
+    /// A path with `~` for the home folder.
+    fn homely(&self, path: &str) -> String {
+        let below = self
+            .home
+            .as_deref()
+            .and_then(|home| path.strip_prefix(home));
+        match below.filter(|below| below.is_empty() || below.starts_with('/')) {
+            Some(below) => format!("~{below}"),
+            None => path.to_owned(),
+        }
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let area = area.intersection(frame.area());
+        if area.is_empty() {
+            return;
+        }
+        let [header, below] = split_top(area, 1);
+        self.view_header(frame, header, theme);
+        let has_rows = !self.lines.is_empty();
+        let [heads, below] = split_top(below, u16::from(area.height >= TITLED && has_rows));
+        let preview = match area.height {
+            height if height < PREVIEWED || !self.has_preview || !has_rows => 0,
+            height => (height / 4).clamp(6, 10),
+        };
+        let [list, below] = split_bottom(below, preview + 1);
+        let [preview, footer] = split_bottom(below, 1);
+        let columns = fit(usize::from(area.width.saturating_sub(1)));
+        if !heads.is_empty() {
+            write(frame, heads, titles(&columns, theme), Style::new());
+        }
+        if !has_rows {
+            self.view_nothing(frame, list, theme);
+        }
+        self.cursor.draw(
+            frame,
+            list,
+            self.lines.len(),
+            theme.selected,
+            |line, area| match &self.lines[line] {
+                ListLine::Heading(name) => self.heading(name, area.width.into(), theme),
+                ListLine::File(number, is_child) => {
+                    let edge = match line == self.cursor.get() {
+                        true => theme.glyphs.edge,
+                        false => " ",
+                    };
+                    let mut spans = vec![Span::raw(edge)];
+                    spans.extend(cells(&self.rows[*number], *is_child, &columns, theme));
+                    spans
+                }
+            },
+        );
+        if let Some(row) = self.chosen().filter(|_| !preview.is_empty()) {
+            self.view_preview(frame, preview, row, theme);
+        }
+        self.view_footer(frame, footer, preview.is_empty(), theme);
+        if let Some(help) = &self.help {
+            help.view(frame, area, &(), theme);
+        }
+    }
+
+    /// ` retake  sessions 1,284 · claude-code 902 · codex 301 ... sort: time`.
+    fn view_header(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let shown = self.lines.iter().filter_map(number_of).count();
+        let all = thousands(self.rows.len());
+        let mut left = vec![
+            Span::styled(" retake  ", theme.title),
+            Span::raw(match shown == self.rows.len() {
+                true => format!("recordings {all}"),
+                false => format!("recordings {} of {all}", thousands(shown)),
+            }),
+        ];
+        let mut right = format!("sort: {}", word(&Sort::ALL, self.sort));
+        if self.grouping != Grouping::Folder {
+            right.push_str("  group: ");
+            right.push_str(word(&Grouping::ALL, self.grouping));
+        }
+        let unread = self.rows.iter().filter(|row| !row.is_done()).count();
+        let progress = match (self.is_looking, unread) {
+            (true, _) => format!("looking{}", theme.glyphs.more),
+            (false, 0) => String::new(),
+            (false, unread) => format!("{} to read{}", thousands(unread), theme.glyphs.more),
+        };
+        if !progress.is_empty() {
+            right = format!("{progress}  {right}");
+        }
+        let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| !row.agent().is_empty()) {
+            *agents.entry(row.agent()).or_default() += 1;
+        }
+        let mut agents: Vec<_> = agents.into_iter().filter(|_| shown > 0).collect();
+        agents.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let mut room = usize::from(area.width).saturating_sub(right.len() + 3);
+        room = room.saturating_sub(left.iter().map(Span::width).sum());
+        for (agent, count) in agents {
+            let words = format!(" {} {agent} {}", theme.glyphs.dot, thousands(count));
+            let span = Span::styled(words, theme.dim);
+            if span.width() > room {
+                break;
+            }
+            room -= span.width();
+            left.push(span);
+        }
+        let left = Line::from(left);
+        let gap = usize::from(area.width).saturating_sub(left.width() + right.len() + 1);
+        let mut spans = left.spans;
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.push(Span::styled(right, theme.dim));
+        write(frame, area, spans, Style::new());
+    }
+
+    fn heading(&self, name: &str, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+        let name = self.homely(name);
+        let room = width.saturating_sub(6);
+        let name = shortened(name.as_bytes(), room, theme);
+        let line = theme
+            .glyphs
+            .horizontal
+            .repeat(width.saturating_sub(name.width() + 2));
+        let mut spans = vec![Span::raw(" ")];
+        spans.extend(theme.spans(&name, theme.title));
+        spans.push(Span::styled(format!(" {line}"), theme.border));
+        spans
+    }
+
+    /// Why no row is there, and where it was looked.
+    fn view_nothing(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let mut text = if !self.rows.is_empty() {
+            SafeText::from_static("nothing matches; esc shows all")
+        } else if self.is_looking {
+            SafeText::from_static("looking for recordings in ")
+        } else {
+            SafeText::from_static("no recording in ")
+        };
+        if self.rows.is_empty() {
+            for (index, place) in self.places.iter().enumerate() {
+                if index > 0 {
+                    text.push(&SafeText::from_static(", "));
+                }
+                let path = place.path.as_os_str().as_bytes();
+                text.push(&SafeText::single_line_bytes(path, 200));
+            }
+            if !self.is_looking {
+                text.push(&SafeText::from_static("; name a file: retake FILE"));
+            }
+        }
+        let inside = Rect {
+            x: area.x + 1.min(area.width),
+            width: area.width.saturating_sub(1),
+            ..area
+        };
+        let rows = text.wrapped(usize::from(inside.width).max(1));
+        for (area, row) in popup::rows(inside).zip(rows) {
+            frame.render_widget(theme.line(&row, theme.dim), area);
+        }
+    }
+
+    /// The first and the last messages of a recording, what was found in it, and where it lies.
+    fn view_preview(&self, frame: &mut Frame<'_>, area: Rect, row: &Row, theme: &Theme) {
+        let [edge, inside] = split_top(area, 1);
+        let width = usize::from(inside.width.saturating_sub(2));
+        let path = self.homely(&row.candidate.path.to_string_lossy());
+        let path = shortened(path.as_bytes(), width.saturating_sub(4), theme);
+        rule(frame, edge, theme.spans(&path, theme.dim), theme);
+        let summary = match &row.summary {
+            None => return,
+            Some(Err(reason)) => {
+                let reason = SafeText::single_line(reason, 1000);
+                for (area, row) in popup::rows(inside).zip(reason.wrapped(width.max(1))) {
+                    write(
+                        frame,
+                        inset(area),
+                        theme.spans(&row, theme.warning),
+                        Style::new(),
+                    );
+                }
+                return;
+            }
+            Some(Ok(summary)) => summary,
+        };
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        let room = usize::from(inside.height);
+        let facts = self.facts(row, summary, width, theme);
+        let last = summary.last.iter().filter(|(kind, text)| {
+            // What is said only once is shown only once.
+            *kind != Kind::User || !text.starts_with(summary.words.trim())
+        });
+        let last: Vec<_> = last.collect();
+        let kept = room
+            .saturating_sub(facts.len() + 1)
+            .clamp(1, 2)
+            .min(last.len());
+        let each = room.saturating_sub(facts.len()) / (kept + 1).max(1);
+        lines.extend(message("you", &summary.words, each.max(1), width, theme));
+        for (kind, text) in &last[last.len() - kept..] {
+            let who = match kind {
+                Kind::User => "you",
+                Kind::Output => "result",
+                _ => "assistant",
+            };
+            lines.extend(message(who, text, each.max(1), width, theme));
+        }
+        lines.truncate(room.saturating_sub(facts.len()));
+        lines.resize(room.saturating_sub(facts.len()), Line::default());
+        lines.extend(facts);
+        for (area, line) in popup::rows(inside).zip(lines) {
+            write(frame, inset(area), line.spans, Style::new());
+        }
+    }
+
+    /// What was found, and what else is known.
+    fn facts(
+        &self,
+        row: &Row,
+        summary: &Summary,
+        width: usize,
+        theme: &Theme,
+    ) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        if !summary.rules.is_empty() {
+            let mut spans = Vec::new();
+            for severity in [Severity::Error, Severity::Warning, Severity::Info] {
+                let found = summary.rules.iter().filter(|(_, bad, _)| *bad == severity);
+                for (rule, _, count) in found {
+                    spans.push(theme.sign(severity));
+                    let count = match count {
+                        1 => String::new(),
+                        count => format!(" {count}"),
+                    };
+                    spans.push(Span::raw(format!(" {rule}{count}  ")));
+                }
+            }
+            lines.push(Line::from(spans));
+        }
+        let mut facts = Vec::new();
+        if summary.is_whole {
+            facts.push(turns(summary.turns));
+        }
+        if summary.sessions > 1 {
+            facts.push(format!("{} sessions", summary.sessions));
+        }
+        facts.push(super::columns::size(row.candidate.size));
+        facts.push(row.agent().to_owned());
+        facts.extend(summary.models.iter().cloned());
+        facts.extend(summary.folder.iter().map(|folder| self.homely(folder)));
+        let facts = facts.join(&format!(" {} ", theme.glyphs.dot));
+        lines.push(theme.line(&SafeText::single_line(&facts, width), theme.dim));
+        lines
+    }
+
+    /// The prompt while filtering, else a notice, or the path where no preview names it; and the keys.
+    fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, with_path: bool, theme: &Theme) {
+        if self.is_filtering {
+            self.filter.draw(frame, area, theme);
+            return;
+        }
+        let width = usize::from(area.width);
+        let left = match (&self.notice, self.chosen().filter(|_| with_path)) {
+            (Some(notice), _) => theme.spans(&notice.truncated(width), theme.warning),
+            (None, Some(row)) if width >= 60 => {
+                let path = self.homely(&row.candidate.path.to_string_lossy());
+                theme.spans(&shortened(path.as_bytes(), width / 3, theme), theme.text)
+            }
+            (None, _) => match self.filter.text().trim() {
+                "" => Vec::new(),
+                filter => {
+                    let filter = format!("filter: {filter}  esc shows all");
+                    theme.spans(&SafeText::single_line(&filter, width / 2), theme.text)
+                }
+            },
+        };
+        let mut said = vec![Span::raw(" ")];
+        said.extend(left);
+        let rows = keymap::footer(Context::Picker).into_iter();
+        let hints: Vec<Hint> = rows.map(|row| (row.first_key(), row.footer.1)).collect();
+        popup::footer(frame, area, said, hints, theme);
+    }
+}
+
+impl<A: Perform> Layer<A> for Picker {
+    type Output = ();
+
+    fn key(&mut self, key: KeyEvent, app: &mut A) -> Step {
+        if key.kind == KeyEventKind::Release {
+            return Step::Stay;
+        }
+        let is_typing = self.is_filtering || self.help.is_some();
+        match keymap::command(Context::Picker, &key).filter(|_| !is_typing) {
+            Some(Command::Suspend) => app.perform(vec![Effect::Suspend]),
+            Some(Command::Redraw) => app.perform(vec![Effect::Redraw]),
+            _ => app.perform(effects(self.press(key))),
+        }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, app: &mut A) -> Step {
+        app.perform(effects(self.click(event)));
+        Step::Stay
+    }
+
+    fn paste(&mut self, text: &str, _: &mut A) {
+        self.paste_text(text);
+    }
+
+    /// What was learned changes the order of the rows now and then, not with each file.
+    fn prepare(&mut self, _: Rect) {
+        if self.learned.is_some_and(|since| since.elapsed() >= SETTLED) {
+            self.arrange();
+        }
+    }
+
+    fn ticks(&self) -> bool {
+        self.learned.is_some()
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &A, theme: &Theme) {
+        self.draw(frame, area, theme);
+        // What is on the screen is inspected first.
+        if let Some((_, inspector)) = &self.work {
+            inspector.prefer(self.visible());
+        }
+    }
+}
+
+fn effects(picked: Step<PathBuf>) -> Vec<Effect> {
+    match picked {
+        Step::Done(path) => vec![Effect::Open(path)],
+        Step::Leave => vec![Effect::Quit],
+        Step::Stay | Step::Pass | Step::Edit(_) => Vec::new(),
+    }
+}
+
+fn number_of(line: &ListLine) -> Option<usize> {
+    match line {
+        ListLine::File(number, _) => Some(*number),
+        ListLine::Heading(_) => None,
+    }
+}
+
+fn complaint(path: &Path, reason: &str) -> SafeText {
+    let mut words = SafeText::single_line_bytes(path.as_os_str().as_bytes(), 200);
+    words.push(&SafeText::from_static(": "));
+    words.push(&SafeText::single_line(reason, 200));
+    words
+}
+
+/// Who said something, and what, in at most so many rows.
+fn message(who: &str, text: &str, most: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = SafeText::single_line(&text, most * width.max(1));
+    let room = width.saturating_sub(WHO).max(1);
+    let rows = text.wrapped(room).take(most).enumerate();
+    let lines = rows.map(|(number, row)| {
+        let who = if number == 0 { who } else { "" };
+        let mut spans = vec![Span::styled(format!("{who:<WHO$}"), theme.dim)];
+        spans.extend(theme.spans(&row, theme.text));
+        Line::from(spans)
+    });
+    lines.collect()
+}
+
+fn inset(area: Rect) -> Rect {
+    Rect {
+        x: area.x + 1.min(area.width),
+        width: area.width.saturating_sub(1),
+        ..area
+    }
+}
+
+fn turns(count: usize) -> String {
+    match count {
+        1 => "1 turn".to_owned(),
+        _ => format!("{} turns", thousands(count)),
+    }
+}
+
+/// A count with commas between its thousands.
+fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut written = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            written.push(',');
+        }
+        written.push(digit);
+    }
+    written
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Keys in, screens out.
 
 use super::*;
-use crate::tui::theme::{Glyphs, Theme, Variant};
+use crate::tui::theme::{Glyphs, Variant};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyModifiers;
+use retake_live::discover::Candidate;
 use std::ffi::OsStr;
-use std::time::Duration;
 
 fn place(path: &str, origin: Origin) -> Place {
     Place {
@@ -40,10 +41,11 @@ fn picker(names: &[(&str, u64)]) -> Picker {
 fn press(picker: &mut Picker, keys: &str) -> Step<PathBuf> {
     let mut last = Step::Stay;
     for character in keys.chars() {
-        last = picker.key(match character {
+        last = picker.press(match character {
             '\n' => KeyCode::Enter.into(),
             '\u{1b}' => KeyCode::Esc.into(),
             '↓' => KeyCode::Down.into(),
+            '\t' => KeyCode::Tab.into(),
             _ => KeyCode::Char(character).into(),
         });
     }
@@ -54,61 +56,155 @@ fn screen(picker: &Picker, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
     terminal
-        .draw(|frame| picker.view(frame, frame.area(), &theme))
+        .draw(|frame| picker.draw(frame, frame.area(), &theme))
         .unwrap();
     terminal.backend().to_string().replace('"', "")
 }
 
-fn summary(errors: usize, warnings: usize) -> Result<Summary, String> {
-    Ok(Summary {
+fn known(errors: usize, warnings: usize, folder: &str, words: &str) -> Summary {
+    let rules = [
+        ("unknown-tool", Severity::Error, errors),
+        ("tool-error", Severity::Warning, warnings),
+    ];
+    Summary {
         format: "openai-chat",
+        is_whole: true,
         sessions: 1,
         turns: 7,
         errors,
         warnings,
-        folder: Some("/home/me/desk".into()),
-        words: "Book\na flight".into(),
-    })
+        rules: rules.into_iter().filter(|(.., count)| *count > 0).collect(),
+        tokens: Some(214_000),
+        models: vec!["gpt-5.2".into()],
+        tools: vec!["search_flights".into()],
+        folder: Some(folder.into()),
+        words: words.into(),
+        last: vec![(Kind::Assistant, "Nothing flies there".into())],
+        parent: None,
+    }
+}
+
+fn summary(errors: usize, warnings: usize) -> Result<Summary, String> {
+    Ok(known(errors, warnings, "/home/me/desk", "Book\na flight"))
+}
+
+/// A picker with rows of two projects, and with one that could not be read.
+fn filled() -> Picker {
+    let mut picker = picker(&[
+        ("old.json", 50),
+        ("new.json", 1),
+        ("mid.json", 2),
+        ("odd.json", 900),
+        ("agent-1.jsonl", 60),
+        ("s1.jsonl", 49),
+    ]);
+    picker.home = Some("/home/me".into());
+    picker.learn(0, Ok(known(0, 0, "/home/me/shop", "Checkout fails")));
+    picker.learn(1, summary(3, 12));
+    picker.learn(2, summary(0, 0));
+    picker.learn(3, Err("format not recognised".into()));
+    let child = Summary {
+        parent: Some("s1".into()),
+        ..known(1, 0, "/home/me/shop", "Find every caller")
+    };
+    picker.learn(4, Ok(child));
+    picker.learn(5, Ok(known(0, 1, "/home/me/shop", "Delegate it")));
+    picker.discover(Discovery::Finished);
+    picker.arrange();
+    picker
 }
 
 #[test]
-fn rows_stand_newest_first_and_counts_fill_in() {
-    let mut picker = picker(&[("old.json", 50), ("new.json", 1), ("mid.json", 2)]);
-    assert_eq!(picker.by_age(), [1, 2, 0]);
-    picker.learn(1, summary(3, 12));
-    picker.learn(0, summary(0, 0));
-    picker.learn(2, Err("format not recognised".into()));
-    picker.discover(Discovery::Finished);
+fn recordings_stand_by_project_with_what_was_found_and_what_they_took() {
+    let mut picker = filled();
+    insta::assert_snapshot!("narrow", screen(&picker, 80, 24));
+    press(&mut picker, "↓↓");
+    insta::assert_snapshot!("wide", screen(&picker, 120, 40));
+    press(&mut picker, "G");
+    assert!(screen(&picker, 80, 24).contains("format not recognised"));
+    press(&mut picker, " ");
+    let shown = screen(&picker, 80, 24);
+    assert!(!shown.contains("format not recognised"), "{shown}");
+}
+
+#[test]
+fn rows_are_sorted_and_grouped_by_keys() {
+    let mut picker = filled();
+    let titles = |picker: &Picker| -> Vec<String> {
+        let lines = picker.lines.iter().map(|line| match line {
+            ListLine::Heading(name) => format!("# {name}"),
+            ListLine::File(number, is_child) => {
+                let sign = if *is_child { "- " } else { "" };
+                format!("{sign}{}", picker.rows[*number].name.display())
+            }
+        });
+        lines.collect()
+    };
     assert_eq!(
-        screen(&picker, 60, 9),
-        "\
-┌ recordings  3 ───────────────────────────────────────────┐
-│▸●3   ▲12     1h  1.2K  new.json                          │
-│ ?            2h  1.2K  mid.json                          │
-│ ✓            2d  1.2K  old.json                          │
-│                                                          │
-│                                                          │
-│7 turns  /home/me/desk  Book⏎a flight                     │
-│/s/new.json           enter open  / filter  ? help  q quit│
-└──────────────────────────────────────────────────────────┘
-"
+        titles(&picker),
+        [
+            "# /home/me/desk",
+            "new.json",
+            "mid.json",
+            "# /home/me/shop",
+            "s1.jsonl",
+            "- agent-1.jsonl",
+            "old.json",
+            "# /s",
+            "odd.json"
+        ]
     );
-    let wide = screen(&picker, 120, 9);
-    assert!(
-        wide.contains("openai-chat") && wide.contains("Book⏎a flight"),
-        "{wide}"
+    press(&mut picker, "\t\tsss");
+    assert!(screen(&picker, 100, 24).contains("sort: tokens  group: none"));
+    press(&mut picker, "sss");
+    assert_eq!(
+        titles(&picker),
+        [
+            "new.json",
+            "s1.jsonl",
+            "- agent-1.jsonl",
+            "mid.json",
+            "old.json",
+            "odd.json"
+        ]
     );
-    press(&mut picker, "j");
-    assert!(screen(&picker, 60, 9).contains("format not recognised"));
+    press(&mut picker, "\t\t");
+    assert_eq!(titles(&picker)[0], "# openai-chat");
+}
+
+#[test]
+fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
+    let shown = |filter: &str| -> Vec<String> {
+        let mut picker = filled();
+        press(&mut picker, &format!("/{filter}"));
+        let numbers = picker.lines.iter().filter_map(number_of);
+        let names = numbers.map(|number| picker.rows[number].name.display().to_string());
+        names.collect()
+    };
+    assert_eq!(shown("rule:unknown-*"), ["new.json", "agent-1.jsonl"]);
+    assert_eq!(shown("error since:2h"), ["new.json"]);
+    assert_eq!(shown("folder:shop !finding"), ["old.json"]);
+    assert_eq!(shown("checkout tool:search* model:gpt-5*"), ["old.json"]);
+    assert_eq!(
+        shown("nothing\u{20}flies agent:openai-chat turns:>6 tokens:<1M").len(),
+        5
+    );
+    assert_eq!(shown("findings:>10"), ["new.json"]);
+    let mut picker = filled();
+    press(&mut picker, "/since:soon\n");
+    let shown = screen(&picker, 100, 24);
+    assert!(shown.contains("`soon` is no time"), "{shown}");
 }
 
 #[test]
 fn the_cursor_stays_on_its_row_while_others_come() {
     let mut picker = picker(&[("a.json", 5), ("b.json", 6)]);
     picker.discover(Discovery::Found(vec![candidate(b"newer.json", 1)]));
+    picker.arrange();
     assert_eq!(picker.selected(), Some(Path::new("/s/newer.json")));
     press(&mut picker, "↓");
     picker.discover(Discovery::Found(vec![candidate(b"newest.json", 0)]));
+    picker.arrange();
     assert_eq!(picker.selected(), Some(Path::new("/s/a.json")));
     assert_eq!(press(&mut picker, "\n"), Step::Done("/s/a.json".into()));
 }
@@ -121,30 +217,18 @@ fn typing_filters_by_name_and_contents() {
         ("other.json", 7),
     ]);
     picker.learn(2, summary(0, 0));
-    press(&mut picker, "/rtl3");
-    assert!(screen(&picker, 60, 9).contains("1 of 3"));
-    assert!(screen(&picker, 60, 9).contains("│/ rtl3"));
+    press(&mut picker, "/~rtl3");
+    assert!(screen(&picker, 60, 9).contains("recordings 1 of 3"));
+    assert!(screen(&picker, 60, 9).contains("/ ~rtl3"));
     assert_eq!(picker.selected(), Some(Path::new("/s/retail-3.json")));
     press(&mut picker, "\u{1b}");
-    assert!(screen(&picker, 60, 9).contains("recordings  3"));
+    assert!(screen(&picker, 60, 9).contains("recordings 3"));
     assert_eq!(
         press(&mut picker, "/flight\n"),
         Step::Done("/s/other.json".into())
     );
     press(&mut picker, "/zzz");
     assert!(screen(&picker, 60, 9).contains("nothing matches; esc shows all"));
-}
-
-#[test]
-fn a_name_is_a_better_match_than_words_inside() {
-    let mut picker = picker(&[("lift.json", 1), ("broken.json", 2)]);
-    let told = Summary {
-        words: "the lift was broken".to_owned(),
-        ..summary(0, 0).unwrap()
-    };
-    picker.learn(0, Ok(told));
-    press(&mut picker, "/broken");
-    assert_eq!(picker.selected(), Some(Path::new("/s/broken.json")));
 }
 
 #[test]
@@ -181,7 +265,8 @@ fn named_files_stand_first_in_the_order_in_which_they_were_named() {
         });
     }
     picker.discover(Discovery::Found(rows));
-    assert_eq!(picker.shown, [0, 1, 2]);
+    let numbers: Vec<_> = picker.lines.iter().filter_map(number_of).collect();
+    assert_eq!(numbers, [0, 1, 2]);
 }
 
 #[test]
@@ -222,11 +307,13 @@ fn ten_thousand_rows_are_at_hand_and_only_the_visible_ones_are_preferred() {
         let rows = (0..250).map(|row| candidate(format!("{batch}-{row}.json").as_bytes(), batch));
         picker.discover(Discovery::Found(rows.collect()));
     }
+    picker.discover(Discovery::Finished);
     press(&mut picker, "G");
     let shown = screen(&picker, 80, 24);
-    assert!(shown.contains("recordings  10000"), "{shown}");
-    assert_eq!(picker.visible().len(), 19);
-    assert_eq!(picker.visible().last(), picker.shown.last());
+    assert!(shown.contains("recordings 10,000"), "{shown}");
+    assert_eq!(picker.visible().len(), 15);
+    let last = picker.lines.last().and_then(number_of);
+    assert_eq!(picker.visible().last().copied(), last);
 }
 
 #[test]
@@ -236,17 +323,18 @@ fn a_second_click_opens() {
     let click = MouseEvent {
         kind: MouseEventKind::Down(ratatui::crossterm::event::MouseButton::Left),
         column: 5,
-        row: 2,
+        row: 3,
         modifiers: KeyModifiers::NONE,
     };
-    assert_eq!(picker.mouse(click), Step::Stay);
-    assert_eq!(picker.mouse(click), Step::Done("/s/b.json".into()));
+    assert_eq!(picker.click(click), Step::Stay);
+    assert_eq!(picker.click(click), Step::Done("/s/b.json".into()));
 }
 
 #[test]
 fn every_size_can_be_drawn() {
     let mut picker = picker(&[("a.json", 1)]);
     picker.learn(0, summary(1000, 2_000_000));
+    picker.home = Some("/home/me".into());
     for filter in ["", "/a"] {
         press(&mut picker, filter);
         for (width, height) in [(1, 1), (2, 3), (3, 3), (12, 4), (40, 10), (200, 60)] {

@@ -5,7 +5,7 @@ use super::super::columns::Id;
 use super::super::rows::{is_held, is_over};
 use super::super::words;
 use crate::tui::columns::Column;
-use crate::tui::picker::size;
+use crate::tui::columns::size;
 use crate::tui::theme::Theme;
 use ratatui::style::Style;
 use ratatui::text::Span;

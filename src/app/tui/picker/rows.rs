@@ -1,0 +1,537 @@
+//! The recordings of the picker as rows of a table: their columns, their order, their groups, and what a filter
+//! knows of them.
+
+use crate::tui::columns::{self, Column, Takes};
+use crate::tui::filter::{Filtered, Terms, Values};
+use crate::tui::theme::Theme;
+use crate::tui::transcript::words::count;
+use ratatui::text::Span;
+use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
+use retake_live::discover::{Candidate, Origin, Place};
+use retake_live::inspect::Summary;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How files of sub-agents begin, which Claude Code keeps beside those of its sessions.
+const SUB_AGENT: &[u8] = b"agent-";
+
+/// A file that may be opened.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub candidate: Candidate,
+    pub summary: Option<Result<Summary, String>>,
+    /// Its path below the place where it was found.
+    pub name: PathBuf,
+    place: PathBuf,
+    /// The program that wrote it, as far as its place tells.
+    agent: Cow<'static, str>,
+    /// Whether the operator named this file.
+    is_named: bool,
+    age: Duration,
+}
+
+impl Row {
+    pub fn new(candidate: Candidate, places: &[Place], now: SystemTime) -> Self {
+        let place = places.get(candidate.place);
+        let inside = place.and_then(|place| candidate.path.strip_prefix(&place.path).ok());
+        let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
+        let agent = match candidate.origin {
+            Origin::ClaudeCode => Cow::Borrowed("claude-code"),
+            Origin::Codex => Cow::Borrowed("codex"),
+            Origin::Runs => {
+                let kind = place.and_then(|place| place.path.file_name());
+                let kind = kind.and_then(OsStr::to_str).unwrap_or_default();
+                Cow::Owned(format!("retake {}", kind.trim_end_matches('s')))
+            }
+            Origin::Named | Origin::Sessions => Cow::Borrowed(""),
+        };
+        let modified = candidate.modified.unwrap_or(SystemTime::UNIX_EPOCH);
+        Self {
+            name: inside.unwrap_or(&candidate.path).to_owned(),
+            place: place.map_or_else(PathBuf::new, |place| match inside {
+                Some(_) => place.path.clone(),
+                None => place.path.parent().unwrap_or(Path::new("")).to_owned(),
+            }),
+            is_named: candidate.origin == Origin::Named
+                && place.is_some_and(|place| place.path == candidate.path),
+            age: now.duration_since(modified).unwrap_or_default(),
+            agent,
+            summary: None,
+            candidate,
+        }
+    }
+
+    pub fn known(&self) -> Option<&Summary> {
+        self.summary.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether nothing more can be learned about it.
+    pub fn is_done(&self) -> bool {
+        match &self.summary {
+            None => false,
+            Some(Ok(summary)) => summary.is_whole,
+            Some(Err(_)) => true,
+        }
+    }
+
+    /// The program that wrote it, else its format.
+    pub fn agent(&self) -> &str {
+        match self.known() {
+            Some(summary) if self.agent.is_empty() => summary.format,
+            _ => &self.agent,
+        }
+    }
+
+    /// The first words in one line.
+    fn title(&self) -> String {
+        let words = self.known().map_or("", |summary| &summary.words);
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The file of the session that a sub-agent belongs to.
+    fn parent(&self) -> Option<PathBuf> {
+        let path = &self.candidate.path;
+        let is_sub_agent = path.file_name()?.as_bytes().starts_with(SUB_AGENT);
+        let folder = path.parent().filter(|_| is_sub_agent)?;
+        if folder.file_name() == Some(OsStr::new("subagents")) {
+            return Some(folder.parent()?.with_extension("jsonl"));
+        }
+        let id = self.known()?.parent.as_ref()?;
+        Some(folder.join(format!("{id}.jsonl")))
+    }
+
+    fn has(&self, severity: Severity) -> bool {
+        self.known().is_some_and(|summary| match severity {
+            Severity::Error => summary.errors > 0,
+            Severity::Warning => summary.warnings > 0,
+            Severity::Info => !summary.rules.is_empty(),
+        })
+    }
+}
+
+impl Filtered for Row {
+    const FIELDS: &'static [(&'static str, Values)] = &[
+        ("rule", Values::Names),
+        ("tool", Values::Names),
+        ("model", Values::Names),
+        ("agent", Values::Names),
+        ("folder", Values::Names),
+        ("since", Values::Age),
+        ("turns", Values::Number),
+        ("tokens", Values::Number),
+        ("findings", Values::Number),
+    ];
+    const WORDS: &'static [&'static str] = &["error", "warning", "finding"];
+
+    fn is(&self, word: &str) -> bool {
+        match word {
+            "error" => self.has(Severity::Error),
+            "warning" => self.has(Severity::Warning),
+            _ => self.has(Severity::Info),
+        }
+    }
+
+    fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+        let Some(summary) = self.known() else {
+            return field == "agent" && fits(self.agent());
+        };
+        match field {
+            "rule" => summary.rules.iter().any(|(rule, ..)| fits(rule)),
+            "tool" => summary.tools.iter().any(|tool| fits(tool)),
+            "model" => summary.models.iter().any(|model| fits(model)),
+            "agent" => fits(self.agent()),
+            _ => summary.folder.iter().any(|folder| {
+                let mut names = folder.split('/').filter(|name| !name.is_empty());
+                fits(folder) || names.any(fits)
+            }),
+        }
+    }
+
+    fn number(&self, field: &str) -> Option<f64> {
+        let summary = self.known().filter(|summary| summary.is_whole);
+        match field {
+            "since" => Some(self.age.as_secs_f64()),
+            "turns" => summary.map(|summary| summary.turns as f64),
+            "tokens" => summary?.tokens.map(|tokens| tokens as f64),
+            _ => summary.map(|summary| (summary.errors + summary.warnings) as f64),
+        }
+    }
+
+    fn text(&self) -> Option<Cow<'_, [u8]>> {
+        Some(Cow::Owned(self.row().into_owned().into_bytes()))
+    }
+
+    fn row(&self) -> Cow<'_, str> {
+        let mut text = format!("{} {}", self.name.to_string_lossy(), self.agent());
+        if let Some(summary) = self.known() {
+            let texts = summary.last.iter().map(|(_, text)| text);
+            let texts = summary.folder.iter().chain([&summary.words]).chain(texts);
+            for more in texts {
+                text.push(' ');
+                text.push_str(more);
+            }
+        }
+        Cow::Owned(text)
+    }
+}
+
+/// By what the rows are sorted, always the most or the newest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    #[default]
+    Time,
+    Size,
+    Findings,
+    Tokens,
+}
+
+impl Sort {
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Time, "time"),
+        (Self::Size, "size"),
+        (Self::Findings, "findings"),
+        (Self::Tokens, "tokens"),
+    ];
+}
+
+/// What rows stand together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Grouping {
+    #[default]
+    Folder,
+    Agent,
+    Nothing,
+}
+
+impl Grouping {
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Folder, "folder"),
+        (Self::Agent, "agent"),
+        (Self::Nothing, "none"),
+    ];
+}
+
+/// The value behind one, around the end, and the word of a value.
+pub fn next<T: Copy + PartialEq>(all: &[(T, &'static str)], now: T) -> T {
+    let at = all.iter().position(|(value, _)| *value == now).unwrap_or(0);
+    all[(at + 1) % all.len()].0
+}
+
+pub fn word<T: PartialEq>(all: &[(T, &'static str)], now: T) -> &'static str {
+    let found = all.iter().find(|(value, _)| *value == now);
+    found.map_or("", |(_, word)| word)
+}
+
+/// A line of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListLine {
+    Heading(String),
+    /// A row by its number, and whether it stands below the session that it belongs to.
+    File(usize, bool),
+}
+
+/// The lines of the list: what the filter lets through, sorted, in groups, sub-agents below their sessions.
+pub fn arranged(rows: &[Row], terms: &mut Terms, sort: Sort, grouping: Grouping) -> Vec<ListLine> {
+    let mut tops: Vec<usize> = (0..rows.len())
+        .filter(|number| terms.match_all(&rows[*number]))
+        .collect();
+    tops.sort_by_cached_key(|number| sort_key(&rows[*number], sort, *number));
+    let places: HashMap<&Path, usize> = tops
+        .iter()
+        .map(|number| (&*rows[*number].candidate.path, *number))
+        .collect();
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut is_child = |number: &usize| {
+        let parent = rows[*number].parent();
+        let parent = parent.and_then(|parent| places.get(&*parent).copied());
+        let parent = parent.filter(|parent| parent != number);
+        parent.map(|parent| children.entry(parent).or_default().push(*number))
+    };
+    tops.retain(|number| is_child(number).is_none());
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let projects = projects(rows);
+    for number in tops {
+        let name = match grouping {
+            Grouping::Folder => folder(&rows[number], &projects),
+            Grouping::Agent => rows[number].agent().to_owned(),
+            Grouping::Nothing => String::new(),
+        };
+        let group = *known.entry(name.clone()).or_insert_with(|| {
+            groups.push((name, Vec::new()));
+            groups.len() - 1
+        });
+        groups[group].1.push(number);
+    }
+    let has_headings = groups.len() > 1;
+    let mut lines = Vec::new();
+    for (name, numbers) in groups {
+        if has_headings {
+            lines.push(ListLine::Heading(name));
+        }
+        for number in numbers {
+            lines.push(ListLine::File(number, false));
+            let below = children.get(&number).into_iter().flatten().rev();
+            lines.extend(below.map(|number| ListLine::File(*number, true)));
+        }
+    }
+    lines
+}
+
+/// Files that were named stand first, in the order in which they were named; files of the same second, as a checkout
+/// makes them, by name.
+type SortKey = (Reverse<bool>, Reverse<u64>, Reverse<Option<u64>>, PathBuf);
+
+fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
+    let candidate = &row.candidate;
+    if row.is_named && sort == Sort::Time {
+        let order = PathBuf::from(format!("{number:020}"));
+        return (Reverse(true), Reverse(0), Reverse(None), order);
+    }
+    let summary = row.known();
+    let most = match sort {
+        Sort::Time => 0,
+        Sort::Size => candidate.size,
+        Sort::Findings => summary.map_or(0, |known| {
+            // An error weighs more than any number of warnings.
+            ((known.errors as u64) << 32) + known.warnings as u64
+        }),
+        Sort::Tokens => summary.and_then(|known| known.tokens).unwrap_or(0),
+    };
+    let since = candidate
+        .modified
+        .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let seconds = since.map(|since| since.as_secs());
+    let path = candidate.path.clone();
+    (Reverse(false), Reverse(most), Reverse(seconds), path)
+}
+
+/// The project of each folder in which Claude Code keeps the sessions of one.
+fn projects(rows: &[Row]) -> HashMap<&Path, &str> {
+    let kept = rows
+        .iter()
+        .filter(|row| row.candidate.origin == Origin::ClaudeCode);
+    kept.filter_map(|row| {
+        let folder = row.known()?.folder.as_deref()?;
+        Some((row.candidate.path.parent()?, folder))
+    })
+    .collect()
+}
+
+/// The project folder of a file, else the place where it was found.
+fn folder(row: &Row, projects: &HashMap<&Path, &str>) -> String {
+    let recorded = row.known().and_then(|known| known.folder.as_deref());
+    let parent = row.candidate.path.parent();
+    let project = parent.and_then(|parent| projects.get(parent).copied());
+    let folder = project.or(recorded);
+    folder.map_or_else(|| row.place.to_string_lossy().into_owned(), str::to_owned)
+}
+
+/// A column of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Id {
+    When,
+    Findings,
+    Turns,
+    Size,
+    Tokens,
+    Agent,
+    Model,
+    Title,
+}
+
+/// Each column in the order in which they stand, with what matters most ranked lowest.
+#[rustfmt::skip]
+const ALL: [Column<Id>; 8] = [
+    Column { is_number: true, ..Column::new(Id::When, "when", 8, 1) },
+    Column::new(Id::Findings, "findings", 10, 2),
+    Column { spare: TITLE, is_number: true, ..Column::new(Id::Turns, "turns", 6, 3) },
+    Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 6) },
+    Column { spare: TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 5) },
+    Column { spare: TITLE, takes: Takes::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
+    Column { spare: 3 * TITLE, takes: Takes::Share(6, 12), ..Column::new(Id::Model, "model", 16, 7) },
+    Column { takes: Takes::Rest, ..Column::new(Id::Title, "title", 16, 0) },
+];
+/// Cells that the title has before what matters less has any.
+const TITLE: usize = 14;
+
+/// The columns that fit into this width, with their widths.
+pub fn fit(width: usize) -> Vec<(Column<Id>, usize)> {
+    columns::fit(&ALL, width)
+}
+
+/// The cells of a row.
+pub fn cells(
+    row: &Row,
+    is_child: bool,
+    columns: &[(Column<Id>, usize)],
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let cells = columns.iter().flat_map(|(column, width)| {
+        let cell = match column.id {
+            Id::Title => title(row, is_child, *width, theme),
+            id => cell(row, id, *width, theme),
+        };
+        column.cell(cell, *width)
+    });
+    cells.collect()
+}
+
+fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let whole = row.known().filter(|summary| summary.is_whole);
+    let dim = |text: String| vec![Span::styled(text, theme.dim)];
+    let text = |text: &str| theme.spans(&SafeText::single_line(text, width), theme.dim);
+    match id {
+        Id::When => dim(age_words(row.age)),
+        Id::Findings => findings(row, theme),
+        Id::Turns => whole.map_or_else(Vec::new, |known| {
+            vec![Span::styled(known.turns.to_string(), theme.text)]
+        }),
+        Id::Size => dim(columns::size(row.candidate.size)),
+        Id::Tokens => whole
+            .and_then(|known| known.tokens)
+            .map_or_else(Vec::new, |tokens| {
+                vec![Span::styled(count(tokens), theme.text)]
+            }),
+        Id::Agent => text(row.agent()),
+        Id::Model => {
+            let models = row.known().map_or(&[][..], |known| &known.models);
+            text(&models.join(", "))
+        }
+        Id::Title => Vec::new(),
+    }
+}
+
+fn title(row: &Row, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let words = row.title();
+    let style = match words.is_empty() {
+        true => theme.dim,
+        false => theme.text,
+    };
+    let mut spans = Vec::new();
+    let mut room = width;
+    if is_child {
+        spans.push(Span::styled(format!("{} ", theme.glyphs.branch), theme.dim));
+        room = room.saturating_sub(2);
+    }
+    let text = match words.is_empty() {
+        false => SafeText::single_line(&words, room),
+        true => shortened(row.name.as_os_str().as_bytes(), room, theme),
+    };
+    spans.extend(theme.spans(&text, style));
+    spans
+}
+
+/// Errors and warnings; nothing where nothing was found, a dot while that is not known.
+fn findings(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
+    let summary = match &row.summary {
+        Some(Err(_)) => return vec![Span::styled("?", theme.dim)],
+        Some(Ok(summary)) if summary.is_whole => summary,
+        Some(Ok(_)) | None => return vec![Span::styled(theme.glyphs.dot, theme.dim)],
+    };
+    let mut spans = Vec::new();
+    for (number, glyph, style) in [
+        (summary.errors, theme.glyphs.error, theme.error),
+        (summary.warnings, theme.glyphs.warning, theme.warning),
+    ] {
+        let text = match number {
+            0 => String::new(),
+            1..=999 => format!("{glyph} {number}"),
+            _ => format!("{glyph} {}k", (number / 1000).min(99)),
+        };
+        spans.push(Span::styled(format!("{text:<5}"), style));
+    }
+    spans
+}
+
+/// A path that fits its room: what is left out is in its middle, since files of one folder differ at the end.
+pub fn shortened(path: &[u8], room: usize, theme: &Theme) -> SafeText {
+    let whole = SafeText::single_line_bytes(path, usize::from(u16::MAX));
+    if whole.width() <= room {
+        return whole;
+    }
+    let plain = whole.as_plain();
+    let (kept, more) = (room.saturating_sub(1), theme.glyphs.more);
+    let mut from = plain.len();
+    for (at, _) in plain.char_indices().rev() {
+        if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {
+            break;
+        }
+        from = at;
+    }
+    let end = SafeText::from_str(&plain[from..]);
+    let start = kept.saturating_sub(end.width());
+    let mut to = 0;
+    for (at, letter) in plain.char_indices() {
+        if SafeText::from_str(&plain[..at + letter.len_utf8()]).width() > start {
+            break;
+        }
+        to = at + letter.len_utf8();
+    }
+    let mut short = SafeText::from_str(&plain[..to]);
+    short.push(&SafeText::from_static(more));
+    short.push(&end);
+    short
+}
+
+/// How long ago it was, in the largest unit.
+fn age_words(age: Duration) -> String {
+    const UNITS: [(u64, &str); 6] = [
+        (365 * 86400, "y"),
+        (7 * 86400, "w"),
+        (86400, "d"),
+        (3600, "h"),
+        (60, "m"),
+        (1, "s"),
+    ];
+    let seconds = age.as_secs();
+    let unit = UNITS.iter().find(|(length, _)| seconds >= *length);
+    unit.map_or_else(
+        || "now".to_owned(),
+        |(length, unit)| format!("{}{unit} ago", (seconds / length).min(999)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        let age = |seconds| age_words(Duration::from_secs(seconds));
+        assert_eq!(
+            [
+                age(0),
+                age(59),
+                age(7200),
+                age(86400 * 13),
+                age(86400 * 800)
+            ],
+            ["now", "59s ago", "2h ago", "1w ago", "2y ago"]
+        );
+    }
+
+    #[test]
+    fn a_narrow_list_keeps_what_matters_and_a_wide_one_has_all() {
+        let names = |width| -> Vec<&str> {
+            let columns = fit(width).into_iter();
+            columns.map(|(column, _)| column.title).collect()
+        };
+        assert_eq!(names(38), ["when", "findings", "title"]);
+        assert_eq!(
+            names(79),
+            ["when", "findings", "turns", "tokens", "agent", "title"]
+        );
+        assert_eq!(names(140).len(), 8);
+        for width in 0..200 {
+            let used: usize = fit(width).iter().map(|(_, width)| width + 1).sum();
+            assert!(used <= width, "{used} of {width}");
+        }
+    }
+}
