@@ -1,6 +1,7 @@
 //! The command line as clap reads it.
 
 use super::style::Color;
+use crate::page::PageForm;
 use crate::tui::View;
 use crate::tui::theme::Variant;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -410,15 +411,6 @@ pub enum RecoveryForm {
     Policy,
     /// A request that holds the recovery, for a regression test
     Fixture,
-}
-
-/// A form of the transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PageForm {
-    /// The transcript as one page of HTML, without secrets
-    Html,
-    /// The transcript as Markdown, without secrets
-    Markdown,
 }
 
 /// Which finding is recovered from: the first one that fits.

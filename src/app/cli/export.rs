@@ -1,15 +1,14 @@
 //! `export`: a recovery as code for the agent's framework, as an entry of a policy, or as a fixture for a test; a
 //! transcript as a page.
 
-use super::arguments::{ExportArguments, ExportForm, PageForm, RecoveryForm};
+use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
 use super::exit::{Exit, Failure, print_error};
-use super::flatten::{FindingReport, session_names};
+use super::flatten::session_names;
 use super::inputs::{
-    Inputs, Opened, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named,
+    Inputs, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named,
 };
-use super::output::{Output, counted, safe_line};
-use crate::page::{HtmlPage, MarkdownPage, PageError, PageFinding, PageSession, PageWriter};
-use crate::tui::state::document::Checked;
+use super::output::{Output, safe_line};
+use crate::page::{PageError, PageForm, PageSource};
 use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable;
@@ -654,30 +653,34 @@ fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Fail
     let inputs = Inputs::new(&arguments.reading)?.redacting(!arguments.keep_secrets);
     let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
     let names = session_names(&opened.recording.sessions);
-    let chosen = match &arguments.finding.session {
-        Some(wanted) => vec![session_named(&arguments.path, &names, wanted)?],
-        None => (0..names.len()).collect(),
+    let only = match &arguments.finding.session {
+        Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),
+        None => None,
     };
-    let mut failed = None;
-    to_output(arguments, |out| {
-        let mut page: Box<dyn PageWriter> = match form {
-            PageForm::Html => Box::new(HtmlPage::new(out)),
-            PageForm::Markdown => Box::new(MarkdownPage::new(out)),
-        };
-        match write_page(&mut *page, arguments, &inputs, &opened, &names, &chosen) {
-            Ok(()) => Ok(()),
-            Err(PageError::Output(error)) => Err(error),
-            Err(PageError::Source(error)) => {
-                failed = Some(InputError::Source(error));
-                Err(io::Error::other("the recording cannot be read any more"))
-            }
+    let names = names.into_iter().enumerate();
+    let chosen = names.filter(|(number, _)| only.is_none_or(|only| only == *number));
+    let chosen = chosen.collect();
+    let page = PageSource {
+        recording: &opened.recording,
+        sessions: chosen,
+        target: inputs.target,
+        is_redacted: !arguments.keep_secrets,
+    };
+    let mut unreadable = None;
+    let written = to_output(arguments, |out| match page.write(form, out) {
+        Ok(()) => Ok(()),
+        Err(PageError::Output(error)) => Err(error),
+        Err(PageError::Source(error)) => {
+            let reason = io::Error::other(error.to_string());
+            unreadable = Some(InputError::Source(error));
+            Err(reason)
         }
-    })
-    .map_err(|failure| match failed {
-        Some(error) => Failure::unreadable(&arguments.path, &error),
-        None => failure,
-    })?;
-    Ok(Exit::Clean)
+    });
+    match (written, unreadable) {
+        (Ok(()), _) => Ok(Exit::Clean),
+        (Err(failure), None) => Err(failure),
+        (Err(_), Some(error)) => Err(Failure::unreadable(&arguments.path, &error)),
+    }
 }
 
 /// The first option that was given though it says what to do about a finding.
@@ -695,54 +698,4 @@ fn only_for_recoveries(arguments: &ExportArguments) -> Option<&'static str> {
     ];
     let mut given = given.into_iter().filter(|(_, is_given)| *is_given);
     given.next().map(|(option, _)| option)
-}
-
-fn write_page(
-    page: &mut dyn PageWriter,
-    arguments: &ExportArguments,
-    inputs: &Inputs,
-    opened: &Opened,
-    names: &[String],
-    chosen: &[usize],
-) -> Result<(), PageError> {
-    let recording = &opened.recording;
-    let mut facts = vec![recording.format.id.to_owned()];
-    if let [only] = chosen {
-        facts.extend(recording.sessions[*only].model.clone());
-        facts.push(counted(recording.sessions[*only].turns.len(), "turn"));
-    } else {
-        facts.push(counted(chosen.len(), "session"));
-    }
-    // Folders are nobody's business.
-    let path = Path::new(&recording.name);
-    let title = path.file_name().map_or(path, Path::new);
-    page.begin(&name_of(title), &facts)?;
-    for number in chosen {
-        let session = &recording.sessions[*number];
-        let found = check_session(session, inputs.target)?;
-        let in_words = |finding| {
-            let report = FindingReport::new(session, finding, None)?;
-            Ok(PageFinding {
-                severity: finding.severity,
-                rule: finding.rule.id,
-                message: report.message,
-                item: finding.item,
-            })
-        };
-        let findings = found
-            .iter()
-            .map(in_words)
-            .collect::<Result<_, PageError>>()?;
-        page.session(&PageSession {
-            name: match chosen {
-                [_] => String::new(),
-                _ => names[*number].clone(),
-            },
-            sessions: &recording.sessions,
-            number: *number,
-            checked: &Checked::new(found),
-            findings,
-        })?;
-    }
-    page.end(!arguments.keep_secrets)
 }

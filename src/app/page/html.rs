@@ -19,14 +19,14 @@ const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// Writes a page of HTML.
-pub(crate) struct HtmlPage<W> {
+pub(super) struct HtmlPage<W> {
     out: W,
     /// How many sessions are written.
     written: usize,
 }
 
 impl<W: Write> HtmlPage<W> {
-    pub(crate) fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Self { out, written: 0 }
     }
 
@@ -39,21 +39,21 @@ impl<W: Write> HtmlPage<W> {
     }
 
     fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
-        if session.findings.is_empty() {
+        if session.checked.findings().is_empty() {
             return Ok(());
         }
         let prefix = self.prefix();
-        let count = session.findings.len();
+        let count = session.checked.findings().len();
         let plural = if count == 1 { "" } else { "s" };
         writeln!(
             self.out,
             "<details class=findings><summary>{count} finding{plural}</summary><ul>"
         )?;
-        for finding in &session.findings {
+        for finding in session.checked.findings() {
             let tone = Tone::of(finding.severity);
-            let message = SafeText::single_line(&finding.message, 400);
+            let message = SafeText::single_line(&finding.message(), 400);
             let mut line = piece(Tone::Sign(finding.severity), &SafeText::from_static("  "));
-            line.push_str(&piece(tone, &SafeText::from_static(finding.rule)));
+            line.push_str(&piece(tone, &SafeText::from_static(finding.rule.id)));
             line.push_str(": ");
             line.push_str(&piece(Tone::Plain, &message));
             match finding.item {
@@ -132,7 +132,7 @@ impl<W: Write> PageWriter for HtmlPage<W> {
 
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
         if !session.name.is_empty() {
-            let name = escaped(SafeText::single_line(&session.name, 200).as_plain());
+            let name = escaped(SafeText::single_line(session.name, 200).as_plain());
             writeln!(
                 self.out,
                 "<h2 id=\"session-{}\">{name}</h2>",

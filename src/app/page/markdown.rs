@@ -16,28 +16,28 @@ use std::io::Write;
 const OPEN: usize = 8;
 
 /// Writes a page of Markdown.
-pub(crate) struct MarkdownPage<W> {
+pub(super) struct MarkdownPage<W> {
     out: W,
     /// How many sessions are written.
     written: usize,
 }
 
 impl<W: Write> MarkdownPage<W> {
-    pub(crate) fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Self { out, written: 0 }
     }
 
     fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
-        for finding in &session.findings {
+        for finding in session.checked.findings() {
             let sign = words_of(&[(Tone::Sign(finding.severity), SafeText::default())]);
-            let message = SafeText::single_line(&finding.message, 400);
+            let message = SafeText::single_line(&finding.message(), 400);
             let message = escaped(message.as_plain());
             let place = finding
                 .item
                 .map_or_else(String::new, |item| format!("item {}: ", item + 1));
-            writeln!(self.out, "- {sign}**{}** {place}{message}", finding.rule)?;
+            writeln!(self.out, "- {sign}**{}** {place}{message}", finding.rule.id)?;
         }
-        if !session.findings.is_empty() {
+        if !session.checked.findings().is_empty() {
             writeln!(self.out)?;
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
 
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
         if !session.name.is_empty() {
-            let name = SafeText::single_line(&session.name, 200);
+            let name = SafeText::single_line(session.name, 200);
             writeln!(self.out, "## {}\n", escaped(name.as_plain()))?;
         }
         self.findings(session)?;

@@ -6,38 +6,118 @@
 mod html;
 mod markdown;
 
-pub(crate) use html::HtmlPage;
-pub(crate) use markdown::MarkdownPage;
-
 use crate::tui::state::document::Checked;
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::theme::Glyphs;
 use crate::tui::transcript::block::{BlockRow, RowKind};
+use clap::ValueEnum;
+use html::HtmlPage;
+use markdown::MarkdownPage;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Session, SourceError};
-use std::io;
+use retake_core::session::{Dialect, Session, SourceError};
+use retake_live::{Recording, check_session};
+use std::io::{self, Write};
+use std::path::Path;
 
-/// What a page is written of.
-pub(crate) struct PageSession<'a> {
-    /// How the session is called among those of its file; empty where it is the only one.
-    pub(crate) name: String,
-    /// The sessions of the file.
-    pub(crate) sessions: &'a [Session],
-    /// Its index.
-    pub(crate) number: usize,
-    pub(crate) checked: &'a Checked,
-    /// The findings in words, with the indexes of their items.
-    pub(crate) findings: Vec<PageFinding>,
+/// A form of the transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PageForm {
+    /// The transcript as one page of HTML, without secrets
+    Html,
+    /// The transcript as Markdown, without secrets
+    Markdown,
 }
 
-/// A finding in words.
-pub(crate) struct PageFinding {
-    pub(crate) severity: Severity,
-    pub(crate) rule: &'static str,
-    pub(crate) message: String,
-    /// The index of its item.
-    pub(crate) item: Option<u32>,
+/// What a page is written of.
+pub(crate) struct PageSource<'a> {
+    pub(crate) recording: &'a Recording,
+    /// The indexes of its sessions that are written, with their names.
+    pub(crate) sessions: Vec<(usize, String)>,
+    /// The dialect to judge for, if not that of the recording.
+    pub(crate) target: Option<Dialect>,
+    /// Whether the recording was read without its secrets.
+    pub(crate) is_redacted: bool,
+}
+
+impl PageForm {
+    /// What it is called among the formats of the debugger.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Html => "page to share, without secrets (HTML)",
+            Self::Markdown => "page to share, without secrets (Markdown)",
+        }
+    }
+
+    /// Its word on the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Markdown => "markdown",
+        }
+    }
+
+    /// How its files end.
+    pub(crate) fn ending(self) -> &'static str {
+        match self {
+            Self::Html => ".html",
+            Self::Markdown => ".md",
+        }
+    }
+}
+
+impl PageSource<'_> {
+    pub(crate) fn write(&self, form: PageForm, out: &mut dyn Write) -> Result<(), PageError> {
+        let mut page: Box<dyn PageWriter> = match form {
+            PageForm::Html => Box::new(HtmlPage::new(out)),
+            PageForm::Markdown => Box::new(MarkdownPage::new(out)),
+        };
+        let sessions = &self.recording.sessions;
+        let mut facts = vec![self.recording.format.id.to_owned()];
+        match &self.sessions[..] {
+            [(only, _)] => {
+                let session = &sessions[*only];
+                facts.extend(session.model.clone());
+                facts.push(number_of(session.turns.len(), "turn"));
+            }
+            several => facts.push(number_of(several.len(), "session")),
+        }
+        // Folders are nobody's business.
+        let name = &self.recording.name;
+        let title = Path::new(name)
+            .file_name()
+            .map(|name| name.to_string_lossy());
+        page.begin(title.as_deref().unwrap_or(name), &facts)?;
+        for (number, name) in &self.sessions {
+            let findings = check_session(&sessions[*number], self.target)?;
+            page.session(&PageSession {
+                name: match self.sessions.len() {
+                    1 => "",
+                    _ => name,
+                },
+                sessions,
+                number: *number,
+                checked: &Checked::new(findings),
+            })?;
+        }
+        page.end(self.is_redacted)
+    }
+}
+
+fn number_of(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// A session on a page.
+struct PageSession<'a> {
+    /// Empty where it is the only one.
+    name: &'a str,
+    /// The sessions of the file.
+    sessions: &'a [Session],
+    /// Its index.
+    number: usize,
+    checked: &'a Checked,
 }
 
 /// Why a page ends early.
@@ -52,7 +132,7 @@ pub(crate) enum PageError {
 }
 
 /// A form of page. Sessions are written one after another between its head and its end.
-pub(crate) trait PageWriter {
+trait PageWriter {
     /// Begins the page; `facts` are about the file.
     fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError>;
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError>;

@@ -115,6 +115,32 @@ fn a_take_is_saved_beside_the_recording_and_asks_before_it_replaces() {
 }
 
 #[test]
+fn a_take_is_shared_as_a_page_without_secrets() {
+    let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
+    let recorded = String::from_utf8(Desk::of("unknown-tool.json").recorded()).unwrap();
+    let recorded = recorded.replacen("on Monday", &format!("on Monday {key}"), 1);
+    assert!(recorded.contains(&key));
+    let mut desk = Desk::on("unknown-tool.json", recorded.as_bytes(), None);
+    desk.go_to(3)
+        .press("D w down down down down down")
+        .sees("(*) page to share, without secrets (HTML)")
+        .sees("take-1.html");
+    desk.press("enter").sees("the page is");
+    let page = fs::read_to_string(desk.file("unknown-tool.take-1.html")).unwrap();
+    assert!(
+        page.contains("id=\"turn-1\"") && page.contains("clashes with a meeting"),
+        "{page}"
+    );
+    assert!(!page.contains(&key));
+    desk.press("w up enter").sees("the page is");
+    let page = fs::read_to_string(desk.file("unknown-tool.take-1.md")).unwrap();
+    assert!(
+        page.starts_with("# unknown-tool") && !page.contains(&key),
+        "{page}"
+    );
+}
+
+#[test]
 fn every_kind_of_recording_is_saved_in_its_own_format_and_reads_again() {
     let stories = [
         ("library-desk.db", "o `ordered` ^s enter"),

@@ -1,16 +1,20 @@
-//! Saves takes, in the format of their recording or converted, and says what each of these would lose.
+//! Saves takes, in the format of their recording, converted or as a page, and says what each of these would lose.
 
+use crate::page::{PageError, PageForm, PageSource};
 use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
+use clap::ValueEnum;
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session, SourceError};
 use retake_live::replace::{Backup, replace};
-use retake_live::{TakeStore, is_same_file, save_take};
+use retake_live::{
+    Input, ReadOptions, TakeStore, is_same_file, read_input, save_take, without_secrets, write_take,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +62,14 @@ impl Work {
                 losses: history.map_or_else(Vec::new, |history| losses(history, to)),
             });
         }
+        for form in PageForm::value_variants() {
+            formats.push(SaveFormat {
+                id: form.word(),
+                title: form.title().to_owned(),
+                ending: form.ending().to_owned(),
+                losses: Vec::new(),
+            });
+        }
         let mut name = self.opening.input().name.clone();
         if bench.is_run() {
             // Runs lie among retake's own files; what is saved of them belongs where the operator works.
@@ -102,14 +114,53 @@ impl Work {
             return Report::Exists;
         }
         let id = bench.takes().current();
-        let saved = match Dialect::ALL.into_iter().find(|to| id_of(*to) == format) {
-            None => save_own(bench, id, &path),
-            Some(to) => save_converted(shown, session, to, &path),
+        let dialect = Dialect::ALL.into_iter().find(|to| id_of(*to) == format);
+        let saved = match (dialect, PageForm::from_str(format, false)) {
+            (Some(to), _) => save_converted(shown, session, to, &path),
+            (None, Ok(form)) => self.save_page(bench, id, session, form, &path),
+            (None, Err(_)) => save_own(bench, id, &path),
         };
         match saved {
             Ok(said) => Report::Saved(said),
             Err(reason) => Report::TakesRefused(reason),
         }
+    }
+}
+
+impl Work {
+    /// Writes a session of a take as a page, from bytes without secrets.
+    fn save_page(
+        &self,
+        bench: &mut TakeStore,
+        id: TakeId,
+        session: usize,
+        form: PageForm,
+        path: &Path,
+    ) -> Result<String, String> {
+        let rope = bench.rope(id).map_err(|error| error.to_string())?;
+        let base = bench.base(id).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        write_take(base, &rope, &mut bytes).map_err(|error| error.to_string())?;
+        let name = self.opening.input().name.clone();
+        let input = without_secrets(Input::of(name, Arc::new(bytes)));
+        let mut recording = input
+            .and_then(|input| read_input(input, &ReadOptions::default()))
+            .map_err(|error| error.to_string())?;
+        self.knowledge.apply(&mut recording);
+        let page = PageSource {
+            recording: &recording,
+            sessions: vec![(session, String::new())],
+            target: self.knowledge.target,
+            is_redacted: true,
+        };
+        let replaced = replace(path, Backup::None, |out| {
+            page.write(form, out).map_err(|error| match error {
+                PageError::Output(error) => error,
+                PageError::Source(error) => std::io::Error::other(error.to_string()),
+            })
+        });
+        let replaced = replaced.map_err(|error| error.to_string())?;
+        Ok(format!("the page is {}", replaced.path.display()))
     }
 }
 
