@@ -1,14 +1,14 @@
 //! How things look, by meaning: styles, glyphs, and the way foreign text becomes a line on the screen.
 //!
-//! Views ask for `theme.error` or `theme.glyphs.error`, never for a colour or a character. The words keep the
-//! terminal's own foreground, colours are ANSI names only, and neither white, black nor yellow colours a text,
-//! since one of them is unreadable on somebody's background. Colour never carries a meaning alone: a glyph or a
-//! word stands beside it.
+//! Views ask for `theme.error` or `theme.glyphs.error`, never for a colour or a character. Words keep the
+//! terminal's own foreground and background. A terminal of true colour gets the [`Palette`] of its theme, whose
+//! contrast is tested; one of 16 colours the ANSI names, among which neither white, black nor yellow colours a text,
+//! since one of them is unreadable on somebody's background; with `NO_COLOR` there is bold, reverse and underline.
+//! Colour never carries a meaning alone: a glyph or a word stands beside it.
 //!
 //! [`Theme::choose`] decides from flags and environment. It asks the terminal nothing, because no
-//! answer may stand before the first paint; a caller that learns the background later draws on with
-//! [`Theme::new`]. Crossterm drops colours itself under `NO_COLOR`: whoever lets `--theme dark` win
-//! over it calls `crossterm::style::force_color_output(true)`.
+//! answer may stand before the first paint. Crossterm drops colours itself under `NO_COLOR`: whoever lets
+//! `--theme dark` win over it calls `crossterm::style::force_color_output(true)`.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
@@ -29,6 +29,9 @@ pub enum Variant {
     Dark,
     /// Deep colours for a light background.
     Light,
+    /// The same with a contrast of 7 to 1 at least.
+    DarkContrast,
+    LightContrast,
     /// Only the eight base colours, chosen to be readable on any background.
     Ansi16,
     /// No colour: bold, reverse and underline.
@@ -37,9 +40,11 @@ pub enum Variant {
 
 impl Variant {
     /// Every variant with its word on the command line.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Dark, "dark"),
         (Self::Light, "light"),
+        (Self::DarkContrast, "dark-contrast"),
+        (Self::LightContrast, "light-contrast"),
         (Self::Ansi16, "ansi16"),
         (Self::Mono, "mono"),
     ];
@@ -65,6 +70,87 @@ impl Variant {
         }
     }
 }
+
+/// The colours of a theme on a terminal of true colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Palette {
+    red: Color,
+    /// Warnings.
+    amber: Color,
+    green: Color,
+    /// What can be acted on.
+    accent: Color,
+    blue: Color,
+    purple: Color,
+    dim: Color,
+    /// The letters and the background of the row with the cursor, and its background in a pane without the keys.
+    row: (Color, Color),
+    row_elsewhere: Color,
+}
+
+const fn rgb(hex: u32) -> Color {
+    Color::Rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+}
+
+impl Palette {
+    const DARK: Self = Self {
+        red: rgb(0xff8a95),
+        amber: rgb(0xe5b567),
+        green: rgb(0x9fd08a),
+        accent: rgb(0x7cc7f5),
+        blue: rgb(0x8fb4ff),
+        purple: rgb(0xc8a6ff),
+        dim: rgb(0x9aa3b5),
+        row: (rgb(0xf2f5fa), rgb(0x35507a)),
+        row_elsewhere: rgb(0x2c3442),
+    };
+    const LIGHT: Self = Self {
+        red: rgb(0xb00020),
+        amber: rgb(0x7d4a00),
+        green: rgb(0x1b6330),
+        accent: rgb(0x00558f),
+        blue: rgb(0x2a4fb5),
+        purple: rgb(0x7429a0),
+        dim: rgb(0x595f69),
+        row: (rgb(0x10131a), rgb(0xbfd8ff)),
+        row_elsewhere: rgb(0xe3e7ee),
+    };
+    const DARK_CONTRAST: Self = Self {
+        red: rgb(0xffa3a3),
+        amber: rgb(0xffd75f),
+        green: rgb(0x8dff8d),
+        accent: rgb(0x7fe8ff),
+        blue: rgb(0xb0ccff),
+        purple: rgb(0xffb8ff),
+        dim: rgb(0xd0d0d0),
+        row: (rgb(0x000000), rgb(0xffd700)),
+        row_elsewhere: rgb(0x303030),
+    };
+    const LIGHT_CONTRAST: Self = Self {
+        red: rgb(0x8b0000),
+        amber: rgb(0x5c3300),
+        green: rgb(0x0b4d0b),
+        accent: rgb(0x003c71),
+        blue: rgb(0x0b2a8a),
+        purple: rgb(0x5a0a6a),
+        dim: rgb(0x3a3a3a),
+        row: (rgb(0xffffff), rgb(0x003c9e)),
+        row_elsewhere: rgb(0xdcdcdc),
+    };
+
+    fn of(variant: Variant) -> Option<Self> {
+        match variant {
+            Variant::Dark => Some(Self::DARK),
+            Variant::Light => Some(Self::LIGHT),
+            Variant::DarkContrast => Some(Self::DARK_CONTRAST),
+            Variant::LightContrast => Some(Self::LIGHT_CONTRAST),
+            Variant::Ansi16 | Variant::Mono => None,
+        }
+    }
+}
+
+/// The row with the cursor where the background of the terminal is not known: it is seen on any.
+const ROW_ANYWHERE: (Color, Color) = (rgb(0xffffff), rgb(0x3d5a80));
 
 /// The characters of the frame and of the signs, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,13 +334,60 @@ impl Theme {
         } else {
             Glyphs::choose(variable)
         };
-        Self::new(variant, glyphs)
+        let colours = variable("COLORTERM").unwrap_or_default();
+        let has_true_colour = matches!(&*colours, "truecolor" | "24bit");
+        match has_true_colour {
+            true => Self::true_colour(variant, glyphs),
+            false => Self::new(variant, glyphs),
+        }
     }
 
+    /// The theme on a terminal of true colour.
+    pub fn true_colour(variant: Variant, glyphs: Glyphs) -> Self {
+        let base = Self::new(variant, glyphs);
+        let Some(palette) = Palette::of(variant) else {
+            let (letters, row) = ROW_ANYWHERE;
+            return match variant {
+                Variant::Mono => base,
+                _ => Self {
+                    selected: Style::reset().fg(letters).bg(row),
+                    ..base
+                },
+            };
+        };
+        let colour = |colour: Color| Style::new().fg(colour);
+        let bold = |colour: Color| Style::new().fg(colour).add_modifier(Modifier::BOLD);
+        let dim = colour(palette.dim);
+        let (letters, row) = palette.row;
+        Self {
+            error: bold(palette.red),
+            warning: bold(palette.amber),
+            info: colour(palette.accent),
+            ok: colour(palette.green),
+            removed: colour(palette.red),
+            dim,
+            selected: Style::reset().fg(letters).bg(row),
+            selected_elsewhere: Style::reset().bg(palette.row_elsewhere),
+            border: dim,
+            border_focused: bold(palette.accent),
+            key: bold(palette.accent),
+            call: colour(palette.accent),
+            output: colour(palette.green),
+            reasoning: dim.add_modifier(Modifier::ITALIC),
+            escaped: colour(palette.purple),
+            marked: colour(palette.purple),
+            json_key: colour(palette.blue),
+            json_string: colour(palette.green),
+            json_scalar: colour(palette.purple),
+            ..base
+        }
+    }
+
+    /// The theme in the 16 colours that every terminal has.
     pub fn new(variant: Variant, glyphs: Glyphs) -> Self {
         let color = |dark: Color, light: Color, base: Color| match variant {
-            Variant::Dark => Style::new().fg(dark),
-            Variant::Light => Style::new().fg(light),
+            Variant::Dark | Variant::DarkContrast => Style::new().fg(dark),
+            Variant::Light | Variant::LightContrast => Style::new().fg(light),
             Variant::Ansi16 => Style::new().fg(base),
             Variant::Mono => Style::new(),
         };
@@ -263,7 +396,9 @@ impl Theme {
         let (dim, italic) = match variant {
             Variant::Dark | Variant::Light => (plain.add_modifier(Modifier::DIM), Modifier::ITALIC),
             Variant::Ansi16 => (plain.add_modifier(Modifier::DIM), Modifier::empty()),
-            Variant::Mono => (plain, Modifier::empty()),
+            Variant::DarkContrast | Variant::LightContrast | Variant::Mono => {
+                (plain, Modifier::empty())
+            }
         };
         let bold = plain.add_modifier(Modifier::BOLD);
         let row = Style::reset();
@@ -498,6 +633,93 @@ mod tests {
             let coloured = theme.contains("red()") && theme.contains("magenta()");
             assert_eq!(coloured, variant != Variant::Mono, "{theme}");
         }
+    }
+
+    /// The contrast of two colours as WCAG 2.2 defines it.
+    fn contrast(one: Color, other: Color) -> f64 {
+        let luminance = |colour| {
+            let Color::Rgb(red, green, blue) = colour else {
+                panic!("{colour:?} is no true colour");
+            };
+            let linear = |channel: u8| match f64::from(channel) / 255.0 {
+                dark @ ..=0.04045 => dark / 12.92,
+                bright => ((bright + 0.055) / 1.055).powf(2.4),
+            };
+            0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+        };
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    /// On the backgrounds that terminals come with, every colour of a text reaches level AA of WCAG, those of the
+    /// themes of high contrast level AAA.
+    #[test]
+    fn true_colours_are_told_from_their_backgrounds() {
+        let dark = [0x000000, 0x1e1e1e, 0x282c34].map(rgb);
+        let light = [0xffffff, 0xfafafa, 0xfdf6e3].map(rgb);
+        let table = [
+            (Variant::Dark, dark, 4.5),
+            (Variant::Light, light, 4.5),
+            (Variant::DarkContrast, dark, 7.0),
+            (Variant::LightContrast, light, 7.0),
+        ];
+        for (variant, backgrounds, least) in table {
+            let theme = Theme::true_colour(variant, Glyphs::UNICODE);
+            let styles = [
+                ("error", theme.error),
+                ("warning", theme.warning),
+                ("info", theme.info),
+                ("ok", theme.ok),
+                ("removed", theme.removed),
+                ("dim", theme.dim),
+                ("border", theme.border_focused),
+                ("key", theme.key),
+                ("call", theme.call),
+                ("output", theme.output),
+                ("reasoning", theme.reasoning),
+                ("escaped", theme.escaped),
+                ("marked", theme.marked),
+                ("json key", theme.json_key),
+                ("json string", theme.json_string),
+                ("json scalar", theme.json_scalar),
+            ];
+            for (name, style) in styles {
+                for background in backgrounds {
+                    let found = contrast(style.fg.unwrap(), background);
+                    assert!(
+                        found >= least,
+                        "{variant:?} {name} {background:?}: {found:.1}"
+                    );
+                }
+            }
+            let row = contrast(theme.selected.fg.unwrap(), theme.selected.bg.unwrap());
+            assert!(row >= 7.0, "{variant:?} row: {row:.1}");
+        }
+        let (letters, row) = ROW_ANYWHERE;
+        assert!(contrast(letters, row) >= 4.5);
+    }
+
+    #[test]
+    fn true_colours_are_used_where_the_terminal_has_them() {
+        let with = |variables: &[(&str, &str)], variant| {
+            let wish = Wish {
+                variant,
+                ascii: false,
+            };
+            format!("{:?}", chosen(wish, variables)).contains("Rgb")
+        };
+        let dark = Some(Variant::Dark);
+        assert!(with(&[("COLORTERM", "truecolor")], dark));
+        assert!(with(
+            &[("COLORTERM", "24bit")],
+            Some(Variant::LightContrast)
+        ));
+        assert!(!with(&[("TERM", "xterm-256color")], dark));
+        assert!(!with(
+            &[("COLORTERM", "truecolor"), ("NO_COLOR", "1")],
+            None
+        ));
+        assert!(!with(&[("COLORTERM", "truecolor")], Some(Variant::Mono)));
     }
 
     #[test]

@@ -32,10 +32,14 @@ fn the_screen_is_drawn_at_the_size_that_it_has() {
 
 #[test]
 fn the_row_with_the_cursor_is_of_one_colour() {
-    for (variant, _) in Variant::ALL {
+    let themes = [Theme::new, Theme::true_colour];
+    for (variant, theme) in Variant::ALL
+        .iter()
+        .flat_map(|(it, _)| themes.map(|new| (it, new)))
+    {
         let mut state = opened(BROKEN_JSON, (120, 16));
         press(&mut state, "]");
-        let terminal = terminal(&state, &Theme::new(variant, Glyphs::UNICODE));
+        let terminal = terminal(&state, &theme(*variant, Glyphs::UNICODE));
         let buffer = terminal.backend().buffer();
         let width = state.layout.panes[0].1.width;
         let row = state.tree().unwrap().row_of(state.tree_row()) - state.tops.turns;
