@@ -102,7 +102,7 @@ impl Base {
     }
 
     /// What the file was like before anything was written.
-    pub(super) fn opened(&self) -> Option<&Stamp> {
+    pub(crate) fn opened(&self) -> Option<&Stamp> {
         self.opened.as_ref()
     }
 
@@ -165,7 +165,7 @@ impl Base {
     }
 
     /// The rows of a take with the path of the database that they come from; `None` where it is no database.
-    pub(super) fn rows(&self, rope: &Rope) -> Result<Option<(&Path, Vec<Row>)>, SourceError> {
+    pub(crate) fn rows(&self, rope: &Rope) -> Result<Option<(&Path, Vec<Row>)>, SourceError> {
         match &self.kind {
             Kind::File => Ok(None),
             Kind::Rows(rows) => Ok(Some((&rows.path, rows.rows_of(rope)?))),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     file: (u64, u64),
     /// When its content was last changed: seconds and nanoseconds.
     changed: (i64, i64),
@@ -21,7 +21,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// From what the system says.
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),
             changed: (metadata.mtime(), metadata.mtime_nsec()),
@@ -30,12 +30,12 @@ impl Stamp {
     }
 
     /// Whether both are of one file that was not written to between them.
-    pub(super) fn is_same_content(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_content(&self, other: &Self) -> bool {
         (self.file, self.changed) == (other.file, other.changed)
     }
 
     /// Who may do what with it.
-    pub(super) fn mode(&self) -> u32 {
+    pub(crate) fn mode(&self) -> u32 {
         self.mode
     }
 }
@@ -52,7 +52,7 @@ pub struct FileSource {
 
 impl FileSource {
     /// Opens a regular file; anything else is refused, also if it took the place of a file a moment ago.
-    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
         // A named pipe without a writer would hold up a blocking open.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         let file = File::options()
@@ -68,7 +68,7 @@ impl FileSource {
         })
     }
 
-    pub(super) fn opened(&self) -> Stamp {
+    pub(crate) fn opened(&self) -> Stamp {
         self.opened
     }
 
@@ -76,7 +76,7 @@ impl FileSource {
     /// program; says how many bytes it copied. Where it cannot (other file systems, old kernels) or fails, the
     /// rest is for the caller to read and write, who gets the error of that, too.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(super) fn copy_beginning(&self, span: Span, to: &File) -> u64 {
+    pub(crate) fn copy_beginning(&self, span: Span, to: &File) -> u64 {
         let mut at = span.start;
         while at < span.end {
             let rest = usize::try_from(span.end - at).unwrap_or(usize::MAX);
@@ -91,7 +91,7 @@ impl FileSource {
 
     /// There is no such call here.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(super) fn copy_beginning(&self, _: Span, _: &File) -> u64 {
+    pub(crate) fn copy_beginning(&self, _: Span, _: &File) -> u64 {
         0
     }
 }
@@ -142,7 +142,7 @@ impl Source for FileSource {
 }
 
 /// The bytes of a file that has at most so many: no pipe, socket or device, not even through a link.
-pub(super) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
+pub(crate) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     let source = FileSource::open(path)?;
     let end = source.len();
     if end > most {
@@ -162,7 +162,7 @@ pub fn read_definitions(path: &Path) -> Result<serde_json::Value, String> {
 }
 
 /// The text of a settings file, which has at most so many bytes.
-pub(super) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
+pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
     let bytes = read_bytes(path, most)?;
     String::from_utf8(bytes).map_err(|_| InputError::Refused("this is not UTF-8".to_owned()))
 }

@@ -1,19 +1,17 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
-mod offers;
-mod splicing;
-mod text;
-
-use super::{Base, InputError, Progress, Recording, check_run, settle};
-use offers::Offers;
-use retake_core::actions::{ActionError, Offer, Safety};
-use retake_core::formats::CannotWrite;
+use crate::{Base, InputError, Progress, Recording, check_run, settle};
+use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
+use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
-use retake_core::session::{Dialect, Edit, Rope, Session, Splice, recorded};
-use splicing::{carry_out, touched_by};
+use retake_core::session::{
+    Dialect, Edit, PairStatus, Rope, Session, Splice, index_number, recorded,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+
+mod text;
 
 pub struct FixRun<'a> {
     pub base: &'a Base,
@@ -89,12 +87,12 @@ const MOST_ROUNDS: usize = 8;
 /// The action that answers a call with an error.
 const ANSWER: &str = "inject-error";
 
-struct Plan {
+struct PlannedFix {
     applied: Applied,
     edits: Vec<Edit>,
 }
 
-impl Plan {
+impl PlannedFix {
     fn refused(&self, reason: FixRefusalReason) -> FixRefusal {
         FixRefusal {
             session: self.applied.session,
@@ -134,9 +132,9 @@ struct Checked {
 struct Round {
     /// In the order of their places.
     splices: Vec<Splice>,
-    done: Vec<Plan>,
+    done: Vec<PlannedFix>,
     /// Plans that cannot be written.
-    unwritten: Vec<(Plan, CannotWrite)>,
+    unwritten: Vec<(PlannedFix, CannotWrite)>,
     /// Safe offers that their actions refused.
     refused: Vec<FixRefusal>,
     /// How many errors are about calls whose outputs say so already.
@@ -346,7 +344,7 @@ impl FixRun<'_> {
         findings: &[Finding],
         barred: &Barred,
         outcome: &mut Round,
-    ) -> Vec<Plan> {
+    ) -> Vec<PlannedFix> {
         let run = Run::new(session, self.target);
         let mut touched = HashSet::new();
         let mut turn = None;
@@ -377,7 +375,7 @@ impl FixRun<'_> {
                 continue;
             }
             touched.extend(items);
-            plans.push(Plan {
+            plans.push(PlannedFix {
                 applied: Applied {
                     round,
                     session: number,
@@ -421,3 +419,160 @@ fn errors(findings: &[Finding]) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+
+// Which offer of a finding is carried out.
+
+/// The offers of one finding.
+struct Offers<'a> {
+    place: (usize, u32),
+    finding: &'a Finding,
+    up_to: Safety,
+    /// Whether an answered fault is fixed by an offer that comes before an answer.
+    goes_before_answers: bool,
+}
+
+impl Offers<'_> {
+    /// The first that changes something by itself. If there is none, `round` gets the reasons why the
+    /// safe ones are refused.
+    fn first(
+        &self,
+        run: &Run<'_>,
+        beside: &[Defect<'_>],
+        is_barred: impl Fn(&'static str) -> bool,
+        round: &mut Round,
+    ) -> Option<(Offer, Plan)> {
+        let Round {
+            refused, answered, ..
+        } = round;
+        // What the provider accepts is no reason to change what the model saw.
+        let up_to = match self.finding.severity {
+            Severity::Error => self.up_to,
+            _ if self.finding.is_settled && self.goes_before_answers => self.up_to,
+            Severity::Warning | Severity::Info => Safety::Safe,
+        };
+        let mut offers = self
+            .finding
+            .offers
+            .iter()
+            .filter(|offer| offer.safety <= up_to && !is_barred(offer.action))
+            .peekable();
+        offers.peek()?;
+        let scene = run.scene(self.finding.defect(), beside)?;
+        let known = refused.len();
+        for offer in offers {
+            let planned = (actions::find(offer.action)?.plan)(&scene, &ActionInput::default());
+            match planned {
+                Ok(planned) if changes_by_itself(&planned) => {
+                    refused.truncate(known);
+                    return Some((*offer, planned));
+                }
+                // The model has its answer: no other offer may undo that.
+                Err(ActionError::NothingToDo) if offer.action == ANSWER => {
+                    *answered += usize::from(self.finding.severity == Severity::Error);
+                    return None;
+                }
+                Err(refusal) if self.is_worth_telling(*offer, &refusal) => {
+                    refused.push(FixRefusal {
+                        session: self.place.0,
+                        item: self.place.1,
+                        rule: self.finding.rule.id,
+                        action: offer.action,
+                        reason: FixRefusalReason::Action(refusal),
+                    })
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn is_worth_telling(&self, offer: Offer, refusal: &ActionError) -> bool {
+        offer.safety == Safety::Safe
+            && self.finding.severity > Severity::Info
+            && !matches!(refusal, ActionError::Elsewhere(_))
+    }
+}
+
+/// Whether a plan leads somewhere without a model: one that cuts the history waits for a new reply.
+fn changes_by_itself(planned: &Plan) -> bool {
+    let cuts = |edit: &Edit| matches!(edit, Edit::Cut { .. });
+    !planned.edits.is_empty() && !planned.edits.iter().any(cuts)
+}
+
+// From plans to splices: which items a plan changes, and which plans go together.
+
+/// The items that a plan for `item` changes, with their partners.
+fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
+    let mut items = vec![item];
+    items.extend(edits.iter().flat_map(items_of));
+    let drops = edits.iter().filter_map(|edit| match edit {
+        Edit::Drop { item } => Some(*item),
+        _ => None,
+    });
+    let dropped = drops.collect::<HashSet<_>>();
+    // Where a further output goes, its call and the first one stay as they are.
+    let stays = |item: &u32| {
+        let standing = session.pairing.standing(*item as usize);
+        dropped.contains(item) && matches!(standing, PairStatus::Duplicate(_))
+    };
+    let paired = items.iter().filter(|item| !stays(item));
+    let partners = paired.map(|item| session.pairing.partner(*item as usize));
+    let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
+    items.extend(partners);
+    items
+}
+
+/// The items that an edit changes.
+fn items_of(edit: &Edit) -> Vec<u32> {
+    match edit {
+        Edit::Rewrite { item, .. } | Edit::Drop { item } | Edit::Degrade { item, .. } => {
+            vec![*item]
+        }
+        Edit::Answer { call, .. } => vec![*call],
+        Edit::Move { output, call } => vec![*output, *call],
+        Edit::Say { after, .. } | Edit::Insert { after, .. } => vec![*after],
+        Edit::Cut { from: item } | Edit::Relink { item } => vec![*item],
+        Edit::Extend { .. } => Vec::new(),
+    }
+}
+
+/// Turns plans into splices. Where they meet in one place, some wait for the next round.
+fn carry_out(session: &Session, plans: Vec<PlannedFix>, round: &mut Round) {
+    if plans.is_empty() {
+        return;
+    }
+    let edits = plans.iter().flat_map(|plan| plan.edits.iter().cloned());
+    let edits = edits.collect::<Vec<_>>();
+    match lower(session, &edits) {
+        Ok(found) if !meets(&round.splices, &found) => {
+            round.splices.extend(found);
+            round
+                .splices
+                .sort_by_key(|splice| (splice.at.start, splice.at.end));
+            round.done.extend(plans);
+        }
+        Ok(_) if plans.len() == 1 => {}
+        Err(error) if plans.len() == 1 => {
+            let plan = plans.into_iter().next();
+            round.unwritten.extend(plan.map(|plan| (plan, error)));
+        }
+        Ok(_) | Err(_) => {
+            let mut plans = plans;
+            let rest = plans.split_off(plans.len() / 2);
+            carry_out(session, plans, round);
+            carry_out(session, rest, round);
+        }
+    }
+}
+
+/// Whether splices touch each other; both lists are in order.
+fn meets(known: &[Splice], new: &[Splice]) -> bool {
+    new.iter().any(|splice| {
+        let after = known.partition_point(|other| other.at.end < splice.at.start);
+        known[after..]
+            .iter()
+            .take_while(|other| other.at.start <= splice.at.end)
+            .next()
+            .is_some()
+    })
+}

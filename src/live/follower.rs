@@ -44,7 +44,7 @@ pub enum Growth {
 
 impl<'a> Follower<'a> {
     /// Reads what is there, from `start` on.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         opening: &'a Opening,
         records: Records,
         start: u64,

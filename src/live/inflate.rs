@@ -14,12 +14,12 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Whether the bytes begin like a compressed file.
-pub(super) fn is_compressed(head: &[u8]) -> bool {
+pub(crate) fn is_compressed(head: &[u8]) -> bool {
     head.starts_with(GZIP) || head.starts_with(ZSTD)
 }
 
 /// Refuses a packed file that is larger than what it may unpack to: it would be held in memory.
-pub(super) fn refuse_giant(packed: u64) -> Result<(), InputError> {
+pub(crate) fn refuse_giant(packed: u64) -> Result<(), InputError> {
     if packed > LIMIT {
         return Err(InputError::TooLarge {
             limit_mib: LIMIT >> 20,
@@ -33,7 +33,7 @@ type Inflated = (Vec<u8>, Option<String>);
 
 /// The bytes that were packed; other bytes as they are. A file that breaks off gives what came
 /// out before the break.
-pub(super) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
+pub(crate) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
     let failed = |error: std::io::Error| InputError::Compressed(error.to_string());
     if packed.starts_with(GZIP) {
         read_bounded(flate2::read::MultiGzDecoder::new(&packed[..]), packed.len())

@@ -1,7 +1,7 @@
 //! Moments as RFC 3339 writes them.
 
 /// A moment of UTC in seconds, from milliseconds since 1970: `2026-11-22T18:00:00Z`.
-pub(super) fn rfc3339(millis: u64) -> String {
+pub(crate) fn rfc3339(millis: u64) -> String {
     let seconds = millis / 1000;
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

@@ -232,7 +232,7 @@ impl Opening {
         }
     }
 
-    pub(super) fn recording(
+    pub(crate) fn recording(
         &self,
         records: &Records,
         mut fragment: Fragment,

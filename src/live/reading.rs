@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// How many bytes of a file formats are recognised by.
-pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
+pub(crate) const SAMPLE_BYTES: u64 = 256 * 1024;
 /// Smaller files are read in one piece.
 const SMALL: u64 = 4 << 20;
 
@@ -48,7 +48,7 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputE
 
 /// A run goes on from the end of these histories: a call there waits for its output, although they are
 /// requests. What the run knows of its replies is marked.
-pub(super) fn going_on(sessions: &mut [Session]) {
+pub(crate) fn going_on(sessions: &mut [Session]) {
     // A take of a run's journal is known to go on before the ledger is queried.
     for session in sessions.iter_mut().filter(|one| !one.contract.goes_on) {
         session.contract.goes_on = true;
@@ -58,15 +58,14 @@ pub(super) fn going_on(sessions: &mut [Session]) {
 }
 
 /// These histories are requests that are about to be sent: a call at their end is one that nobody answered.
-pub(super) fn as_sent(sessions: &mut [Session]) {
+pub(crate) fn as_sent(sessions: &mut [Session]) {
     for session in sessions.iter_mut().filter(|one| one.contract.goes_on) {
         session.contract.goes_on = false;
         session.pairing = pairing::pair(session);
     }
 }
 
-/// Told how many bytes of how many are read.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+pub use super::parallel_read::Progress;
 
 /// Reads a text that was written in a format.
 pub(crate) fn read_written(input: Input, format: &str) -> Result<Recording, InputError> {
@@ -95,7 +94,7 @@ pub fn read_input(mut input: Input, options: &ReadOptions) -> Result<Recording, 
 }
 
 /// Refuses a text that only looked like its format.
-pub(super) fn refuse_another_format(recording: &Recording) -> Result<(), InputError> {
+pub(crate) fn refuse_another_format(recording: &Recording) -> Result<(), InputError> {
     let format = recording.format;
     let has_problems = !recording.problems.is_empty();
     match formats::another_format(format, &recording.sessions, has_problems)? {
@@ -126,7 +125,7 @@ fn settled(
 }
 
 /// Reads an input whose format and head are known.
-pub(super) fn read_as(
+pub(crate) fn read_as(
     format: &'static Format,
     input: Input,
     head: &[u8],
@@ -171,7 +170,7 @@ pub(super) fn read_as(
 
 /// Reads a text that was made of one that was read with splices, in order: where that can be,
 /// only what they touch.
-pub(super) fn read_again(
+pub(crate) fn read_again(
     before: &Recording,
     input: Input,
     rope: &Rope,
@@ -209,7 +208,7 @@ pub(super) fn read_again(
 /// Reads a document that is at hand and known to be one JSON object, and keeps what was read. `None`
 /// where its records do not all stand in one array, or where anything about them is odd: then it is to be
 /// read like any text.
-pub(super) fn read_document(
+pub(crate) fn read_document(
     format: &'static Format,
     source: Arc<dyn Source>,
     bytes: &[u8],
@@ -224,7 +223,7 @@ pub(super) fn read_document(
 
 /// Reads `source`, whose text is that of `rope`: such a document with splices in its list. `None` where it has
 /// to be read as a whole: also where a name that nothing bears any more would be left of what was read before.
-pub(super) fn read_document_again(
+pub(crate) fn read_document_again(
     before: &Recording,
     source: Arc<dyn Source>,
     (rope, splices): (&Rope, &[Splice]),
@@ -276,7 +275,7 @@ fn bears_all_names(fragment: &Fragment) -> bool {
 
 /// How the records of a file are laid out. A first line that is longer than the sample looks like a document;
 /// where lines follow it, the end of the file shows them.
-pub(super) fn layout_of(
+pub(crate) fn layout_of(
     records: &Records,
     sample: &Sample<'_>,
     source: &dyn Source,
@@ -297,7 +296,7 @@ pub(super) fn layout_of(
 }
 
 /// Reads the records that are whole in the head of a file.
-pub(super) fn read_head(
+pub(crate) fn read_head(
     records: &Records,
     sample: &Sample<'_>,
     layout: Layout,
@@ -325,7 +324,7 @@ pub(super) fn read_head(
     }
 }
 
-pub(super) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
+pub(crate) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
     input.source.read(Span {
         start: 0,
         end: input.source.len().min(SAMPLE_BYTES),
@@ -333,7 +332,7 @@ pub(super) fn head_of(input: &Input) -> Result<Vec<u8>, SourceError> {
 }
 
 /// The requested format, or the one that claims the text.
-pub(super) fn choose_format(
+pub(crate) fn choose_format(
     input: &Input,
     sample: &Sample<'_>,
     options: &ReadOptions,

@@ -6,6 +6,7 @@
 mod tests;
 
 use super::FileSource;
+use crate::lock::lock;
 use retake_core::session::{Source, SourceError, Span};
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
@@ -13,8 +14,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// How many bytes are gathered before they are written.
 const BLOCK: usize = 256 * 1024;
@@ -213,7 +214,7 @@ impl NewFile<'_> {
 }
 
 /// Copies a span of a source block by block.
-pub(super) fn read_and_write<W: Write + ?Sized>(
+pub(crate) fn read_and_write<W: Write + ?Sized>(
     out: &mut W,
     source: &dyn Source,
     span: Span,
@@ -230,7 +231,7 @@ pub(super) fn read_and_write<W: Write + ?Sized>(
     Ok(())
 }
 
-pub(super) fn unreadable(error: SourceError) -> io::Error {
+pub(crate) fn unreadable(error: SourceError) -> io::Error {
     io::Error::other(error.to_string())
 }
 
@@ -389,18 +390,14 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 /// The files that this process is writing.
 static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-fn drafts() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
-    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Remembers a file that is about to be made.
 fn note_draft(path: &Path) {
-    drafts().push(path.to_owned());
+    lock(&DRAFTS).push(path.to_owned());
 }
 
 /// Forgets a file that is gone or has its final name.
 fn forget_draft(path: &Path) {
-    drafts().retain(|draft| draft != path);
+    lock(&DRAFTS).retain(|draft| draft != path);
 }
 
 /// Marks a file as being written. Where the file system knows no locks, the number of the process in its
@@ -412,7 +409,7 @@ fn mark_draft(file: &File) {
 /// Ends the process, without the files that it has not finished.
 pub(crate) fn exit_without_drafts(code: i32) -> ! {
     // No further file is begun while this one waits for the end.
-    let drafts = drafts();
+    let drafts = lock(&DRAFTS);
     for draft in drafts.iter() {
         // What cannot be removed is removed by the next run.
         let _ = fs::remove_file(draft);

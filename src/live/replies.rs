@@ -9,7 +9,7 @@ use std::any::Any;
 
 /// Marks the replies in the history of a run as a recording of them would be read. A reply that a take has
 /// changed counts as it is.
-pub(super) fn mark_replies(session: &mut Session) {
+pub(crate) fn mark_replies(session: &mut Session) {
     let source = session.source.clone();
     let Some(rope) = (&*source as &dyn Any).downcast_ref::<Rope>() else {
         return;
@@ -45,7 +45,7 @@ pub(super) fn mark_replies(session: &mut Session) {
 }
 
 /// Marks the last reply of a history with why it ended, which only the reply itself states.
-pub(super) fn mark_last_reply(session: &mut Session, reason: &str) {
+pub(crate) fn mark_last_reply(session: &mut Session, reason: &str) {
     let mut items = session.items.iter();
     let Some(last) = items.rposition(|item| item.kind.is_from_model()) else {
         return;

@@ -113,7 +113,7 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
 }
 
 /// Writes a text; `copy` takes over what was recorded.
-pub(super) fn write_text<W: Write + ?Sized>(
+pub(crate) fn write_text<W: Write + ?Sized>(
     rope: &Rope,
     out: &mut W,
     copy: impl Fn(&mut W, &dyn Source, Span) -> io::Result<()>,

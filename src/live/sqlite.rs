@@ -50,7 +50,7 @@ pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
 }
 
 /// Reads the rows of a database file, session after session.
-pub(super) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
+pub(crate) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
     Ok(found_in(path)?.rows)
 }
 
@@ -71,7 +71,7 @@ fn is_about_writing(error: &rusqlite::Error) -> bool {
     )
 }
 
-pub(super) fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseError> {
+pub(crate) fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -103,9 +103,9 @@ const REPEATED: u64 = 64 << 20;
 
 /// What was read of a database.
 #[derive(Debug, Default)]
-pub(super) struct FoundRows {
+pub(crate) struct FoundRows {
     /// Its rows, session after session.
-    pub(super) rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Sessions and branches that were left out, because their messages would take too much memory.
     left_out: Vec<String>,
 }
@@ -132,7 +132,7 @@ fn read_rows(connection: &Connection) -> Result<FoundRows, DatabaseError> {
 }
 
 /// The tables that have all of these columns, by name.
-pub(super) fn tables_with(
+pub(crate) fn tables_with(
     connection: &Connection,
     columns: &[&str],
 ) -> rusqlite::Result<Vec<String>> {
@@ -298,7 +298,7 @@ fn bytes_of(value: ValueRef<'_>) -> Vec<u8> {
     }
 }
 
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

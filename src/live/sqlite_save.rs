@@ -36,7 +36,7 @@ pub enum SaveDatabaseError {
 }
 
 /// The bytes of the database file that holds a take.
-pub(super) fn database_of(base: &Base, rope: &Rope) -> Result<Vec<u8>, SaveDatabaseError> {
+pub(crate) fn database_of(base: &Base, rope: &Rope) -> Result<Vec<u8>, SaveDatabaseError> {
     let Some((from, rows)) = base.rows(rope)? else {
         return Err(SaveDatabaseError::NoDatabase);
     };

@@ -3,7 +3,7 @@
 use retake_core::session::{Problem, ProblemKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Encoding {
+pub(crate) struct Encoding {
     name: &'static str,
     width: usize,
     big_endian: bool,
@@ -12,7 +12,7 @@ pub(super) struct Encoding {
 
 /// The wide encoding of a text that begins with these bytes, by its byte-order mark or by where its zeros are:
 /// JSON begins with an ASCII character (RFC 4627 section 3).
-pub(super) fn encoding_of(head: &[u8]) -> Option<Encoding> {
+pub(crate) fn encoding_of(head: &[u8]) -> Option<Encoding> {
     let found = |name, width, big_endian, mark| {
         Some(Encoding {
             name,
@@ -43,7 +43,7 @@ fn starts_json(byte: u8) -> bool {
 }
 
 /// The text in UTF-8, and a notice where it was not.
-pub(super) fn to_utf8(bytes: Vec<u8>) -> (Vec<u8>, Vec<Problem>) {
+pub(crate) fn to_utf8(bytes: Vec<u8>) -> (Vec<u8>, Vec<Problem>) {
     let Some(encoding) = encoding_of(&bytes) else {
         return (bytes, Vec::new());
     };

@@ -131,7 +131,9 @@ impl Figures {
             answered: tool.answered,
             outputs: tool.outputs,
             errors: tool.errors(),
-            classes: classes.map(|((_, words), count)| (*words, count)).collect(),
+            classes: classes
+                .map(|(class, count)| (class.words(), count))
+                .collect(),
             unknown: tool.unknown,
             malformed: tool.malformed,
             invalid: tool.invalid,

@@ -409,7 +409,8 @@ impl Report for Text {
 
 /// "2 errors, 1 warning in 3 sessions of 2 files".
 fn summary(totals: &Totals) -> String {
-    let found = Severity::ALL.iter().rev().filter_map(|(severity, word)| {
+    let found = Severity::ALL.iter().rev().filter_map(|severity| {
+        let word = severity.word();
         let count = totals.findings[*severity as usize];
         let noun = if *severity == Severity::Info {
             "note"

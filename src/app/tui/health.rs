@@ -127,7 +127,7 @@ fn figures(tool: &ToolHealth, breaker: &str) -> String {
 /// What went wrong in words: errors by class, then what is wrong with calls.
 fn details(tool: &ToolHealth) -> Vec<String> {
     let classes = ErrorClass::ALL.iter().zip(tool.classes);
-    let classes = classes.map(|((_, words), count)| (count, *words));
+    let classes = classes.map(|(class, count)| (count, class.words()));
     let faults = [
         (tool.unknown, "not offered"),
         (tool.malformed, "malformed"),

@@ -3,14 +3,14 @@
 
 use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
+use super::plan::{ActionContext, ActionError, Plan};
 use super::sanitise_name::spell_answered;
-use super::{ActionContext, ActionError, Plan};
 use crate::dialects::write::{draft_output, replace_output};
 use crate::session::{Edit, Family, Flags, Kind, PairStatus, Patch};
 
 /// Lets the model read `text` as the output of a call: as a new output, or in the place of what
 /// the recorded one says. A name that the provider refuses is spelled anew with it.
-pub(super) fn answer(
+pub(crate) fn answer(
     scene: &ActionContext<'_>,
     call: u32,
     text: String,
@@ -25,7 +25,7 @@ pub(super) fn answer(
 }
 
 /// The same, of a call that is known to have no output that lost its id.
-pub(super) fn put(
+pub(crate) fn put(
     scene: &ActionContext<'_>,
     call: u32,
     text: String,
@@ -54,7 +54,7 @@ pub(super) fn put(
 }
 
 /// Whether a text can answer a call unchanged.
-pub(super) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
+pub(crate) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
         return Err(ActionError::WrongKind("call of the client"));
@@ -70,7 +70,7 @@ pub(super) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<()
 }
 
 /// Refuses to pass over an output that has lost its id and is probably that of a call.
-pub(super) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
+pub(crate) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
     if scene.at(call)?.call_id.is_none() {
         return Ok(());
     }
@@ -84,7 +84,7 @@ pub(super) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<
 }
 
 /// Another text for an output that is there.
-pub(super) fn replace(
+pub(crate) fn replace(
     scene: &ActionContext<'_>,
     output: u32,
     text: &str,
@@ -126,7 +126,7 @@ fn no_text(scene: &ActionContext<'_>, index: u32) -> ActionError {
 }
 
 /// Whether the history ends on outputs once the edits are made, so that the model is next.
-pub(super) fn ends_on_outputs(scene: &ActionContext<'_>, planned: &Plan) -> bool {
+pub(crate) fn ends_on_outputs(scene: &ActionContext<'_>, planned: &Plan) -> bool {
     let session = scene.session();
     let is_last = |turn: u32| turn as usize + 1 == session.turns.len();
     let Some(turn) = scene.turn(scene.item).ok().filter(|_| {

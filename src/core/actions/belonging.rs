@@ -6,12 +6,12 @@
 //! call leaves such a reply only when all of it does.
 
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, Plan};
+use super::plan::{ActionContext, ActionError, Plan};
 use crate::session::{Edit, Item, Kind, PairStatus, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
-pub(super) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan, ActionError> {
+pub(crate) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan, ActionError> {
     let mut going = BTreeSet::new();
     for index in items {
         scene.may_touch(*index)?;
@@ -51,7 +51,7 @@ fn says_anything_without(items: &[Item], going: &BTreeSet<u32>) -> bool {
 }
 
 /// The item of the same reply that reasoning led to.
-pub(super) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32> {
+pub(crate) fn follower(items: &[Item], turn: Turn, reasoning: u32) -> Option<u32> {
     let mut later = reasoning + 1..turn.end;
     later.find(|index| speaks(items, *index))
 }
@@ -67,7 +67,7 @@ const LONGEST_TURN: usize = 4096;
 
 /// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of
 /// the halves of the turn the first with an id belongs to the first without, the second to the second.
-pub(super) fn open_partner(
+pub(crate) fn open_partner(
     scene: &ActionContext<'_>,
     half: u32,
 ) -> Result<Option<u32>, ActionError> {

@@ -1,8 +1,9 @@
 //! close-turn: a turn that a crash left open is ended honestly. Nothing runs again.
 
 use super::answer::{ends_on_outputs, put, spare_lost_output};
+use super::evidence;
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, ActionInput, Plan, evidence};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Edit, MessageRole, Speaker, Turn};
 
 /// What the model reads of a call whose tool may have run.
@@ -31,7 +32,7 @@ const CLOSED_BY_A_REPLY: &[&str] = &[
     "pixtral",
 ];
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {
@@ -54,7 +55,7 @@ pub(super) fn plan(
 }
 
 /// Answers every call of the turn that has no output.
-pub(super) fn answer_what_is_open(
+pub(crate) fn answer_what_is_open(
     scene: &ActionContext<'_>,
     turn: Turn,
     words: Option<&str>,

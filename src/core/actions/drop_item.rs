@@ -2,10 +2,10 @@
 
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Kind, PairStatus, Shape};
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     if let Some(reason) = needed_by(scene)? {
         return Err(ActionError::WouldBreak(reason));
     }

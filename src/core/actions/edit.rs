@@ -1,7 +1,7 @@
 //! edit: the operator writes the item anew, as JSON of the same kind.
 
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::{call_id_key, quoted};
 use crate::dialects::{Arguments, body_of};
 use crate::json::{skip_whitespace, string_end};
@@ -21,7 +21,7 @@ const SEALED: &[&str] = &[
     "encrypted_index",
 ];
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

@@ -1,6 +1,6 @@
 //! The facts of a failure, as wordings use them, and what schemas say about a value.
 
-use super::{ActionContext, ActionError, Defect};
+use super::plan::{ActionContext, ActionError, Defect};
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
 use crate::session::{Family, Item, Kind};
@@ -19,7 +19,7 @@ pub fn wording_kind(scene: &ActionContext<'_>) -> Failure {
 
 /// The kind of failure that a defect is; for the operator's own error about a call, that it has no output, or
 /// that the tool failed.
-pub(super) fn failure(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32) -> Failure {
+pub(crate) fn failure(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32) -> Failure {
     let known = Failure::of_rule(defect.rule);
     let failure = known.unwrap_or(if scene.is_unanswered(index) {
         Failure::MissingOutput
@@ -35,7 +35,7 @@ pub(super) fn failure(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32
 
 /// Whether no tool could have run on the arguments of a call: they are no JSON, for one because
 /// they were cut off.
-pub(super) fn is_unreadable(scene: &ActionContext<'_>, call: u32) -> bool {
+pub(crate) fn is_unreadable(scene: &ActionContext<'_>, call: u32) -> bool {
     let is_of_function = |item: &Item| {
         item.kind == Kind::Call && matches!(item.family, Family::Function | Family::Legacy)
     };
@@ -50,7 +50,7 @@ pub(super) fn is_unreadable(scene: &ActionContext<'_>, call: u32) -> bool {
 }
 
 /// The text that reports a defect to the model, from the operator's template or the library's.
-pub(super) fn render(
+pub(crate) fn render(
     scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     index: u32,
@@ -198,7 +198,7 @@ fn add_tools(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32, context
 
 /// The offered names that the name of a call was probably meant for, the best first; none for a
 /// name that is offered.
-pub(super) fn nearest(scene: &ActionContext<'_>, defect: &Defect<'_>, call: u32) -> Vec<String> {
+pub(crate) fn nearest(scene: &ActionContext<'_>, defect: &Defect<'_>, call: u32) -> Vec<String> {
     if let Some(known) = defect.fact("nearest") {
         return known.split(", ").map(str::to_owned).collect();
     }
@@ -215,13 +215,13 @@ pub(super) fn nearest(scene: &ActionContext<'_>, defect: &Defect<'_>, call: u32)
 }
 
 /// Where a value breaks a schema. A check that could take too long says nothing.
-pub(super) fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
+pub(crate) fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
     validator.violations(value).unwrap_or_default()
 }
 
 /// Checks the operator's value against a schema, if there is one that can be used: the value is JSON
 /// and has no violation.
-pub(super) fn check_value(
+pub(crate) fn check_value(
     text: &str,
     schema: Option<&Value>,
     what: &str,
@@ -244,7 +244,7 @@ pub(super) fn check_value(
 }
 
 /// The violations on one line, each with its place.
-pub(super) fn one_line(violations: &[Violation]) -> String {
+pub(crate) fn one_line(violations: &[Violation]) -> String {
     lines(violations).join("; ")
 }
 

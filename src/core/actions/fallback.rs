@@ -6,7 +6,8 @@
 //! it.
 
 use super::evidence::check_value;
-use super::{ActionContext, ActionError, ActionInput, Plan, close_turn, supply_output};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::{close_turn, supply_output};
 use crate::session::{Edit, Kind, MessageRole};
 
 /// Rules about how a run ends, whatever item their findings point at.
@@ -18,7 +19,7 @@ const OF_THE_END: &[&str] = &[
     "turn-limit",
 ];
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

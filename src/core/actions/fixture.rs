@@ -1,7 +1,8 @@
 //! Short transcripts for the tests of actions: each with its findings, and what an action does
 //! about one of them.
 
-use super::{ActionError, ActionInput, Defect, Plan, find};
+use super::find;
+use super::plan::{ActionError, ActionInput, Defect, Plan};
 use crate::dialects::tools::read_tools;
 use crate::formats::split::{Part, Within};
 use crate::formats::{Reading, Sample, read_buffer, recognise};

@@ -2,7 +2,7 @@
 
 use super::answer::{answer, ends_on_outputs};
 use super::evidence::{ordinal, render};
-use super::{ActionContext, ActionError, ActionInput, Defect, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
 use crate::dialects::write::replace_arguments;
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind};
@@ -18,7 +18,7 @@ const FAULTS: &[&str] = &[
     "orphan-call",
 ];
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

@@ -51,6 +51,8 @@ pub struct Action {
 /// Whether an action keeps what the model meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Safety {
     /// It keeps what the model meant.
     Safe,
@@ -63,11 +65,7 @@ pub enum Safety {
 impl Safety {
     /// The word for it in reports.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Safe => "safe",
-            Self::Unsafe => "unsafe",
-            Self::Manual => "manual",
-        }
+        self.into()
     }
 }
 

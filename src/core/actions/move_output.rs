@@ -1,10 +1,10 @@
 //! move-output: an output goes to where the provider wants it.
 
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::{Misplacement, misplaced};
 use crate::session::{Edit, Kind, PairStatus};
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let output = scene.item;
     let (Kind::Output, PairStatus::Paired(call)) = (scene.item()?.kind, scene.standing(output))
     else {

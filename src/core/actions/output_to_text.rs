@@ -2,11 +2,11 @@
 
 use super::answer::can_be_answered;
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
 use crate::wire::Placement;
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if item.kind != Kind::Output {
         return Err(ActionError::WrongKind("output"));

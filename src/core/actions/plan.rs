@@ -1,6 +1,6 @@
 //! What an action takes, and what it returns: a context and the operator's input in, edits or an error out.
 
-use super::SessionIndex;
+use super::session_index::SessionIndex;
 use crate::dialects::{Body, body_of};
 use crate::session::{
     Dialect, Edit, Flags, Item, Kind, PairStatus, Session, SourceError, Speaker, Turn,
@@ -67,27 +67,27 @@ impl<'a> ActionContext<'a> {
         self.at(self.item)
     }
 
-    pub(super) fn at(&self, index: u32) -> Result<&'a Item, ActionError> {
+    pub(crate) fn at(&self, index: u32) -> Result<&'a Item, ActionError> {
         let item = self.session().items.get(index as usize);
         item.ok_or(ActionError::NoItem)
     }
 
-    pub(super) fn standing(&self, index: u32) -> PairStatus {
+    pub(crate) fn standing(&self, index: u32) -> PairStatus {
         self.session().pairing.standing(index as usize)
     }
 
     /// The bytes of an item.
-    pub(super) fn bytes(&self, index: u32) -> Result<Vec<u8>, ActionError> {
+    pub(crate) fn bytes(&self, index: u32) -> Result<Vec<u8>, ActionError> {
         Ok(self.session().bytes(self.at(index)?)?)
     }
 
     /// What an item says.
-    pub(super) fn body(&self, index: u32) -> Result<Body, ActionError> {
+    pub(crate) fn body(&self, index: u32) -> Result<Body, ActionError> {
         Ok(body_of(self.at(index)?, &self.bytes(index)?)?)
     }
 
     /// The tool of a call, or of the call that an output answers; what the item is where it has no name.
-    pub(super) fn tool(&self, index: u32) -> &'a str {
+    pub(crate) fn tool(&self, index: u32) -> &'a str {
         let session = self.session();
         let partner = session.pairing.partner(index as usize);
         let places = [Some(index as usize), partner];
@@ -99,14 +99,14 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The turn of an item.
-    pub(super) fn turn(&self, index: u32) -> Result<Turn, ActionError> {
+    pub(crate) fn turn(&self, index: u32) -> Result<Turn, ActionError> {
         let turn = self.at(index)?.turn as usize;
         let turn = self.session().turns.get(turn).copied();
         turn.ok_or(ActionError::NoItem)
     }
 
     /// The reply of the model that holds the item at hand, with what was done about it.
-    pub(super) fn reply(&self) -> Result<Turn, ActionError> {
+    pub(crate) fn reply(&self) -> Result<Turn, ActionError> {
         let turn = self.turn(self.item)?;
         let speaks = turn.speaker == Speaker::Model;
         speaks
@@ -115,7 +115,7 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The call at hand, or the one that the output at hand answers.
-    pub(super) fn call(&self) -> Result<u32, ActionError> {
+    pub(crate) fn call(&self) -> Result<u32, ActionError> {
         match (self.item()?.kind, self.standing(self.item)) {
             (Kind::Call, _) => Ok(self.item),
             (Kind::Output, PairStatus::Paired(call)) => Ok(call),
@@ -125,7 +125,7 @@ impl<'a> ActionContext<'a> {
 
     /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees
     /// only to mend a finding.
-    pub(super) fn may_touch(&self, index: u32) -> Result<(), ActionError> {
+    pub(crate) fn may_touch(&self, index: u32) -> Result<(), ActionError> {
         let item = self.at(index)?;
         if self.awaits_approval(index) {
             return Err(ActionError::AwaitsApproval);
@@ -138,12 +138,12 @@ impl<'a> ActionContext<'a> {
     }
 
     /// Whether somebody is still to decide about an item.
-    pub(super) fn awaits_approval(&self, index: u32) -> bool {
+    pub(crate) fn awaits_approval(&self, index: u32) -> bool {
         self.around.awaits_approval(index as usize)
     }
 
     /// Whether the item is a call that has no output.
-    pub(super) fn is_unanswered(&self, index: u32) -> bool {
+    pub(crate) fn is_unanswered(&self, index: u32) -> bool {
         let is_call = self.at(index).is_ok_and(|item| item.kind == Kind::Call);
         is_call
             && matches!(
@@ -153,7 +153,7 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The defects at hand that are about an item, that of the scene first.
-    pub(super) fn defects_of(&self, index: u32) -> impl Iterator<Item = &Defect<'a>> {
+    pub(crate) fn defects_of(&self, index: u32) -> impl Iterator<Item = &Defect<'a>> {
         let all = std::iter::once(&self.defect).chain(self.beside);
         all.filter(move |defect| defect.item == Some(index))
     }
@@ -189,7 +189,7 @@ impl<'a> ActionInput<'a> {
     }
 
     /// The words, which `what` needs; blank ones are none.
-    pub(super) fn needed(&self, what: &'static str) -> Result<&'a str, ActionError> {
+    pub(crate) fn needed(&self, what: &'static str) -> Result<&'a str, ActionError> {
         let words = self.words.filter(|words| !words.trim().is_empty());
         words.ok_or(ActionError::NeedsWords(what))
     }
@@ -218,7 +218,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn note(&mut self, note: impl Into<String>) {
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 }

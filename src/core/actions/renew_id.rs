@@ -4,14 +4,14 @@
 
 use super::belonging::open_partner;
 use super::evidence::ordinal;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::set_call_id;
 use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus, Shape};
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if !matches!(item.kind, Kind::Call | Kind::Output) {
         return Err(ActionError::WrongKind("call, and no output of one"));

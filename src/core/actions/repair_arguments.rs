@@ -2,14 +2,14 @@
 //! screen shows the change.
 
 use super::evidence::{one_line, violations};
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::Arguments;
 use crate::dialects::write::replace_arguments;
 use crate::repair::{Repair, decoded_twice, repair};
 use crate::session::{Edit, Family, Shape};
 use serde_json::Value;
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

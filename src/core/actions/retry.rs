@@ -1,14 +1,14 @@
 //! retry: request this reply again, plain or with feedback.
 
 use super::evidence::{is_unreadable, ordinal, render};
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, Turn};
 use std::collections::HashSet;
 
 /// Faults for which a runtime refuses a call before its tool starts.
 const NEVER_RAN: &[&str] = &["unknown-tool", "malformed-arguments", "invalid-arguments"];
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

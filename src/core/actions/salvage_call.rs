@@ -2,14 +2,14 @@
 //! taken by itself: the screen shows the change.
 
 use super::evidence::{one_line, ordinal, violations};
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::leaked::{Block, Written, find};
 use crate::dialects::write::{MadeCall, make_call, texts_of};
 use crate::repair::likely;
 use crate::session::{CallId, Edit, Kind, Shape, ToolKind};
 use serde_json::{Map, Value};
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if item.kind != Kind::Assistant {
         return Err(ActionError::WrongKind("message of the model"));

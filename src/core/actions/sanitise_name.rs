@@ -1,7 +1,7 @@
 //! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every
 //! item that carries it.
 
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::Fields;
 use crate::dialects::tools::call_name_fault;
 use crate::dialects::write::rename;
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 /// What a call without a name is called.
 const NAMELESS: &str = "unnamed_tool";
 
-pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let name = scene.at(call)?.name;
@@ -37,7 +37,7 @@ pub(super) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
 
 /// Spells the name of a call that gets an answer so that the provider takes it: once answered, the call
 /// stays in the history, and a refused name would make every later request fail.
-pub(super) fn spell_answered(
+pub(crate) fn spell_answered(
     scene: &ActionContext<'_>,
     call: u32,
     planned: &mut Plan,
@@ -141,7 +141,7 @@ fn replacement(scene: &ActionContext<'_>, name: NameId, old: &str, fields: &Fiel
 }
 
 /// Whether every provider takes a name.
-pub(super) fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     spelled(name) == name
 }
 

@@ -105,7 +105,7 @@ impl<'a> SessionIndex<'a> {
     }
 
     /// Whether some item has a call id of this hash.
-    pub(super) fn has_call_id(&self, hash: u64) -> bool {
+    pub(crate) fn has_call_id(&self, hash: u64) -> bool {
         let ids = self.call_ids.get_or_init(|| {
             let items = self.session.items.iter();
             items.map(|item| item.call_id.hash).collect()
@@ -114,7 +114,7 @@ impl<'a> SessionIndex<'a> {
     }
 
     /// The outputs that came for a call that had its output already.
-    pub(super) fn further_outputs(&self, call: u32) -> &[u32] {
+    pub(crate) fn further_outputs(&self, call: u32) -> &[u32] {
         let outputs = self.further_outputs.get_or_init(|| {
             let mut outputs: HashMap<u32, Vec<u32>, Keyed> = HashMap::default();
             for index in 0..self.session.items.len() {
@@ -128,7 +128,7 @@ impl<'a> SessionIndex<'a> {
     }
 
     /// Whether somebody is still to decide about an item.
-    pub(super) fn awaits_approval(&self, index: usize) -> bool {
+    pub(crate) fn awaits_approval(&self, index: usize) -> bool {
         let item = self.session.items.get(index);
         item.is_some_and(|item| {
             let is_pending = || self.session.pairing.standing(index) == PairStatus::Pending;
@@ -138,7 +138,7 @@ impl<'a> SessionIndex<'a> {
     }
 
     /// The last item that awaits an approval.
-    pub(super) fn last_waiting(&self) -> Option<u32> {
+    pub(crate) fn last_waiting(&self) -> Option<u32> {
         *self.last_waiting.get_or_init(|| {
             let mut indices = (0..self.session.items.len()).rev();
             indices
@@ -148,7 +148,7 @@ impl<'a> SessionIndex<'a> {
     }
 
     /// The calls and outputs that carry a name.
-    pub(super) fn named(&self, name: NameId) -> &[u32] {
+    pub(crate) fn named(&self, name: NameId) -> &[u32] {
         let named = self.named.get_or_init(|| {
             let mut named: HashMap<NameId, Vec<u32>> = HashMap::new();
             for (index, item) in self.session.items.iter().enumerate() {

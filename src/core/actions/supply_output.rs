@@ -2,11 +2,11 @@
 
 use super::answer::{answer, ends_on_outputs, replace};
 use super::evidence::check_value;
-use super::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::Kind;
 
 /// Lets a call have an output; it is checked against the output schema of the tool.
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

@@ -1,13 +1,13 @@
 //! take-suggestion: the call gets the name that was meant.
 
 use super::evidence::{nearest, one_line, quote, violations};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use super::sanitise_name::is_plain;
-use super::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::rename;
 use crate::session::{Edit, Family, PairStatus, Shape};
 use serde_json::Value;
 
-pub(super) fn plan(
+pub(crate) fn plan(
     scene: &ActionContext<'_>,
     choice: &ActionInput<'_>,
 ) -> Result<Plan, ActionError> {

@@ -55,6 +55,8 @@ enum BreakerPhase {
 /// Whether a tool may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum BreakerState {
     Closed,
     Open,
@@ -65,11 +67,7 @@ pub enum BreakerState {
 impl BreakerState {
     /// The word for it in reports.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half-open",
-        }
+        self.into()
     }
 }
 

@@ -109,7 +109,11 @@ fn all_places() -> String {
 }
 
 fn kinds() -> String {
-    Kind::ALL.map(|(_, word)| written(word)).join(", ")
+    written_kinds().join(", ")
+}
+
+fn written_kinds() -> Vec<String> {
+    Kind::ALL.iter().map(|kind| written(kind.word())).collect()
 }
 
 /// A kind as it is typed: in one word.
@@ -205,10 +209,10 @@ fn word_of(text: &str) -> (&str, &str) {
 
 fn kind(name: &str) -> Result<BreakpointTarget, BreakpointError> {
     let name = written(&name.to_lowercase());
-    if Kind::ALL.iter().any(|(_, word)| written(word) == name) {
+    let known = written_kinds();
+    if known.contains(&name) {
         return Ok(BreakpointTarget::Kind(name));
     }
-    let known = Kind::ALL.map(|(_, word)| written(word));
     let known = known.iter().map(String::as_str).collect::<Vec<_>>();
     let meant = meant(&name, &known);
     Err(BreakpointError::UnknownKind { name, meant })

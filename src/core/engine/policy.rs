@@ -172,7 +172,7 @@ impl Policy {
     }
 
     /// Reads a policy that is a table of another file, checked against [`POLICY_KEYS`].
-    pub(super) fn of_section(
+    pub(crate) fn of_section(
         section: Section<'_>,
         checker: &mut Checker<'_>,
         own: &dyn Fn(FailureKind, &str) -> Option<String>,
@@ -334,7 +334,7 @@ impl Approval {
     ];
 
     /// How files say it.
-    pub(in crate::engine) const SHAPE: Shape =
+    pub(crate) const SHAPE: Shape =
         Shape::Word(None, || Self::ALL.map(|(_, word, _)| word).to_vec());
 }
 
@@ -485,7 +485,7 @@ pub static POLICY_TABLES: [&Keys; 5] = [
 ];
 
 keys! {
-    pub(in crate::engine) static POLICY_KEYS = "the policy" {
+    pub(crate) static POLICY_KEYS = "the policy" {
         max_turns: Whole(1, MOST), "the most questions to the model";
         on: Named(&ENTRY_KEYS), "what is done about findings of a rule";
         tools: Named(&TOOL_KEYS),

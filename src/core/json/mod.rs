@@ -8,7 +8,6 @@
 pub use complete::complete;
 use memchr::memchr;
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
 mod complete;
@@ -23,15 +22,21 @@ pub struct JsonError {
 }
 
 /// What was found where JSON does not allow it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JsonErrorKind {
-    /// The text stops inside a value.
+    #[error("the text stops inside a value")]
     End,
     /// A byte that cannot start or continue here.
+    #[error("unexpected {}", match .0.is_ascii_graphic() {
+        true => format!("`{}`", *.0 as char),
+        false => format!("byte 0x{:02x}", .0),
+    })]
     Byte(u8),
-    /// A number that JSON does not know, as `01`, `.5` or `1.`.
+    /// As `01`, `.5` or `1.`.
+    #[error("a number that JSON does not know")]
     Number,
-    /// A word other than `true`, `false` and `null`, as `NaN` or `None`.
+    /// Other than `true`, `false` and `null`, as `NaN` or `None`.
+    #[error("a word that JSON does not know")]
     Word,
 }
 
@@ -41,20 +46,6 @@ impl JsonError {
         Self {
             at: self.at + by,
             ..self
-        }
-    }
-}
-
-impl fmt::Display for JsonErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::End => write!(f, "the text stops inside a value"),
-            Self::Byte(byte) if byte.is_ascii_graphic() => {
-                write!(f, "unexpected `{}`", *byte as char)
-            }
-            Self::Byte(byte) => write!(f, "unexpected byte 0x{byte:02x}"),
-            Self::Number => write!(f, "a number that JSON does not know"),
-            Self::Word => write!(f, "a word that JSON does not know"),
         }
     }
 }

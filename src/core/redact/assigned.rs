@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// How names end that such a text may give.
-pub(super) const ENDINGS: &[&str] = &[
+pub(crate) const ENDINGS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
@@ -37,13 +37,13 @@ const BLANKS: usize = 8;
 
 /// A value with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Assigned {
-    pub(super) name: Range<usize>,
-    pub(super) value: Range<usize>,
+pub(crate) struct Assigned {
+    pub(crate) name: Range<usize>,
+    pub(crate) value: Range<usize>,
 }
 
 /// Every secret that the text gives a name.
-pub(super) fn assigned(text: &str) -> impl Iterator<Item = Assigned> {
+pub(crate) fn assigned(text: &str) -> impl Iterator<Item = Assigned> {
     static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let builder = &mut AhoCorasick::builder();
         builder.ascii_case_insensitive(true).build(ENDINGS).ok()
@@ -73,7 +73,7 @@ fn name(text: &str, word: Range<usize>) -> Range<usize> {
 }
 
 /// The span after a name that may hold its value; `None` where the word does not end a name with a value.
-pub(super) fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
+pub(crate) fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
     let mut at = word.end;

@@ -13,7 +13,7 @@ const SHORTEST: usize = 6;
 const FLEETING: usize = 16;
 
 #[derive(Default)]
-pub(super) struct KnownSecrets {
+pub(crate) struct KnownSecrets {
     count: usize,
     spellings: Vec<Spelling>,
     /// Finds all spellings in one walk.
@@ -32,7 +32,7 @@ struct Spelling {
 
 impl KnownSecrets {
     /// Knows these, each with what its placeholder calls it. What is no key is left out: see [`is_key`].
-    pub(super) fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut known = Self::default();
         for (what, secret) in secrets {
             if is_key(&secret) {
@@ -47,7 +47,7 @@ impl KnownSecrets {
     }
 
     /// Knows one more, until others have come.
-    pub(super) fn add_fleeting(&mut self, what: &str, secret: &str) {
+    pub(crate) fn add_fleeting(&mut self, what: &str, secret: &str) {
         self.fleeting
             .push_back((what.to_owned(), secret.to_owned()));
         let too_many = self.fleeting.len().saturating_sub(FLEETING);
@@ -55,12 +55,12 @@ impl KnownSecrets {
     }
 
     /// How many are known.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count + self.fleeting.len()
     }
 
     /// Whether one of them is in the text.
-    pub(super) fn is_in(&self, text: &str) -> bool {
+    pub(crate) fn is_in(&self, text: &str) -> bool {
         let is_spelled = match &self.finder {
             Some(finder) => finder.is_match(text),
             None => self.spellings.iter().any(|one| text.contains(&one.text)),
@@ -70,7 +70,7 @@ impl KnownSecrets {
     }
 
     /// Where they are in the text, with what each is called.
-    pub(super) fn found<'t>(
+    pub(crate) fn found<'t>(
         &'t self,
         text: &'t str,
     ) -> impl Iterator<Item = (&'t str, Range<usize>)> {
@@ -93,7 +93,7 @@ impl KnownSecrets {
     }
 
     /// The beginning of one of them at the end of a text that grows: what it is called, and how long it is.
-    pub(super) fn begun(&self, text: &str) -> Option<(&str, usize)> {
+    pub(crate) fn begun(&self, text: &str) -> Option<(&str, usize)> {
         self.spellings.iter().find_map(|one| {
             let secret = one.text.as_str();
             let longest = secret.len().min(text.len());

@@ -159,7 +159,7 @@ pub fn names_a_secret(name: &str) -> bool {
 }
 
 /// Whether the text of a member of this name is a secret.
-pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
+pub(crate) fn is_secret_under(name: &str, text: &str) -> bool {
     match sign(name) {
         Sign::Certain => !text.is_empty() && !is_stand_in(text) && !is_sentence(name, text),
         Sign::Likely => looks_secret(text) || holds_password(text),
@@ -171,7 +171,7 @@ pub(super) fn is_secret_under(name: &str, text: &str) -> bool {
 /// Whether a value that a text gives a name is a secret. Texts hold prose and code: words, variables, calls and
 /// types are none. `is_quoted`: it is in quotes; `is_tight`: it follows its `=` directly, as in a file of
 /// variables.
-pub(super) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
+pub(crate) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tight: bool) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let has_sign = value.bytes().any(|byte| b"!@#%^*+~?".contains(&byte));
     // Most of what code assigns is a word.
@@ -246,7 +246,7 @@ fn plain(name: &str) -> Cow<'_, str> {
 }
 
 /// Whether this fills the place of a secret: a placeholder, a variable, a mask, the name of a type.
-pub(super) fn is_stand_in(text: &str) -> bool {
+pub(crate) fn is_stand_in(text: &str) -> bool {
     let text = text.trim();
     let is_masked = || {
         let mut letters = text.chars().filter(|letter| *letter != '-');

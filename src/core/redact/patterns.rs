@@ -226,19 +226,19 @@ const ASSIGNED: u64 = 1 << 63;
 
 /// The patterns that may match, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Suspected(u64);
+pub(crate) struct Suspected(u64);
 
 impl Suspected {
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const ALL: Self = Self(u64::MAX);
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ALL: Self = Self(u64::MAX);
 
     /// Whether the text may give a secret a name.
-    pub(super) fn may_assign(self) -> bool {
+    pub(crate) fn may_assign(self) -> bool {
         self.0 & ASSIGNED != 0
     }
 
     /// These, compiled, each with what it finds.
-    pub(super) fn compiled(self) -> impl Iterator<Item = (&'static str, &'static Regex)> {
+    pub(crate) fn compiled(self) -> impl Iterator<Item = (&'static str, &'static Regex)> {
         static COMPILED: LazyLock<Vec<Option<Regex>>> =
             LazyLock::new(|| PATTERNS.iter().map(|one| regex(one.regex)).collect());
         let all = PATTERNS.iter().zip(&*COMPILED).enumerate();
@@ -294,7 +294,7 @@ impl Words {
 }
 
 /// The patterns that may find something in a text, by the words that it holds: one walk in place of thirty.
-pub(super) fn suspected(text: &str) -> Suspected {
+pub(crate) fn suspected(text: &str) -> Suspected {
     static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::of(PATTERNS));
     let Some(words) = &*WORDS else {
         return Suspected::ALL;
@@ -318,13 +318,13 @@ pub(super) fn suspected(text: &str) -> Suspected {
 }
 
 /// What may become a secret, at the end of a text.
-pub(super) fn beginning() -> Option<&'static Regex> {
+pub(crate) fn beginning() -> Option<&'static Regex> {
     static COMPILED: LazyLock<Option<Regex>> = LazyLock::new(|| regex(BEGINNINGS));
     COMPILED.as_ref()
 }
 
 /// The value at the end of a text after the name of a secret.
-pub(super) fn named_at_end() -> Option<&'static Regex> {
+pub(crate) fn named_at_end() -> Option<&'static Regex> {
     const NAMED: &str = r#"(?i)(?:(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth(?:orization)?|credentials?|cookie)["'\\]*\s*[:=]\s*["'\\]*(?:bearer\s+|basic\s+)?|--[a-z-]*(?:key|token|password|secret)\s+|\b(?:bearer|basic)\s+)([^\s"']+)\z"#;
     static COMPILED: LazyLock<Option<Regex>> = LazyLock::new(|| regex(NAMED));
     COMPILED.as_ref()

@@ -7,19 +7,19 @@ use std::ops::Range;
 
 /// A string: a value, or the name of a member.
 #[derive(Debug)]
-pub(super) struct JsonString {
+pub(crate) struct JsonString {
     /// What lies between its quotes.
-    pub(super) inside: Range<usize>,
+    pub(crate) inside: Range<usize>,
     /// What lies between the quotes of its member's name, where it is a member's value.
-    pub(super) name: Option<Range<usize>>,
+    pub(crate) name: Option<Range<usize>>,
     /// The object that it is a member of, by its place among those of the text.
-    pub(super) object: usize,
+    pub(crate) object: usize,
 }
 
 /// The strings of a JSON text, and what its objects are.
 #[derive(Debug, Default)]
-pub(super) struct JsonStrings {
-    pub(super) all: Vec<JsonString>,
+pub(crate) struct JsonStrings {
+    pub(crate) all: Vec<JsonString>,
     objects: Vec<Object>,
     /// The objects and lists that are open, the innermost last; a list is `None`.
     open: Vec<Option<usize>>,
@@ -58,7 +58,7 @@ const MEDIA: &[&str] = &["image/", "audio/", "video/", "application/pdf"];
 
 /// The strings of a JSON text, in order. Invalid JSON is skipped byte by byte, so that no mistake hides a
 /// string.
-pub(super) fn texts(bytes: &[u8]) -> JsonStrings {
+pub(crate) fn texts(bytes: &[u8]) -> JsonStrings {
     let mut texts = JsonStrings::default();
     let (mut at, mut name) = (0, None);
     while let Some(open) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
@@ -132,7 +132,7 @@ impl JsonStrings {
 
     /// Whether a member of this name is the provider's own: it is checked to the byte when it comes back, or
     /// holds an image or the like.
-    pub(super) fn is_own(&self, bytes: &[u8], name: &str, text: &JsonString) -> bool {
+    pub(crate) fn is_own(&self, bytes: &[u8], name: &str, text: &JsonString) -> bool {
         let object = self.objects.get(text.object);
         let Some(object) = object.filter(|object| !object.is_of_call) else {
             return false;
@@ -156,7 +156,7 @@ impl JsonStrings {
 /// The strings of a text that is or holds JSON, perhaps broken: a secret that begins in one of them ends in it,
 /// so that whoever repairs the text finds its quotes where they were.
 #[derive(Debug)]
-pub(super) struct Quoted<'a> {
+pub(crate) struct Quoted<'a> {
     text: &'a str,
     strings: Vec<Range<usize>>,
     /// Whether each string is looked into by itself.
@@ -165,7 +165,7 @@ pub(super) struct Quoted<'a> {
 
 impl<'a> Quoted<'a> {
     /// The strings after the first bracket: words before it are not JSON.
-    pub(super) fn of(text: &'a str, is_looked_into: bool) -> Self {
+    pub(crate) fn of(text: &'a str, is_looked_into: bool) -> Self {
         let opens = text.find(['{', '[']).unwrap_or(text.len());
         let strings = texts(&text.as_bytes()[opens..]).all.into_iter();
         let strings = strings.map(|one| opens + one.inside.start..opens + one.inside.end);
@@ -178,7 +178,7 @@ impl<'a> Quoted<'a> {
 
     /// The part of a secret inside the string where it starts; `whole` is the span that the pattern matched.
     /// `None` where a search of that string finds the same.
-    pub(super) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
+    pub(crate) fn part(&self, whole: &Range<usize>, secret: Range<usize>) -> Option<Range<usize>> {
         let index = self.strings.partition_point(|one| one.end <= secret.start);
         let string = self.strings.get(index);
         let Some(string) = string.filter(|one| one.start <= secret.start) else {
@@ -198,7 +198,7 @@ impl<'a> Quoted<'a> {
 
 /// Where the bytes of a text came from.
 #[derive(Debug)]
-pub(super) enum ByteOrigins<'a> {
+pub(crate) enum ByteOrigins<'a> {
     /// They stand together, from this place on.
     From(usize),
     /// For each byte its place; one more for the end.
@@ -231,16 +231,16 @@ impl ByteOrigins<'_> {
 
 /// What the inside of a JSON string means, with the place of each of its bytes.
 #[derive(Debug)]
-pub(super) struct DecodedText<'a> {
+pub(crate) struct DecodedText<'a> {
     /// The text; what is no text is marked.
-    pub(super) text: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
     /// Where its bytes came from.
-    pub(super) places: ByteOrigins<'a>,
+    pub(crate) places: ByteOrigins<'a>,
 }
 
 impl<'a> DecodedText<'a> {
     /// A text without escapes, starting at 0.
-    pub(super) fn plain(text: &'a str) -> Self {
+    pub(crate) fn plain(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
             places: ByteOrigins::From(0),
@@ -248,7 +248,7 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Reads the inside of a string of a text that itself came from `outer`.
-    pub(super) fn inside(
+    pub(crate) fn inside(
         bytes: &'a [u8],
         inside: Range<usize>,
         outer: &'a ByteOrigins<'_>,
@@ -294,12 +294,12 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Whether every byte of the text is the byte it came from.
-    pub(super) fn is_as_it_stands(&self) -> bool {
+    pub(crate) fn is_as_it_stands(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }
 
     /// Where a stretch of the text came from.
-    pub(super) fn range(&self, range: Range<usize>) -> Range<usize> {
+    pub(crate) fn range(&self, range: Range<usize>) -> Range<usize> {
         self.places.at(range.start)..self.places.at(range.end)
     }
 }

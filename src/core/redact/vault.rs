@@ -58,7 +58,7 @@ impl fmt::Debug for Vault {
 impl Vault {
     /// Stores a secret; returns its placeholder, the same for the same bytes. `secret` keeps its spelling in
     /// the source: the secret of a placeholder in JSON is escaped as JSON.
-    pub(super) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
+    pub(crate) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
         let tag = self.seed.hash_one(secret);
         let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
         self.secrets
@@ -68,7 +68,7 @@ impl Vault {
     }
 
     /// Whether the bytes begin with a placeholder of a secret in here that is at least so long.
-    pub(super) fn has_placeholder_at(&self, bytes: &[u8], length: usize) -> bool {
+    pub(crate) fn has_placeholder_at(&self, bytes: &[u8], length: usize) -> bool {
         let end = memchr::memchr(b']', bytes).map(|end| end + 1);
         let end = end.filter(|end| *end >= length && bytes.starts_with(OPENS.as_bytes()));
         let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());

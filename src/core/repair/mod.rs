@@ -8,7 +8,6 @@
 use jsonfix::{Options, Repairs};
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::fmt;
 
 /// Deepest nesting that is read; serde_json builds no deeper values either.
 pub const MAX_DEPTH: usize = 128;
@@ -36,7 +35,8 @@ pub enum Repair {
 }
 
 /// The first place where a text is not JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at line {line} column {column}")]
 pub struct SyntaxError {
     pub line: usize,
     /// In characters, counted from 1.
@@ -45,16 +45,6 @@ pub struct SyntaxError {
     pub byte: usize,
     /// What was wrong there, without the place.
     pub message: String,
-}
-
-impl fmt::Display for SyntaxError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{} at line {} column {}",
-            self.message, self.line, self.column
-        )
-    }
 }
 
 /// What a text that is not JSON probably meant, where both libraries mean the same.
@@ -259,75 +249,55 @@ mod tests;
 const MAX_TRIED: usize = 1 << 20;
 
 /// One thing that is wrong with a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
 #[non_exhaustive]
 pub enum SyntaxDefect {
-    /// Nothing but white space.
+    #[strum(serialize = "empty")]
     Empty,
-    /// No JSON at all.
+    #[strum(serialize = "plain text, no JSON")]
     PlainText,
     /// Nested deeper than [`MAX_DEPTH`] levels.
+    #[strum(serialize = "nested too deeply")]
     TooDeep,
-    /// Ends before everything that was opened is closed.
+    #[strum(serialize = "cut off before its end")]
     Truncated,
-    /// In a Markdown fence.
+    #[strum(serialize = "inside a code fence")]
     CodeFence,
     /// Words before the JSON.
+    #[strum(serialize = "words around the JSON")]
     Prose,
-    /// A JSON string that holds JSON.
+    #[strum(serialize = "encoded twice: a JSON string that holds JSON")]
     DoubleEncoded,
-    /// Single or typographic quotes.
+    #[strum(serialize = "single or typographic quotes")]
     SingleQuotes,
-    /// A key or text without quotes.
+    #[strum(serialize = "unquoted key or text")]
     Unquoted,
     /// `True`, `None`, `undefined`, `NaN`: words of another language.
+    #[strum(serialize = "literals of another language (True, None, NaN)")]
     ForeignLiterals,
+    #[strum(serialize = "comments")]
     Comments,
-    /// A comma before a closing bracket.
+    #[strum(serialize = "trailing comma")]
     TrailingComma,
-    /// Several values where one belongs.
+    #[strum(serialize = "several values where one belongs")]
     SeveralValues,
     /// A number that JSON does not write so (`.5`, `007`).
+    #[strum(serialize = "a number that is not written as JSON")]
     BadNumber,
     /// A line break or another control character inside a string.
+    #[strum(serialize = "raw control character in a string")]
     ControlCharacters,
-    /// Strings joined with `+`.
+    #[strum(serialize = "strings joined with +")]
     JoinedStrings,
-    /// A value wrapped in a function call.
+    #[strum(serialize = "wrapped in a function call")]
     Call,
-    /// HTML entities for quotes.
+    #[strum(serialize = "HTML entities")]
     Entities,
-    /// White space that JSON does not know.
+    #[strum(serialize = "white space that JSON does not know")]
     OddWhitespace,
     /// Not JSON for another reason; see [`first_error`].
+    #[strum(serialize = "not JSON")]
     Other,
-}
-
-impl fmt::Display for SyntaxDefect {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Empty => "empty",
-            Self::PlainText => "plain text, no JSON",
-            Self::TooDeep => "nested too deeply",
-            Self::Truncated => "cut off before its end",
-            Self::CodeFence => "inside a code fence",
-            Self::Prose => "words around the JSON",
-            Self::DoubleEncoded => "encoded twice: a JSON string that holds JSON",
-            Self::SingleQuotes => "single or typographic quotes",
-            Self::Unquoted => "unquoted key or text",
-            Self::ForeignLiterals => "literals of another language (True, None, NaN)",
-            Self::Comments => "comments",
-            Self::TrailingComma => "trailing comma",
-            Self::SeveralValues => "several values where one belongs",
-            Self::BadNumber => "a number that is not written as JSON",
-            Self::ControlCharacters => "raw control character in a string",
-            Self::JoinedStrings => "strings joined with +",
-            Self::Call => "wrapped in a function call",
-            Self::Entities => "HTML entities",
-            Self::OddWhitespace => "white space that JSON does not know",
-            Self::Other => "not JSON",
-        })
-    }
 }
 
 /// Each repair of the tolerant parser with the defect that needs it.

@@ -101,11 +101,8 @@ pub fn check_items(
     let mut findings = Vec::new();
     let mut digests = Vec::new();
     let mut bytes = Vec::new();
-    let wanted = Kind::ALL
-        .map(|(kind, _)| kind)
-        .into_iter()
-        .filter(|kind| rules.iter().any(|rule| wants(&rule.scope, *kind)));
-    let wanted = wanted.collect::<Vec<_>>();
+    let mut wanted = Kind::ALL.to_vec();
+    wanted.retain(|kind| rules.iter().any(|rule| wants(&rule.scope, *kind)));
     let keeps_digests = rules.iter().any(|rule| NEED_ALL_DIGESTS.contains(&rule.id));
     for index in part {
         let Some(item) = run.session.items.get(index) else {

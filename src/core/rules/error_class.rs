@@ -5,44 +5,51 @@ use crate::session::ledger::Failure;
 use crate::session::{Flags, Item, Session};
 
 /// What kind of error an output reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantArray,
+)]
 pub enum ErrorClass {
     /// The tool does not exist.
+    #[strum(serialize = "unknown tool")]
     UnknownTool,
     /// The arguments were refused.
+    #[strum(serialize = "bad arguments")]
     BadArguments,
+    #[strum(serialize = "exception")]
     Exception,
     /// It took too long.
+    #[strum(serialize = "timeout")]
     Timeout,
     /// What runs it could not be reached, or went away.
+    #[strum(serialize = "connection")]
     Connection,
     /// It was not allowed.
+    #[strum(serialize = "permission")]
     Permission,
     /// The operator rejected the call.
+    #[strum(serialize = "rejected")]
     Rejected,
     /// The call was interrupted or cancelled.
+    #[strum(serialize = "interrupted")]
     Interrupted,
     /// The call was not run: the tool is switched off for a while, since it only failed.
+    #[strum(serialize = "switched off")]
     SwitchedOff,
 }
 
 impl ErrorClass {
-    /// Every class with its words.
-    pub const ALL: [(Self, &'static str); 9] = [
-        (Self::UnknownTool, "unknown tool"),
-        (Self::BadArguments, "bad arguments"),
-        (Self::Exception, "exception"),
-        (Self::Timeout, "timeout"),
-        (Self::Connection, "connection"),
-        (Self::Permission, "permission"),
-        (Self::Rejected, "rejected"),
-        (Self::Interrupted, "interrupted"),
-        (Self::SwitchedOff, "switched off"),
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn words(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(class, _)| *class == self);
-        known.map_or("", |(_, words)| words)
+        self.into()
     }
 
     /// The class of a failure that a run of retake itself saw; `None` where the output tells more.
@@ -74,8 +81,7 @@ impl ErrorClass {
 
     /// The class that these words stand for.
     pub fn of_words(words: &str) -> Option<Self> {
-        let known = Self::ALL.iter().find(|(_, known)| *known == words)?;
-        Some(known.0)
+        words.parse().ok()
     }
 
     /// Whether the tool itself failed: a breaker counts no tool that does not exist, and no
@@ -103,72 +109,88 @@ impl ErrorClass {
 /// Texts of known runtimes, lower case: how an output begins, or what one that is marked as an error contains.
 /// Sources: wire formats of openai-agents 0.22, openai-node, Vercel AI SDK, LangGraph, deepagents, Gemini CLI,
 /// Claude Code, Codex, MCP servers.
-const TEXTS: &[(&str, ErrorClass)] = &[
-    ("no such tool available", ErrorClass::UnknownTool),
-    ("unknown tool", ErrorClass::UnknownTool),
-    ("unknown function", ErrorClass::UnknownTool),
-    ("unsupported call:", ErrorClass::UnknownTool),
-    ("unsupported custom tool call", ErrorClass::UnknownTool),
-    ("is not a valid tool, try one of", ErrorClass::UnknownTool),
+const TEXTS: &[(ErrorClass, &[&str])] = &[
     (
-        "model tried to call unavailable tool",
         ErrorClass::UnknownTool,
+        &[
+            "no such tool available",
+            "unknown tool",
+            "unknown function",
+            "unsupported call:",
+            "unsupported custom tool call",
+            "is not a valid tool, try one of",
+            "model tried to call unavailable tool",
+            "invalid tool_call:",
+            "no such function name",
+        ],
     ),
-    ("invalid tool_call:", ErrorClass::UnknownTool),
-    ("no such function name", ErrorClass::UnknownTool),
-    ("inputvalidationerror", ErrorClass::BadArguments),
     (
-        "failed to parse function arguments",
         ErrorClass::BadArguments,
+        &[
+            "inputvalidationerror",
+            "failed to parse function arguments",
+            "an error occurred while parsing tool arguments",
+            "invalid json input for tool",
+            "invalid input for tool",
+            "error invoking tool",
+            "validation error",
+            "is malformed or truncated",
+        ],
     ),
     (
-        "an error occurred while parsing tool arguments",
-        ErrorClass::BadArguments,
-    ),
-    ("invalid json input for tool", ErrorClass::BadArguments),
-    ("invalid input for tool", ErrorClass::BadArguments),
-    ("error invoking tool", ErrorClass::BadArguments),
-    ("validation error", ErrorClass::BadArguments),
-    ("is malformed or truncated", ErrorClass::BadArguments),
-    (
-        "the user doesn't want to proceed with this tool use",
         ErrorClass::Rejected,
+        &[
+            "the user doesn't want to proceed with this tool use",
+            "the user doesn't want to take this action right now",
+            "tool execution was not approved",
+            "exec command rejected by user",
+            "patch rejected by user",
+        ],
     ),
     (
-        "the user doesn't want to take this action right now",
-        ErrorClass::Rejected,
+        ErrorClass::Interrupted,
+        &[
+            "sibling tool call errored",
+            "[request interrupted by user",
+            "cancelled: parallel tool call",
+            "aborted by user",
+        ],
     ),
-    ("tool execution was not approved", ErrorClass::Rejected),
-    ("exec command rejected by user", ErrorClass::Rejected),
-    ("patch rejected by user", ErrorClass::Rejected),
-    ("sibling tool call errored", ErrorClass::Interrupted),
-    ("[request interrupted by user", ErrorClass::Interrupted),
-    ("cancelled: parallel tool call", ErrorClass::Interrupted),
-    ("aborted by user", ErrorClass::Interrupted),
-    ("timed out", ErrorClass::Timeout),
-    ("connection refused", ErrorClass::Connection),
-    ("connection reset", ErrorClass::Connection),
-    ("connection error", ErrorClass::Connection),
-    ("econnrefused", ErrorClass::Connection),
-    ("econnreset", ErrorClass::Connection),
-    ("could not connect", ErrorClass::Connection),
-    ("permission denied", ErrorClass::Permission),
-    ("permission to use", ErrorClass::Permission),
-    ("claude requested permissions to", ErrorClass::Permission),
+    (ErrorClass::Timeout, &["timed out"]),
+    (
+        ErrorClass::Connection,
+        &[
+            "connection refused",
+            "connection reset",
+            "connection error",
+            "econnrefused",
+            "econnreset",
+            "could not connect",
+        ],
+    ),
+    (
+        ErrorClass::Permission,
+        &[
+            "permission denied",
+            "permission to use",
+            "claude requested permissions to",
+        ],
+    ),
 ];
 
 /// What retake's own wordings say, lower case, of outputs that are marked as errors.
-const OWN: &[(&str, ErrorClass)] = &[
-    ("there is no tool named \"", ErrorClass::UnknownTool),
-    ("\" break its schema", ErrorClass::BadArguments),
-    ("\" are not a json object", ErrorClass::BadArguments),
+const OWN: &[(ErrorClass, &[&str])] = &[
+    (ErrorClass::UnknownTool, &["there is no tool named \""]),
     (
-        "was interrupted and its output was lost",
-        ErrorClass::Interrupted,
+        ErrorClass::BadArguments,
+        &["\" break its schema", "\" are not a json object"],
     ),
     (
-        "the run ended before this tool returned a result",
         ErrorClass::Interrupted,
+        &[
+            "was interrupted and its output was lost",
+            "the run ended before this tool returned a result",
+        ],
     ),
 ];
 
@@ -195,7 +217,9 @@ pub(crate) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
     }
     // Unmarked: only what a runtime writes, at the very beginning. Words that tools
     // use themselves tell nothing.
-    let known = TEXTS.iter().find(|(known, _)| begins(text, known))?.1;
+    let is_known =
+        |(_, texts): &&(ErrorClass, &[&str])| texts.iter().any(|known| begins(text, known));
+    let known = TEXTS.iter().find(is_known)?.0;
     let is_ambiguous = matches!(
         known,
         ErrorClass::Timeout | ErrorClass::Permission | ErrorClass::Connection
@@ -207,8 +231,9 @@ pub(crate) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
 /// OpenAI do not mark.
 pub fn reports_error(session: &Session, item: &Item, text: &str) -> bool {
     let is_ours = || {
-        let head = text.chars().take(400).collect::<String>().to_lowercase();
-        OWN.iter().any(|(known, _)| head.contains(known))
+        let head = lowercase_head(text);
+        OWN.iter()
+            .any(|(_, texts)| texts.iter().any(|known| head.contains(known)))
     };
     classify(session, item, text).is_some() || is_ours()
 }
@@ -259,10 +284,14 @@ pub(crate) fn class_of_error(text: &str) -> ErrorClass {
 
 /// The class of an output that is an error and no sentence of a runtime.
 fn class_of(text: &str) -> ErrorClass {
-    let head = text.chars().take(400).collect::<String>().to_lowercase();
+    let head = lowercase_head(text);
     let mut known = TEXTS.iter().chain(OWN);
-    let found = known.find(|(known, _)| head.contains(known));
-    found.map_or(ErrorClass::Exception, |(_, class)| *class)
+    let found = known.find(|(_, texts)| texts.iter().any(|known| head.contains(known)));
+    found.map_or(ErrorClass::Exception, |(class, _)| *class)
+}
+
+fn lowercase_head(text: &str) -> String {
+    text.chars().take(400).collect::<String>().to_lowercase()
 }
 
 fn is_error_text(text: &str) -> bool {

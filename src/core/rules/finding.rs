@@ -3,6 +3,7 @@
 use super::run::{CheckedItem, Run};
 use crate::actions::{Defect, Offer, Safety};
 use crate::session::{Kind, Session};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 #[derive(Debug)]
@@ -53,9 +54,21 @@ pub enum Scope {
 
 /// How bad a finding is.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing; nothing is broken.
     Info,
@@ -66,65 +79,56 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Every severity with its word, the mildest first.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::Info, "info"),
-        (Self::Warning, "warning"),
-        (Self::Error, "error"),
-    ];
+    /// Every severity, the mildest first.
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+        self.into()
     }
 }
 
 /// What made the defect, where the history tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 pub enum OrphanCause {
     /// A compaction cut the pair.
+    #[strum(serialize = "compaction")]
     Compaction,
     /// The user interrupted the run.
+    #[strum(serialize = "interrupt")]
     Interrupt,
     /// A user message came before the output.
+    #[strum(serialize = "user message")]
     UserMessage,
     /// The reply was broken off or failed.
+    #[strum(serialize = "failed reply")]
     FailedReply,
     /// An entry was never written, or its parent is missing.
+    #[strum(serialize = "lost write")]
     LostWrite,
     /// The recording starts in the middle: the call is in an earlier file.
+    #[strum(serialize = "recording starts late")]
     StartsLate,
     /// The file ends here.
+    #[strum(serialize = "end of file")]
     EndOfFile,
     /// It awaits a decision.
+    #[strum(serialize = "approval")]
     Approval,
     /// The history was pruned or trimmed.
+    #[strum(serialize = "pruned")]
     Pruned,
     /// The token limit cut the reply.
+    #[strum(serialize = "token limit")]
     TokenLimit,
     /// The call itself was faulty, and the run ended on it.
+    #[strum(serialize = "faulty call")]
     FaultyCall,
 }
 
 impl OrphanCause {
     /// The words for it in reports.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Compaction => "compaction",
-            Self::Interrupt => "interrupt",
-            Self::UserMessage => "user message",
-            Self::FailedReply => "failed reply",
-            Self::LostWrite => "lost write",
-            Self::StartsLate => "recording starts late",
-            Self::EndOfFile => "end of file",
-            Self::Approval => "approval",
-            Self::Pruned => "pruned",
-            Self::TokenLimit => "token limit",
-            Self::FaultyCall => "faulty call",
-        }
+        self.into()
     }
 }
 

@@ -57,7 +57,7 @@ impl ToolHealth {
     /// nothing about the tool.
     pub fn errors(&self) -> usize {
         let classes = ErrorClass::ALL.iter().zip(self.classes);
-        let counted = classes.filter(|((class, _), _)| *class != ErrorClass::SwitchedOff);
+        let counted = classes.filter(|(class, _)| **class != ErrorClass::SwitchedOff);
         counted.map(|(_, count)| count).sum()
     }
 
@@ -295,7 +295,7 @@ impl Streak {
         self.tally.outputs += usize::from(class != Some(ErrorClass::SwitchedOff));
         let place = ErrorClass::ALL
             .iter()
-            .position(|(known, _)| Some(*known) == class);
+            .position(|known| Some(*known) == class);
         if let Some(count) = place.and_then(|place| self.tally.classes.get_mut(place)) {
             *count += 1;
         }

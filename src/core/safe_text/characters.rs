@@ -8,11 +8,11 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-pub(super) const ZERO_WIDTH_JOINER: char = '\u{200d}';
-pub(super) const ENCLOSING_KEYCAP: char = '\u{20e3}';
+pub(crate) const ZERO_WIDTH_JOINER: char = '\u{200d}';
+pub(crate) const ENCLOSING_KEYCAP: char = '\u{20e3}';
 
 /// The picture of a C0 control or DEL (Unicode block Control Pictures).
-pub(super) fn control_picture(c: char) -> char {
+pub(crate) fn control_picture(c: char) -> char {
     match c {
         '\u{7f}' => '\u{2421}',
         _ => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
@@ -20,7 +20,7 @@ pub(super) fn control_picture(c: char) -> char {
 }
 
 /// The flags of a character that is not drawn but spelled out as `\u{hex}`, and `None` for one that is drawn.
-pub(super) fn hidden(c: char) -> Option<Flags> {
+pub(crate) fn hidden(c: char) -> Option<Flags> {
     match get_general_category(c) {
         GeneralCategory::Control => Some(Flags::CONTROL),
         GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => {
@@ -50,22 +50,22 @@ fn is_ignorable(c: char) -> bool {
 }
 
 /// Text and emoji presentation selectors.
-pub(super) fn is_emoji_selector(c: char) -> bool {
+pub(crate) fn is_emoji_selector(c: char) -> bool {
     matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
-pub(super) fn is_skin_tone(c: char) -> bool {
+pub(crate) fn is_skin_tone(c: char) -> bool {
     matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
 /// `Extended_Pictographic`, from the segmentation tables: only between two of these does a joiner join
 /// (UAX #29, rule GB11).
-pub(super) fn is_pictograph(c: char) -> bool {
+pub(crate) fn is_pictograph(c: char) -> bool {
     !c.is_ascii() && c.width() != Some(0) && is_one_cluster(&[c, ZERO_WIDTH_JOINER, '\u{2764}'])
 }
 
 /// True for a character that combines with the one before it.
-pub(super) fn stands_on_previous(c: char) -> bool {
+pub(crate) fn stands_on_previous(c: char) -> bool {
     !c.is_ascii() && is_one_cluster(&['\u{25cc}', c])
 }
 
@@ -75,7 +75,7 @@ fn is_one_cluster(characters: &[char]) -> bool {
 }
 
 /// A letter that fills its own cells and combines with nothing: most of all text, and needs no other check.
-pub(super) fn is_plain_letter(c: char) -> bool {
+pub(crate) fn is_plain_letter(c: char) -> bool {
     use GeneralCategory::{LowercaseLetter, OtherLetter, UppercaseLetter};
     matches!(get_general_category(c), LowercaseLetter | OtherLetter | UppercaseLetter)
         && c.width() != Some(0)
@@ -86,7 +86,7 @@ pub(super) fn is_plain_letter(c: char) -> bool {
 
 /// The spacing form of a halfwidth katakana sound mark. Ratatui gives the halfwidth mark two cells and
 /// terminals one, so that a cell of an earlier frame would stay visible; on the spacing form they agree.
-pub(super) fn spacing_sound_mark(c: char) -> Option<&'static str> {
+pub(crate) fn spacing_sound_mark(c: char) -> Option<&'static str> {
     match c {
         '\u{ff9e}' => Some("\u{309b}"),
         '\u{ff9f}' => Some("\u{309c}"),
@@ -95,7 +95,7 @@ pub(super) fn spacing_sound_mark(c: char) -> Option<&'static str> {
 }
 
 /// Flags of a character that is drawn.
-pub(super) fn seen(c: char) -> Flags {
+pub(crate) fn seen(c: char) -> Flags {
     let mut flags = Flags::default();
     if right_to_left(c) {
         flags |= Flags::RIGHT_TO_LEFT;
@@ -123,12 +123,12 @@ fn right_to_left(c: char) -> bool {
         | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-pub(super) fn odd_space(c: char) -> bool {
+pub(crate) fn odd_space(c: char) -> bool {
     c != ' ' && get_general_category(c) == GeneralCategory::SpaceSeparator
 }
 
 /// Combining marks of any script.
-pub(super) fn is_mark(c: char) -> bool {
+pub(crate) fn is_mark(c: char) -> bool {
     use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
     matches!(
         get_general_category(c),

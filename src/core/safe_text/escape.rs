@@ -13,7 +13,7 @@ use super::characters::{
 use super::{Flags, Run, SafeText, TextMark, cells};
 
 /// No cluster is longer; ratatui puts a whole cluster into one cell and measures it in 16 bits.
-pub(super) const CLUSTER_BYTES: usize = 64;
+pub(crate) const CLUSTER_BYTES: usize = 64;
 /// Code points of a cluster that are drawn.
 const CLUSTER_CODE_POINTS: usize = 8;
 /// The longest emoji that vendors agree on has ten: a kiss with two skin tones (Unicode
@@ -26,7 +26,7 @@ const TAB_CELLS: usize = 4;
 const DOTTED_CIRCLE: char = '\u{25cc}';
 
 /// A [`SafeText`] being written.
-pub(super) struct Drawing {
+pub(crate) struct Drawing {
     text: String,
     runs: Vec<Run>,
     flags: Flags,
@@ -38,7 +38,7 @@ pub(super) struct Drawing {
 
 impl Drawing {
     /// LF breaks the line, everything is read.
-    pub(super) fn of_lines() -> Self {
+    pub(crate) fn of_lines() -> Self {
         Self {
             text: String::new(),
             runs: Vec::new(),
@@ -49,14 +49,14 @@ impl Drawing {
     }
 
     /// LF is shown, reading stops once more than `width` cells are filled.
-    pub(super) fn of_row(width: usize) -> Self {
+    pub(crate) fn of_row(width: usize) -> Self {
         Self {
             row: Some(width),
             ..Self::of_lines()
         }
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         for chunk in bytes.utf8_chunks() {
             self.text(chunk.valid());
             for byte in chunk.invalid() {
@@ -68,7 +68,7 @@ impl Drawing {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(first) = rest.chars().next().filter(|_| !self.is_full()) {
             let ascii = drawable_ascii(rest);
@@ -87,7 +87,7 @@ impl Drawing {
         }
     }
 
-    pub(super) fn finish(self) -> SafeText {
+    pub(crate) fn finish(self) -> SafeText {
         SafeText {
             text: Cow::Owned(self.text),
             runs: self.runs,

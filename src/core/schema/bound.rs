@@ -9,7 +9,7 @@ use jsonschema::Draft;
 use serde_json::Value;
 
 use super::survey::{Subschema, Survey};
-use super::{SchemaError, ValidationLimit};
+use super::violation::{SchemaError, ValidationLimit};
 
 /// Most work of one check. A unit is a simple keyword on a simple value: some tens of nanoseconds.
 const MAX_WORK: u64 = 4_000_000;
@@ -32,14 +32,14 @@ struct Work {
 }
 
 /// Whether reasons can be listed.
-pub(super) enum ReasonsCost {
+pub(crate) enum ReasonsCost {
     Affordable,
     TooCostly,
 }
 
 /// The bound of one schema.
 #[derive(Debug)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     /// By the number of levels below the value under check; empty levels at the end are left out.
     levels: Vec<Work>,
     plain: bool,
@@ -47,7 +47,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+    pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let survey = Survey::of(schema)?;
         let order = in_place_order(&survey.places)?;
         let mut levels = Vec::new();
@@ -74,12 +74,12 @@ impl Bound {
         })
     }
 
-    pub(super) fn draft(&self) -> Draft {
+    pub(crate) fn draft(&self) -> Draft {
         self.draft
     }
 
     /// Whether a verdict on this value is affordable.
-    pub(super) fn admit(&self, instance: &Value) -> Result<(), ValidationLimit> {
+    pub(crate) fn admit(&self, instance: &Value) -> Result<(), ValidationLimit> {
         if self.plain {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl Bound {
     }
 
     /// Whether the reasons are affordable too.
-    pub(super) fn reasons(&self, instance: &Value) -> ReasonsCost {
+    pub(crate) fn reasons(&self, instance: &Value) -> ReasonsCost {
         match sizes(instance) {
             Ok(sizes) if self.total(&sizes, |work| work.reasons) <= MAX_WORK => {
                 ReasonsCost::Affordable

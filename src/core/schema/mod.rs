@@ -12,9 +12,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-pub use violation::Violation;
+pub use violation::{SchemaError, ValidationLimit, Violation};
 
 mod bound;
 mod survey;
@@ -22,113 +21,6 @@ mod violation;
 
 /// Upper bound of one compiled pattern, in bytes of its program.
 const PATTERN_PROGRAM: usize = 256 * 1024;
-
-/// Why a schema cannot be used for checks, whatever the value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// Nested deeper than [`SchemaError::MAX_DEPTH`] levels.
-    TooDeep,
-    /// More than [`SchemaError::MAX_NODES`] values, or more patterns than can be compiled quickly.
-    TooLarge,
-    /// A reference leads outside the schema (the URI, or the reference as written); nothing is ever fetched.
-    RemoteReference(String),
-    /// A reference leads to no place in the schema.
-    BrokenReference(String),
-    /// Not JSON Schema: the JSON pointer of the place in the schema, and the word or reason.
-    NotASchema {
-        /// JSON pointer into the schema.
-        pointer: String,
-        /// The value, or what is wrong with it.
-        reason: String,
-    },
-    /// JSON Schema, but a part of it is not supported (the part).
-    Unsupported(String),
-    /// A reference that leads back to itself without going into the value.
-    Loop,
-    /// Combinators that multiply beyond any useful cost.
-    TooCostly,
-}
-
-impl SchemaError {
-    /// Deepest nesting of a schema's JSON that is checked.
-    pub const MAX_DEPTH: usize = 64;
-    /// Most JSON values in a schema (sixteen plain values of an `enum` count as one).
-    pub const MAX_NODES: usize = 20_000;
-
-    fn not_a_schema(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::NotASchema {
-            pointer: pointer.into(),
-            reason: violation::cut(reason.into()),
-        }
-    }
-}
-
-impl fmt::Display for SchemaError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooDeep => write!(
-                out,
-                "the schema is nested deeper than {} levels",
-                Self::MAX_DEPTH
-            ),
-            Self::TooLarge => write!(
-                out,
-                "the schema is too large (more than {} values, or too many patterns)",
-                Self::MAX_NODES
-            ),
-            Self::RemoteReference(uri) => write!(
-                out,
-                "the schema refers to {uri}, which is not part of it and is never fetched"
-            ),
-            Self::BrokenReference(reference) => write!(
-                out,
-                "the schema refers to {reference}, which does not exist in it"
-            ),
-            Self::NotASchema { pointer, reason } if pointer.is_empty() => {
-                write!(out, "not a JSON Schema: {reason}")
-            }
-            Self::NotASchema { pointer, reason } => {
-                write!(out, "not a JSON Schema: {reason} at {pointer}")
-            }
-            Self::Unsupported(part) => {
-                write!(out, "the schema uses {part}, which cannot be checked")
-            }
-            Self::Loop => out.write_str("the schema refers to itself without end"),
-            Self::TooCostly => {
-                out.write_str("the schema's alternatives multiply beyond what can be checked")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SchemaError {}
-
-/// Why one value was not judged although its schema is usable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ValidationLimit {
-    /// The value is nested deeper than [`ValidationLimit::MAX_DEPTH`] levels, or too deep for this schema.
-    TooDeep,
-    /// This schema on this value could take too long.
-    TooCostly,
-}
-
-impl ValidationLimit {
-    /// Deepest value that is checked; serde_json reads no deeper either.
-    pub const MAX_DEPTH: usize = 128;
-}
-
-impl fmt::Display for ValidationLimit {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::TooDeep => "the value is nested too deeply to be checked",
-            Self::TooCostly => "the value is too large for this schema to be checked",
-        })
-    }
-}
-
-impl std::error::Error for ValidationLimit {}
 
 /// A schema that is compiled once and then judges any number of values.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use jsonschema::Draft;
 use regex::bytes::RegexBuilder;
 use serde_json::{Map, Value};
 
-use super::SchemaError;
+use super::violation::SchemaError;
 
 /// Most patterns of one schema, and the bytes of all their texts.
 const PATTERNS: usize = 500;
@@ -24,31 +24,31 @@ const TYPES: [&str; 7] = [
 /// One subschema: its own cost on a value, and the subschemas it applies to the same value or
 /// to that value's children.
 #[derive(Debug, Default)]
-pub(super) struct Subschema {
+pub(crate) struct Subschema {
     /// Cost on a value itself, where 1 is a simple keyword.
-    pub(super) weight: u64,
+    pub(crate) weight: u64,
     /// Extra cost on each child (patterns that are tried on every key).
-    pub(super) child_weight: u64,
+    pub(crate) child_weight: u64,
     /// Applied to the same value.
-    pub(super) same: Vec<usize>,
+    pub(crate) same: Vec<usize>,
     /// Applied to every child.
-    pub(super) each_child: Vec<usize>,
+    pub(crate) each_child: Vec<usize>,
     /// At most one of these is applied to a child.
-    pub(super) one_per_child: Vec<usize>,
+    pub(crate) one_per_child: Vec<usize>,
     /// `unevaluated*` judges the subschemas of the same value once more.
-    pub(super) again: bool,
+    pub(crate) again: bool,
 }
 
 /// A list of places within a place.
 type Applied = fn(&mut Subschema) -> &mut Vec<usize>;
 
 /// What a walk found.
-pub(super) struct Survey<'a> {
+pub(crate) struct Survey<'a> {
     root: &'a Value,
     /// The subschemas; the first is the root.
-    pub(super) places: Vec<Subschema>,
+    pub(crate) places: Vec<Subschema>,
     /// The draft to assume where none is declared.
-    pub(super) draft: Draft,
+    pub(crate) draft: Draft,
     index: HashMap<usize, usize>,
     pending: Vec<(&'a Value, String)>,
     /// Subschemas with an identifier, and those with an anchor: where a reference that is no
@@ -62,7 +62,7 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    pub(super) fn of(root: &'a Value) -> Result<Self, SchemaError> {
+    pub(crate) fn of(root: &'a Value) -> Result<Self, SchemaError> {
         measure(root, 0, &mut 0)?;
         let mut survey = Self {
             root,

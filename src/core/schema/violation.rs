@@ -1,4 +1,4 @@
-//! One violation in our words, and the order in which violations are reported.
+//! One violation in our words, the order in which violations are reported, and why there is no check.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,6 +13,70 @@ const MESSAGE: usize = 500;
 const EXCERPT: usize = 60;
 /// Most options of an `enum` that are named.
 const OPTIONS: usize = 20;
+
+/// Why a schema cannot be used for checks, whatever the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    #[error("the schema is nested deeper than {} levels", Self::MAX_DEPTH)]
+    TooDeep,
+    /// Too large, or with more patterns than can be compiled quickly.
+    #[error(
+        "the schema is too large (more than {} values, or too many patterns)",
+        Self::MAX_NODES
+    )]
+    TooLarge,
+    /// The URI, or the reference as written.
+    #[error("the schema refers to {0}, which is not part of it and is never fetched")]
+    RemoteReference(String),
+    #[error("the schema refers to {0}, which does not exist in it")]
+    BrokenReference(String),
+    #[error("not a JSON Schema: {reason}{}", if pointer.is_empty() { String::new() } else { format!(" at {pointer}") })]
+    NotASchema {
+        /// JSON pointer into the schema.
+        pointer: String,
+        /// The value, or what is wrong with it.
+        reason: String,
+    },
+    /// The part.
+    #[error("the schema uses {0}, which cannot be checked")]
+    Unsupported(String),
+    /// A reference leads back to itself without going into the value.
+    #[error("the schema refers to itself without end")]
+    Loop,
+    #[error("the schema's alternatives multiply beyond what can be checked")]
+    TooCostly,
+}
+
+impl SchemaError {
+    /// Deepest nesting of a schema's JSON that is checked.
+    pub const MAX_DEPTH: usize = 64;
+    /// Most JSON values in a schema (sixteen plain values of an `enum` count as one).
+    pub const MAX_NODES: usize = 20_000;
+
+    pub(crate) fn not_a_schema(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::NotASchema {
+            pointer: pointer.into(),
+            reason: cut(reason.into()),
+        }
+    }
+}
+
+/// Why one value was not judged although its schema is usable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValidationLimit {
+    /// Deeper than [`ValidationLimit::MAX_DEPTH`] levels, or too deep for this schema.
+    #[error("the value is nested too deeply to be checked")]
+    TooDeep,
+    #[error("the value is too large for this schema to be checked")]
+    TooCostly,
+}
+
+impl ValidationLimit {
+    /// Deepest value that is checked; serde_json reads no deeper either.
+    pub const MAX_DEPTH: usize = 128;
+}
 
 /// One place where a value breaks its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +109,7 @@ impl Violation {
         }
     }
 
-    pub(super) fn without_reason(instance: &Value) -> Self {
+    pub(crate) fn without_reason(instance: &Value) -> Self {
         Self {
             pointer: String::new(),
             property: None,
@@ -59,7 +123,7 @@ impl Violation {
 }
 
 /// All violations, in the order of the value's text.
-pub(super) fn collect<'a>(
+pub(crate) fn collect<'a>(
     errors: impl Iterator<Item = ValidationError<'a>>,
     instance: &Value,
 ) -> Vec<Violation> {
@@ -117,7 +181,7 @@ fn number(value: &Value, path: &mut String, next: &mut usize, places: &mut HashM
 }
 
 /// Adds a key to a JSON pointer (RFC 6901 §3).
-pub(super) fn push_segment(path: &mut String, key: &str) {
+pub(crate) fn push_segment(path: &mut String, key: &str) {
     path.push('/');
     for character in key.chars() {
         match character {
@@ -332,7 +396,7 @@ fn list(options: &Value) -> String {
 }
 
 /// A value in a few words: an excerpt and its type, never the whole of a large one.
-pub(super) fn describe(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => format!("{value} (boolean)"),
@@ -361,7 +425,7 @@ fn quoted(text: &str) -> String {
     Value::String(shorten(text, EXCERPT)).to_string()
 }
 
-pub(super) fn cut(text: String) -> String {
+pub(crate) fn cut(text: String) -> String {
     if text.len() <= MESSAGE {
         text
     } else {
@@ -381,7 +445,7 @@ fn shorten(text: &str, limit: usize) -> String {
 }
 
 /// What is wrong with a schema itself, from the check against its own meta-schema.
-pub(super) fn one_line(error: &ValidationError<'_>) -> String {
+pub(crate) fn one_line(error: &ValidationError<'_>) -> String {
     let mut found = Vec::new();
     translate(error, &mut found);
     found

@@ -44,12 +44,14 @@ pub struct Moment {
     /// The tools on offer.
     pub offered: Arc<[String]>,
     /// Of everything said so far, without ids: sibling takes that say the same are the same.
-    pub(super) fingerprint: Fingerprint,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 /// What a history ends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Last {
     #[default]
     Nothing,
@@ -61,17 +63,11 @@ pub enum Last {
 }
 
 impl Last {
-    /// The words of scripts and messages.
-    pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Nothing, "nothing"),
-        (Self::User, "user"),
-        (Self::Output, "output"),
-        (Self::Model, "model"),
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
+    /// The word of scripts and messages.
     pub fn word(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(last, _)| *last == self);
-        known.map_or("", |(_, word)| word)
+        self.into()
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// FNV-1a in 64 bits, over parts that cannot run into each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint(u64);
+pub(crate) struct Fingerprint(u64);
 
 impl Default for Fingerprint {
     fn default() -> Self {
@@ -13,7 +13,7 @@ impl Default for Fingerprint {
 
 impl Fingerprint {
     /// With a part more.
-    pub(super) fn and(self, part: &[u8]) -> Self {
+    pub(crate) fn and(self, part: &[u8]) -> Self {
         let length = (part.len() as u64).to_le_bytes();
         let bytes = part.iter().chain(&length);
         Self(bytes.fold(self.0, |hash, byte| {
@@ -22,12 +22,12 @@ impl Fingerprint {
     }
 
     /// With a number more.
-    pub(super) fn and_number(self, number: u64) -> Self {
+    pub(crate) fn and_number(self, number: u64) -> Self {
         self.and(&number.to_le_bytes())
     }
 
     /// All bits stirred (the finaliser of SplitMix64): neighbouring histories have nothing in common.
-    pub(super) fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -35,13 +35,13 @@ impl Fingerprint {
     }
 
     /// From 0 to 1, never 1.
-    pub(super) fn fraction(self) -> f64 {
+    pub(crate) fn fraction(self) -> f64 {
         // 53 bits are what a double holds exactly.
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// 24 letters and digits for an id.
-    pub(super) fn word(self) -> String {
+    pub(crate) fn word(self) -> String {
         let (high, low) = (self.number(), self.and_number(1).number());
         format!("{high:016x}{:08x}", low >> 32)
     }

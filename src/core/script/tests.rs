@@ -1,6 +1,6 @@
 //! Scripts read, rules chosen, answers made.
 
-use super::keys::CONDITIONS;
+use super::CONDITIONS;
 use super::*;
 use crate::config::Key;
 use crate::formats::RequestError;

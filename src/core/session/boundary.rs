@@ -20,7 +20,8 @@ pub struct Bond {
 }
 
 /// What holds two items together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum BondKind {
     /// A call and its output, a request for approval and its decision.
     Pair,
@@ -34,17 +35,9 @@ pub enum BondKind {
 }
 
 impl BondKind {
-    /// Every kind with its word in reports.
-    pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Pair, "pair"),
-        (Self::Reasoning, "reasoning"),
-        (Self::Message, "message"),
-        (Self::Waiting, "waiting"),
-    ];
-
+    /// Its word in reports.
     pub fn word(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(kind, _)| *kind == self);
-        known.map_or("", |(_, word)| word)
+        self.into()
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// A system or developer message.
     System,
@@ -46,15 +48,20 @@ pub enum Kind {
     /// The answer to such a call.
     Output,
     /// A call that the provider runs itself, with or without its result.
+    #[strum(serialize = "hosted call")]
     HostedCall,
     /// The result of a hosted call, as an item of its own.
+    #[strum(serialize = "hosted output")]
     HostedOutput,
     /// A request for a decision of the operator.
+    #[strum(serialize = "approval")]
     ApprovalRequest,
+    #[strum(serialize = "decision")]
     ApprovalResponse,
     /// A mark that older history was replaced or summarised.
     Compaction,
     /// Tools that are offered from here on.
+    #[strum(serialize = "tools")]
     ToolDefinitions,
     /// A note of the runtime: an interrupt, an API failure, an aborted turn.
     Notice,
@@ -65,30 +72,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind with the word that the screen and the filter use for it.
-    pub const ALL: [(Self, &'static str); 15] = [
-        (Self::System, "system"),
-        (Self::User, "user"),
-        (Self::Assistant, "assistant"),
-        (Self::Reasoning, "reasoning"),
-        (Self::Call, "call"),
-        (Self::Output, "output"),
-        (Self::HostedCall, "hosted call"),
-        (Self::HostedOutput, "hosted output"),
-        (Self::ApprovalRequest, "approval"),
-        (Self::ApprovalResponse, "decision"),
-        (Self::Compaction, "compaction"),
-        (Self::ToolDefinitions, "tools"),
-        (Self::Notice, "notice"),
-        (Self::Other, "other"),
-        (Self::Unreadable, "unreadable"),
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
+    /// The word that the screen and the filter use for it.
     pub fn word(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(kind, _)| *kind == self)
-            .map_or("", |(_, word)| word)
+        self.into()
     }
 
     /// Whether the model made it.
@@ -374,8 +362,9 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_word() {
-        for (kind, word) in Kind::ALL {
-            assert_eq!(kind.word(), word);
-        }
+        let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+        let expected = "system user assistant reasoning call output hosted call hosted output approval decision \
+            compaction tools notice other unreadable";
+        assert_eq!(words.join(" "), expected);
     }
 }

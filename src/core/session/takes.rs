@@ -104,7 +104,9 @@ impl Takes {
     /// How often a take grew.
     pub fn growth(&self, id: TakeId) -> u32 {
         let node = self.takes.get(&id);
-        node.map_or(0, |node| crate::session::index_number(node.growth.len()))
+        node.map_or(0, |node| {
+            crate::session::item::index_number(node.growth.len())
+        })
     }
 
     /// The takes that lead from the recording to this one, which is the last: laid over each other

@@ -278,7 +278,7 @@ const REMOVING: usize = 3;
 const SHORTEST_TYPO: usize = 4;
 
 /// The kind of a verb, a typo in it allowed where that leads to one kind only.
-pub(super) fn verb_kind(word: &str) -> Option<usize> {
+pub(crate) fn verb_kind(word: &str) -> Option<usize> {
     let exact = VERBS.iter().position(|verbs| verbs.contains(&word));
     if exact.is_some() || word.len() < SHORTEST_TYPO || word.len() > 16 {
         return exact;
@@ -294,12 +294,12 @@ pub(super) fn verb_kind(word: &str) -> Option<usize> {
 }
 
 /// Whether verbs of this kind take something away.
-pub(super) fn takes_away(kind: Option<usize>) -> bool {
+pub(crate) fn takes_away(kind: Option<usize>) -> bool {
     kind == Some(REMOVING)
 }
 
 /// Bit set of the synonym groups of a name without separators.
-pub(super) fn groups_of(name: &str) -> u32 {
+pub(crate) fn groups_of(name: &str) -> u32 {
     let member = |group: &&[&str]| group.contains(&name);
     SYNONYMS
         .iter()

@@ -118,7 +118,7 @@ pub const VARIABLES: &[Variable] = &[
 
 impl Context {
     /// The facts by name.
-    pub(super) fn values(&self) -> BTreeMap<&'static str, Value> {
+    pub(crate) fn values(&self) -> BTreeMap<&'static str, Value> {
         let named = |variable: &Variable| (variable.name, (variable.value)(self));
         VARIABLES.iter().map(named).collect()
     }

@@ -7,7 +7,7 @@ mod calls;
 mod outcomes;
 mod sentences;
 
-use super::FailureKind;
+use super::context::FailureKind;
 use std::fmt;
 
 /// A wording of the library.

@@ -7,7 +7,6 @@
 //! wordings of its own.
 
 mod context;
-mod grammar;
 mod library;
 pub mod recipe;
 mod render;

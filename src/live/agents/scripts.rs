@@ -19,7 +19,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Adds every script that a command of the agent names to what is confirmed, and returns their names.
-pub(super) fn add_scripts(content: &mut Content, agent: &Agent, folder: &Path) -> Vec<String> {
+pub(crate) fn add_scripts(content: &mut Content, agent: &Agent, folder: &Path) -> Vec<String> {
     let tools = agent.tools.iter().filter_map(|tool| match &tool.by {
         By::Command(command) => Some(command),
         _ => None,

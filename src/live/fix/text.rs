@@ -11,7 +11,7 @@ use retake_core::session::{ProblemKind, Rope, Source, SourceError, Span, Splice}
 const SPELLED: u64 = 4096;
 
 /// Spells anew the strings that JSON does not allow.
-pub(super) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>, InputError> {
+pub(crate) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>, InputError> {
     if !is_written(recording.format) {
         return Ok(Vec::new());
     }
@@ -48,7 +48,7 @@ pub(super) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>
 }
 
 /// Whether a text is still taken for what the recording is that it was made of.
-pub(super) fn is_read_alike(
+pub(crate) fn is_read_alike(
     before: &Rope,
     rope: &Rope,
     recording: &Recording,

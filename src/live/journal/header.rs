@@ -148,7 +148,7 @@ impl JournalHeader {
 
     /// Reads a first line, without its line feed. One whose checksum does not fit is none; a newer
     /// version may do without.
-    pub(super) fn decode(line: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?;
         let is_sound = unsealed(text);
         if is_sound == Some(false) {
@@ -166,7 +166,7 @@ impl JournalHeader {
         Self::decode(&head[..memchr(b'\n', head).unwrap_or(length)])
     }
 
-    pub(super) fn line(&self) -> serde_json::Result<String> {
+    pub(crate) fn line(&self) -> serde_json::Result<String> {
         let members = serde_json::to_string(self)?;
         Ok(seal_header(&format!(
             "{{\"retake\":\"journal\",{}\n",

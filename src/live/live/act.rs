@@ -19,7 +19,7 @@ const MAY_HAVE_RUN: &str = "The run was stopped while this tool ran. It may have
     you call it again.";
 
 /// What became of a policy's action.
-pub(super) enum Acted {
+pub(crate) enum Acted {
     /// It was done, in this take.
     All(TakeId),
     /// It was done in this take about the first fault alone, since one of the others cannot be settled so.
@@ -28,7 +28,7 @@ pub(super) enum Acted {
 
 /// Carries out what a policy decided about a finding, or about several; gives the take, or why it
 /// could not be done.
-pub(super) fn act(
+pub(crate) fn act(
     store: &mut TakeStore,
     (number, take): (u32, TakeId),
     snapshot: &TakeSnapshot,
@@ -152,7 +152,7 @@ fn another_turn(scene: &ActionContext<'_>, decision: &Decision) -> Result<Plan, 
 }
 
 /// Answers every open call with a word about why there is no output; `None` where none is open.
-pub(super) fn close(
+pub(crate) fn close(
     store: &mut TakeStore,
     (number, take): (u32, TakeId),
     snapshot: &TakeSnapshot,

@@ -102,13 +102,13 @@ impl Run {
     }
 
     /// Whether the run is about a request to which nobody has replied yet.
-    pub(super) fn is_before_reply(&self, store: &TakeStore) -> bool {
+    pub(crate) fn is_before_reply(&self, store: &TakeStore) -> bool {
         let mut asks = store.ledger().asks();
         self.model.is_of_client() && !asks.any(|(_, request)| request.calls.is_some())
     }
 
     /// Remembers a reply that has entered the history.
-    pub(super) fn note_reply(&mut self, store: &mut TakeStore, answer: Answer) {
+    pub(crate) fn note_reply(&mut self, store: &mut TakeStore, answer: Answer) {
         if !self.model.is_of_client() {
             return;
         }

@@ -63,7 +63,7 @@ pub struct RunIo {
 
 impl RunIo {
     /// Begins a world with this model and these tools.
-    pub(super) fn start(
+    pub(crate) fn start(
         model: Model,
         script: Option<Endpoint>,
         toolbox: Toolbox,
@@ -104,7 +104,7 @@ impl RunIo {
         }
     }
 
-    pub(super) fn ask(&self, ask: Ask, body: Vec<u8>) {
+    pub(crate) fn ask(&self, ask: Ask, body: Vec<u8>) {
         let cancel = self.all.child_token();
         lock(&self.asking).insert(ask, cancel.clone());
         let (model, report) = (self.model.clone(), self.report.clone());
@@ -117,14 +117,14 @@ impl RunIo {
     }
 
     /// Calls a question off; it still ends with [`IoEvent::Answered`].
-    pub(super) fn cancel_ask(&self, ask: Ask) {
+    pub(crate) fn cancel_ask(&self, ask: Ask) {
         if let Some(cancel) = lock(&self.asking).remove(&ask) {
             cancel.cancel();
         }
     }
 
     /// Carries out a call. `earlier` are the arguments of the calls of this tool that were answered before it.
-    pub(super) fn run(&self, call: CallKey, tool: String, arguments: String, earlier: Vec<String>) {
+    pub(crate) fn run(&self, call: CallKey, tool: String, arguments: String, earlier: Vec<String>) {
         let cancel = lock(&self.tools).clone();
         let report = self.report.clone();
         let Some(toolbox) = self.toolbox.clone() else {
@@ -144,12 +144,12 @@ impl RunIo {
     }
 
     /// Stops the tools that run; each still ends with [`IoEvent::Called`].
-    pub(super) fn stop_tools(&self) {
+    pub(crate) fn stop_tools(&self) {
         let next = self.all.child_token();
         std::mem::replace(&mut *lock(&self.tools), next).cancel();
     }
 
-    pub(super) fn wait(&self, timer: Timer, for_ms: Millis) {
+    pub(crate) fn wait(&self, timer: Timer, for_ms: Millis) {
         let report = self.report.clone();
         self.spawn(async move {
             tokio::time::sleep(Duration::from_millis(for_ms)).await;
@@ -158,7 +158,7 @@ impl RunIo {
     }
 
     /// Calls a webhook; its failure is reported.
-    pub(super) fn webhook(&self, url: String, body: String) {
+    pub(crate) fn webhook(&self, url: String, body: String) {
         let report = self.report.clone();
         self.spawn(async move {
             if let Err(error) = http::post_json(&url, body).await {

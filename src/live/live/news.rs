@@ -31,7 +31,7 @@ pub enum News {
 
 /// A take as it was read once, and what was found in its session.
 #[derive(Clone)]
-pub struct Judged(pub(super) Arc<TakeSnapshot>);
+pub struct Judged(pub(crate) Arc<TakeSnapshot>);
 
 impl Judged {
     pub fn recording(&self) -> &Recording {

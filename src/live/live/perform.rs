@@ -14,7 +14,7 @@ use std::path::Path;
 
 impl Run {
     /// Carries out one effect; gives the event that follows from it at once.
-    pub(super) fn perform(&mut self, store: &mut TakeStore, effect: Effect) -> Option<Event> {
+    pub(crate) fn perform(&mut self, store: &mut TakeStore, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Record(event) => self.record(store, event),
             Effect::Ask { ask, .. } => return self.ask(store, ask),
@@ -53,7 +53,7 @@ impl Run {
 
     /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the
     /// disk does not run.
-    pub(super) fn record(&mut self, store: &mut TakeStore, event: LedgerEvent) {
+    pub(crate) fn record(&mut self, store: &mut TakeStore, event: LedgerEvent) {
         self.news.push(News::Recorded(event.clone()));
         let Some(trouble) = store.record(&event).err().map(ToString::to_string) else {
             return;
@@ -65,7 +65,7 @@ impl Run {
     }
 
     /// Records decisions, in one write to the disk.
-    pub(super) fn record_decisions(&mut self, store: &mut TakeStore, decisions: Vec<LedgerEvent>) {
+    pub(crate) fn record_decisions(&mut self, store: &mut TakeStore, decisions: Vec<LedgerEvent>) {
         if decisions.is_empty() {
             return;
         }

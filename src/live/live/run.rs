@@ -60,25 +60,25 @@ pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
 }
 
 pub struct Run {
-    pub(super) machine: Machine,
-    pub(super) model: ModelBinding,
-    pub(super) name: String,
-    pub(super) file: String,
-    pub(super) io: RunIo,
-    pub(super) redactor: Redactor,
-    pub(super) vault: Vault,
+    pub(crate) machine: Machine,
+    pub(crate) model: ModelBinding,
+    pub(crate) name: String,
+    pub(crate) file: String,
+    pub(crate) io: RunIo,
+    pub(crate) redactor: Redactor,
+    pub(crate) vault: Vault,
     /// What the agent's tools look like to a model.
-    pub(super) tools: Vec<Tool>,
-    pub(super) session: u32,
-    pub(super) take: TakeId,
-    pub(super) snapshot: Option<Arc<TakeSnapshot>>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) session: u32,
+    pub(crate) take: TakeId,
+    pub(crate) snapshot: Option<Arc<TakeSnapshot>>,
     /// A call whose start could not be recorded, and why: it does not run.
-    pub(super) unrecorded: Option<(CallKey, String)>,
+    pub(crate) unrecorded: Option<(CallKey, String)>,
     /// What came of an exchange that it is about.
-    pub(super) entered: Baseline,
-    pub(super) clock: Instant,
-    pub(super) reported: Option<Phase>,
-    pub(super) news: Vec<News>,
+    pub(crate) entered: Baseline,
+    pub(crate) clock: Instant,
+    pub(crate) reported: Option<Phase>,
+    pub(crate) news: Vec<News>,
 }
 
 pub struct RunInfo {
@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// A text of JSON as it may be written down; what is hidden comes back where it is sent.
-    pub(super) fn hide(&mut self, json: &[u8]) -> Vec<u8> {
+    pub(crate) fn hide(&mut self, json: &[u8]) -> Vec<u8> {
         self.redactor.json(json, &mut self.vault).into_owned()
     }
 
@@ -311,7 +311,7 @@ impl Run {
     }
 
     /// A reply enters the history.
-    pub(super) fn answered(&mut self, store: &mut TakeStore, ask: Ask, answer: Answer) {
+    pub(crate) fn answered(&mut self, store: &mut TakeStore, ask: Ask, answer: Answer) {
         let dialect = self.model.dialect();
         let history = history_of(dialect, &answer.json);
         let items = match history {
@@ -372,7 +372,7 @@ impl Run {
     }
 
     /// Hands events to the machine until nothing follows from them.
-    pub(super) fn drive(&mut self, store: &mut TakeStore, event: Event) {
+    pub(crate) fn drive(&mut self, store: &mut TakeStore, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             let mut decisions = Vec::new();
@@ -398,7 +398,7 @@ impl Run {
     }
 
     /// Grows the take; returns its status after that.
-    pub(super) fn grow(
+    pub(crate) fn grow(
         &mut self,
         store: &mut TakeStore,
         edits: Vec<Edit>,
@@ -420,7 +420,7 @@ impl Run {
     }
 
     /// Reads the take and judges it.
-    pub(super) fn stand(&mut self, store: &mut TakeStore) -> Result<Event, TakeError> {
+    pub(crate) fn stand(&mut self, store: &mut TakeStore) -> Result<Event, TakeError> {
         let is_request = self.is_before_reply(store);
         let snapshot = TakeSnapshot::read(store, self.session, self.take, is_request)?;
         let snapshot = Arc::new(snapshot);
@@ -445,16 +445,16 @@ impl Run {
     }
 
     /// A text that enters the history, as a string of JSON: a secret is kept as it is spelled there.
-    pub(super) fn clean_for_history(&mut self, text: &str) -> String {
+    pub(crate) fn clean_for_history(&mut self, text: &str) -> String {
         let hidden = self.hide(quoted(text).as_bytes());
         serde_json::from_slice(&hidden).unwrap_or_else(|_| self.clean(text))
     }
 
-    pub(super) fn clean(&mut self, text: &str) -> String {
+    pub(crate) fn clean(&mut self, text: &str) -> String {
         self.redactor.text(text, &mut self.vault).into_owned()
     }
 
-    pub(super) fn notice(&mut self, text: String) {
+    pub(crate) fn notice(&mut self, text: String) {
         self.news.push(News::Notice(text));
     }
 

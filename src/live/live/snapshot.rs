@@ -19,24 +19,24 @@ pub const CONTINUE: &str = "continue";
 
 /// What came of an exchange, to compare with in the end.
 #[derive(Debug, Default)]
-pub(super) struct Baseline {
+pub(crate) struct Baseline {
     /// The text of the history when it was complete for the first time.
-    pub(super) first: Option<ContentDigest>,
+    pub(crate) first: Option<ContentDigest>,
     /// The replies that entered the history, with their takes, as the provider sent them.
-    pub(super) replies: Vec<(TakeId, String)>,
+    pub(crate) replies: Vec<(TakeId, String)>,
 }
 
 /// A take as it was read last.
-pub(super) struct TakeSnapshot {
-    pub(super) recording: Arc<Recording>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) standing: Arc<RunStatus>,
+pub(crate) struct TakeSnapshot {
+    pub(crate) recording: Arc<Recording>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) standing: Arc<RunStatus>,
 }
 
 impl TakeSnapshot {
     /// Reads a take and judges it. What a take has answered counts for nothing. Of a request that is about to
     /// be sent counts what its provider would refuse, or has refused.
-    pub(super) fn read(
+    pub(crate) fn read(
         store: &mut TakeStore,
         number: u32,
         take: TakeId,
@@ -64,19 +64,19 @@ impl TakeSnapshot {
         })
     }
 
-    pub(super) fn session(&self, number: u32) -> Option<&Session> {
+    pub(crate) fn session(&self, number: u32) -> Option<&Session> {
         session_of(&self.recording, number)
     }
 
     /// The item of an open call.
-    pub(super) fn item_of(&self, call: &CallKey) -> Option<u32> {
+    pub(crate) fn item_of(&self, call: &CallKey) -> Option<u32> {
         let mut open = self.standing.calls.iter().filter(|known| known.is_open);
         open.find(|known| known.key == *call)
             .map(|known| known.item)
     }
 
     /// The arguments of the calls of a tool that were answered before this one, in the order of the history.
-    pub(super) fn earlier(&self, number: u32, tool: &str, before: u32) -> Vec<String> {
+    pub(crate) fn earlier(&self, number: u32, tool: &str, before: u32) -> Vec<String> {
         let Some(session) = self.session(number) else {
             return Vec::new();
         };
@@ -106,7 +106,7 @@ fn session_of(recording: &Recording, number: u32) -> Option<&Session> {
 /// The take that a run can drive from another one on: itself, or a new one. A run drives what grows and is sent
 /// unchanged, a request in the dialect of its model; any other history is written as one first, with `tools`
 /// where it does not tell its own.
-pub(super) fn drivable(
+pub(crate) fn drivable(
     store: &mut TakeStore,
     number: u32,
     from: TakeId,
@@ -158,7 +158,7 @@ fn can_grow(session: &Session) -> Result<(), CannotWrite> {
 }
 
 /// The request that asks the model to go on from a take, with its secrets in their places.
-pub(super) fn request(
+pub(crate) fn request(
     store: &mut TakeStore,
     take: TakeId,
     model: &ModelBinding,
@@ -177,7 +177,7 @@ pub(super) fn request(
     })
 }
 
-pub(super) fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeError> {
+pub(crate) fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeError> {
     let rope = store.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end })?)
@@ -193,14 +193,14 @@ pub enum ModelBinding {
 }
 
 impl ModelBinding {
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Self::Described(model) => model.dialect,
             Self::OfClient { dialect, .. } => *dialect,
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Described(model) => &model.name,
             Self::OfClient { name, .. } => name,
@@ -208,7 +208,7 @@ impl ModelBinding {
     }
 
     /// Whether a script answers.
-    pub(super) fn is_scripted(&self) -> bool {
+    pub(crate) fn is_scripted(&self) -> bool {
         match self {
             Self::Described(model) => model.is_scripted(),
             Self::OfClient { .. } => false,
@@ -216,12 +216,12 @@ impl ModelBinding {
     }
 
     /// Whether the run is about an exchange of an agent elsewhere.
-    pub(super) fn is_of_client(&self) -> bool {
+    pub(crate) fn is_of_client(&self) -> bool {
         matches!(self, Self::OfClient { .. })
     }
 
     /// A history as it is sent.
-    pub(super) fn wire_request<'b>(&self, body: &'b [u8]) -> Result<Cow<'b, [u8]>, NoRequest> {
+    pub(crate) fn wire_request<'b>(&self, body: &'b [u8]) -> Result<Cow<'b, [u8]>, NoRequest> {
         match self {
             Self::Described(model) => model.wire_request(body).map(Cow::Owned),
             Self::OfClient { .. } => Ok(Cow::Borrowed(body)),

@@ -80,7 +80,7 @@ impl Endpoint {
     ///
     /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`,
     /// `/api/v4`, `/v1beta/openai`) gets the path appended, any other one gets the usual version as well.
-    pub(super) fn target(&self) -> Result<Target, ModelError> {
+    pub(crate) fn target(&self) -> Result<Target, ModelError> {
         let base = Target::parse(&self.base_url)?;
         let facts = self.dialect.facts();
         let word = match facts.methods {
@@ -101,7 +101,7 @@ impl Endpoint {
     }
 
     /// The header lines of a request.
-    pub(super) fn headers(&self, is_streamed: bool) -> Result<Headers, ModelError> {
+    pub(crate) fn headers(&self, is_streamed: bool) -> Result<Headers, ModelError> {
         let mut headers = Headers::default();
         headers.set("content-type", "application/json")?;
         headers.set(
@@ -128,7 +128,7 @@ impl Endpoint {
     }
 
     /// What must not stand in an error text.
-    pub(super) fn secrets(&self) -> Vec<&str> {
+    pub(crate) fn secrets(&self) -> Vec<&str> {
         let headers = self.headers.iter();
         let headers = headers.filter(|(name, _)| header_holds_a_secret(name));
         // `Bearer` before a key is no secret.
@@ -145,4 +145,4 @@ fn is_version(part: &str) -> bool {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(super) mod tests;
+pub(crate) mod tests;

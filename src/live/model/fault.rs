@@ -1,7 +1,6 @@
 //! Why a model did not answer, as the engine needs it.
 
-use super::Endpoint;
-use super::endpoint::ModelError;
+use super::endpoint::{Endpoint, ModelError};
 use super::key::mask;
 use crate::http::{Broken, Incoming};
 use retake_core::dialects::Refusal;
@@ -21,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What went wrong with one question.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// The question cannot be sent.
     Unsent(ModelError),
     /// There was no head.
@@ -51,7 +50,7 @@ pub(super) enum Trouble {
 
 /// A status that is no success.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     status: u16,
     reason: &'static str,
     refusal: Option<Refusal>,
@@ -70,7 +69,7 @@ impl From<ModelError> for Trouble {
 
 impl Refused {
     /// Reads what a refusal says.
-    pub(super) async fn read(mut reply: Incoming, request_id: Option<String>) -> Self {
+    pub(crate) async fn read(mut reply: Incoming, request_id: Option<String>) -> Self {
         let (status, reason) = (reply.status(), reply.reason());
         let retry_after_ms = retry_after_ms(
             reply.header("retry-after-ms"),
@@ -126,7 +125,7 @@ impl Refused {
 
 impl Trouble {
     /// The fault for the engine; without secrets, whatever the server repeated of them.
-    pub(super) fn fault(self, endpoint: &Endpoint, host: &str, was_streaming: bool) -> ModelFault {
+    pub(crate) fn fault(self, endpoint: &Endpoint, host: &str, was_streaming: bool) -> ModelFault {
         let (status, retry_after_ms) = match &self {
             Self::Refused(refused) => (Some(refused.status), refused.retry_after_ms),
             _ => (None, None),
@@ -183,7 +182,7 @@ impl Trouble {
 }
 
 /// What a text that nobody expected begins with; of a page its title.
-pub(super) fn beginning(text: &str) -> String {
+pub(crate) fn beginning(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     let title = lower.find("<title>").map(|at| at + "<title>".len());
@@ -226,7 +225,7 @@ fn retry_after_ms(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Opt
 }
 
 /// A raw member of a JSON object as the text that it is; empty where it is none.
-pub(super) fn text_of(raw: &str) -> String {
+pub(crate) fn text_of(raw: &str) -> String {
     let inside = raw
         .strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'));

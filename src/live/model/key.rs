@@ -47,7 +47,7 @@ const REMNANT: usize = 3;
 ///
 /// Words that a provider masked itself (three stars in a row) go whether or not they are known: what they leave
 /// is a part of a key.
-pub(super) fn mask(text: &str, keys: &[&str]) -> String {
+pub(crate) fn mask(text: &str, keys: &[&str]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(is_of_key) {

@@ -1,8 +1,7 @@
 //! A reply that comes as a stream of events.
 
-use super::body::Body;
 use super::fault::{Trouble, beginning};
-use super::{Answer, Progress, Watch};
+use super::{Answer, Body, Progress, Watch};
 use retake_core::dialects::stream::{
     Decoder, Event, Splitter, Step, dialect_of, event_value, rejoin, visible,
 };
@@ -54,7 +53,7 @@ struct Streamed {
 }
 
 /// Reads the rest of the body.
-pub(super) async fn read(
+pub(crate) async fn read(
     dialect: Dialect,
     mut body: Body,
     watch: &mut Watch<'_>,

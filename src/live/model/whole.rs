@@ -1,8 +1,7 @@
 //! A reply in one piece of JSON.
 
-use super::body::Body;
 use super::fault::{Trouble, beginning, text_of};
-use super::{Answer, Watch};
+use super::{Answer, Body, Watch};
 use retake_core::dialects::usage_of;
 use retake_core::dialects::write::{NoReply, history_of};
 use retake_core::json::{Cursor, JsonError, JsonErrorKind};
@@ -10,7 +9,7 @@ use retake_core::session::Dialect;
 use serde_json::Value;
 
 /// Reads the rest of the body and makes sure that it is a reply of this dialect.
-pub(super) async fn read(
+pub(crate) async fn read(
     dialect: Dialect,
     mut body: Body,
     watch: &mut Watch<'_>,

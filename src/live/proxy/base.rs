@@ -77,7 +77,7 @@ impl UpstreamBase {
     }
 
     /// The URL of what a client asks for.
-    pub(super) fn join(&self, path_and_query: &PathAndQuery) -> Result<Uri, hyper::http::Error> {
+    pub(crate) fn join(&self, path_and_query: &PathAndQuery) -> Result<Uri, hyper::http::Error> {
         let mut rest = path_and_query.as_str();
         let base_ends = self.path.ends_with(VERSION);
         while let Some(shorter) = rest.strip_prefix(VERSION)

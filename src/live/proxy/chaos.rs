@@ -75,7 +75,7 @@ impl Chaos {
     }
 
     /// Takes a request; gives what it is, and what its reply is to get, if anything.
-    pub(super) fn schedule(
+    pub(crate) fn schedule(
         &self,
         dialect: Dialect,
         body: &[u8],
@@ -88,21 +88,21 @@ impl Chaos {
     }
 
     /// The agent gets the fault from now on.
-    pub(super) fn injected(&self, order: &Order) {
+    pub(crate) fn injected(&self, order: &Order) {
         self.course().injected(order, self.now_ms());
     }
 
-    pub(super) fn course(&self) -> MutexGuard<'_, Course> {
+    pub(crate) fn course(&self) -> MutexGuard<'_, Course> {
         lock(&self.course)
     }
 
-    pub(super) fn pause(&self) -> Duration {
+    pub(crate) fn pause(&self) -> Duration {
         self.pause
     }
 }
 
 /// Reads along in the reply to a request until it knows the id by which its client can continue it.
-pub(super) struct ReplyId {
+pub(crate) struct ReplyId {
     chaos: Arc<Chaos>,
     conversation: usize,
     /// Whether it is one document, and no stream; not known before it begins.
@@ -117,7 +117,7 @@ pub(super) struct ReplyId {
 
 impl ReplyId {
     /// The reply to a request; `None` in a dialect without such ids.
-    pub(super) fn of(chaos: &Arc<Chaos>, dialect: Dialect, conversation: usize) -> Option<Self> {
+    pub(crate) fn of(chaos: &Arc<Chaos>, dialect: Dialect, conversation: usize) -> Option<Self> {
         (dialect.facts().server_state == ServerState::Replies).then(|| Self {
             chaos: chaos.clone(),
             conversation,
@@ -130,7 +130,7 @@ impl ReplyId {
     }
 
     /// Takes the next bytes, before the client has them.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.came += bytes.len();
         if self.is_known || self.came > LOOKED_THROUGH {
             return;

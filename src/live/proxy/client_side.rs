@@ -13,13 +13,13 @@ use tokio::sync::{mpsc, oneshot};
 const PIECES: usize = 8;
 
 /// A piece of a body.
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Bytes(Bytes),
     End,
 }
 
 /// The body that a client reads. It ends normally only if the sender says so: a dropped sender breaks it off.
-pub(super) struct ClientBody {
+pub(crate) struct ClientBody {
     whole: Option<Bytes>,
     pieces: Option<mpsc::Receiver<Piece>>,
     /// Something was handed over in this round and may not have been written yet.
@@ -80,7 +80,7 @@ impl Body for ClientBody {
 
 impl ClientBody {
     /// A body that breaks off before it has begun.
-    pub(super) fn broken() -> Self {
+    pub(crate) fn broken() -> Self {
         let (_, pieces) = mpsc::channel(1);
         Self {
             whole: None,
@@ -92,10 +92,10 @@ impl ClientBody {
 
 /// The client has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gone;
+pub(crate) struct Gone;
 
 /// A client that waits for its reply.
-pub(super) enum ClientSide {
+pub(crate) enum ClientSide {
     /// It has no head yet.
     WaitReason(oneshot::Sender<Response<ClientBody>>),
     Reads(mpsc::Sender<Piece>),
@@ -105,13 +105,13 @@ pub(super) enum ClientSide {
 
 impl ClientSide {
     /// A client, and what it waits for.
-    pub(super) fn new() -> (Self, oneshot::Receiver<Response<ClientBody>>) {
+    pub(crate) fn new() -> (Self, oneshot::Receiver<Response<ClientBody>>) {
         let (sender, receiver) = oneshot::channel();
         (Self::WaitReason(sender), receiver)
     }
 
     /// Sends the head; the body follows piece by piece.
-    pub(super) fn begin(&mut self, head: Parts) -> Result<(), Gone> {
+    pub(crate) fn begin(&mut self, head: Parts) -> Result<(), Gone> {
         let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
@@ -128,7 +128,7 @@ impl ClientSide {
         Ok(())
     }
 
-    pub(super) fn give(&mut self, head: Parts, body: Bytes) -> Result<(), Gone> {
+    pub(crate) fn give(&mut self, head: Parts, body: Bytes) -> Result<(), Gone> {
         let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
@@ -143,7 +143,7 @@ impl ClientSide {
     }
 
     /// Waits until the client takes another piece. Nothing is lost where this is dropped before.
-    pub(super) async fn ready(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn ready(&mut self) -> Result<(), Gone> {
         let Self::Reads(pieces) = self else {
             return Err(Gone);
         };
@@ -151,7 +151,7 @@ impl ClientSide {
     }
 
     /// Sends a piece, as soon as the client takes it.
-    pub(super) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
+    pub(crate) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
         let Self::Reads(pieces) = self else {
             return Err(Gone);
         };
@@ -159,19 +159,19 @@ impl ClientSide {
     }
 
     /// Ends the body well.
-    pub(super) async fn end(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn end(&mut self) -> Result<(), Gone> {
         let Self::Reads(pieces) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
         pieces.send(Piece::End).await.map_err(|_| Gone)
     }
 
-    pub(super) fn abort(&mut self) {
+    pub(crate) fn abort(&mut self) {
         *self = Self::Over;
     }
 
     /// Waits until the client has left; for ever where it has everything.
-    pub(super) async fn left(&mut self) {
+    pub(crate) async fn left(&mut self) {
         match self {
             Self::WaitReason(sender) => sender.closed().await,
             Self::Reads(pieces) => pieces.closed().await,

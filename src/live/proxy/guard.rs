@@ -102,7 +102,7 @@ pub(crate) fn admit(head: &request::Parts, door: &Door) -> Result<PathAndQuery, 
 }
 
 /// The same for a request that goes on to an upstream, and must not have come from here.
-pub(super) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, AdmitError> {
+pub(crate) fn admit_onward(head: &request::Parts, door: &Door) -> Result<PathAndQuery, AdmitError> {
     let path_and_query = admit(head, door)?;
     match headers::has_gone_round(&head.headers) {
         true => Err(AdmitError::Loop),
@@ -206,7 +206,7 @@ fn decoded(path: &str) -> Vec<u8> {
 
 /// What a request wants to upgrade to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Upgrade {
+pub(crate) enum Upgrade {
     /// Nothing, or something that can be ignored: a server need not speak HTTP/2 over plain TCP (`h2c`),
     /// which Java's client offers.
     None,
@@ -214,7 +214,7 @@ pub(super) enum Upgrade {
     Other,
 }
 
-pub(super) fn upgrade(headers: &HeaderMap) -> Upgrade {
+pub(crate) fn upgrade(headers: &HeaderMap) -> Upgrade {
     let mut connection = headers.get_all(CONNECTION).iter();
     let is_asked = connection.any(|line| {
         let mut words = line.as_bytes().split(|byte| *byte == b',');

@@ -59,7 +59,7 @@ static END_TO_END: [HeaderName; 17] = [
 const DECODED: &[&str] = &["gzip", "x-gzip", "deflate", "br", "zstd", "identity"];
 
 /// The lines of a message that go on, in their order.
-pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let listed = listed(headers);
     let mut onward = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
@@ -80,19 +80,19 @@ fn listed(headers: &HeaderMap) -> Vec<HeaderName> {
 }
 
 /// Adds what tells that a request has passed here.
-pub(super) fn sign(headers: &mut HeaderMap) {
+pub(crate) fn sign(headers: &mut HeaderMap) {
     headers.append(VIA, HeaderValue::from_static(VIA_US));
 }
 
 /// Whether a request has passed here before.
-pub(super) fn has_gone_round(headers: &HeaderMap) -> bool {
+pub(crate) fn has_gone_round(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(VIA).iter();
     let mut stations = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     stations.any(|station| station.trim_ascii().eq_ignore_ascii_case(VIA_US.as_bytes()))
 }
 
 /// Asks for encodings only that can be decoded for looking. A client that names none is not spoken for.
-pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
+pub(crate) fn ask_for_readable(headers: &mut HeaderMap) {
     let lines = headers.get_all(ACCEPT_ENCODING).iter();
     let lines = lines.map(|line| line.to_str().unwrap_or_default());
     let requested = lines.collect::<Vec<_>>().join(",");
@@ -115,7 +115,7 @@ pub(super) fn ask_for_readable(headers: &mut HeaderMap) {
 
 /// How a body is encoded, by all lines that say so: codings in the order in which they were applied, in small
 /// letters. Empty where it is plain.
-pub(super) fn content_encoding(headers: &HeaderMap) -> String {
+pub(crate) fn content_encoding(headers: &HeaderMap) -> String {
     let lines = headers.get_all(CONTENT_ENCODING).iter();
     let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase());
     let lines = lines.collect::<Vec<_>>().join(",");

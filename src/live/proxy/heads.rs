@@ -12,15 +12,15 @@ use retake_core::session::Dialect;
 
 /// Tells the SDKs of OpenAI and Anthropic that the same request would
 /// fail again (openai-python, `_base_client.py`).
-pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The head of an upstream's reply whose body passes as it comes.
-pub(super) fn same_head(upstream: &Parts) -> Parts {
+pub(crate) fn same_head(upstream: &Parts) -> Parts {
     with_length(upstream, upstream.headers.get(CONTENT_LENGTH).cloned())
 }
 
 /// The head of an upstream's reply, for a body of this length, or of one that is not known yet.
-pub(super) fn reply_head(upstream: &Parts, length: Option<usize>) -> Parts {
+pub(crate) fn reply_head(upstream: &Parts, length: Option<usize>) -> Parts {
     with_length(upstream, length.map(HeaderValue::from))
 }
 
@@ -34,7 +34,7 @@ fn with_length(upstream: &Parts, length: Option<HeaderValue>) -> Parts {
 }
 
 /// The head of a stream that begins before the upstream is called.
-pub(super) fn stream_head() -> Parts {
+pub(crate) fn stream_head() -> Parts {
     let mut head = parts(StatusCode::OK);
     let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
     head.headers.insert(CONTENT_TYPE, kind);
@@ -44,7 +44,7 @@ pub(super) fn stream_head() -> Parts {
 }
 
 /// The head of an error that retake made.
-pub(super) fn error_head(status: u16) -> Parts {
+pub(crate) fn error_head(status: u16) -> Parts {
     let mut head = parts(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY));
     let kind = HeaderValue::from_static("application/json");
     head.headers.insert(CONTENT_TYPE, kind);
@@ -55,7 +55,7 @@ pub(super) fn error_head(status: u16) -> Parts {
 
 /// The head of an error as a provider gives it: nothing keeps the client from trying again, and with 429
 /// it is given the time.
-pub(super) fn provider_error_head(status: u16) -> Parts {
+pub(crate) fn provider_error_head(status: u16) -> Parts {
     let mut head = error_head(status);
     head.headers.remove(SHOULD_RETRY);
     if head.status == StatusCode::TOO_MANY_REQUESTS {
@@ -72,7 +72,7 @@ fn parts(status: StatusCode) -> Parts {
 }
 
 /// What the body of a reply is, by its head.
-pub(super) fn shape_of(head: &Parts) -> Shape {
+pub(crate) fn shape_of(head: &Parts) -> Shape {
     if !headers::content_encoding(&head.headers).is_empty() {
         return Shape::Opaque;
     }

@@ -6,7 +6,7 @@ mod reading;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(super) use reading::{Continuation, REPEATED, Reading};
+pub(crate) use reading::{Continuation, REPEATED, Reading};
 
 use crate::lock::lock;
 use crate::replies::mark_last_reply;
@@ -39,9 +39,9 @@ const STOP_MISMATCH: &str = "stop-reason-mismatch";
 
 /// By what is judged. Breakpoints come and go while a proxy runs.
 #[derive(Debug, Default)]
-pub(super) struct Judge {
-    pub(super) has_operator: bool,
-    pub(super) policy: Policy,
+pub(crate) struct Judge {
+    pub(crate) has_operator: bool,
+    pub(crate) policy: Policy,
     breakpoints: Mutex<Vec<Breakpoint>>,
     memory: Memory,
     /// The schemas of the tools that are offered again and again.
@@ -49,21 +49,21 @@ pub(super) struct Judge {
 }
 
 #[derive(Debug)]
-pub(super) struct Verdict {
-    pub(super) judgement: Judgement,
-    pub(super) findings: Vec<Finding>,
+pub(crate) struct Verdict {
+    pub(crate) judgement: Judgement,
+    pub(crate) findings: Vec<Finding>,
     /// What it was found in; `None` where that could not be read.
-    pub(super) recording: Option<Recording>,
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Does something about an exchange that must not end with it: `None` where that panics. What cannot be judged
 /// passes, as it would have without retake; the panic hook has reported it.
-pub(super) fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 impl Verdict {
-    pub(super) fn sound() -> Self {
+    pub(crate) fn sound() -> Self {
         Self {
             judgement: Judgement::Sound,
             findings: Vec::new(),
@@ -73,7 +73,7 @@ impl Verdict {
 }
 
 impl Judge {
-    pub(super) fn new(has_operator: bool, policy: Policy, breakpoints: Vec<Breakpoint>) -> Self {
+    pub(crate) fn new(has_operator: bool, policy: Policy, breakpoints: Vec<Breakpoint>) -> Self {
         Self {
             has_operator,
             policy,
@@ -84,13 +84,13 @@ impl Judge {
     }
 
     /// Whether anything can be decided at all.
-    pub(super) fn decides(&self) -> bool {
+    pub(crate) fn decides(&self) -> bool {
         self.has_operator || !self.policy.is_empty()
     }
 
     /// Whether the words of a stream are kept back until they were judged: the policy says what is done about
     /// what can only be found in them.
-    pub(super) fn holds_text(&self, request: &Reading) -> bool {
+    pub(crate) fn holds_text(&self, request: &Reading) -> bool {
         let Some(head) = request.request_head() else {
             return false;
         };
@@ -99,19 +99,19 @@ impl Judge {
             || (head.has_tools && names(&["leaked-tool-call", STOP_MISMATCH]))
     }
 
-    pub(super) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
+    pub(crate) fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
         *lock(&self.breakpoints) = breakpoints;
     }
 
     /// A request that is to be judged, by what is known of those before it.
-    pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
         #[cfg(test)]
         tests::fail_on_purpose("look", &body);
         self.memory.recall(dialect, body)
     }
 
     /// Judges a request before it leaves: what its provider would refuse.
-    pub(super) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
+    pub(crate) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
         #[cfg(test)]
         tests::fail_on_purpose("request", request.body());
         let Some((text, standing)) = self.refused(request) else {
@@ -126,7 +126,7 @@ impl Judge {
     }
 
     /// Judges a reply after its request. One that is not whole may still say why it ends.
-    pub(super) fn reply(
+    pub(crate) fn reply(
         &self,
         request: &Arc<Reading>,
         (reply, is_whole): (&str, bool),

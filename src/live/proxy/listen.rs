@@ -1,6 +1,6 @@
 //! Where retake listens, and the host names that it accepts.
 
-use super::contact::Patience;
+use super::body::Patience;
 use super::options::Upstream;
 use rustls::crypto::ring::default_provider;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -105,7 +105,7 @@ impl Listen {
     }
 
     /// The listener itself and what it demands.
-    pub(super) fn open(self) -> (TcpListener, Door) {
+    pub(crate) fn open(self) -> (TcpListener, Door) {
         let door = Door {
             port: self.address.port(),
             names: self.names,
@@ -122,9 +122,9 @@ impl Listen {
 pub(crate) struct Door {
     port: u16,
     names: Vec<Name>,
-    pub(super) token: Option<Token>,
-    pub(super) patience: Patience,
-    pub(super) upstream: Option<Upstream>,
+    pub(crate) token: Option<Token>,
+    pub(crate) patience: Patience,
+    pub(crate) upstream: Option<Upstream>,
 }
 
 impl Door {
@@ -141,7 +141,7 @@ impl Door {
 
     /// Whether a `Host` line means this listener. A browser that was led here by a name of somebody else (DNS
     /// rebinding) says that name. Behind a token any address will do: no name leads to an address.
-    pub(super) fn is_host(&self, line: &str) -> bool {
+    pub(crate) fn is_host(&self, line: &str) -> bool {
         let Some((host, port)) = split(line) else {
             return false;
         };
@@ -212,7 +212,7 @@ impl Token {
     }
 
     /// Whether this is the token; takes as long for a near miss as for a far one.
-    pub(super) fn is(&self, given: &[u8]) -> bool {
+    pub(crate) fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 }

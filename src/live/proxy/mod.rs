@@ -17,7 +17,6 @@ pub(crate) mod body;
 mod chaos;
 mod client_side;
 pub mod connect;
-mod contact;
 pub mod decode;
 mod exchanges;
 pub(crate) mod guard;
@@ -41,9 +40,8 @@ mod watch;
 mod websocket;
 
 pub use base::{BaseUrlError, UpstreamBase};
-pub use body::{Body, Cut, Outgoing, whole};
+pub use body::{Body, ClientPresence, Cut, Outgoing, Patience, whole};
 pub use chaos::{Chaos, ChaosSpecError, read_spec};
-pub use contact::{ClientPresence, Patience};
 pub use guard::AdmitError;
 pub use headers::{TOKEN, ask_for_plain};
 pub use heads::error;

@@ -159,7 +159,7 @@ impl Upstream {
     }
 
     /// The provider whose key these headers hold, where it is surely not this upstream's.
-    pub(super) fn foreign_key(&self, headers: &HeaderMap) -> Option<&'static str> {
+    pub(crate) fn foreign_key(&self, headers: &HeaderMap) -> Option<&'static str> {
         let owner = provider_of_key(headers)?;
         let is_foreign = match self.provider() {
             Some(provider) => provider != owner,

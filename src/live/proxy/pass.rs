@@ -63,7 +63,7 @@ pub struct Count<W: Watch> {
 }
 
 impl<W: Watch> Count<W> {
-    pub(super) fn new(watch: Arc<W>, passed: Passed) -> Self {
+    pub(crate) fn new(watch: Arc<W>, passed: Passed) -> Self {
         Self {
             watch,
             began: Instant::now(),
@@ -72,7 +72,7 @@ impl<W: Watch> Count<W> {
     }
 
     /// The upstream answers with this status.
-    pub(super) fn status(&mut self, status: StatusCode) {
+    pub(crate) fn status(&mut self, status: StatusCode) {
         if let Some(passed) = &mut self.passed {
             passed.status = Some(status.as_u16());
         }
@@ -93,7 +93,7 @@ impl<W: Watch> Count<W> {
         self.end(ending, bytes);
     }
 
-    pub(super) fn end(&mut self, ending: Ending, received: u64) {
+    pub(crate) fn end(&mut self, ending: Ending, received: u64) {
         if let Some(mut passed) = self.passed.take() {
             passed.total = self.began.elapsed();
             passed.received = received;

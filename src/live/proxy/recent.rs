@@ -28,7 +28,7 @@ pub struct StoredRequest {
 
 impl StoredRequest {
     /// A request with its plain body; `None` where its path leads nowhere at the upstream.
-    pub(super) fn of(question: &Question, upstream: &Origin, body: Bytes) -> Option<Self> {
+    pub(crate) fn of(question: &Question, upstream: &Origin, body: Bytes) -> Option<Self> {
         let url = upstream.base().join(&question.path_and_query).ok()?;
         Some(Self {
             method: question.method.to_string(),
@@ -46,14 +46,14 @@ struct Kept {
 }
 
 #[derive(Default)]
-pub(super) struct Recent {
+pub(crate) struct Recent {
     kept: VecDeque<Kept>,
     bytes: u64,
 }
 
 impl Recent {
     /// Keeps an exchange that is over, in place of the oldest ones.
-    pub(super) fn keep(&mut self, recorded: Recorded, request: Option<StoredRequest>) {
+    pub(crate) fn keep(&mut self, recorded: Recorded, request: Option<StoredRequest>) {
         let decoded = request.as_ref().map_or(0, |request| request.body.len());
         let bytes = (recorded.cost() + decoded) as u64;
         self.bytes += bytes;
@@ -75,12 +75,12 @@ impl Recent {
     }
 
     /// The request of an exchange; `None` where it is not kept.
-    pub(super) fn request(&self, id: ExchangeId) -> Option<StoredRequest> {
+    pub(crate) fn request(&self, id: ExchangeId) -> Option<StoredRequest> {
         self.find(id)?.request.clone()
     }
 
     /// An exchange to be read like a recording, without its secrets; `None` where it is not kept.
-    pub(super) fn recording(
+    pub(crate) fn recording(
         &self,
         id: ExchangeId,
         upstreams: &[String],

@@ -1,7 +1,8 @@
 //! Listens, lets in who may come, and has each request answered.
 
-use super::body::{self, Body, Cut, LOOKED_AT, Outgoing, PASSED};
-use super::contact::{self, Attended, ClientPresence, Contact, Spare};
+use super::body::{
+    self, Attended, Body, ClientPresence, Contact, Cut, LOOKED_AT, Outgoing, PASSED, Spare,
+};
 use super::guard::{self, AdmitError, Upgrade};
 use super::listen::{Door, Listen};
 use super::origin::Origin;
@@ -101,7 +102,7 @@ async fn converse(
     handler: Arc<impl Handler>,
     mut slot: ConnectionSlot,
 ) {
-    let Ok((socket, spare, contact)) = contact::take(stream, handler.door().patience) else {
+    let Ok((socket, spare, contact)) = body::take(stream, handler.door().patience) else {
         return; // files have run out; the client sees a closed connection
     };
     slot.take(contact.clone());
@@ -399,14 +400,14 @@ const AGAIN: Duration = Duration::from_millis(20);
 
 /// The connections of a listener.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     permits: Arc<Semaphore>,
     open: Mutex<Vec<Arc<Contact>>>,
 }
 
 /// The place of one connection; free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct ConnectionSlot {
+pub(crate) struct ConnectionSlot {
     room: Arc<Connections>,
     contact: Option<Arc<Contact>>,
     _permit: OwnedSemaphorePermit,
@@ -414,7 +415,7 @@ pub(super) struct ConnectionSlot {
 
 impl Connections {
     /// Room for so many connections.
-    pub(super) fn new(connections: usize) -> Arc<Self> {
+    pub(crate) fn new(connections: usize) -> Arc<Self> {
         Arc::new(Self {
             permits: Arc::new(Semaphore::new(connections)),
             open: Mutex::default(),
@@ -423,7 +424,7 @@ impl Connections {
 
     /// A place for a connection that was accepted, as soon as there is one. Clients that keep connections for
     /// later give way to those who have something to ask.
-    pub(super) async fn admit(self: &Arc<Self>) -> Option<ConnectionSlot> {
+    pub(crate) async fn admit(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let permit = loop {
             if let Ok(permit) = self.permits.clone().try_acquire_owned() {
                 break permit;
@@ -454,7 +455,7 @@ impl Connections {
 
 impl ConnectionSlot {
     /// The connection that has this place.
-    pub(super) fn take(&mut self, contact: Arc<Contact>) {
+    pub(crate) fn take(&mut self, contact: Arc<Contact>) {
         lock(&self.room.open).push(contact.clone());
         self.contact = Some(contact);
     }

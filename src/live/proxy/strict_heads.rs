@@ -17,7 +17,7 @@ const REQUEST: &[u8] = b" HTTP/1.1";
 
 /// Makes connections whose replies are looked at.
 #[derive(Debug, Clone)]
-pub(super) struct StrictHeads<C>(pub(super) C);
+pub(crate) struct StrictHeads<C>(pub(crate) C);
 
 impl<C> Service<Uri> for StrictHeads<C>
 where
@@ -40,7 +40,7 @@ where
 
 /// A connection whose replies are looked at, from each request to the end of the head that answers it.
 #[derive(Debug)]
-pub(super) struct CheckedConnection<T> {
+pub(crate) struct CheckedConnection<T> {
     inner: T,
     head: Head,
     /// A reply came before, so that the connection was kept for this request.
@@ -50,7 +50,7 @@ pub(super) struct CheckedConnection<T> {
 /// A server has closed a connection that was kept, before a byte of the next reply came.
 #[derive(Debug, thiserror::Error)]
 #[error("the upstream closed a kept connection over the request")]
-pub(super) struct KeptClosed;
+pub(crate) struct KeptClosed;
 
 /// How far the head of a reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,7 +41,7 @@ impl CertificateTrust {
 pub struct TlsError(#[from] Error);
 
 /// The TLS configuration of the client: versions 1.2 and 1.3.
-pub(super) fn config(trust: &CertificateTrust) -> Result<ClientConfig, TlsError> {
+pub(crate) fn config(trust: &CertificateTrust) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         CertificateTrust::System => Arc::new(Verifier::new(provider.clone())?),

@@ -1,7 +1,7 @@
 //! Who looks at what passes: the seam between the wire and what is made of it.
 
 use super::body::Body;
-use super::contact::ClientPresence;
+use super::body::ClientPresence;
 use super::guard::AdmitError;
 use bytes::Bytes;
 use hyper::http::uri::PathAndQuery;

@@ -37,7 +37,7 @@ const PIECE: usize = 64 * 1024;
 const PARTING: Duration = Duration::from_secs(10);
 
 /// Both ends of a WebSocket, ready to be joined.
-pub(super) struct Tunnel {
+pub(crate) struct Tunnel {
     client: OnUpgrade,
     upstream: OnUpgrade,
     observer: Option<Box<dyn Observer>>,
@@ -45,7 +45,7 @@ pub(super) struct Tunnel {
 
 /// Asks the upstream for a WebSocket. Whatever it answers goes to the client; where it agrees,
 /// there is a tunnel.
-pub(super) async fn open<W: Watch>(
+pub(crate) async fn open<W: Watch>(
     upstream: &Origin,
     watch: &Arc<W>,
     mut head: Parts,
@@ -95,7 +95,7 @@ fn upgrade(lines: &mut HeaderMap) {
 
 impl Tunnel {
     /// Passes bytes both ways until one side ends.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let (Ok(client), Ok(upstream)) = tokio::join!(self.client, self.upstream) else {
             return; // one side has gone before it began
         };

@@ -16,7 +16,6 @@
 //! has the header `x-retake-scripted`.
 
 mod exchange;
-mod stored;
 
 pub use super::serving::ANY_PORT;
 

@@ -13,7 +13,7 @@ const LIMIT: usize = 1024;
 /// Backslashes before an escaped character: seven are three JSON texts inside of each other.
 const BACKSLASHES: usize = 7;
 /// Bytes before a hit that are read to tell an escape from a letter.
-pub(super) const BEFORE: u64 = 16;
+pub(crate) const BEFORE: u64 = 16;
 
 /// A text to search for.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl Needle {
     }
 
     /// The longest spelling in bytes.
-    pub(super) fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 

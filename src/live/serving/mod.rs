@@ -5,7 +5,7 @@
 
 mod sending;
 
-pub(super) use sending::{Asking, BodyEnding, Sending, asking, models, paced};
+pub(crate) use sending::{Asking, BodyEnding, Sending, asking, models, paced};
 
 use crate::proxy::body::Body;
 use crate::proxy::guard::admit;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// The address to listen on where any free port of the loopback will do.
 pub const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-pub(super) trait Answers: Send + Sync + 'static {
+pub(crate) trait Answers: Send + Sync + 'static {
     /// What it is called, for the name of its thread and for refusals.
     const WHAT: &'static str;
 
@@ -60,14 +60,14 @@ impl<A: Answers> Handler for Guarded<A> {
 
 /// Something that listens, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     address: SocketAddr,
     stop: CancellationToken,
 }
 
 impl Listening {
     /// Begins to listen. Fails where the address is not of the loopback, or cannot be had.
-    pub(super) fn start<A: Answers>(answers: A, listen: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn start<A: Answers>(answers: A, listen: SocketAddr) -> io::Result<Self> {
         if !listen.ip().is_loopback() {
             let message = format!("{} listens on the loopback only, as 127.0.0.1:0", A::WHAT);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -88,13 +88,13 @@ impl Listening {
         Ok(Self { address, stop })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What clients of a dialect call their base URL: those of OpenAI add `/responses` to it, those of Anthropic
     /// `/v1/messages`, those of Gemini `/v1beta/models/`.
-    pub(super) fn base_url(&self, dialect: Dialect) -> String {
+    pub(crate) fn base_url(&self, dialect: Dialect) -> String {
         format!("http://{}{}", self.address, dialect.facts().sdk_base)
     }
 }

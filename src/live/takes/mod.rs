@@ -5,33 +5,29 @@
 //! after a failed sync: it is written anew from memory, and what was there is put aside. The recording
 //! itself is never touched.
 
-mod find;
-mod rewrite;
-mod run;
+pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
+use crate::journal::{
+    AppendError, Folder, HEAD, Identity, JournalFile, JournalHeader, JournalSubject, Location,
+    OpenFile, Presence, Scan, Subfolder, lock, unlock,
+};
+use etcetera::BaseStrategy;
+use memchr::{memchr, memmem};
+use retake_core::formats::retake_journal::VERSION;
+use retake_core::formats::{self, Format};
+use retake_core::session::ledger::Ledger;
+use retake_core::session::takes::{AnchorError, TakeId, Takes, resolve};
+use retake_core::session::{Problem, ProblemKind, Rope, Source};
+use serde::Serialize;
+use state::JournalState;
+pub use state::{FirstRequest, Happened, JournalEntry};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 mod state;
 #[cfg(test)]
 mod tests;
-
-pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
-pub use run::runs_folder;
-pub(super) use run::{is_run, is_run_file, lay, read_run};
-pub use state::{FirstRequest, Happened, JournalEntry};
-
-use crate::journal::{
-    AppendError, Folder, Identity, JournalFile, JournalHeader, JournalSubject, Location, OpenFile,
-    Subfolder, unlock,
-};
-use etcetera::BaseStrategy;
-use find::FoundJournal;
-use retake_core::session::Source;
-use retake_core::session::ledger::Ledger;
-use retake_core::session::takes::Takes;
-use rewrite::rewrite;
-use serde::Serialize;
-use state::JournalState;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
 
 /// The operator's folder for what programs remember; `None` where there is no home.
 pub fn usual_root() -> Option<PathBuf> {
@@ -124,7 +120,7 @@ impl Journal {
         };
         match location {
             Ok(location) => opened.look(Location { open, ..location }, |location, folder| {
-                find::find(location, folder, source)
+                find(location, folder, source)
             }),
             Err(why) => opened.journal.bar(why),
         }
@@ -357,4 +353,474 @@ fn location_of(root: &Path, path: &Path, source: &dyn Source) -> Result<Location
     let stem = identity.stem();
     let header = JournalHeader::new(JournalSubject::Takes { of: Some(identity) });
     Ok(Location::own(root, Subfolder::Takes, stem, header))
+}
+
+// Finds the journal of a recording: by the path of the recording, else by what it holds, when it was moved.
+
+/// How often a journal is opened that is being replaced at the same time.
+const ATTEMPTS: usize = 5;
+
+#[derive(Debug)]
+struct FoundJournal {
+    scan: Scan,
+    on_disk: OnDisk,
+    /// Why nothing may be written to it.
+    barred: Option<JournalError>,
+}
+
+/// Looks for the journal of a recording in the folder.
+fn find(
+    location: &Location,
+    folder: Folder,
+    source: &dyn Source,
+) -> io::Result<Option<FoundJournal>> {
+    let Some(read) = ReadJournal::open(&folder, &location.name)? else {
+        let read = moved(location, source, &folder)?;
+        return Ok(read.map(|read| read.adopted(location)));
+    };
+    if !read.is_of_another(source) {
+        return Ok(Some(read.found(location, folder)));
+    }
+    // The file was replaced, perhaps by one that was here before.
+    let earlier = moved(location, source, &folder)?;
+    Ok(Some(read.put_aside(location, earlier)))
+}
+
+/// The journal of a run, which stands where the operator named it; `None` where it is gone.
+fn find_run(location: &Location, folder: Folder) -> io::Result<Option<FoundJournal>> {
+    let read = ReadJournal::open(&folder, &location.name)?;
+    Ok(read.map(|read| read.found(location, folder)))
+}
+
+/// Looks for a journal that is not named after this path: its recording is not where it was, but holds the
+/// same. Of several the one that was written last.
+fn moved(
+    location: &Location,
+    source: &dyn Source,
+    folder: &Folder,
+) -> io::Result<Option<ReadJournal>> {
+    let mut newest = None;
+    let own = location.header.identity();
+    for name in folder.journals()? {
+        if name == location.name {
+            continue;
+        }
+        // What cannot be opened is no journal of ours.
+        let Ok(Some((file, _))) = folder.file(&name) else {
+            continue;
+        };
+        let header = JournalHeader::of(&file);
+        let Some(identity) = header.as_ref().and_then(JournalHeader::identity) else {
+            continue;
+        };
+        let path = identity.path();
+        let is_free = own.is_some_and(|own| own.path() == path) || !path.exists();
+        if is_free && identity.is_of(source) {
+            let written = file.metadata()?.modified()?;
+            if newest.as_ref().is_none_or(|(latest, _)| written > *latest) {
+                newest = Some((written, name));
+            }
+        }
+    }
+    match newest {
+        Some((_, name)) => ReadJournal::open(folder, &name),
+        None => Ok(None),
+    }
+}
+
+/// A journal as it stands in the folder.
+struct ReadJournal {
+    name: String,
+    file: File,
+    bytes: Vec<u8>,
+    scan: Scan,
+    writable: bool,
+    /// Whether this process has it for itself.
+    locked: bool,
+}
+
+impl ReadJournal {
+    fn open(folder: &Folder, name: &str) -> io::Result<Option<Self>> {
+        for _ in 0..ATTEMPTS {
+            let Some((mut file, writable)) = folder.file(name)? else {
+                return Ok(None);
+            };
+            let locked = lock(&file)?;
+            if folder.presence(name, &file)? != Presence::Here {
+                continue;
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let mut scan = Scan::of(&bytes);
+            // A newer version may mean something else by the same words, so nothing of it is read.
+            if scan.newer_version().is_some() {
+                scan.lines.clear();
+                scan.damages.clear();
+            }
+            return Ok(Some(Self {
+                name: name.to_owned(),
+                file,
+                bytes,
+                scan,
+                writable,
+                locked,
+            }));
+        }
+        Err(io::ErrorKind::ResourceBusy.into())
+    }
+
+    /// Whether it was written for a recording that begins in another way.
+    fn is_of_another(&self, source: &dyn Source) -> bool {
+        let identity = self.scan.header.as_ref().and_then(JournalHeader::identity);
+        identity.is_some_and(|identity| !identity.begins(source))
+    }
+
+    /// Why nothing may be written in its place.
+    fn bar(&self, location: &Location) -> Option<JournalError> {
+        let journal = location.path().with_file_name(&self.name);
+        if let Some(version) = self.scan.newer_version() {
+            return Some(JournalError::Newer { version, journal });
+        }
+        if !self.locked {
+            return Some(JournalError::OpenElsewhere { journal });
+        }
+        (!self.writable).then_some(JournalError::ReadOnly { journal })
+    }
+
+    /// As what it is put aside when a new one is written; `None` where it can be written to.
+    fn renewal(&self) -> Option<Option<String>> {
+        match &self.scan.header {
+            Some(header) if header.version < VERSION => Some(Some(format!("v{}", header.version))),
+            Some(_) => None,
+            None if self.bytes.is_empty() => Some(None),
+            None if memchr(b'\n', &self.bytes).is_none() => Some(Some("torn".to_owned())),
+            None => Some(Some("damaged".to_owned())),
+        }
+    }
+
+    fn found(self, location: &Location, folder: Folder) -> FoundJournal {
+        if let Some(kept_as) = self.renewal() {
+            return self.replaced(location, kept_as);
+        }
+        let barred = self.bar(location);
+        let file = JournalFile::resume(folder, location, self.file, &self.bytes, &self.scan);
+        FoundJournal {
+            scan: self.scan,
+            on_disk: OnDisk::Open(Box::new(file)),
+            barred,
+        }
+    }
+
+    /// A journal that was written when the recording was elsewhere: it goes on under another name,
+    /// with another first line.
+    fn adopted(self, location: &Location) -> FoundJournal {
+        let kept_as = self.renewal().flatten();
+        self.replaced(location, kept_as)
+    }
+
+    /// A journal of what the file held before: it stays in the folder, and one of what it holds
+    /// now takes its name.
+    fn put_aside(self, location: &Location, earlier: Option<Self>) -> FoundJournal {
+        let mut found = self.replaced(location, Some("jsonl".to_owned()));
+        found.scan = earlier.map_or_else(Scan::default, |earlier| {
+            unlock(&earlier.file);
+            earlier.scan
+        });
+        found.scan.damages.push(Damage::OtherRecording);
+        found
+    }
+
+    /// A new journal takes the place of this one.
+    fn replaced(self, location: &Location, kept_as: Option<String>) -> FoundJournal {
+        let barred = self.bar(location);
+        FoundJournal {
+            scan: self.scan,
+            on_disk: OnDisk::Old(Old {
+                name: self.name,
+                file: self.file,
+                kept_as,
+            }),
+            barred,
+        }
+    }
+}
+
+// Writes a journal from memory: the first time, and when what is there cannot be written to any more.
+
+/// Writes all entries into a new file, which takes the place of an old one. Where that fails everything is as it
+/// was; only the name may not be on the disk, which gives the new file as it stands.
+fn rewrite(
+    location: &Location,
+    old: Option<&Old>,
+    entries: &[String],
+) -> Result<Result<JournalFile, (io::Error, File)>, JournalError> {
+    let failed = |error| location.failed(error);
+    let folder = location.make_folder().map_err(failed)?;
+    let name = &location.name;
+    let replaces = match old {
+        Some(old) => is_in_place(location, &folder, old)?.then_some(old),
+        None => None,
+    };
+    let (made_as, file) = match replaces {
+        // While there is no journal the name is free, and the first process that takes it has it.
+        None => match folder.create_file(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(taken(location));
+            }
+            created => (name.clone(), created.map_err(failed)?),
+        },
+        Some(_) => {
+            let suffix = format!("{}.new", std::process::id());
+            let made = folder.create_spare(&location.stem, &suffix);
+            made.map_err(failed)?
+        }
+    };
+    let filled = file.try_clone().and_then(|file| {
+        let filled = location.fill(file, entries)?;
+        if let Some(old) = replaces {
+            if let Some(ending) = &old.kept_as {
+                folder.keep(name, &location.stem, ending)?;
+            }
+            folder.rename(&made_as, name)?;
+        }
+        Ok(filled)
+    });
+    match filled {
+        Ok(filled) => Ok(match folder.sync() {
+            Ok(()) => Ok(filled),
+            Err(error) => Err((error, file)),
+        }),
+        Err(error) => {
+            folder.remove(&made_as).map_err(failed)?;
+            Err(failed(error))
+        }
+    }
+}
+
+/// Another process made a journal of this name.
+fn taken(location: &Location) -> JournalError {
+    let journal = location.path();
+    JournalError::OpenElsewhere { journal }
+}
+
+/// Whether the old file still has the name of the journal; one that was found under another name is given it.
+fn is_in_place(location: &Location, folder: &Folder, old: &Old) -> Result<bool, JournalError> {
+    let failed = |error| location.failed(error);
+    let presence = |name: &str| folder.presence(name, &old.file).map_err(failed);
+    let name = &location.name;
+    match presence(&old.name)? {
+        Presence::Gone => Ok(false),
+        Presence::Other => {
+            let journal = location.path();
+            Err(JournalError::Replaced { journal })
+        }
+        Presence::Here if old.name == *name => Ok(true),
+        Presence::Here => match presence(name)? {
+            Presence::Gone => folder
+                .rename(&old.name, name)
+                .map_err(failed)
+                .map(|()| true),
+            Presence::Here | Presence::Other => Err(taken(location)),
+        },
+    }
+}
+
+// The journal of a run: one file that holds the first request, the takes and what happened. It
+// opens like any recording.
+
+/// How each journal begins.
+const HEADER: &[u8] = b"{\"retake\":\"journal\"";
+/// What its first line says of a run: quotes in what somebody wrote are escaped there, but not in the bodies
+/// that a proxy's journal holds.
+const OF_RUN: &[u8] = b",\"kind\":\"run\",";
+/// What the first line of a proxy's journal says.
+const OF_PROXY: &[u8] = b",\"kind\":\"proxy\",";
+/// How the entry with the first request begins: a run is known by it, too, should its first line be damaged.
+const FIRST_ENTRY: &[u8] = b",\"entry\":{\"type\":\"base\",";
+
+/// The folder of the journals of runs, below the operator's own one ([`usual_root`]).
+pub fn runs_folder(root: &Path) -> PathBuf {
+    root.join("retake").join("runs")
+}
+
+/// Whether a file that begins like this is the journal of a run.
+pub(crate) fn is_run(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(HEAD)];
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or(head);
+    let has = |text: &[u8], mark: &[u8]| memmem::find(text, mark).is_some();
+    if head.starts_with(HEADER) && has(first, OF_PROXY) {
+        return false;
+    }
+    (head.starts_with(HEADER) && has(first, OF_RUN))
+        || (head.starts_with(b"{") && has(head, FIRST_ENTRY))
+}
+
+/// Whether there is the journal of a run under this name; what cannot be read is none.
+pub(crate) fn is_run_file(path: &Path) -> bool {
+    use std::io::Read;
+    let mut head = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    file.is_ok() && is_run(&head)
+}
+
+/// A run as its journal tells it.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The format of its requests.
+    pub(crate) format: &'static Format,
+    pub(crate) rope: Rope,
+    /// What is damaged, to be shown with the recording.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The current take of a run; `None` where its journal no longer tells what it began with, or a
+/// newer retake wrote it.
+pub(crate) fn read_run(bytes: &[u8]) -> Option<Run> {
+    let scan = Scan::of(bytes);
+    if scan.newer_version().is_some() {
+        return None;
+    }
+    let mut state = JournalState::default();
+    let mut damages = scan.damages;
+    for line in &scan.lines {
+        damages.extend(state.apply(line));
+    }
+    let base = state.base?;
+    let format = formats::find(&base.format)?;
+    let (rope, lost) = current_rope((&state.takes, &state.ledger), base);
+    let mut problems: Vec<Problem> = damages.iter().map(problem).collect();
+    problems.extend(lost.map(|lost| Problem {
+        at: 0,
+        kind: ProblemKind::Undecodable(lost),
+    }));
+    Some(Run {
+        format,
+        rope,
+        problems,
+    })
+}
+
+/// The current take, or the nearest one above it that can be read, and what is said about that.
+fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope, Option<String>) {
+    let mut rope = Rope::new(Arc::new(base.text));
+    let mut lost = None;
+    let line = takes.line(takes.current());
+    for (number, id) in line.iter().enumerate() {
+        let own = takes.get(*id).and_then(|take| take.own.as_ref());
+        let ground = match own {
+            Some(own) => Rope::new(Arc::new(own.text.clone())),
+            None => rope.clone(),
+        };
+        match lay((takes, ledger), *id, &ground) {
+            Ok(laid) => rope = laid,
+            Err(error) => {
+                let shown = number
+                    .checked_sub(1)
+                    .map_or(TakeId::MAIN, |above| line[above]);
+                lost = Some(format!("take {shown} is shown, and not take {id}: {error}"));
+                break;
+            }
+        }
+    }
+    (rope.of_run(ledger.state(&line)), lost)
+}
+
+/// The text of a take, made of that of its parent: what it wrote itself, then what it grew by.
+pub(crate) fn lay(
+    (takes, ledger): (&Takes, &Ledger),
+    id: TakeId,
+    parent: &Rope,
+) -> Result<Rope, AnchorError> {
+    let mut steps = takes.steps(id);
+    let mut rope = match steps.next() {
+        Some(own) => parent.spliced(&resolve(parent, own)?),
+        None => parent.clone(),
+    };
+    for (number, step) in (0..).zip(steps) {
+        let splices = resolve(&rope, step)?;
+        rope = rope.grown(&splices, ledger.grown_by(id, number).cloned());
+    }
+    Ok(rope)
+}
+
+/// What is wrong with a journal, as it is said of a recording.
+fn problem(damage: &Damage) -> Problem {
+    let kind = match damage {
+        Damage::Torn { .. } => ProblemKind::Torn,
+        damage => ProblemKind::Undecodable(damage.to_string()),
+    };
+    Problem { at: 0, kind }
+}
+
+impl Journal {
+    /// Begins the journal of a run. The file must not be there yet; folders above it are made. With `Ok` it
+    /// is on the disk.
+    pub fn begin_run(
+        path: &Path,
+        about: About,
+        base: &[u8],
+        clock: Clock,
+    ) -> Result<(), NotRecording> {
+        let mut opened = Opened::nothing(clock);
+        let journal = &mut opened.journal;
+        let trouble = |why| NotRecording {
+            since: clock(),
+            why,
+        };
+        let failed = |error| {
+            trouble(JournalError::Failed {
+                journal: path.to_owned(),
+                error,
+            })
+        };
+        let first = FirstRequest::new(&about.format, base);
+        let entry = journal
+            .entry(&first)
+            .map_err(|error| failed(error.into()))?;
+        journal.entries.push(entry);
+        let location =
+            Location::named(path, JournalHeader::new(JournalSubject::Run { run: about }));
+        let location = location.and_then(|location| {
+            Folder::create(&location.root, Subfolder::None)?;
+            let root = std::fs::canonicalize(&location.root)?;
+            Ok(Location { root, ..location })
+        });
+        journal.location = Some(location.map_err(failed)?);
+        // A file that is there is somebody's.
+        if std::fs::symlink_metadata(path).is_ok() {
+            let journal = path.to_owned();
+            return Err(trouble(JournalError::Exists { journal }));
+        }
+        if journal.catch_up().is_err()
+            && let Some(trouble) = journal.trouble.take()
+        {
+            return Err(trouble);
+        }
+        Ok(())
+    }
+
+    /// Opens the journal of a run: its takes, what happened, and the request that it began with.
+    pub fn open_run(path: &Path, clock: Clock) -> Opened {
+        let mut opened = Opened::nothing(clock);
+        let location = std::fs::canonicalize(path).and_then(|path| {
+            let header = match JournalHeader::of(&File::open(&path)?) {
+                Some(JournalHeader {
+                    subject: subject @ JournalSubject::Run { .. },
+                    ..
+                }) => subject,
+                _ => JournalSubject::Run {
+                    run: About::default(),
+                },
+            };
+            Location::named(&path, JournalHeader::new(header))
+        });
+        match location {
+            Ok(location) => opened.look(location, find_run),
+            Err(error) => opened.journal.bar(JournalError::Failed {
+                journal: path.to_owned(),
+                error,
+            }),
+        }
+        opened
+    }
 }

@@ -66,11 +66,11 @@ pub struct Happened {
 
 /// Everything that a journal tells.
 #[derive(Debug, Clone, Default)]
-pub(super) struct JournalState {
-    pub(super) takes: Takes,
-    pub(super) ledger: Ledger,
-    pub(super) happened: Vec<Happened>,
-    pub(super) base: Option<FirstRequest>,
+pub(crate) struct JournalState {
+    pub(crate) takes: Takes,
+    pub(crate) ledger: Ledger,
+    pub(crate) happened: Vec<Happened>,
+    pub(crate) base: Option<FirstRequest>,
 }
 
 /// What every entry says besides.
@@ -84,7 +84,7 @@ struct Common<'a> {
 
 impl JournalState {
     /// Takes over what a line says; gives what is wrong with it.
-    pub(super) fn apply(&mut self, line: &JournalLine) -> Option<Damage> {
+    pub(crate) fn apply(&mut self, line: &JournalLine) -> Option<Damage> {
         let (seq, at) = (line.seq, line.at);
         let told = self.entry(&line.entry);
         let unknown = |error: serde_json::Error| Damage::Unknown {

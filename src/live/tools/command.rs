@@ -9,7 +9,6 @@ mod running;
 mod supervisor;
 mod tool;
 mod tool_output;
-mod tree;
 
 pub use capture::CapturedText;
 pub use supervisor::keep_if_asked;

@@ -209,7 +209,8 @@ pub enum FilterError {
 }
 
 fn kinds() -> String {
-    Kind::ALL.map(|(_, word)| word.replace(' ', "-")).join(" ")
+    let words = Kind::ALL.iter().map(|kind| kind.word().replace(' ', "-"));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl Filter {
@@ -410,7 +411,7 @@ fn kinds_named(names: &str) -> Result<Pattern, FilterError> {
     let mut found = Vec::new();
     for name in names.split(',').filter(|name| !name.is_empty()) {
         let wanted = name.to_lowercase().replace('-', " ");
-        let words = || Kind::ALL.iter().map(|(_, word)| *word);
+        let words = || Kind::ALL.iter().map(|kind| kind.word());
         let mut kinds: Vec<_> = words().filter(|word| *word == wanted).collect();
         if kinds.is_empty() {
             kinds = words().filter(|word| word.starts_with(&wanted)).collect();

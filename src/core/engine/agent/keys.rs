@@ -23,7 +23,7 @@ pub static AGENT_TABLES: [&Keys; 5] = [
 ];
 
 keys! {
-    pub(super) static AGENT_KEYS = "the file" {
+    pub(crate) static AGENT_KEYS = "the file" {
         name [required]: CheckedText(check_name), "what the agent is called";
         instructions: Text, "what the model is told before all else";
         input: Text, "the first message of the user; without it the operator begins";
@@ -166,7 +166,7 @@ fn check_no_key(text: &str) -> Result<(), String> {
 }
 
 /// The name of an environment variable (POSIX: letters, digits and underscores, no digit first).
-pub(super) fn check_variable(name: &str) -> Result<(), String> {
+pub(crate) fn check_variable(name: &str) -> Result<(), String> {
     // A key of one kind of letters could be a name, but nobody calls a variable so.
     let has = |is: fn(&u8) -> bool| name.as_bytes().iter().any(is);
     let is_mixed = name.len() > 20

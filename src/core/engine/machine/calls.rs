@@ -18,7 +18,7 @@ const LONGEST_WAIT: u64 = 60_000;
 
 impl EventHandler<'_> {
     /// The calls of the last reply are open.
-    pub(super) fn calls(&mut self, standing: &RunStatus) -> Vec<Reason> {
+    pub(crate) fn calls(&mut self, standing: &RunStatus) -> Vec<Reason> {
         let mut idle = self.state.open_calls();
         idle.retain(|call| !self.state.is_under_way(&call.key));
         let stops = !idle.is_empty() && self.stops_before(StepKind::Tools(standing.turns));
@@ -79,7 +79,7 @@ impl EventHandler<'_> {
     }
 
     /// Reasons to wait, with the outputs that the operator has to give.
-    pub(super) fn with_asked(&self, mut reasons: Vec<Reason>) -> Vec<Reason> {
+    pub(crate) fn with_asked(&self, mut reasons: Vec<Reason>) -> Vec<Reason> {
         for (key, note) in &self.state.awaited {
             let call = self.state.open_call(key);
             reasons.extend(call.map(|call| ask_operator(call, note.clone())));
@@ -96,7 +96,7 @@ impl EventHandler<'_> {
         is_listed(&self.state.decided.again, call)
     }
 
-    pub(super) fn needs_approval(&self, call: &RunCall) -> bool {
+    pub(crate) fn needs_approval(&self, call: &RunCall) -> bool {
         let decided = &self.state.decided;
         let is_approved = is_listed(&decided.approved, call) || self.runs_again(call);
         let known = self.config.tools.get(&call.tool);
@@ -175,7 +175,7 @@ impl EventHandler<'_> {
         self.answer(call, outcome.output.clone(), outcome.is_error);
     }
 
-    pub(super) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
+    pub(crate) fn answer(&mut self, call: &CallKey, output: String, is_error: bool) {
         self.state.awaited.retain(|(key, _)| key != call);
         let open = self.state.count_open(call);
         self.state.answered.push((call.clone(), open));
@@ -187,7 +187,7 @@ impl EventHandler<'_> {
     }
 
     /// An attempt to carry out a call ended.
-    pub(super) fn finished(&mut self, call: &CallKey, outcome: Outcome) {
+    pub(crate) fn finished(&mut self, call: &CallKey, outcome: Outcome) {
         let is_it = |run: &Execution| run.call == *call && run.is_running();
         let Some(place) = self.state.executions.iter().position(is_it) else {
             return self.finished_late(call, &outcome);
@@ -269,7 +269,7 @@ impl EventHandler<'_> {
     }
 
     /// Forgets calls that were to be tried again.
-    pub(super) fn drop_waiting(&mut self, is_dropped: impl Fn(&Execution) -> bool) {
+    pub(crate) fn drop_waiting(&mut self, is_dropped: impl Fn(&Execution) -> bool) {
         let (breakers, now) = (&mut self.state.breakers, self.now);
         self.state.executions.retain(|run| {
             let goes = !run.is_running() && is_dropped(run);
@@ -313,13 +313,13 @@ impl EventHandler<'_> {
     }
 
     /// Records what came of a call that nothing here carried out, and gives it to the model.
-    pub(super) fn supply_recorded(&mut self, call: &RunCall, outcome: &Outcome) {
+    pub(crate) fn supply_recorded(&mut self, call: &RunCall, outcome: &Outcome) {
         self.record_end(&self.first_attempt(call), outcome);
         self.give((&call.key, &call.tool), outcome);
     }
 
     /// A call cannot be answered without the operator.
-    pub(super) fn needs_operator(&mut self, call: CallKey, note: String) {
+    pub(crate) fn needs_operator(&mut self, call: CallKey, note: String) {
         let is_it = |run: &Execution| run.call == call && run.is_running();
         let Some(place) = self.state.executions.iter().position(is_it) else {
             return self.note(format!(
@@ -336,7 +336,7 @@ impl EventHandler<'_> {
         }
     }
 
-    pub(super) fn call_timer_fired(&mut self, call: &CallKey) {
+    pub(crate) fn call_timer_fired(&mut self, call: &CallKey) {
         let waits = |run: &Execution| run.call == *call && !run.is_running();
         // Nobody stops a timer: it rings also where the call was tried before its time.
         if let Some(place) = self.state.executions.iter().position(waits) {
@@ -345,7 +345,7 @@ impl EventHandler<'_> {
         }
     }
 
-    pub(super) fn run_again(&mut self, run: Execution) {
+    pub(crate) fn run_again(&mut self, run: Execution) {
         self.run(Execution {
             take: self.take_id(),
             attempt: run.attempt.saturating_add(1),
@@ -355,7 +355,7 @@ impl EventHandler<'_> {
     }
 
     /// Forgets what waits for calls that are no longer open.
-    pub(super) fn keep_what_is_open(&mut self) {
+    pub(crate) fn keep_what_is_open(&mut self) {
         let standing = self.state.standing.iter();
         let open = standing.flat_map(|standing| &standing.calls);
         let open = open.filter(|call| call.is_open).cloned();
@@ -370,7 +370,7 @@ impl EventHandler<'_> {
     }
 
     /// Remembers what the model proposed for calls that need an approval, before the operator changes it.
-    pub(super) fn note_proposals(&mut self) {
+    pub(crate) fn note_proposals(&mut self) {
         for call in self.state.open_calls() {
             let proposed = &self.state.decided.proposed;
             let is_known = proposed.iter().any(|(key, _)| *key == call.key);

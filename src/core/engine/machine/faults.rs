@@ -29,7 +29,7 @@ const OF_THE_END: &[&str] = &[
 ];
 
 /// What faults make of a run.
-pub(super) enum FaultsOutcome {
+pub(crate) enum FaultsOutcome {
     Clear,
     /// The policy handled it: an action, or the end of the run.
     Taken,
@@ -45,7 +45,7 @@ pub fn holds(policy: &Policy, has_operator: bool, fault: &RunFault) -> bool {
 }
 
 /// What a policy makes of one fault.
-pub(super) enum FaultOutcome {
+pub(crate) enum FaultOutcome {
     Passes,
     Taken,
     Holds,
@@ -53,7 +53,7 @@ pub(super) enum FaultOutcome {
 
 impl EventHandler<'_> {
     /// Consults the policy about every fault that holds.
-    pub(super) fn faults(&mut self, standing: &RunStatus) -> FaultsOutcome {
+    pub(crate) fn faults(&mut self, standing: &RunStatus) -> FaultsOutcome {
         let mut reasons = Vec::new();
         for (place, fault) in standing.faults.iter().enumerate() {
             if !self.holds(fault) {
@@ -143,7 +143,7 @@ impl EventHandler<'_> {
 
     /// What the policy makes of a fault, one `among` all that were found. It acts about each fault once, and
     /// once as it says with `otherwise`: an action that leaves it as it was would be repeated for ever.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &mut self,
         fault: &RunFault,
         among: &[RunFault],
@@ -223,7 +223,7 @@ impl EventHandler<'_> {
     }
 
     /// What the policy decided was done.
-    pub(super) fn acted(&mut self, acting: &PendingAction) {
+    pub(crate) fn acted(&mut self, acting: &PendingAction) {
         if acting.grants_turn {
             self.grant_turn();
         }
@@ -269,7 +269,7 @@ impl EventHandler<'_> {
 
     /// What a policy had decided could not be done: what it says with `otherwise` is due, and
     /// after that the operator.
-    pub(super) fn refused(&mut self, rule: &str, why: &str) {
+    pub(crate) fn refused(&mut self, rule: &str, why: &str) {
         self.state.act_alone();
         let Some(acting) = self.state.acting.take() else {
             return self.note(format!(
@@ -293,7 +293,7 @@ impl EventHandler<'_> {
     }
 
     /// Lets every fault pass that holds; says whether there was one.
-    pub(super) fn release_faults(&mut self) -> bool {
+    pub(crate) fn release_faults(&mut self) -> bool {
         let Some(standing) = self.state.standing.clone() else {
             return false;
         };

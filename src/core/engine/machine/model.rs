@@ -13,10 +13,10 @@ use crate::session::ledger::{Ask, Ending, LedgerEvent};
 use crate::session::takes::TakeId;
 
 /// The most replies of a run that has no limit of its own, so that no run is endless.
-pub(super) const MOST_TURNS: u32 = 100;
+pub(crate) const MOST_TURNS: u32 = 100;
 
 /// The fault to consult the policy about when the turns are used up.
-pub(super) fn limit_fault(turns: u32) -> RunFault {
+pub(crate) fn limit_fault(turns: u32) -> RunFault {
     RunFault {
         rule: TURN_LIMIT,
         severity: Severity::Info,
@@ -28,7 +28,7 @@ pub(super) fn limit_fault(turns: u32) -> RunFault {
 }
 
 impl EventHandler<'_> {
-    pub(super) fn question(&mut self, standing: &RunStatus) -> Vec<Reason> {
+    pub(crate) fn question(&mut self, standing: &RunStatus) -> Vec<Reason> {
         if self.state.asking.is_some() {
             return Vec::new();
         }
@@ -66,7 +66,7 @@ impl EventHandler<'_> {
     }
 
     /// What holds because the model failed; nothing where that ends the run.
-    pub(super) fn model_fault(&mut self) -> Option<Vec<Reason>> {
+    pub(crate) fn model_fault(&mut self) -> Option<Vec<Reason>> {
         let why = self.state.model_fault.clone()?;
         if self.config.has_operator {
             return Some(vec![Reason::Model { why }]);
@@ -77,7 +77,7 @@ impl EventHandler<'_> {
 
     /// How many turns the run has taken, where it has used up those that it may take. Every reply
     /// counts, also one that a policy dropped or requested again. In an agent's exchange these are the retries.
-    pub(super) fn used_up(&self, standing: &RunStatus) -> Option<u32> {
+    pub(crate) fn used_up(&self, standing: &RunStatus) -> Option<u32> {
         let (used, limit) = match self.config.tools_are {
             ToolOwner::Own => match self.config.max_turns {
                 Some(limit) => (standing.turns.max(self.state.spent), Some(limit)),
@@ -100,7 +100,7 @@ impl EventHandler<'_> {
     }
 
     /// A reply is complete. `entry` makes its ledger entry from the take that sent the request.
-    pub(super) fn replied(&mut self, ask: Ask, entry: impl FnOnce(TakeId) -> LedgerEvent) {
+    pub(crate) fn replied(&mut self, ask: Ask, entry: impl FnOnce(TakeId) -> LedgerEvent) {
         if let Some(asking) = self.state.asking.take_if(|asking| asking.ask == ask) {
             self.record(entry(asking.take));
             self.state.is_growing = true;
@@ -131,7 +131,7 @@ impl EventHandler<'_> {
     }
 
     /// An attempt brought no reply.
-    pub(super) fn not_replied(&mut self, ask: Ask, fault: &ModelFault) {
+    pub(crate) fn not_replied(&mut self, ask: Ask, fault: &ModelFault) {
         let awaited = |asking: &mut PendingRequest| asking.ask == ask && asking.until.is_none();
         let Some(asking) = self.state.asking.take_if(awaited) else {
             self.state.called_off.retain(|(off, _)| *off != ask);
@@ -166,7 +166,7 @@ impl EventHandler<'_> {
         }
     }
 
-    pub(super) fn retry_timer_fired(&mut self, ask: Ask) {
+    pub(crate) fn retry_timer_fired(&mut self, ask: Ask) {
         let waits = |asking: &mut PendingRequest| asking.ask == ask && asking.until.is_some();
         // Timers are not cancelled: one may fire after the request was retried early.
         if let Some(asking) = self.state.asking.take_if(waits) {
@@ -174,7 +174,7 @@ impl EventHandler<'_> {
         }
     }
 
-    pub(super) fn ask_again(&mut self, asking: PendingRequest) {
+    pub(crate) fn ask_again(&mut self, asking: PendingRequest) {
         self.ask(PendingRequest {
             attempt: asking.attempt.saturating_add(1),
             tries: asking.tries.saturating_add(1),
@@ -184,7 +184,7 @@ impl EventHandler<'_> {
     }
 
     /// Cancels the current request.
-    pub(super) fn cancel_request(&mut self, why: &str) {
+    pub(crate) fn cancel_request(&mut self, why: &str) {
         let Some(asking) = self.state.asking.take() else {
             return;
         };

@@ -9,7 +9,7 @@ use crate::session::ledger::{CallKey, Ending, ExecutionStatus, LedgerEvent};
 use crate::session::takes::Author;
 
 impl EventHandler<'_> {
-    pub(super) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: Command) {
         match command {
             Command::Continue => {
                 self.state.pace.is_stepping = false;

@@ -13,68 +13,68 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One event being handled.
-pub(super) struct EventHandler<'m> {
-    pub(super) config: &'m Config,
-    pub(super) state: &'m mut MachineState,
-    pub(super) ready: &'m mut BreakpointCache,
-    pub(super) now: Millis,
+pub(crate) struct EventHandler<'m> {
+    pub(crate) config: &'m Config,
+    pub(crate) state: &'m mut MachineState,
+    pub(crate) ready: &'m mut BreakpointCache,
+    pub(crate) now: Millis,
     /// Whether to report the reasons to wait again, after a command of the operator.
-    pub(super) reports_again: bool,
-    pub(super) effects: Vec<Effect>,
+    pub(crate) reports_again: bool,
+    pub(crate) effects: Vec<Effect>,
 }
 
 /// The state of a machine. What holds the run and what to do next is not in it: both follow from the status of
 /// the history, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MachineState {
-    pub(super) mode: Mode,
+    pub(crate) mode: Mode,
     /// The last status of the history that was reported.
-    pub(super) standing: Option<Arc<RunStatus>>,
+    pub(crate) standing: Option<Arc<RunStatus>>,
     /// The history has grown by a reply; its new status is not reported yet.
-    pub(super) is_growing: bool,
+    pub(crate) is_growing: bool,
     /// The action of the policy that is being carried out.
-    pub(super) acting: Option<PendingAction>,
+    pub(crate) acting: Option<PendingAction>,
     /// The largest number of a take that this run was in: a smaller one is a take from before.
-    pub(super) newest: TakeId,
+    pub(crate) newest: TakeId,
     /// The number of the last request.
-    pub(super) last_ask: u32,
+    pub(crate) last_ask: u32,
     /// How many replies its requests got.
     #[serde(default)]
-    pub(super) replies: u32,
+    pub(crate) replies: u32,
     /// How many turns count as used: the replies of the history, and those that a policy has taken out of it
     /// since the operator last chose where the run goes on.
     #[serde(default)]
-    pub(super) spent: u32,
-    pub(super) asking: Option<PendingRequest>,
+    pub(crate) spent: u32,
+    pub(crate) asking: Option<PendingRequest>,
     /// Cancelled requests with the takes that sent them: their replies may still arrive.
-    pub(super) called_off: Vec<(Ask, TakeId)>,
+    pub(crate) called_off: Vec<(Ask, TakeId)>,
     /// Why no request can go to the model.
-    pub(super) model_fault: Option<String>,
+    pub(crate) model_fault: Option<String>,
     /// Calls that run or are to be tried again, of whatever take.
-    pub(super) executions: Vec<Execution>,
+    pub(crate) executions: Vec<Execution>,
     /// Calls whose output was given and is not seen in the history yet, with how many open calls had that id: a
     /// model may use an id twice in one reply.
-    pub(super) answered: Vec<(CallKey, usize)>,
+    pub(crate) answered: Vec<(CallKey, usize)>,
     /// Calls whose output the operator has to give, with the reason.
     #[serde(rename = "asked")]
-    pub(super) awaited: Vec<(CallKey, String)>,
-    pub(super) decided: Decisions,
-    pub(super) pace: Pace,
-    pub(super) breakpoints: Vec<Breakpoint>,
+    pub(crate) awaited: Vec<(CallKey, String)>,
+    pub(crate) decided: Decisions,
+    pub(crate) pace: Pace,
+    pub(crate) breakpoints: Vec<Breakpoint>,
     /// Which breakpoint stopped the run at which turn.
-    pub(super) hits: Vec<(u32, u32)>,
+    pub(crate) hits: Vec<(u32, u32)>,
     /// The breakpoints that hold.
-    pub(super) stopped_at: Vec<Reason>,
-    pub(super) breakers: Breakers,
+    pub(crate) stopped_at: Vec<Reason>,
+    pub(crate) breakers: Breakers,
     /// The reasons to wait that were last reported to the operator.
     #[serde(rename = "told")]
-    pub(super) reported: Vec<Reason>,
+    pub(crate) reported: Vec<Reason>,
 }
 
 /// Whether a run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// It goes on as soon as nothing holds.
     #[default]
     Going,
@@ -85,57 +85,57 @@ pub(super) enum Mode {
 
 /// A request to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PendingRequest {
-    pub(super) ask: Ask,
+pub(crate) struct PendingRequest {
+    pub(crate) ask: Ask,
     /// The take whose history was sent.
-    pub(super) take: TakeId,
-    pub(super) attempt: u32,
+    pub(crate) take: TakeId,
+    pub(crate) attempt: u32,
     /// Attempts since the operator or the run last started it.
-    pub(super) tries: u32,
+    pub(crate) tries: u32,
     /// When it is sent again; `None` while an attempt is under way.
-    pub(super) until: Option<Millis>,
+    pub(crate) until: Option<Millis>,
 }
 
 /// An execution of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Execution {
-    pub(super) call: CallKey,
+pub(crate) struct Execution {
+    pub(crate) call: CallKey,
     /// The take that runs it.
-    pub(super) take: TakeId,
-    pub(super) tool: String,
-    pub(super) arguments: String,
-    pub(super) attempt: u32,
+    pub(crate) take: TakeId,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    pub(crate) attempt: u32,
     /// When it is tried again; `None` while an attempt runs.
-    pub(super) until: Option<Millis>,
+    pub(crate) until: Option<Millis>,
 }
 
 impl Execution {
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.until.is_none()
     }
 
     /// Whether it carries out this call unchanged; the operator may have changed the arguments meanwhile.
-    pub(super) fn is_of(&self, call: &RunCall) -> bool {
+    pub(crate) fn is_of(&self, call: &RunCall) -> bool {
         self.call == call.key && self.tool == call.tool && self.arguments == call.arguments
     }
 }
 
 /// A fault as decisions remember it: by its rule and its call, or its turn where it is about no call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct FaultId {
-    pub(super) rule: String,
-    pub(super) call: Option<CallKey>,
+pub(crate) struct FaultId {
+    pub(crate) rule: String,
+    pub(crate) call: Option<CallKey>,
     /// The number of replies, for a fault about no call.
-    pub(super) turn: u32,
+    pub(crate) turn: u32,
     /// How many other items have the same fault and the same call id, as calls of an id that is used again do:
     /// each time an action resolves one, those that are left are another fault.
     #[serde(default)]
-    pub(super) others: usize,
+    pub(crate) others: usize,
 }
 
 impl FaultId {
     /// The id of a fault among all that were found with it.
-    pub(super) fn of(fault: &RunFault, among: &[RunFault], turns: u32) -> Self {
+    pub(crate) fn of(fault: &RunFault, among: &[RunFault], turns: u32) -> Self {
         let is_alike = |other: &&RunFault| {
             fault.call.is_some()
                 && other.item != fault.item
@@ -155,55 +155,55 @@ impl FaultId {
 
 /// An action of a policy that is being carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PendingAction {
-    pub(super) fault: FaultId,
+pub(crate) struct PendingAction {
+    pub(crate) fault: FaultId,
     /// Whether it accepts a result of the run.
-    pub(super) is_fallback: bool,
+    pub(crate) is_fallback: bool,
     /// Whether it grants a turn beyond the limit.
     #[serde(default)]
-    pub(super) grants_turn: bool,
+    pub(crate) grants_turn: bool,
     /// The id of the action.
     #[serde(default)]
-    pub(super) action: String,
+    pub(crate) action: String,
     /// What the model is to read: the name of the wording, or the template itself.
     #[serde(default)]
-    pub(super) wording: Option<String>,
+    pub(crate) wording: Option<String>,
     /// Faults of other calls that the same action settles.
     #[serde(default)]
-    pub(super) also: Vec<FaultId>,
+    pub(crate) also: Vec<FaultId>,
     /// What was counted before those.
     #[serde(default)]
-    pub(super) counted: Counts,
+    pub(crate) counted: Counts,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Decisions {
+pub(crate) struct Decisions {
     /// How often the policy was consulted about each rule.
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
     /// Faults that may pass.
-    pub(super) released: Vec<FaultId>,
+    pub(crate) released: Vec<FaultId>,
     /// Faults that the policy leaves to the operator.
-    pub(super) left: Vec<FaultId>,
+    pub(crate) left: Vec<FaultId>,
     /// Faults that the policy acted about, once each.
-    pub(super) acted: Vec<FaultId>,
+    pub(crate) acted: Vec<FaultId>,
     /// Faults whose first policy action was refused or resolved nothing: `otherwise` is due.
     #[serde(default)]
-    pub(super) otherwise: Vec<FaultId>,
+    pub(crate) otherwise: Vec<FaultId>,
     /// Calls that may run, with the arguments that they may run with.
-    pub(super) approved: Vec<(CallKey, String)>,
+    pub(crate) approved: Vec<(CallKey, String)>,
     /// Tools whose calls may run.
-    pub(super) approved_tools: Vec<String>,
+    pub(crate) approved_tools: Vec<String>,
     /// Calls that may have run and are to run again, with their arguments.
-    pub(super) again: Vec<(CallKey, String)>,
+    pub(crate) again: Vec<(CallKey, String)>,
     /// The arguments that the model proposed for calls that need an approval.
-    pub(super) proposed: Vec<(CallKey, String)>,
+    pub(crate) proposed: Vec<(CallKey, String)>,
     /// Turns that were granted beyond the limit.
-    pub(super) more_turns: u32,
+    pub(crate) more_turns: u32,
 }
 
 impl Decisions {
     /// Forgets decisions about the reply that a new reply of this number replaces.
-    pub(super) fn forget_turn(&mut self, turn: u32) {
+    pub(crate) fn forget_turn(&mut self, turn: u32) {
         for faults in [
             &mut self.released,
             &mut self.left,
@@ -217,23 +217,23 @@ impl Decisions {
 
 /// What lets the run continue by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Whether it stops before each step.
-    pub(super) is_stepping: bool,
+    pub(crate) is_stepping: bool,
     /// Whether the operator went to a take that was there before: nothing goes on by itself.
     #[serde(default)]
-    pub(super) is_looking: bool,
+    pub(crate) is_looking: bool,
     /// Whether it continues by itself in the take that the operator opens next, if that was decided.
     #[serde(default)]
-    pub(super) leads: Option<bool>,
+    pub(crate) leads: Option<bool>,
     /// The step that may be taken.
-    pub(super) may_take: Option<StepKind>,
+    pub(crate) may_take: Option<StepKind>,
 }
 
 /// A step: what is done at once between two stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum StepKind {
+pub(crate) enum StepKind {
     /// The tools of the reply of this number.
     Tools(u32),
     /// The request to the model after so many replies.
@@ -243,14 +243,14 @@ pub(super) enum StepKind {
 impl MachineState {
     /// The place of a call that is open and not being answered: the first of its id, which
     /// the next output answers.
-    pub(super) fn open_call(&self, key: &CallKey) -> Option<&RunCall> {
+    pub(crate) fn open_call(&self, key: &CallKey) -> Option<&RunCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut open = calls.filter(|call| call.is_open && call.key == *key);
         open.next().filter(|call| !self.is_answered(&call.key))
     }
 
     /// How many calls of this id are open.
-    pub(super) fn count_open(&self, key: &CallKey) -> usize {
+    pub(crate) fn count_open(&self, key: &CallKey) -> usize {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         calls
             .filter(|call| call.is_open && call.key == *key)
@@ -262,7 +262,7 @@ impl MachineState {
     }
 
     /// Limits the current action to its own fault: nothing is decided about the others yet.
-    pub(super) fn act_alone(&mut self) {
+    pub(crate) fn act_alone(&mut self) {
         let Some(acting) = self
             .acting
             .as_mut()
@@ -276,7 +276,7 @@ impl MachineState {
     }
 
     /// Every such call, in the order of the reply.
-    pub(super) fn open_calls(&self) -> Vec<RunCall> {
+    pub(crate) fn open_calls(&self) -> Vec<RunCall> {
         let calls = self.standing.iter().flat_map(|standing| &standing.calls);
         let mut known = HashSet::new();
         let open = calls.filter(|call| call.is_open && known.insert(&call.key));
@@ -287,7 +287,7 @@ impl MachineState {
 
     /// Whether a call is being carried out, in whatever take and with whatever arguments, or its
     /// output is awaited from the operator.
-    pub(super) fn is_under_way(&self, key: &CallKey) -> bool {
+    pub(crate) fn is_under_way(&self, key: &CallKey) -> bool {
         let runs = self.executions.iter().any(|run| run.call == *key);
         runs || self.awaited.iter().any(|(call, _)| call == key)
     }

@@ -16,7 +16,7 @@ struct Call {
 
 /// The calls that wait, in the order in which they began.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     waiting: Vec<Call>,
     /// How many have begun at all.
     begun: usize,
@@ -24,7 +24,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Takes an event about a part of the reply, which begins at `at`. Gives whether a call is complete by it.
-    pub(super) fn take(&mut self, part: Part<'_>, at: usize) -> bool {
+    pub(crate) fn take(&mut self, part: Part<'_>, at: usize) -> bool {
         let known = self.place_of(part.key);
         let place = match known {
             Some(place) => place,
@@ -39,7 +39,7 @@ impl Calls {
     }
 
     /// A call begins with the event at `at`, or something else that waits like one.
-    pub(super) fn begin(&mut self, key: &[u8], at: usize) {
+    pub(crate) fn begin(&mut self, key: &[u8], at: usize) {
         self.begun += usize::from(!key.starts_with(b"\0"));
         self.waiting.push(Call {
             key: key.to_vec(),
@@ -49,7 +49,7 @@ impl Calls {
     }
 
     /// All that have begun are complete. Gives whether one was not before.
-    pub(super) fn complete(&mut self) -> bool {
+    pub(crate) fn complete(&mut self) -> bool {
         let mut changed = false;
         for call in self.waiting.iter_mut().filter(|call| !call.is_complete) {
             call.is_complete = true;
@@ -59,37 +59,37 @@ impl Calls {
     }
 
     /// Those that are complete are sound, and wait no longer.
-    pub(super) fn sound(&mut self) {
+    pub(crate) fn sound(&mut self) {
         self.waiting.retain(|call| !call.is_complete);
     }
 
     /// None waits any longer.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }
 
     /// How many have begun at all.
-    pub(super) fn begun(&self) -> usize {
+    pub(crate) fn begun(&self) -> usize {
         self.begun
     }
 
     /// Where the first one that waits begins.
-    pub(super) fn first(&self) -> Option<usize> {
+    pub(crate) fn first(&self) -> Option<usize> {
         self.waiting.first().map(|call| call.begins)
     }
 
     /// Whether a complete one waits.
-    pub(super) fn has_complete(&self) -> bool {
+    pub(crate) fn has_complete(&self) -> bool {
         self.waiting.iter().any(|call| call.is_complete)
     }
 
     /// Whether more wait than are kept apart.
-    pub(super) fn are_too_many(&self) -> bool {
+    pub(crate) fn are_too_many(&self) -> bool {
         self.waiting.len() > MOST
     }
 
     /// Whether the event at `at` about the part with this key belongs to a call that is not complete.
-    pub(super) fn is_open_at(&self, key: &[u8], at: usize) -> bool {
+    pub(crate) fn is_open_at(&self, key: &[u8], at: usize) -> bool {
         let place = self.place_of(key);
         place.is_some_and(|place| self.waiting[place].begins <= at)
     }

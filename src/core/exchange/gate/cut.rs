@@ -10,7 +10,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Finds the ends of events in a buffer that grows at its end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cutter {
+pub(crate) struct Cutter {
     /// So far the buffer was searched.
     at: usize,
     /// Where the line at hand begins.
@@ -23,7 +23,7 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Where the event at hand ends, behind its blank line; `None` as long as that has not come. A line feed
     /// that comes late behind its carriage return is an event of its own, without data.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub(crate) fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         loop {
             if self.after_return && self.at < bytes.len() {
                 self.after_return = false;
@@ -62,7 +62,7 @@ impl Cutter {
 }
 
 /// The whole events of a stream that was there from its first byte, each with its place.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn events(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let (mut cutter, mut start) = (Cutter::default(), 0);
     std::iter::from_fn(move || {
         let end = cutter.next(bytes)?;
@@ -73,7 +73,7 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The data of the event at this place of a stream: its lines, joined; `None` where it has none.
-pub(super) fn data_of(stream: &[u8], event: Range<usize>) -> Option<Cow<'_, [u8]>> {
+pub(crate) fn data_of(stream: &[u8], event: Range<usize>) -> Option<Cow<'_, [u8]>> {
     let mut data: Option<Cow<'_, [u8]>> = None;
     for line in data_lines(stream, event) {
         let line = &stream[line];
@@ -90,7 +90,7 @@ pub(super) fn data_of(stream: &[u8], event: Range<usize>) -> Option<Cow<'_, [u8]
 }
 
 /// Where the values of the data lines of an event stand.
-pub(super) fn data_lines(stream: &[u8], event: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn data_lines(stream: &[u8], event: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = event.start;
     std::iter::from_fn(move || {
         while at < event.end {

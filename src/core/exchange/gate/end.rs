@@ -45,21 +45,21 @@ pub struct Oddities {
 
 /// How far a stream has come.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Course {
-    pub(super) events: u64,
-    pub(super) is_said: bool,
-    pub(super) is_marked: bool,
-    pub(super) has_failed: bool,
+pub(crate) struct Course {
+    pub(crate) events: u64,
+    pub(crate) is_said: bool,
+    pub(crate) is_marked: bool,
+    pub(crate) has_failed: bool,
     /// Whether the model says that it refuses.
-    pub(super) refuses: bool,
+    pub(crate) refuses: bool,
     /// Whether its end waits for a check: it was cut off or refused.
-    pub(super) is_early: bool,
-    pub(super) oddities: Oddities,
+    pub(crate) is_early: bool,
+    pub(crate) oddities: Oddities,
 }
 
 impl Course {
     /// How a stream ends with these bytes behind its last whole event.
-    pub(super) fn end(&self, tail: &[u8]) -> End {
+    pub(crate) fn end(&self, tail: &[u8]) -> End {
         let is_cut = tail.iter().any(|byte| !byte.is_ascii_whitespace());
         if self.has_failed {
             End::Failed

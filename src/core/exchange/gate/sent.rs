@@ -11,16 +11,16 @@ use std::ops::Range;
 /// A stream as it came, as far as it has passed.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
-    pub(super) stream: Vec<u8>,
+    pub(crate) stream: Vec<u8>,
     /// How much of it has passed.
-    pub(super) passed: usize,
+    pub(crate) passed: usize,
     /// How many numbered events of others stood between what has passed.
-    pub(super) inserted: u64,
+    pub(crate) inserted: u64,
 }
 
 impl Sent {
     /// The data of the events that have passed, with their JSON: what is none, and `[DONE]`, is left out.
-    pub(in crate::exchange) fn events(&self) -> impl Iterator<Item = (String, Value)> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = (String, Value)> {
         let passed = &self.stream[..self.passed];
         events(passed).filter_map(|event| {
             let data = data_of(passed, event)?;
@@ -31,7 +31,7 @@ impl Sent {
     }
 
     /// What of it a writer needs to go on.
-    pub(in crate::exchange) fn begun(&self, dialect: Dialect) -> Begun {
+    pub(crate) fn begun(&self, dialect: Dialect) -> Begun {
         Begun {
             events: self.events().collect(),
             next_number: match dialect.facts().numbers_events {
@@ -42,7 +42,7 @@ impl Sent {
     }
 
     /// Whether an end mark has passed.
-    pub(in crate::exchange) fn is_over(&self, dialect: Dialect) -> bool {
+    pub(crate) fn is_over(&self, dialect: Dialect) -> bool {
         let passed = &self.stream[..self.passed];
         events(passed).any(|event| {
             let data = data_of(passed, event).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Sent {
 
     /// The `sequence_number` that the next event has for the client; `None` where events have
     /// passed that had none.
-    pub(in crate::exchange) fn next_number(&self, dialect: Dialect) -> Option<u64> {
+    pub(crate) fn next_number(&self, dialect: Dialect) -> Option<u64> {
         let passed = &self.stream[..self.passed];
         let (mut last, mut is_numbered) = (None, true);
         for event in events(passed) {
@@ -72,7 +72,7 @@ impl Sent {
     }
 
     /// Passes on what came up to `to`. Events behind inserted ones are numbered on.
-    pub(super) fn pass(&mut self, to: usize, out: &mut Vec<u8>) {
+    pub(crate) fn pass(&mut self, to: usize, out: &mut Vec<u8>) {
         if to <= self.passed {
             return;
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 const RETRY: Millis = 30_000;
 
 impl Exchange {
-    pub(super) fn hold(&mut self, now: Millis, what: What, why: String) {
+    pub(crate) fn hold(&mut self, now: Millis, what: What, why: String) {
         let is_request = !matches!(what, What::Reply { .. });
         self.state = State::Held {
             since: now,
@@ -51,7 +51,7 @@ impl Exchange {
 
     /// Says when the timers are to ring, where that has changed. One that is set and no longer
     /// wanted rings in vain.
-    pub(super) fn arm(&mut self) {
+    pub(crate) fn arm(&mut self) {
         for (place, (timer, at)) in self.timers().into_iter().enumerate() {
             if let Some(at) = at.filter(|_| at != self.armed[place]) {
                 self.wait(timer, at);
@@ -61,7 +61,7 @@ impl Exchange {
     }
 
     /// When the client would give up, short of which it is released.
-    pub(super) fn until(&self, is_request: bool) -> Option<Millis> {
+    pub(crate) fn until(&self, is_request: bool) -> Option<Millis> {
         let client = &self.settings.client;
         let has_event = self
             .gate
@@ -81,7 +81,7 @@ impl Exchange {
     }
 
     /// A time is up: whether it is, is asked of how things stand now.
-    pub(super) fn rang(&mut self, now: Millis, timer: Timer) {
+    pub(crate) fn rang(&mut self, now: Millis, timer: Timer) {
         let [(_, beat), (_, deadline)] = self.timers();
         let is_up = |at: Option<Millis>| at.is_some_and(|at| at <= now);
         match timer {
@@ -144,7 +144,7 @@ impl Exchange {
         self.send(beat);
     }
 
-    pub(super) fn client_left(&mut self, now: Millis) {
+    pub(crate) fn client_left(&mut self, now: Millis) {
         match self.state {
             State::Over => {}
             _ if self.is_held() => {
@@ -159,14 +159,14 @@ impl Exchange {
     }
 
     /// Before a head was sent the connection asks by itself, with an interim answer.
-    pub(super) fn client_doubted(&mut self) {
+    pub(crate) fn client_doubted(&mut self) {
         if self.is_held() && !self.is_gone() && self.head.is_some() {
             self.beat();
         }
     }
 
     /// A new client begins to wait.
-    pub(super) fn client_joined(&mut self, now: Millis) {
+    pub(crate) fn client_joined(&mut self, now: Millis) {
         self.gone_since = None;
         (self.waits_since, self.beat_at) = (now, now);
     }
@@ -177,7 +177,7 @@ impl Exchange {
     }
 
     /// The hold has ended.
-    pub(super) fn decided(&mut self, now: Millis, decision: Decision) {
+    pub(crate) fn decided(&mut self, now: Millis, decision: Decision) {
         let is_request = match self.state {
             State::Held { is_request, .. } => is_request,
             State::Over => return,
@@ -223,7 +223,7 @@ impl Exchange {
     }
 
     /// The provider refused the request, and so it stays.
-    pub(super) fn give_refusal(&mut self) {
+    pub(crate) fn give_refusal(&mut self) {
         if self.head.is_some() {
             self.fail_stream();
         } else {

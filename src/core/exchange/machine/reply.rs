@@ -9,7 +9,7 @@ use crate::exchange::{Ending, whole};
 
 impl Exchange {
     /// The head of the reply has come.
-    pub(super) fn begins(&mut self, now: Millis, status: u16, shape: Shape) {
+    pub(crate) fn begins(&mut self, now: Millis, status: u16, shape: Shape) {
         self.status = status;
         let is_good = (200..300).contains(&status);
         self.state = match shape {
@@ -38,12 +38,12 @@ impl Exchange {
     }
 
     /// Whether a stream comes of which the client hears nothing before its end.
-    pub(super) fn keeps_text_back(&self) -> bool {
+    pub(crate) fn keeps_text_back(&self) -> bool {
         self.settings.holds_text && self.state == State::Gated
     }
 
     /// Bytes of the reply have come.
-    pub(super) fn grows(&mut self, now: Millis, bytes: &[u8]) {
+    pub(crate) fn grows(&mut self, now: Millis, bytes: &[u8]) {
         self.wait(Timer::Stall, now + STALL);
         match self.state {
             State::Passing => self.effects.push(Effect::Pass),
@@ -99,7 +99,7 @@ impl Exchange {
     }
 
     /// The reply has come to its end.
-    pub(super) fn ended(&mut self, now: Millis) {
+    pub(crate) fn ended(&mut self, now: Millis) {
         if self.over.is_some() {
             return;
         }
@@ -199,14 +199,14 @@ impl Exchange {
     }
 
     /// A whole reply goes on as it came.
-    pub(super) fn pass_whole(&mut self) {
+    pub(crate) fn pass_whole(&mut self) {
         let body = std::mem::take(&mut self.kept);
         self.give_whole(body);
         self.end(self.so_far.clone());
     }
 
     /// The client gets this body under the head of the upstream.
-    pub(super) fn give_whole(&mut self, body: Vec<u8>) {
+    pub(crate) fn give_whole(&mut self, body: Vec<u8>) {
         if self.head.is_some() {
             self.send(body);
             self.effects.push(Effect::End);
@@ -218,7 +218,7 @@ impl Exchange {
     }
 
     /// The provider refuses, and the client was told already that a stream begins.
-    pub(super) fn fail_stream(&mut self) {
+    pub(crate) fn fail_stream(&mut self) {
         let kept = std::mem::take(&mut self.kept);
         let said = String::from_utf8_lossy(&kept);
         let words = format!("the provider answers with status {}: {said}", self.status);
@@ -228,7 +228,7 @@ impl Exchange {
     }
 
     /// The reply broke off.
-    pub(super) fn broke(&mut self, why: &str) {
+    pub(crate) fn broke(&mut self, why: &str) {
         if self.over.is_some() || self.state == State::Over {
             return;
         }
@@ -251,7 +251,7 @@ impl Exchange {
     }
 
     /// The reply so far was judged.
-    pub(super) fn judged(&mut self, now: Millis, judgement: Judgement) {
+    pub(crate) fn judged(&mut self, now: Millis, judgement: Judgement) {
         let was = std::mem::replace(&mut self.judging, Judging::No);
         if was == Judging::No {
             return;

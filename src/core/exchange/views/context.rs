@@ -23,7 +23,7 @@ const UNSAID_BLOCKS: &[&str] = &["thinking", "redacted_thinking"];
 
 /// What an element adds to the context of those behind it. Nothing where it is reasoning, or
 /// instructions: they hold dates.
-pub(super) fn said(element: &Element) -> Option<u64> {
+pub(crate) fn said(element: &Element) -> Option<u64> {
     let is_instructions = || element.has_role("system") || element.has_role("developer");
     if element.is_reasoning || is_instructions() {
         return None;
@@ -35,7 +35,7 @@ pub(super) fn said(element: &Element) -> Option<u64> {
 }
 
 /// The context behind an element, from the one before it and what the element says.
-pub(super) fn behind(before: u64, said: Option<u64>) -> u64 {
+pub(crate) fn behind(before: u64, said: Option<u64>) -> u64 {
     said.map_or(before, |said| mixed(before, said))
 }
 

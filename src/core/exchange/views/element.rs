@@ -9,20 +9,20 @@ use std::ops::Range;
 
 /// An element: an item of Responses, a message of Chat or Anthropic.
 #[derive(Debug, Clone)]
-pub(super) struct Element {
-    pub(super) text: String,
-    pub(super) side: Side,
+pub(crate) struct Element {
+    pub(crate) text: String,
+    pub(crate) side: Side,
     /// Whether it is reasoning and nothing else.
-    pub(super) is_reasoning: bool,
+    pub(crate) is_reasoning: bool,
     /// The calls in it that the client answers, in their order.
-    pub(super) calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     /// The ids of the calls that it answers, as numbers; 0 for an answer without one.
-    pub(super) answers: Vec<u64>,
+    pub(crate) answers: Vec<u64>,
 }
 
 /// Whose an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     /// Said by the model.
     Model,
     /// Outputs of calls, and nothing else.
@@ -33,15 +33,15 @@ pub(super) enum Side {
 
 /// A call in an element.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(crate) struct Call {
     item: Item,
     /// Where it stands in the element.
-    pub(super) at: Range<usize>,
+    pub(crate) at: Range<usize>,
     /// Its id as a number; 0 where it has none.
-    pub(super) id: u64,
+    pub(crate) id: u64,
     /// Whether its id looks drawn at random: where they are counted two conversations have the same ones.
-    pub(super) is_drawn: bool,
-    pub(super) tool: String,
+    pub(crate) is_drawn: bool,
+    pub(crate) tool: String,
 }
 
 /// So many letters and digits stand together in an id that is drawn, and so many different ones are
@@ -51,7 +51,7 @@ const DRAWN: (usize, usize) = (10, 8);
 
 impl Element {
     /// Reads an element. What cannot be read is nobody's.
-    pub(super) fn read(dialect: Dialect, text: &str) -> Self {
+    pub(crate) fn read(dialect: Dialect, text: &str) -> Self {
         let fragment = items_of(dialect, text);
         let items = &fragment.items;
         let of = |kind| items.iter().filter(move |item| item.kind == kind);
@@ -69,7 +69,7 @@ impl Element {
 
     /// What an item of Responses is known by beside its words: its own id, or what is encrypted in
     /// it; as a number.
-    pub(super) fn own_mark(&self) -> Option<u64> {
+    pub(crate) fn own_mark(&self) -> Option<u64> {
         let marks = ["id", "encrypted_content"].into_iter();
         let mut marks = marks.filter_map(|key| member(&self.text, key));
         let found = marks
@@ -78,23 +78,23 @@ impl Element {
     }
 
     /// What it says as a number, however it is spelled; members of `passing` aside.
-    pub(super) fn digest(&self, passing: &[&str]) -> u64 {
+    pub(crate) fn digest(&self, passing: &[&str]) -> u64 {
         digest(&self.text, passing)
     }
 
     /// Whether it is a message of this role.
-    pub(super) fn has_role(&self, role: &str) -> bool {
+    pub(crate) fn has_role(&self, role: &str) -> bool {
         let at = member(&self.text, "role");
         at.is_some_and(|at| self.text[at].trim_matches('"') == role)
     }
 
     /// Whether it holds a call that stands in another element as well.
-    pub(super) fn holds(&self, call: &Call, of: &Self) -> bool {
+    pub(crate) fn holds(&self, call: &Call, of: &Self) -> bool {
         self.calls.iter().any(|own| own.is(self, call, of))
     }
 
     /// Whether it answers one of these calls.
-    pub(super) fn answers_any(&self, calls: &[Call]) -> bool {
+    pub(crate) fn answers_any(&self, calls: &[Call]) -> bool {
         self.answers
             .iter()
             .any(|id| *id != 0 && calls.iter().any(|call| call.id == *id))
@@ -115,7 +115,7 @@ impl Call {
 
     /// Whether both are one call, however it is spelled: id, tool and arguments. Each stands in
     /// the element beside it.
-    pub(super) fn is(&self, own: &Element, other: &Self, theirs: &Element) -> bool {
+    pub(crate) fn is(&self, own: &Element, other: &Self, theirs: &Element) -> bool {
         self.id == other.id
             && self.tool == other.tool
             && self.arguments(own) == other.arguments(theirs)
@@ -177,20 +177,20 @@ fn side_of(dialect: Dialect, items: &[Item]) -> Side {
 }
 
 /// Two numbers as one.
-pub(super) fn mixed(a: u64, b: u64) -> u64 {
+pub(crate) fn mixed(a: u64, b: u64) -> u64 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
     hash(&[a, b].concat())
 }
 
 /// Marks for the provider's cache: clients move them on from request to request.
-pub(super) const MARKS: &[&str] = &["cache_control"];
+pub(crate) const MARKS: &[&str] = &["cache_control"];
 
 /// Members that clients leave away, fill in or move although what is said is the same.
-pub(super) const PASSING: &[&str] = &["cache_control", "id", "status", "annotations", "logprobs"];
+pub(crate) const PASSING: &[&str] = &["cache_control", "id", "status", "annotations", "logprobs"];
 
 /// What a JSON text says, as a number: the same for another order of members, other white space and other
 /// escapes, with or without the members of `passing` and members that are null.
-pub(super) fn digest(text: &str, passing: &[&str]) -> u64 {
+pub(crate) fn digest(text: &str, passing: &[&str]) -> u64 {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => digest_of(&value, passing),
         Err(_) => hash(text.as_bytes()),
@@ -198,7 +198,7 @@ pub(super) fn digest(text: &str, passing: &[&str]) -> u64 {
 }
 
 /// `serde_json` reads no deeper than 128 levels, so this does not go deeper either.
-pub(super) fn digest_of(value: &Value, passing: &[&str]) -> u64 {
+pub(crate) fn digest_of(value: &Value, passing: &[&str]) -> u64 {
     match value {
         Value::Object(members) => {
             let members = members.iter();

@@ -11,10 +11,10 @@ use std::ops::Range;
 
 /// A request, cut at the elements of its list.
 #[derive(Debug)]
-pub(super) struct List<'a> {
-    pub(super) dialect: Dialect,
+pub(crate) struct List<'a> {
+    pub(crate) dialect: Dialect,
     /// Whether the provider keeps what came before this list.
-    pub(super) has_server_state: bool,
+    pub(crate) has_server_state: bool,
     body: &'a str,
     /// From the first element to the last.
     inside: Range<usize>,
@@ -48,7 +48,7 @@ impl Slot {
 
 impl<'a> List<'a> {
     /// Cuts a request; `None` where it has no list with an element.
-    pub(super) fn read(dialect: Dialect, body: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(dialect: Dialect, body: &'a [u8]) -> Option<Self> {
         let asked = RequestHead::read(dialect, body)?;
         let list = asked.history?;
         let body = std::str::from_utf8(body).ok()?;
@@ -68,20 +68,20 @@ impl<'a> List<'a> {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Element> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Element> {
         self.slots.get(index).map(|slot| &slot.element)
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Element> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Element> {
         self.slots.iter().map(|slot| &slot.element)
     }
 
     /// What the model said in a row around an element.
-    pub(super) fn turn_around(&self, index: usize) -> Range<usize> {
+    pub(crate) fn turn_around(&self, index: usize) -> Range<usize> {
         let is_model = |slot: &Slot| slot.element.side == Side::Model;
         let before = self.slots[..index]
             .iter()
@@ -93,7 +93,7 @@ impl<'a> List<'a> {
 
     /// Each element with everything before it, as a number: the same element elsewhere, or in another
     /// conversation, is another one. Instructions do not count: they hold dates.
-    pub(super) fn keys(&self) -> &[u64] {
+    pub(crate) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut before = 0;
             let keys = self.slots.iter().map(|slot| {
@@ -109,7 +109,7 @@ impl<'a> List<'a> {
     }
 
     /// What stands before the element at `index`, as a number.
-    pub(super) fn context(&self, index: usize) -> Option<u64> {
+    pub(crate) fn context(&self, index: usize) -> Option<u64> {
         let contexts = self.contexts.get_or_init(|| {
             let mut before = 0;
             let contexts = self.slots.iter().map(|slot| {
@@ -128,7 +128,7 @@ impl<'a> List<'a> {
     }
 
     /// Puts elements before the one at `index`.
-    pub(super) fn insert(&mut self, index: usize, texts: impl IntoIterator<Item = String>) {
+    pub(crate) fn insert(&mut self, index: usize, texts: impl IntoIterator<Item = String>) {
         let dialect = self.dialect;
         let slots = texts.into_iter();
         let slots = slots.map(|text| Slot::of(dialect, &text, None));
@@ -140,7 +140,7 @@ impl<'a> List<'a> {
     }
 
     /// Exchanges an element; nothing happens where it stays the same.
-    pub(super) fn replace(&mut self, index: usize, text: &str) {
+    pub(crate) fn replace(&mut self, index: usize, text: &str) {
         let dialect = self.dialect;
         if let Some(slot) = self.slots.get_mut(index)
             && slot.element.text != text
@@ -151,7 +151,7 @@ impl<'a> List<'a> {
     }
 
     /// Puts others in the places of elements, all at once.
-    pub(super) fn replace_all(&mut self, mut now: BTreeMap<usize, Vec<String>>) {
+    pub(crate) fn replace_all(&mut self, mut now: BTreeMap<usize, Vec<String>>) {
         let dialect = self.dialect;
         let mut slots = Vec::with_capacity(self.slots.len());
         for (place, slot) in std::mem::take(&mut self.slots).into_iter().enumerate() {
@@ -168,7 +168,7 @@ impl<'a> List<'a> {
 
     /// The request with its list as it now is; `None` where nothing has changed. What separates two elements
     /// that were neighbours before stays as it is.
-    pub(super) fn write(&self) -> Option<Vec<u8>> {
+    pub(crate) fn write(&self) -> Option<Vec<u8>> {
         if !self.is_changed {
             return None;
         }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// A message with the calls of `turn` that were answered for the agent, each behind the call
 /// that stood before it.
-pub(super) fn with_calls(
+pub(crate) fn with_calls(
     dialect: Dialect,
     text: &str,
     turn: &Element,
@@ -50,7 +50,7 @@ pub(super) fn with_calls(
 
 /// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's
 /// or not the user's.
-pub(super) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
+pub(crate) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
     let text = &next.text;
     let content = blocks(text).filter(|_| next.has_role("user"))?;
     let mut all = results.iter().flat_map(blocks_of).collect::<Vec<_>>();
@@ -82,7 +82,7 @@ fn blocks_of(message: &Element) -> Vec<&str> {
 }
 
 /// A message without what the agent was sent of the turn before and now repeats at its beginning.
-pub(super) fn without_released(dialect: Dialect, text: &str, released: &[Element]) -> String {
+pub(crate) fn without_released(dialect: Dialect, text: &str, released: &[Element]) -> String {
     let mut text = text.to_owned();
     for released in released {
         text = match dialect.facts().has_blocks {

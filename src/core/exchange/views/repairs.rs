@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a repair made of some elements of a list.
 #[derive(Debug)]
-pub(super) struct Repair {
+pub(crate) struct Repair {
     changes: Vec<Change>,
 }
 
@@ -26,7 +26,7 @@ struct Change {
 
 impl Repair {
     /// `None` where nothing was changed, or not so that it could be told element by element.
-    pub(super) fn of(dialect: Dialect, original: &[u8], repaired: &[u8]) -> Option<Self> {
+    pub(crate) fn of(dialect: Dialect, original: &[u8], repaired: &[u8]) -> Option<Self> {
         let (was, now) = (
             List::read(dialect, original)?,
             List::read(dialect, repaired)?,
@@ -55,7 +55,7 @@ impl Repair {
     }
 
     /// Bytes that it takes in memory, roughly.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let all = self
             .changes
             .iter()
@@ -66,7 +66,7 @@ impl Repair {
 
     /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so
     /// that it does not fit any more.
-    pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+    pub(crate) fn apply(&self, list: &mut List<'_>) -> Option<String> {
         let mut at = HashMap::new();
         for (place, key) in list.keys().iter().enumerate() {
             at.entry(*key).or_insert(place);

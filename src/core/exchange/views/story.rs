@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A turn that the agent knows otherwise than the provider.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(crate) struct Story {
     dialect: Dialect,
     /// What the provider knows.
     provider: Vec<Element>,
@@ -30,7 +30,7 @@ pub(super) struct Story {
 impl Story {
     /// `None` where nothing of it will have to be put back: both know the same, or the agent got a final text,
     /// which stands for itself.
-    pub(super) fn of(dialect: Dialect, told: &Told, released: &[String]) -> Option<Self> {
+    pub(crate) fn of(dialect: Dialect, told: &Told, released: &[String]) -> Option<Self> {
         if !told.hides() {
             return None;
         }
@@ -64,7 +64,7 @@ impl Story {
 
     /// The numbers by which the turn is found: of the agent's calls, in Responses also of items with
     /// ids of their own.
-    pub(super) fn marks(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn marks(&self) -> impl Iterator<Item = u64> {
         let elements = self.provider.iter().zip(&self.hidden);
         let seen = elements
             .filter(|(_, hidden)| !**hidden)
@@ -74,7 +74,7 @@ impl Story {
     }
 
     /// Bytes that it takes in memory, roughly.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let all = self.provider.iter().chain(&self.released);
         all.map(|element| element.text.len() + size_of::<Element>())
             .sum()
@@ -117,7 +117,7 @@ impl Story {
 
     /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds
     /// all of it already.
-    pub(super) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+    pub(crate) fn apply(&self, list: &mut List<'_>) -> Option<String> {
         if list.dialect != self.dialect {
             return None;
         }

@@ -16,9 +16,9 @@ pub struct Told {
     /// What the provider knows, or is told with the agent's next request: everything behind the request.
     pub provider: Vec<String>,
     /// Where the model's last turn stands in `provider`.
-    pub(super) last: Range<usize>,
+    pub(crate) last: Range<usize>,
     /// What the request says, as a number, by which its conversation is known.
-    pub(super) context: u64,
+    pub(crate) context: u64,
 }
 
 impl Told {
@@ -119,7 +119,7 @@ pub fn told(dialect: Dialect, base: &[u8], take: &[u8]) -> Result<Told, NoTold> 
 }
 
 /// The elements of a request's list; a text as input counts as the message that it stands for.
-pub(super) fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
+pub(crate) fn history(dialect: Dialect, body: &[u8]) -> Result<Vec<String>, NoTold> {
     let list = RequestHead::read(dialect, body).and_then(|asked| asked.history);
     let body = std::str::from_utf8(body).map_err(|_| NoTold::NoList)?;
     let list = list.ok_or(NoTold::NoList)?;

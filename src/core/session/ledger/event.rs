@@ -46,6 +46,8 @@ impl Usage {
 /// Why a tool did not do what it was called for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Failure {
     /// It took too long.
     Timeout,
@@ -70,15 +72,7 @@ impl Failure {
 
     /// The word for it in reports.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Connection => "connection",
-            Self::Permission => "permission",
-            Self::Reported => "reported",
-            Self::Stopped => "stopped",
-            Self::SwitchedOff => "switched-off",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 

@@ -4,10 +4,10 @@ use super::sentences::{
     INSTRUCTS, NAMED, echo, near, offered, reason, schema, unknown, violations,
 };
 use super::{Axes, ToolListing, Wording};
-use crate::wording::FailureKind;
+use crate::wording::context::FailureKind;
 
 /// The wordings; within a kind, the default first.
-pub(super) const WORDINGS: &[Wording] = &[
+pub(crate) const WORDINGS: &[Wording] = &[
     // A tool that is not offered.
     Wording {
         name: "nearest-and-list",

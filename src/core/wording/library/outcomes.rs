@@ -4,10 +4,10 @@ use super::sentences::{
     BARE, INSTRUCTS, MESSAGE, NAMED, echo, offered, reason, schema, violations,
 };
 use super::{Axes, ToolListing, Wording};
-use crate::wording::FailureKind;
+use crate::wording::context::FailureKind;
 
 /// The wordings; within a kind, the default first.
-pub(super) const WORDINGS: &[Wording] = &[
+pub(crate) const WORDINGS: &[Wording] = &[
     // A call without its output.
     Wording {
         name: "may-have-run",

@@ -3,7 +3,7 @@
 use super::{Axes, Channel, ToolListing};
 
 /// The fact only, as the output of a call.
-pub(super) const BARE: Axes = Axes {
+pub(crate) const BARE: Axes = Axes {
     names_tool: false,
     listing: ToolListing::Nothing,
     instructs: false,
@@ -13,17 +13,17 @@ pub(super) const BARE: Axes = Axes {
     channel: Channel::ErrorOutput,
 };
 /// The fact with the name of the tool.
-pub(super) const NAMED: Axes = Axes {
+pub(crate) const NAMED: Axes = Axes {
     names_tool: true,
     ..BARE
 };
 /// That, and what to do next.
-pub(super) const INSTRUCTS: Axes = Axes {
+pub(crate) const INSTRUCTS: Axes = Axes {
     instructs: true,
     ..NAMED
 };
 /// The fact only, as a message of the user.
-pub(super) const MESSAGE: Axes = Axes {
+pub(crate) const MESSAGE: Axes = Axes {
     channel: Channel::UserMessage,
     ..BARE
 };
@@ -34,7 +34,7 @@ macro_rules! unknown {
         r#"There is no tool named "{{ tool }}"."#
     };
 }
-pub(super) use unknown;
+pub(crate) use unknown;
 
 /// The tools on offer, 30 of them at most.
 macro_rules! offered {
@@ -42,7 +42,7 @@ macro_rules! offered {
         r#"{% if tools %} The tools on offer: {{ tools[:30]|join(", ") }}{% if tools|length > 30 %} and {{ tools|length - 30 }} more{% endif %}.{% endif %}"#
     };
 }
-pub(super) use offered;
+pub(crate) use offered;
 
 /// What was probably meant, if anything.
 macro_rules! near {
@@ -50,7 +50,7 @@ macro_rules! near {
         r#"{% if nearest %} The nearest on offer: {{ nearest|join(", ") }}.{% endif %}"#
     };
 }
-pub(super) use near;
+pub(crate) use near;
 
 /// The error text, cut at 2000 characters.
 macro_rules! reason {
@@ -58,7 +58,7 @@ macro_rules! reason {
         "{% if error %}: {{ error[:2000] }}{% if error|length > 2000 %} ... (cut){% endif %}{% else %}.{% endif %}"
     };
 }
-pub(super) use reason;
+pub(crate) use reason;
 
 /// The arguments on a line of their own, cut at 1000 characters.
 macro_rules! echo {
@@ -67,7 +67,7 @@ macro_rules! echo {
         (cut){% endif %}{% endif %}"
     };
 }
-pub(super) use echo;
+pub(crate) use echo;
 
 /// One line for each violation, 20 at most.
 macro_rules! violations {
@@ -77,7 +77,7 @@ macro_rules! violations {
         }} more{% endif %}"
     };
 }
-pub(super) use violations;
+pub(crate) use violations;
 
 /// The schema on a line of its own, after a title.
 macro_rules! schema {
@@ -85,4 +85,4 @@ macro_rules! schema {
         concat!("{% if schema %}\n", $title, ": {{ schema }}{% endif %}")
     };
 }
-pub(super) use schema;
+pub(crate) use schema;

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// One thing that the server does.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends bytes one by one, each in a segment of its own as far as the system lets it.
@@ -26,22 +26,22 @@ pub(super) enum Act {
 
 /// What was seen of the clients.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// The requests, heads and bodies.
-    pub(super) requests: Vec<String>,
+    pub(crate) requests: Vec<String>,
     /// How many connections ended by the client while the server hung.
-    pub(super) gone: usize,
+    pub(crate) gone: usize,
 }
 
 /// A server that stops with the runtime of its test.
-pub(super) struct Server {
-    pub(super) url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Server {
     /// Plays the script on each connection.
-    pub(super) async fn start(script: Vec<Act>) -> Self {
+    pub(crate) async fn start(script: Vec<Act>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -54,12 +54,12 @@ impl Server {
         Self { url, seen }
     }
 
-    pub(super) fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().requests.clone()
     }
 
     /// Waits until a client has gone away from a server that hung.
-    pub(super) async fn until_gone(&self) {
+    pub(crate) async fn until_gone(&self) {
         while self.seen.lock().unwrap().gone == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -142,18 +142,18 @@ async fn read_request(client: &mut TcpStream) -> Option<String> {
 }
 
 /// The head of a reply whose body is chunked, or ends with the connection.
-pub(super) fn head(status: &str, lines: &str) -> Vec<u8> {
+pub(crate) fn head(status: &str, lines: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{lines}\r\n").into_bytes()
 }
 
 /// A whole reply with its length.
-pub(super) fn whole(status: &str, lines: &str, body: &str) -> Vec<u8> {
+pub(crate) fn whole(status: &str, lines: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{lines}content-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// The head of a stream.
-pub(super) fn stream_head() -> Vec<u8> {
+pub(crate) fn stream_head() -> Vec<u8> {
     head(
         "200 OK",
         "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n",
@@ -161,7 +161,7 @@ pub(super) fn stream_head() -> Vec<u8> {
 }
 
 /// A piece of a chunked body.
-pub(super) fn chunk(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn chunk(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let bytes = bytes.as_ref();
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);
@@ -170,19 +170,19 @@ pub(super) fn chunk(bytes: impl AsRef<[u8]>) -> Vec<u8> {
 }
 
 /// A stream in one chunk that ends in order.
-pub(super) fn stream(body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn stream(body: impl AsRef<[u8]>) -> Vec<u8> {
     [stream_head(), chunk(body), b"0\r\n\r\n".to_vec()].concat()
 }
 
 /// Events without names, as Chat sends them.
-pub(super) fn events(data: &[&str]) -> String {
+pub(crate) fn events(data: &[&str]) -> String {
     data.iter()
         .map(|data| format!("data: {data}\n\n"))
         .collect()
 }
 
 /// Events with their types as names, as Responses and Anthropic send them.
-pub(super) fn named(data: &[&str]) -> String {
+pub(crate) fn named(data: &[&str]) -> String {
     let name = |data: &str| {
         let value = serde_json::from_str::<serde_json::Value>(data).unwrap();
         value["type"].as_str().unwrap_or_default().to_owned()

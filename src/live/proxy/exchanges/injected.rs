@@ -26,19 +26,19 @@ use tokio::time::{Instant, sleep};
 const WORDS: &str = "injected by retake: try again later";
 
 /// One exchange that is to get a fault.
-pub(super) struct Injected {
-    pub(super) watcher: Watcher,
-    pub(super) chaos: Arc<Chaos>,
-    pub(super) order: Order,
+pub(crate) struct Injected {
+    pub(crate) watcher: Watcher,
+    pub(crate) chaos: Arc<Chaos>,
+    pub(crate) order: Order,
     /// Learns the id of the reply.
-    pub(super) reply_id: Option<ReplyId>,
-    pub(super) request: Request,
+    pub(crate) reply_id: Option<ReplyId>,
+    pub(crate) request: Request,
     /// Whether the client wants a Chat stream to report token usage.
-    pub(super) tells_usage: bool,
-    pub(super) seen: Seen,
-    pub(super) question: Question,
-    pub(super) plain: Bytes,
-    pub(super) client: ClientSide,
+    pub(crate) tells_usage: bool,
+    pub(crate) seen: Seen,
+    pub(crate) question: Question,
+    pub(crate) plain: Bytes,
+    pub(crate) client: ClientSide,
 }
 
 /// What came from the upstream, and what the client was given in its place.
@@ -51,7 +51,7 @@ struct Bodies {
 
 impl Injected {
     /// Runs the exchange to its end.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let began = Instant::now();
         let mut bodies = Bodies::default();
         let ending = match self.order.trial.fault.deed {

@@ -13,28 +13,28 @@ use tokio::task::spawn_blocking;
 
 /// A request that is to be looked at.
 #[derive(Clone)]
-pub(super) struct InspectInput {
-    pub(super) judge: Arc<Judge>,
-    pub(super) views: Arc<Mutex<Arc<Views>>>,
-    pub(super) conversations: Arc<Conversations>,
-    pub(super) dialect: Dialect,
+pub(crate) struct InspectInput {
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) views: Arc<Mutex<Arc<Views>>>,
+    pub(crate) conversations: Arc<Conversations>,
+    pub(crate) dialect: Dialect,
     /// How its body is encoded, if it says so.
-    pub(super) encoding: Option<String>,
-    pub(super) body: Bytes,
+    pub(crate) encoding: Option<String>,
+    pub(crate) body: Bytes,
 }
 
 /// What is known of a request.
-pub(super) struct InspectedRequest {
+pub(crate) struct InspectedRequest {
     /// The body, decoded; as it came where it cannot be.
-    pub(super) plain: Bytes,
-    pub(super) reading: Arc<Reading>,
-    pub(super) request_head: RequestHead,
+    pub(crate) plain: Bytes,
+    pub(crate) reading: Arc<Reading>,
+    pub(crate) request_head: RequestHead,
     /// Whether it and its reply can be judged at all.
-    pub(super) is_readable: bool,
+    pub(crate) is_readable: bool,
     /// What the provider gets instead, with a notice about it.
-    pub(super) restored: Option<(Vec<String>, Arc<Reading>)>,
+    pub(crate) restored: Option<(Vec<String>, Arc<Reading>)>,
     /// What the operator should know of it.
-    pub(super) note: Option<&'static str>,
+    pub(crate) note: Option<&'static str>,
 }
 
 /// Notice for a request that continues an unknown reply.
@@ -46,7 +46,7 @@ const WHOLE: &str =
 
 impl InspectInput {
     /// Looks, at a long body on another thread.
-    pub(super) async fn look(self) -> InspectedRequest {
+    pub(crate) async fn look(self) -> InspectedRequest {
         let look = self.clone();
         let looked = match self.takes_long() {
             true => spawn_blocking(move || look.looked()).await.ok(),

@@ -21,11 +21,11 @@ const END: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Judges an exchange that is over, or hears that it is not to be judged.
-pub(super) type Work = Box<dyn FnOnce(Judges) + Send>;
+pub(crate) type Work = Box<dyn FnOnce(Judges) + Send>;
 
 /// Whether an exchange is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judges {
+pub(crate) enum Judges {
     Yes,
     /// Too much waits, or the proxy ends.
     No,
@@ -33,7 +33,7 @@ pub(super) enum Judges {
 
 /// The thread, and what waits for it.
 #[derive(Debug)]
-pub(super) struct Late {
+pub(crate) struct Late {
     jobs: Mutex<Option<Sender<(usize, Work)>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     load: Arc<Load>,
@@ -48,7 +48,7 @@ struct Load {
 
 impl Late {
     /// Fails where the system gives no thread.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> io::Result<Self> {
         let load = Arc::new(Load::default());
         let (jobs, received) = channel();
         let inside = load.clone();
@@ -62,7 +62,7 @@ impl Late {
     }
 
     /// Has something judged that keeps so many bytes in memory. What comes alone is taken, whatever its length.
-    pub(super) fn judge(&self, bytes: usize, work: Work) {
+    pub(crate) fn judge(&self, bytes: usize, work: Work) {
         let waiting = self.load.bytes.load(Ordering::Relaxed);
         let is_too_much = waiting > 0 && waiting.saturating_add(bytes) > WAITING;
         if is_too_much || self.load.count.load(Ordering::Relaxed) >= COUNT {
@@ -80,7 +80,7 @@ impl Late {
     }
 
     /// Judges nothing more. An exchange that is being judged is waited for, but not for long.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.load.ends.store(true, Ordering::Relaxed);
         drop(lock(&self.jobs).take());
         let thread = lock(&self.thread).take();

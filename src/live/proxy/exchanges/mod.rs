@@ -10,7 +10,7 @@ mod pump;
 mod state;
 mod turns;
 
-pub(super) use state::{ProxyState, Watcher};
+pub(crate) use state::{ProxyState, Watcher};
 
 use super::body::Body;
 use super::chaos::{Chaos, ReplyId};

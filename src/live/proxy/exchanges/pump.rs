@@ -3,10 +3,10 @@
 
 use super::state::Message;
 use super::state::Watcher;
+use crate::proxy::body::ClientPresence;
 use crate::proxy::body::next_data;
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::contact::ClientPresence;
 use crate::proxy::heads::shape_of;
 use crate::proxy::holds::{HoldUpdate, WaitReason};
 use crate::proxy::judge::{Continuation, Reading, Verdict};
@@ -45,22 +45,22 @@ use given::Given;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
-pub(super) struct Pump {
-    pub(super) watcher: Watcher,
+pub(crate) struct Pump {
+    pub(crate) watcher: Watcher,
     /// Remembers the reply where its client can continue it.
-    pub(super) keeping: Option<Keeping>,
-    pub(super) machine: Exchange,
-    pub(super) seen: Seen,
-    pub(super) question: Question,
+    pub(crate) keeping: Option<Keeping>,
+    pub(crate) machine: Exchange,
+    pub(crate) seen: Seen,
+    pub(crate) question: Question,
     plain: Bytes,
     /// Which request the agent's own one continues.
     continuation: Option<Continuation>,
     /// The request to the upstream, as it is judged.
-    pub(super) reading: Arc<Reading>,
+    pub(crate) reading: Arc<Reading>,
     /// The request to the upstream, if it differs from the agent's.
     sent: Option<Bytes>,
-    pub(super) client: ClientSide,
-    pub(super) inbox: UnboundedReceiver<Message>,
+    pub(crate) client: ClientSide,
+    pub(crate) inbox: UnboundedReceiver<Message>,
     /// Messages that came while the client did not read.
     waiting: VecDeque<Message>,
     began: Instant,
@@ -88,11 +88,11 @@ pub(super) struct Pump {
     is_report_due: bool,
     is_over: bool,
     /// Whether the request can be read, so that it and its reply can be judged at all.
-    pub(super) is_readable: bool,
+    pub(crate) is_readable: bool,
     /// Whether the request was judged before it left.
-    pub(super) was_looked_at: bool,
+    pub(crate) was_looked_at: bool,
     /// Learns the id of the reply, where faults are injected.
-    pub(super) reply_id: Option<ReplyId>,
+    pub(crate) reply_id: Option<ReplyId>,
     /// Whether the reply was.
     was_judged: bool,
     /// The client gets another reply than the provider's first one.
@@ -127,7 +127,7 @@ enum Next {
 }
 
 impl Pump {
-    pub(super) fn new(
+    pub(crate) fn new(
         watcher: Watcher,
         settings: Settings,
         seen: Seen,
@@ -183,7 +183,7 @@ impl Pump {
     }
 
     /// Runs the exchange to its end. `verdict` is what was found in its request.
-    pub(super) async fn run(mut self, verdict: Verdict) {
+    pub(crate) async fn run(mut self, verdict: Verdict) {
         let judgement = self.found(verdict);
         self.drive(Event::Asked(judgement)).await;
         while !self.is_over {
@@ -386,7 +386,7 @@ impl Pump {
         }
     }
 
-    pub(super) fn ms(&self) -> u64 {
+    pub(crate) fn ms(&self) -> u64 {
         self.began
             .elapsed()
             .as_millis()

@@ -9,9 +9,9 @@ use super::late::Late;
 use crate::Recording;
 use crate::http::{Headers, secrets_shown};
 use crate::lock::lock;
+use crate::proxy::body::ClientPresence;
 use crate::proxy::chaos::Chaos;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::contact::ClientPresence;
 use crate::proxy::holds::{HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder};
 use crate::proxy::judge::Judge;
 use crate::proxy::news::{Command, News, Report};
@@ -41,11 +41,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What all exchanges of a proxy share.
-pub(in crate::proxy) struct ProxyState {
-    pub(super) judge: Arc<Judge>,
-    pub(super) holds: Holder,
-    pub(super) holds_requests: bool,
-    pub(super) recorder: Arc<Recorder>,
+pub(crate) struct ProxyState {
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) holds: Holder,
+    pub(crate) holds_requests: bool,
+    pub(crate) recorder: Arc<Recorder>,
     tokens: Vec<(String, String)>,
     redactor: Redactor,
     /// Where the journals of holds go.
@@ -56,13 +56,13 @@ pub(in crate::proxy) struct ProxyState {
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
     recent: Mutex<Recent>,
-    pub(super) late: Late,
+    pub(crate) late: Late,
 }
 
 /// A request as SDKs repeat it, byte for byte. It shares its body with the exchange: nothing is read
 /// before something is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RequestKey {
+pub(crate) struct RequestKey {
     /// The place of its upstream.
     place: usize,
     /// What its client calls itself.
@@ -74,7 +74,7 @@ pub(super) struct RequestKey {
 }
 
 impl RequestKey {
-    pub(super) fn new(place: usize, client: &Client, question: &Question) -> Self {
+    pub(crate) fn new(place: usize, client: &Client, question: &Question) -> Self {
         let shown = Headers::passed_on(&question.lines).secrets();
         let shown = shown.iter().flat_map(|(name, secret)| [name, secret]);
         let shown = shown.map(|word| hash(word.as_bytes()).to_le_bytes());
@@ -88,7 +88,7 @@ impl RequestKey {
     }
 }
 
-pub(super) struct ActiveExchange {
+pub(crate) struct ActiveExchange {
     inbox: UnboundedSender<Message>,
     /// By what a retry of its request is known.
     request: RequestKey,
@@ -101,7 +101,7 @@ pub(super) struct ActiveExchange {
 }
 
 impl ActiveExchange {
-    pub(super) fn new(inbox: UnboundedSender<Message>, request: RequestKey, retry: u32) -> Self {
+    pub(crate) fn new(inbox: UnboundedSender<Message>, request: RequestKey, retry: u32) -> Self {
         Self {
             inbox,
             request,
@@ -116,7 +116,7 @@ impl ActiveExchange {
 impl ProxyState {
     /// `upstreams` are host and port of each, `tokens` those of the listeners, each with what its placeholder
     /// calls it. Fails where the system gives no thread.
-    pub(in crate::proxy) fn new(
+    pub(crate) fn new(
         options: ProxyOptions,
         recorder: Recorder,
         (upstreams, tokens): (Vec<String>, Vec<(String, String)>),
@@ -155,7 +155,7 @@ impl ProxyState {
 
     /// The proxy ends: nothing more is judged, everything is written down that was handed over, and what
     /// was not is counted.
-    pub(in crate::proxy) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.late.end();
         let under_way = lock(&self.under_way);
         let lost = under_way
@@ -171,7 +171,7 @@ impl ProxyState {
     }
 
     /// Does what the operator wants.
-    pub(in crate::proxy) fn command(&self, command: &Command) {
+    pub(crate) fn command(&self, command: &Command) {
         match command {
             Command::Release(id) => self.send(*id, Message::Release("operator".to_owned())),
             Command::ReleaseAll => self.release_all("operator"),
@@ -190,22 +190,22 @@ impl ProxyState {
     }
 
     /// The journals of holds, and who decides about them.
-    pub(in crate::proxy) fn holds(&self) -> &Holder {
+    pub(crate) fn holds(&self) -> &Holder {
         &self.holds
     }
 
     /// The latest exchanges; nothing is kept where nobody looks.
-    pub(in crate::proxy) fn recent(&self) -> MutexGuard<'_, Recent> {
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
         lock(&self.recent)
     }
 
     /// Whether everything has ended and is written down, but for what is held.
-    pub(in crate::proxy) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         lock(&self.under_way).values().all(|one| one.is_held)
     }
 
     /// Whether nothing is under way, held or not.
-    pub(in crate::proxy) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         lock(&self.under_way).is_empty()
     }
 
@@ -229,18 +229,18 @@ impl ProxyState {
     }
 
     /// The number of the next exchange.
-    pub(super) fn number(&self) -> ExchangeId {
+    pub(crate) fn number(&self) -> ExchangeId {
         ExchangeId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The tokens of the listeners, each with what its placeholder calls it.
-    pub(in crate::proxy) fn tokens(&self) -> &[(String, String)] {
+    pub(crate) fn tokens(&self) -> &[(String, String)] {
         &self.tokens
     }
 
     /// The path or model of a request, as it is reported and written: without secrets, those of its
     /// header lines among them.
-    pub(super) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
+    pub(crate) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
         let word = self.redactor.text(word, &mut Vault::default());
         // Which secret it is nobody has to know; equal words stay equal.
         let word = without_tags(&word).into_owned();
@@ -252,18 +252,18 @@ impl ProxyState {
     }
 
     /// Whether anything is held, and somebody there to decide about it.
-    pub(super) fn intercepts(&self) -> bool {
+    pub(crate) fn intercepts(&self) -> bool {
         self.intercepts.load(Ordering::Relaxed) && self.judge.decides()
     }
 
     /// Host and port of each upstream.
-    pub(in crate::proxy) fn upstreams(&self) -> &[String] {
+    pub(crate) fn upstreams(&self) -> &[String] {
         &self.upstreams
     }
 
     /// The held exchange that a request is a retry of: one whose client has left, else the one that its client
     /// sent last. A client that is there loses its place only to a later try of its own.
-    pub(super) fn held_like(
+    pub(crate) fn held_like(
         &self,
         request: &RequestKey,
         retry: u32,
@@ -279,13 +279,13 @@ impl ProxyState {
         Some(found.inbox.clone())
     }
 
-    pub(super) fn begins(&self, seen: &Seen, active: ActiveExchange) {
+    pub(crate) fn begins(&self, seen: &Seen, active: ActiveExchange) {
         lock(&self.under_way).insert(seen.id, active);
         self.report_seen(seen);
     }
 
     /// The status of an exchange has changed.
-    pub(super) fn report_seen(&self, seen: &Seen) {
+    pub(crate) fn report_seen(&self, seen: &Seen) {
         if let Some(active) = lock(&self.under_way).get_mut(&seen.id) {
             let hold = seen.phase.hold();
             active.is_held = hold.is_some();
@@ -294,7 +294,7 @@ impl ProxyState {
         (self.report)(News::Exchange(Arc::new(seen.clone())));
     }
 
-    pub(super) fn report_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
+    pub(crate) fn report_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
         (self.report)(News::Found {
             id,
             findings: Arc::new(findings),
@@ -302,22 +302,22 @@ impl ProxyState {
         });
     }
 
-    pub(super) fn notice(&self, words: String) {
+    pub(crate) fn notice(&self, words: String) {
         (self.report)(News::Notice(words));
     }
 
     /// Where the journal of a hold goes.
-    pub(super) fn journal_of(&self, id: ExchangeId) -> PathBuf {
+    pub(crate) fn journal_of(&self, id: ExchangeId) -> PathBuf {
         self.folder.join(format!("{}-{id}.jsonl", wall_clock()))
     }
 
     /// What cannot be held passes as it came.
-    pub(super) fn release(&self, id: ExchangeId, by: String) {
+    pub(crate) fn release(&self, id: ExchangeId, by: String) {
         self.send(id, Message::Release(by));
     }
 
     /// Begins a hold; what it waits for and how it ends comes back as messages.
-    pub(super) fn begin_hold(&self, order: HoldOrder) {
+    pub(crate) fn begin_hold(&self, order: HoldOrder) {
         let Some(inbox) = self.inbox(order.id) else {
             return;
         };
@@ -335,7 +335,7 @@ impl ProxyState {
     }
 
     /// Writes down an exchange that has all that it will ever get; it may still be judged.
-    pub(super) fn record(&self, recorded: Recorded) {
+    pub(crate) fn record(&self, recorded: Recorded) {
         if let Some(active) = lock(&self.under_way).get_mut(&recorded.seen.id) {
             active.is_recorded = true;
         }
@@ -343,7 +343,7 @@ impl ProxyState {
     }
 
     /// Writes down what was found in an exchange since it was recorded.
-    pub(super) fn record_judged(&self, seen: &Seen) {
+    pub(crate) fn record_judged(&self, seen: &Seen) {
         self.recorder.note(Entry::Judged {
             id: seen.id,
             at: wall_clock(),
@@ -353,7 +353,7 @@ impl ProxyState {
     }
 
     /// An exchange that is recorded is over.
-    pub(super) fn over(&self, recorded: Recorded, stored: Option<StoredRequest>) {
+    pub(crate) fn over(&self, recorded: Recorded, stored: Option<StoredRequest>) {
         let seen = recorded.seen.clone();
         if self.judge.has_operator {
             lock(&self.recent).keep(recorded, stored);
@@ -363,13 +363,13 @@ impl ProxyState {
     }
 
     /// An exchange about which nothing more is to be found out is over: it is recorded and reported.
-    pub(super) fn over_and_recorded(&self, recorded: Recorded, stored: Option<StoredRequest>) {
+    pub(crate) fn over_and_recorded(&self, recorded: Recorded, stored: Option<StoredRequest>) {
         self.record(recorded.clone());
         self.over(recorded, stored);
     }
 
     /// What is read along of a WebSocket.
-    pub(super) fn observe(&self, place: usize, opened: &OpenedSocket) -> Seen {
+    pub(crate) fn observe(&self, place: usize, opened: &OpenedSocket) -> Seen {
         self.recorder.learn(RecordedHead::of(&opened.lines));
         Seen {
             id: self.number(),
@@ -387,12 +387,12 @@ impl ProxyState {
     }
 }
 
-pub(super) fn ms_of(time: SystemTime) -> u64 {
+pub(crate) fn ms_of(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     ms(since.as_millis())
 }
 
-pub(super) fn ms(millis: u128) -> u64 {
+pub(crate) fn ms(millis: u128) -> u64 {
     u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
@@ -423,7 +423,7 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
     })
 }
 
-pub(super) enum Message {
+pub(crate) enum Message {
     /// Its hold has ended.
     Decided(HoldOutcome),
     /// What its hold has found, or waits for.
@@ -438,21 +438,21 @@ pub(super) enum Message {
 
 /// Watches the exchanges with one upstream.
 #[derive(Clone)]
-pub(in crate::proxy) struct Watcher {
-    pub(super) state: Arc<ProxyState>,
-    pub(super) upstream: Arc<Origin>,
+pub(crate) struct Watcher {
+    pub(crate) state: Arc<ProxyState>,
+    pub(crate) upstream: Arc<Origin>,
     /// Its place on the command line.
-    pub(super) place: usize,
+    pub(crate) place: usize,
     /// Faults on purpose, if any.
-    pub(super) chaos: Option<Arc<Chaos>>,
+    pub(crate) chaos: Option<Arc<Chaos>>,
     /// What agents and this provider see of the same histories.
-    pub(super) views: Arc<Mutex<Arc<Views>>>,
+    pub(crate) views: Arc<Mutex<Arc<Views>>>,
     /// The replies of this provider that its agents can continue.
-    pub(super) conversations: Arc<Conversations>,
+    pub(crate) conversations: Arc<Conversations>,
 }
 
 impl Watcher {
-    pub(in crate::proxy) fn new(
+    pub(crate) fn new(
         state: Arc<ProxyState>,
         upstream: Arc<Origin>,
         place: usize,

@@ -22,7 +22,7 @@ use retake_core::wire::{RequestHead, WEBSOCKET};
 use std::sync::Arc;
 
 /// Reads along on a WebSocket.
-pub(super) struct WebSocketRecorder {
+pub(crate) struct WebSocketRecorder {
     state: Arc<ProxyState>,
     seen: Seen,
     turns: Turns,
@@ -32,7 +32,7 @@ pub(super) struct WebSocketRecorder {
 }
 
 impl WebSocketRecorder {
-    pub(super) fn new(state: Arc<ProxyState>, seen: Seen, opened: &OpenedSocket) -> Self {
+    pub(crate) fn new(state: Arc<ProxyState>, seen: Seen, opened: &OpenedSocket) -> Self {
         let shown = Headers::passed_on(&opened.lines).secrets();
         Self {
             secrets: state.tokens().iter().cloned().chain(shown).collect(),
@@ -99,14 +99,14 @@ type Socket<'a> = (&'a Seen, &'a [(String, String)]);
 
 /// The turn that is under way.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     /// When it was requested, and how.
     request_body: Option<(u64, Bytes)>,
 }
 
 impl Turns {
     /// A message has passed on the connection that is this exchange.
-    pub(super) fn handle(
+    pub(crate) fn handle(
         &mut self,
         state: &Arc<ProxyState>,
         socket: Socket<'_>,

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 
 /// Where the thread of a hold begins.
-pub(super) enum HoldStart {
+pub(crate) enum HoldStart {
     Order(Box<HoldOrder>, Receiver<HoldInput>),
     /// The screen gives the run back.
     GivenBack(Active),
@@ -28,20 +28,20 @@ pub(super) enum HoldStart {
 const MOST: usize = 4;
 
 /// All holds, and what their threads share.
-pub(super) struct Holds {
-    pub(super) shared: HoldContext,
-    pub(super) table: Mutex<HoldTable>,
+pub(crate) struct Holds {
+    pub(crate) shared: HoldContext,
+    pub(crate) table: Mutex<HoldTable>,
     /// For holds of usual size, and for large ones.
     turns: [Turns; 2],
-    pub(super) has_stopped: AtomicBool,
+    pub(crate) has_stopped: AtomicBool,
 }
 
 #[derive(Default)]
-pub(super) struct HoldTable {
+pub(crate) struct HoldTable {
     /// In the order in which they began. An exchange can be held again before its last hold
     /// has left the screen.
-    pub(super) holds: Vec<Arc<Hold>>,
-    pub(super) admission: Admission,
+    pub(crate) holds: Vec<Arc<Hold>>,
+    pub(crate) admission: Admission,
 }
 
 /// Lets so many threads work at a time.
@@ -72,7 +72,7 @@ impl Drop for Turn {
 }
 
 impl Holds {
-    pub(super) fn new(shared: HoldContext) -> Self {
+    pub(crate) fn new(shared: HoldContext) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             shared,
@@ -82,7 +82,7 @@ impl Holds {
         }
     }
 
-    pub(super) fn has_stopped(&self) -> bool {
+    pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped.load(Ordering::Relaxed)
     }
 
@@ -110,7 +110,7 @@ impl Holds {
     }
 
     /// What cannot be held is released.
-    pub(super) fn cannot_hold(&self, hold: &Hold, why: &str) {
+    pub(crate) fn cannot_hold(&self, hold: &Hold, why: &str) {
         let by = format!("it cannot be held: {why}");
         (self.shared.report)(News::Notice(format!(
             "exchange {} was released: {by}",
@@ -120,14 +120,14 @@ impl Holds {
     }
 
     /// The latest hold of an exchange.
-    pub(super) fn find(&self, id: ExchangeId) -> Option<Arc<Hold>> {
+    pub(crate) fn find(&self, id: ExchangeId) -> Option<Arc<Hold>> {
         let table = lock(&self.table);
         let mut latest = table.holds.iter().rev();
         latest.find(|hold| hold.id == id).cloned()
     }
 
     /// Runs a hold on a thread of its own until it is over, or the screen has it.
-    pub(super) fn spawn(self: &Arc<Self>, hold: &Arc<Hold>, start: HoldStart) {
+    pub(crate) fn spawn(self: &Arc<Self>, hold: &Arc<Hold>, start: HoldStart) {
         let (inside, held) = (self.clone(), hold.clone());
         let spawned = Builder::new().name("hold".to_owned()).spawn(move || {
             let run = || inside.drive(&held, start);
@@ -232,7 +232,7 @@ fn start_run(
 }
 
 /// Reports what came of an input, and decides where the run has ended.
-pub(super) fn settle(run: &mut HeldRun, store: &mut TakeStore, news: &[RunNews], hold: &Hold) {
+pub(crate) fn settle(run: &mut HeldRun, store: &mut TakeStore, news: &[RunNews], hold: &Hold) {
     hold.report(run.report(news));
     if !hold.is_decided()
         && let Some(outcome) = run.outcome(store)
@@ -243,7 +243,7 @@ pub(super) fn settle(run: &mut HeldRun, store: &mut TakeStore, news: &[RunNews],
 
 /// From so many bytes on, a hold is large: one at a time is worked on, so that others do not
 /// wait for it.
-pub(super) const LARGE: usize = 1 << 20;
+pub(crate) const LARGE: usize = 1 << 20;
 /// Most bytes of large holds that have started; one hold alone may be larger.
 const STARTED: usize = 24 << 20;
 /// Most bytes of large holds that wait to start.
@@ -251,14 +251,14 @@ const WAITING: usize = 64 << 20;
 
 /// Which large holds may start.
 #[derive(Default)]
-pub(super) struct Admission {
+pub(crate) struct Admission {
     /// Bytes of those that have started.
     started: usize,
     waiting: VecDeque<Waiting>,
 }
 
 /// A hold that has not started, with its order and its inputs.
-pub(super) type Waiting = (Arc<Hold>, HoldOrder, Receiver<HoldInput>);
+pub(crate) type Waiting = (Arc<Hold>, HoldOrder, Receiver<HoldInput>);
 
 impl Admission {
     fn has_room(&self, size: usize) -> bool {
@@ -267,7 +267,7 @@ impl Admission {
 
     /// Returns the order if its hold may start, and keeps it if the hold has to wait. Fails if too much waits
     /// already.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         hold: &Arc<Hold>,
         order: HoldOrder,
@@ -289,7 +289,7 @@ impl Admission {
     }
 
     /// A hold is over, whether it had started or not; returns those that may start now.
-    pub(super) fn leave(&mut self, hold: &Arc<Hold>) -> Vec<Waiting> {
+    pub(crate) fn leave(&mut self, hold: &Arc<Hold>) -> Vec<Waiting> {
         if hold.size < LARGE {
             return Vec::new();
         }
@@ -312,4 +312,4 @@ impl Admission {
 /// Too many bytes wait to be held.
 #[derive(Debug, thiserror::Error)]
 #[error("too much is held: {} MiB more wait", WAITING >> 20)]
-pub(super) struct AdmissionError;
+pub(crate) struct AdmissionError;

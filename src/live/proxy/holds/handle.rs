@@ -24,7 +24,7 @@ pub struct HoldHandle {
 
 impl HoldHandle {
     /// Takes over the run of a hold that has started and that nobody watches.
-    pub(super) fn of(holds: &Arc<Holds>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
+    pub(crate) fn of(holds: &Arc<Holds>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
         if hold.is_decided() || lock(&hold.thread).is_none() || lock(&hold.wake).is_some() {
             return None;
         }

@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 /// Receives the decision.
-pub(super) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
+pub(crate) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
 /// Receives what a hold reports before it is decided.
-pub(super) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
+pub(crate) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
 /// Notifies whoever watches the run that there is an input.
-pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
+pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// An exchange that is held, as everybody but its run sees it. The run is a thread's, or the screen's
 /// ([`super::HoldHandle`]); whoever has it has the receiver of its inputs as well.
-pub(super) struct Hold {
-    pub(super) id: ExchangeId,
+pub(crate) struct Hold {
+    pub(crate) id: ExchangeId,
     /// Bytes of what is held.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// Taken by whoever decides: there is one decision.
     decided: Mutex<Option<Decided>>,
     /// A decision that does not come from the run.
@@ -30,13 +30,13 @@ pub(super) struct Hold {
     on_update: OnUpdate,
     inputs: Sender<HoldInput>,
     /// Set while the screen has the run.
-    pub(super) wake: Mutex<Option<Wake>>,
+    pub(crate) wake: Mutex<Option<Wake>>,
     /// Set once it has started.
-    pub(super) thread: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// An input of a hold's run.
-pub(super) enum HoldInput {
+pub(crate) enum HoldInput {
     Io(IoEvent),
     /// It was decided from outside of its run.
     Close,
@@ -47,20 +47,20 @@ pub(super) enum HoldInput {
 }
 
 /// The run of a hold, with its inputs.
-pub(super) struct Active {
-    pub(super) run: Box<HeldRun>,
-    pub(super) inputs: Receiver<HoldInput>,
+pub(crate) struct Active {
+    pub(crate) run: Box<HeldRun>,
+    pub(crate) inputs: Receiver<HoldInput>,
 }
 
 /// How a run ends that was decided from outside.
 #[derive(Debug)]
-pub(super) struct Closing {
-    pub(super) ending: Ending,
-    pub(super) words: String,
+pub(crate) struct Closing {
+    pub(crate) ending: Ending,
+    pub(crate) words: String,
 }
 
 impl Hold {
-    pub(super) fn new(
+    pub(crate) fn new(
         (id, size): (ExchangeId, usize),
         inputs: Sender<HoldInput>,
         on_update: OnUpdate,
@@ -79,17 +79,17 @@ impl Hold {
     }
 
     /// Reports the decision, unless there is one; returns whether it counts.
-    pub(super) fn decide(&self, outcome: HoldOutcome) -> bool {
+    pub(crate) fn decide(&self, outcome: HoldOutcome) -> bool {
         let decided = lock(&self.decided).take();
         decided.map(|decided| decided(outcome)).is_some()
     }
 
-    pub(super) fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         lock(&self.decided).is_none()
     }
 
     /// Decides from outside of the run, which ends so.
-    pub(super) fn close(&self, outcome: HoldOutcome, closing: Closing) -> bool {
+    pub(crate) fn close(&self, outcome: HoldOutcome, closing: Closing) -> bool {
         let Some(decided) = lock(&self.decided).take() else {
             return false;
         };
@@ -100,15 +100,15 @@ impl Hold {
         true
     }
 
-    pub(super) fn closing(&self) -> Option<&Closing> {
+    pub(crate) fn closing(&self) -> Option<&Closing> {
         self.closing.get()
     }
 
-    pub(super) fn report(&self, updates: Vec<HoldUpdate>) {
+    pub(crate) fn report(&self, updates: Vec<HoldUpdate>) {
         updates.into_iter().for_each(&self.on_update);
     }
 
-    pub(super) fn send(&self, input: HoldInput) {
+    pub(crate) fn send(&self, input: HoldInput) {
         // Without a receiver the run has ended.
         let _ = self.inputs.send(input);
         let wake = lock(&self.wake).clone();

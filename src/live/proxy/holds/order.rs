@@ -37,7 +37,7 @@ pub struct HoldOrder {
 
 impl HoldOrder {
     /// Bytes of what is held.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let came = match &self.came {
             UpstreamResult::Reply(answer) => answer.json.len(),
             UpstreamResult::Nothing | UpstreamResult::Refusal(_) => 0,

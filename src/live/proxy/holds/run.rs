@@ -22,14 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What the run of a hold is called in its journal, before its number.
-pub(super) const NAME: &str = "exchange";
+pub(crate) const NAME: &str = "exchange";
 
 /// How often a journal is tried that another store has not closed yet, and how long between.
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(50);
 
 /// A run with what belongs to its exchange.
-pub(super) struct HeldRun {
+pub(crate) struct HeldRun {
     id: ExchangeId,
     run: Run,
     /// The agent's request, as it came.
@@ -50,11 +50,11 @@ pub(super) struct HeldRun {
 }
 
 /// A run that has started, the store of its takes and its first news.
-pub(super) type StartedRun = (Box<HeldRun>, Box<TakeStore>, Vec<News>);
+pub(crate) type StartedRun = (Box<HeldRun>, Box<TakeStore>, Vec<News>);
 
 impl HeldRun {
     /// Starts the run of an order. Fails, in words for the operator, where the exchange cannot be held.
-    pub(super) fn start(
+    pub(crate) fn start(
         order: HoldOrder,
         shared: &HoldContext,
         on_event: Report,
@@ -122,20 +122,20 @@ impl HeldRun {
         Ok((run, store, news))
     }
 
-    pub(super) fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &Run {
         &self.run
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         matches!(self.run.phase(), Phase::Ended(_))
     }
 
-    pub(super) fn journal(&self) -> &Path {
+    pub(crate) fn journal(&self) -> &Path {
         &self.journal
     }
 
     /// The store of the run, which nobody has open, or has just closed.
-    pub(super) fn open(&self) -> Result<TakeStore, String> {
+    pub(crate) fn open(&self) -> Result<TakeStore, String> {
         let mut tries = 0;
         loop {
             let opened = TakeStore::open_run(&self.journal, wall_clock);
@@ -153,7 +153,7 @@ impl HeldRun {
     }
 
     /// Reports everything again to a new watcher.
-    pub(super) fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+    pub(crate) fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
         if store.takes().current() != self.run.take() {
             store.go_to(self.run.take())?;
         }
@@ -161,7 +161,7 @@ impl HeldRun {
     }
 
     /// Handles an input; a change that the operator made to its takes is reported as a decision.
-    pub(super) fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+    pub(crate) fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
         if let RunInput::Edited(take) = input
             && let Some(take) = store.takes().get(take)
         {
@@ -202,7 +202,7 @@ impl HeldRun {
     }
 
     /// Reports the news of the run to the proxy; returns what is new for the exchange.
-    pub(super) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
+    pub(crate) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
@@ -265,12 +265,12 @@ impl HeldRun {
     }
 
     /// Says something to the operator about this exchange.
-    pub(super) fn notice(&self, text: &str) {
+    pub(crate) fn notice(&self, text: &str) {
         (self.report)(ProxyNews::Notice(format!("{NAME} {}: {text}", self.id)));
     }
 
     /// What is to be done with the exchange, once its run has ended.
-    pub(super) fn outcome(&self, store: &mut TakeStore) -> Option<HoldOutcome> {
+    pub(crate) fn outcome(&self, store: &mut TakeStore) -> Option<HoldOutcome> {
         let Phase::Ended(ending) = self.run.phase() else {
             return None;
         };

@@ -41,10 +41,10 @@ impl Default for HoldSettings {
 }
 
 /// What the runs of all holds share.
-pub(super) struct HoldContext {
-    pub(super) settings: HoldSettings,
-    pub(super) report: Report,
-    pub(super) breakpoints: Mutex<Vec<Breakpoint>>,
+pub(crate) struct HoldContext {
+    pub(crate) settings: HoldSettings,
+    pub(crate) report: Report,
+    pub(crate) breakpoints: Mutex<Vec<Breakpoint>>,
     thread: Thread,
     /// The clients by whether they speak TLS, and whether servers must prove who they are. Reading certificates
     /// takes a while.
@@ -53,7 +53,7 @@ pub(super) struct HoldContext {
 
 impl HoldContext {
     /// Fails where the system gives no thread.
-    pub(super) fn start(settings: HoldSettings, report: Report) -> io::Result<Self> {
+    pub(crate) fn start(settings: HoldSettings, report: Report) -> io::Result<Self> {
         Ok(Self {
             breakpoints: Mutex::new(settings.breakpoints.clone()),
             settings,
@@ -64,16 +64,16 @@ impl HoldContext {
     }
 
     /// A slot in the thread that calls models.
-    pub(super) fn room(&self) -> IoThread {
+    pub(crate) fn room(&self) -> IoThread {
         self.thread.room()
     }
 
-    pub(super) fn breakpoints(&self) -> Vec<Breakpoint> {
+    pub(crate) fn breakpoints(&self) -> Vec<Breakpoint> {
         lock(&self.breakpoints).clone()
     }
 
     /// The client for a target, which is believed as the exchange itself believes it.
-    pub(super) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
+    pub(crate) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
         let kind = (target.is_encrypted(), is_verified);
         let mut clients = lock(&self.clients);
         if let Some(known) = clients.get(&kind) {

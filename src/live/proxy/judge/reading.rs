@@ -25,11 +25,11 @@ const ITEM: usize = 200;
 const SMALL: usize = 32 * 1024;
 /// Where so much is repeated, looking for what is new of it takes a while, too. A request that is longer is
 /// read on another thread: the one that forwards has others to serve.
-pub(in crate::proxy) const REPEATED: usize = 1024 * 1024;
+pub(crate) const REPEATED: usize = 1024 * 1024;
 
 /// A request, with what is found out about it as soon as somebody wants to know.
 #[derive(Debug)]
-pub(in crate::proxy) struct Reading {
+pub(crate) struct Reading {
     dialect: Dialect,
     body: Bytes,
     asked: OnceLock<Option<RequestHead>>,
@@ -46,17 +46,17 @@ pub(in crate::proxy) struct Reading {
 
 /// Which request this one continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::proxy) struct Continuation {
+pub(crate) struct Continuation {
     /// The number of its own reading.
-    pub(in crate::proxy) reading: u64,
+    pub(crate) reading: u64,
     /// The reading that it continues, and what is new of this one: whole elements of its list. The rest of both
     /// is the same, byte for byte.
-    pub(in crate::proxy) of: Option<(u64, Range<usize>)>,
+    pub(crate) of: Option<(u64, Range<usize>)>,
 }
 
 /// A request that was read before, and what stands in this one instead of a part of it.
 #[derive(Debug, Clone)]
-pub(super) struct Basis {
+pub(crate) struct Basis {
     earlier: Arc<Reading>,
     splice: Splice,
     /// How many bytes both begin with.
@@ -67,8 +67,8 @@ pub(super) struct Basis {
 
 /// How many bytes two requests begin and end with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CommonEnds {
-    pub(super) before: usize,
+pub(crate) struct CommonEnds {
+    pub(crate) before: usize,
     behind: usize,
 }
 
@@ -85,7 +85,7 @@ struct Text(Bytes);
 
 impl Reading {
     /// A request of which nothing is known yet.
-    pub(in crate::proxy) fn new(dialect: Dialect, body: Bytes) -> Self {
+    pub(crate) fn new(dialect: Dialect, body: Bytes) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             dialect,
@@ -104,7 +104,7 @@ impl Reading {
     }
 
     /// A request that goes on from an earlier one.
-    pub(super) fn on(body: Bytes, (basis, asked): (Basis, RequestHead)) -> Self {
+    pub(crate) fn on(body: Bytes, (basis, asked): (Basis, RequestHead)) -> Self {
         let knowledge = basis.earlier.knowledge();
         let new = Self::new(basis.earlier.dialect, body);
         Self {
@@ -125,48 +125,48 @@ impl Reading {
     }
 
     /// Which request it continues.
-    pub(in crate::proxy) fn continuation(&self) -> &Continuation {
+    pub(crate) fn continuation(&self) -> &Continuation {
         &self.continuation
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    pub(in crate::proxy) fn body(&self) -> &Bytes {
+    pub(crate) fn body(&self) -> &Bytes {
         &self.body
     }
 
     /// What it asks for; `None` where it is not one JSON object.
-    pub(in crate::proxy) fn request_head(&self) -> Option<&RequestHead> {
+    pub(crate) fn request_head(&self) -> Option<&RequestHead> {
         let read = || RequestHead::read(self.dialect, &self.body);
         self.asked.get_or_init(read).as_ref()
     }
 
     /// How much of it has to be read that was not read before, in bytes.
     #[cfg(test)]
-    pub(in crate::proxy) fn fresh(&self) -> usize {
+    pub(crate) fn fresh(&self) -> usize {
         self.fresh
     }
 
     /// Whether it, with so many bytes of a reply, is judged where it is.
-    pub(in crate::proxy) fn is_small(&self, reply: usize) -> bool {
+    pub(crate) fn is_small(&self, reply: usize) -> bool {
         self.fresh + reply <= SMALL && self.body.len() <= REPEATED
     }
 
     /// The request as it is sent.
-    pub(super) fn read(&self) -> Option<&Recording> {
+    pub(crate) fn read(&self) -> Option<&Recording> {
         self.read.get_or_init(|| self.read_now()).as_ref()
     }
 
     /// Whether others may go on from it.
-    pub(super) fn is_ground(&self) -> bool {
+    pub(crate) fn is_ground(&self) -> bool {
         let read = self.read.get().and_then(Option::as_ref);
         read.is_some_and(|recording| recording.kept.is_some())
     }
 
     /// About what it takes in memory, in bytes, once it is read.
-    pub(super) fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         let read = self.read.get().and_then(Option::as_ref);
         let items = read.map_or(0, |read| {
             let items = read.sessions.iter().map(|session| session.items.len());
@@ -196,12 +196,12 @@ impl Reading {
 
     /// The history that goes on with what splices put behind the request, where only that has to be read.
     /// `rope` is its text.
-    pub(super) fn with_reply(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
+    pub(crate) fn with_reply(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
         read_document_again(self.read()?, rope.clone(), (rope, splices), true)
     }
 
     /// The text, to be read in by place.
-    pub(super) fn source(&self) -> Arc<dyn Source> {
+    pub(crate) fn source(&self) -> Arc<dyn Source> {
         Arc::new(self.text())
     }
 
@@ -215,7 +215,7 @@ impl Reading {
 
     /// The items of a history that goes on from this request in which nothing was found before. `rope` is the
     /// text of the history.
-    pub(super) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<CleanItem> {
+    pub(crate) fn known(&self, run: &Run<'_>, rope: &Rope) -> Vec<CleanItem> {
         let Knowledge { faultless, until } = self.knowledge();
         faultless.among(run, |span| {
             recorded(rope, span).filter(|recorded| recorded.end <= until)
@@ -223,7 +223,7 @@ impl Reading {
     }
 
     /// Remembers in which items of such a history nothing was found, where it is worth it.
-    pub(super) fn learn(&self, run: &Run<'_>, rope: &Rope, findings: &[Finding]) {
+    pub(crate) fn learn(&self, run: &Run<'_>, rope: &Rope, findings: &[Finding]) {
         let is_judged = |kind| matches!(kind, Kind::Call | Kind::Output);
         let items = run.session.items.iter();
         let judged = items.filter(|item| is_judged(item.kind)).count();
@@ -242,7 +242,7 @@ impl Reading {
 
     /// What a body shares with this one, where it may go on from it: the end of the request, and
     /// the most of all.
-    pub(super) fn shared(&self, body: &[u8]) -> Option<CommonEnds> {
+    pub(crate) fn shared(&self, body: &[u8]) -> Option<CommonEnds> {
         let bracket = self.bracket()?;
         let before = common(&self.body, body);
         let most = self.body.len().min(body.len()) - before;
@@ -260,7 +260,7 @@ impl Reading {
     }
 
     /// How a body goes on from this one, if it does: in its list, and otherwise byte for byte the same.
-    pub(super) fn basis_of(
+    pub(crate) fn basis_of(
         self: &Arc<Self>,
         body: &[u8],
         CommonEnds { before, behind }: CommonEnds,
@@ -296,21 +296,21 @@ impl Reading {
 
     /// Whether a request that begins with so many bytes of this one has all of its elements, but
     /// for the last one.
-    pub(super) fn is_whole_before(&self, before: usize) -> bool {
+    pub(crate) fn is_whole_before(&self, before: usize) -> bool {
         let kept = || self.read.get()?.as_ref()?.kept.as_ref();
         let last = kept().and_then(|kept| kept.record_before(kept.list()?.end));
         last.is_some_and(|last| last <= before as u64)
     }
 
     /// Whether it is the earlier request that another one repeats.
-    pub(super) fn is_repeated_by(&self, other: &Self) -> bool {
+    pub(crate) fn is_repeated_by(&self, other: &Self) -> bool {
         let continued = other.continuation.of.as_ref();
         other.repeats_all && continued.is_some_and(|(id, _)| *id == self.continuation.reading)
     }
 }
 
 /// Reads a request: as what is sent, or as a history that goes on, in which calls at the end wait.
-pub(super) fn read_anew(
+pub(crate) fn read_anew(
     dialect: Dialect,
     source: Arc<dyn Source>,
     bytes: &[u8],
@@ -332,7 +332,7 @@ pub(super) fn read_anew(
 }
 
 /// The format in which requests of a dialect are read.
-pub(super) fn format_of(dialect: Dialect) -> Option<&'static Format> {
+pub(crate) fn format_of(dialect: Dialect) -> Option<&'static Format> {
     retake_core::formats::find(dialect.facts().format)
 }
 
@@ -385,11 +385,11 @@ const LEAST: usize = 2048;
 
 /// The requests that were read last, the latest first.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<VecDeque<Arc<Reading>>>);
+pub(crate) struct Memory(Mutex<VecDeque<Arc<Reading>>>);
 
 impl Memory {
     /// A request, by what is remembered of those before it.
-    pub(super) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
         let known = match body.len() < LEAST {
             true => Vec::new(),
             false => lock(&self.0).iter().cloned().collect::<Vec<_>>(),
@@ -420,7 +420,7 @@ impl Memory {
     }
 
     /// Remembers a request that was read, in the place of one that it repeats.
-    pub(super) fn keep(&self, reading: &Arc<Reading>) {
+    pub(crate) fn keep(&self, reading: &Arc<Reading>) {
         if reading.body().len() < LEAST || !reading.is_ground() || reading.cost() > MOST {
             return;
         }

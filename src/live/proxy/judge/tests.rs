@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const DIALECTS: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Anthropic];
 
 /// Lets the judge fail where a request asks for it by these words.
-pub(super) fn fail_on_purpose(at: &str, request: &[u8]) {
+pub(crate) fn fail_on_purpose(at: &str, request: &[u8]) {
     let words = format!("the judge fails at the {at}");
     let asks = memchr::memmem::find(request, words.as_bytes()).is_some();
     assert!(!asks, "{words}");

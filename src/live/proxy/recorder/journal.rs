@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How long a plain exchange may be in the memory of the system only.
-pub(super) const SYNC: Duration = Duration::from_millis(100);
+pub(crate) const SYNC: Duration = Duration::from_millis(100);
 /// Most bytes that are in the memory of the system only: they are kept in ours until then.
 const UNSYNCED: usize = 4 << 20;
 /// How long until it is tried again when the system said no.
@@ -31,7 +31,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-pub(super) struct ProxyJournal {
+pub(crate) struct ProxyJournal {
     location: Location,
     clock: Clock,
     file: Option<JournalFile>,
@@ -44,7 +44,7 @@ pub(super) struct ProxyJournal {
 
 impl ProxyJournal {
     /// Makes the file; its first line is on the disk.
-    pub(super) fn begin(location: Location, clock: Clock) -> Result<Self, NotRecording> {
+    pub(crate) fn begin(location: Location, clock: Clock) -> Result<Self, NotRecording> {
         let mut journal = Self {
             location,
             clock,
@@ -64,21 +64,21 @@ impl ProxyJournal {
         }
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.location.path()
     }
 
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         (self.clock)()
     }
 
     /// Why nothing is recorded, while that is so.
-    pub(super) fn trouble(&self) -> Option<&NotRecording> {
+    pub(crate) fn trouble(&self) -> Option<&NotRecording> {
         self.trouble.as_ref().map(|(trouble, _)| trouble)
     }
 
     /// Takes an entry; it is written by the next [`Self::flush`].
-    pub(super) fn add(&mut self, entry: String, acknowledge: Option<oneshot::Sender<bool>>) {
+    pub(crate) fn add(&mut self, entry: String, acknowledge: Option<oneshot::Sender<bool>>) {
         self.bytes += entry.len();
         self.waiting.push_back(Waiting {
             entry,
@@ -99,17 +99,17 @@ impl ProxyJournal {
     }
 
     /// Whether so much is not on the disk yet that it should be brought there.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes >= UNSYNCED
     }
 
     /// Notes that exchanges were not even handed over.
-    pub(super) fn lose(&mut self, count: u64) {
+    pub(crate) fn lose(&mut self, count: u64) {
         self.lost += count;
     }
 
     /// How long it may be left alone; `None` while there is nothing to do.
-    pub(super) fn rests(&self) -> Option<Duration> {
+    pub(crate) fn rests(&self) -> Option<Duration> {
         let until = match &self.trouble {
             Some((_, tried)) => *tried + RETRY,
             None => self.synced + SYNC,
@@ -120,7 +120,7 @@ impl ProxyJournal {
 
     /// Writes what was taken, and brings it to the disk where somebody waits for that or it was not
     /// done for a while.
-    pub(super) fn flush(&mut self, is_last: bool) {
+    pub(crate) fn flush(&mut self, is_last: bool) {
         let rests = self
             .trouble
             .as_ref()

@@ -19,7 +19,7 @@ mod tests;
 mod writer;
 
 pub use interrupted::{Interrupted, close_interrupted};
-pub(super) use stream::{assemble, looks_streamed};
+pub(crate) use stream::{assemble, looks_streamed};
 
 pub use recorded::{REPLY_CAP, REQUEST_CAP, Recorded, RecordedBody, RecordedHead};
 
@@ -72,7 +72,7 @@ pub fn proxies_folder(root: &Path) -> PathBuf {
 }
 
 /// A journal that holds nothing but this exchange, without its secrets and these.
-pub(in crate::proxy) fn as_journal(
+pub(crate) fn as_journal(
     recorded: &Recorded,
     upstreams: &[String],
     secrets: &[(String, String)],

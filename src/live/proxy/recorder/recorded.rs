@@ -22,7 +22,7 @@ pub struct Recorded {
     pub seen: Seen,
     pub request: RecordedBody,
     /// Which request it continues, where that is known.
-    pub(in crate::proxy) continuation: Option<Continuation>,
+    pub(crate) continuation: Option<Continuation>,
     pub request_head: RecordedHead,
     /// The provider's first reply.
     pub reply: RecordedBody,
@@ -35,13 +35,13 @@ pub struct Recorded {
 
 impl Recorded {
     /// What it keeps in memory, in bytes.
-    pub(in crate::proxy) fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         let told = self.told.as_ref().map_or(0, RecordedBody::memory);
         let sent = self.sent.as_ref().map_or(0, Bytes::len);
         self.request.memory() + self.reply.memory() + told + sent
     }
 
-    pub(super) fn without_bodies(mut self) -> Self {
+    pub(crate) fn without_bodies(mut self) -> Self {
         self.request = RecordedBody::nothing_of(&self.request);
         self.reply = RecordedBody::nothing_of(&self.reply);
         self.told = None;
@@ -112,7 +112,7 @@ impl RecordedBody {
     }
 
     /// How many of them are kept.
-    pub(super) fn kept(&self) -> u64 {
+    pub(crate) fn kept(&self) -> u64 {
         self.kept
     }
 
@@ -122,7 +122,7 @@ impl RecordedBody {
     }
 
     /// All of it, where it is there in one piece.
-    pub(super) fn as_whole(&self) -> Option<&Bytes> {
+    pub(crate) fn as_whole(&self) -> Option<&Bytes> {
         match &self.blocks[..] {
             [only] if !self.is_cut() && self.tail.is_empty() => Some(only),
             _ => None,
@@ -140,14 +140,14 @@ impl RecordedBody {
     }
 
     /// What is kept of it, piece by piece.
-    pub(in crate::proxy) fn pieces(&self) -> impl Iterator<Item = Bytes> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Bytes> {
         let tail = Some(&self.tail).filter(|tail| !tail.is_empty());
         let tail = tail.map(|tail| Bytes::copy_from_slice(tail));
         self.blocks.iter().cloned().chain(tail)
     }
 
     /// What it takes in memory, in bytes.
-    pub(in crate::proxy) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let blocks = self.blocks.iter().map(Bytes::len);
         blocks.sum::<usize>() + self.tail.capacity()
     }
@@ -163,11 +163,11 @@ impl RecordedBody {
 /// What is taken from the head of a request or reply.
 #[derive(Clone, Default)]
 pub struct RecordedHead {
-    pub(super) kept: Vec<(String, String)>,
-    pub(super) encoding: String,
-    pub(super) is_stream: bool,
+    pub(crate) kept: Vec<(String, String)>,
+    pub(crate) encoding: String,
+    pub(crate) is_stream: bool,
     /// What must not be in any file, wherever it turns up.
-    pub(super) secrets: Vec<HeaderSecret>,
+    pub(crate) secrets: Vec<HeaderSecret>,
 }
 
 /// Says nothing of the secrets.

@@ -30,7 +30,7 @@ struct CleanRequest {
 
 /// Takes secrets out of what is written.
 #[derive(Debug)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     given: Vec<(String, String)>,
     shown: VecDeque<String>,
     /// Servers give another one again and again, so nothing is made anew for them.
@@ -42,7 +42,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    pub(super) fn new(given: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(given: Vec<(String, String)>) -> Self {
         Self {
             redactor: Redactor::new(given.clone()),
             given,
@@ -55,7 +55,7 @@ impl Secrets {
 
     /// Knows what a client or a server showed in its header lines. What is no key is none: it
     /// would be found everywhere.
-    pub(super) fn learn(&mut self, shown: &[HeaderSecret]) {
+    pub(crate) fn learn(&mut self, shown: &[HeaderSecret]) {
         let mut learned = false;
         for one in shown.iter().filter(|one| is_key(&one.secret)) {
             if self.shown.contains(&one.secret) || self.cookies.contains(&one.secret) {
@@ -87,12 +87,12 @@ impl Secrets {
     }
 
     /// A JSON text without its secrets; one that is broken loses them as well.
-    pub(super) fn redact(&mut self, entry: String) -> String {
+    pub(crate) fn redact(&mut self, entry: String) -> String {
         self.redacted(entry).0
     }
 
     /// The same; says whether there were any.
-    pub(super) fn redacted(&mut self, entry: String) -> (String, bool) {
+    pub(crate) fn redacted(&mut self, entry: String) -> (String, bool) {
         let redacted = match self.redactor.json(entry.as_bytes(), &mut self.vault) {
             Cow::Borrowed(_) => return (entry, false),
             Cow::Owned(redacted) => String::from_utf8_lossy(&redacted).into_owned(),
@@ -104,7 +104,7 @@ impl Secrets {
 
     /// Whether a request continues one without secrets, and what is new of it holds none, either: it is written
     /// as it stands, and is JSON on one line.
-    pub(super) fn stays_clean(&mut self, continuation: &Continuation, body: &[u8]) -> bool {
+    pub(crate) fn stays_clean(&mut self, continuation: &Continuation, body: &[u8]) -> bool {
         let is_clean = |reading| self.clean.iter().any(|one| one.reading == reading);
         let Some((_, new)) = continuation.of.as_ref().filter(|(of, _)| is_clean(*of)) else {
             return is_clean(continuation.reading);
@@ -119,7 +119,7 @@ impl Secrets {
     }
 
     /// Remembers a request that was JSON and in which no secret was found, in place of the one that it continues.
-    pub(super) fn found_none(&mut self, continuation: &Continuation, body: &Bytes) {
+    pub(crate) fn found_none(&mut self, continuation: &Continuation, body: &Bytes) {
         let is_one_object = body.starts_with(b"{") && body.ends_with(b"}");
         let is_on_one_line = || memchr::memchr2(b'\n', b'\r', body).is_none();
         if body.len() > CLEAN_BYTES || !is_one_object || !is_on_one_line() {
@@ -142,12 +142,12 @@ impl Secrets {
 
     /// What is new of a text that grows, from this place on: without secrets that began before it, and without
     /// what may become one.
-    pub(super) fn grown(&self, text: &str, from: usize) -> String {
+    pub(crate) fn grown(&self, text: &str, from: usize) -> String {
         self.redactor.grown(text, from)
     }
 
     /// Whether a text, or JSON in it, holds a secret.
-    pub(super) fn finds(&self, text: &str) -> bool {
+    pub(crate) fn finds(&self, text: &str) -> bool {
         self.redactor.finds(text)
     }
 }
@@ -187,11 +187,11 @@ const ENDS: &[&str] = &[
 
 /// What deltas have put together so far, by the exchange and the text that they belong to.
 #[derive(Debug, Default)]
-pub(super) struct Spread(HashMap<(ExchangeId, String), String>);
+pub(crate) struct Spread(HashMap<(ExchangeId, String), String>);
 
 impl Spread {
     /// Takes out of a delta what belongs to a secret that its text holds, or may hold once it has grown.
-    pub(super) fn redact(&mut self, id: ExchangeId, message: &mut Value, secrets: &Secrets) {
+    pub(crate) fn redact(&mut self, id: ExchangeId, message: &mut Value, secrets: &Secrets) {
         let text = |name: &str| message.get(name).and_then(Value::as_str);
         let Some(kind) = text("type").map(str::to_owned) else {
             return;
@@ -225,7 +225,7 @@ impl Spread {
     }
 
     /// Nothing of an exchange goes on.
-    pub(super) fn ends(&mut self, id: ExchangeId) {
+    pub(crate) fn ends(&mut self, id: ExchangeId) {
         self.0.retain(|(of, _), _| *of != id);
     }
 }

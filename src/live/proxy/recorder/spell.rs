@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// How far an exchange has come that is written.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RecordStage {
+pub(crate) enum RecordStage {
     Over,
     /// Its reply takes a while.
     Began,
@@ -23,7 +23,7 @@ pub(super) enum RecordStage {
 }
 
 /// What is written of an exchange: one JSON object without line feeds and without secrets.
-pub(super) fn exchange(
+pub(crate) fn exchange(
     recorded: &Recorded,
     upstreams: &[String],
     stage: &RecordStage,

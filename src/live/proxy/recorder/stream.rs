@@ -11,25 +11,25 @@ const RAW_CAP: usize = 1 << 20;
 
 /// A stream that was put together.
 #[derive(Debug, Default)]
-pub(in crate::proxy) struct Assembled {
+pub(crate) struct Assembled {
     /// The reply in the shape of its dialect; `None` where there was none.
-    pub(in crate::proxy) reply: Option<String>,
+    pub(crate) reply: Option<String>,
     /// What the provider reported in the middle of it.
-    pub(super) failures: Vec<Value>,
+    pub(crate) failures: Vec<Value>,
     /// Whether it did not reach its end.
-    pub(super) incomplete: bool,
+    pub(crate) incomplete: bool,
     /// Whether it holds what the reply in one piece does not tell.
-    pub(super) is_odd: bool,
+    pub(crate) is_odd: bool,
 }
 
-pub(in crate::proxy) fn looks_streamed(bytes: &[u8]) -> bool {
+pub(crate) fn looks_streamed(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     [&b"data:"[..], b"event:", b"id:", b"retry:", b":"]
         .iter()
         .any(|field| text.starts_with(field))
 }
 
-pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
+pub(crate) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
     let Some(dialect) = dialect else {
         return Assembled {
             is_odd: true,
@@ -75,7 +75,7 @@ pub(in crate::proxy) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Asse
 
 /// A stream as it came, without its secrets; `None` where one of them is spread over its events, so that none
 /// of its pieces shows it.
-pub(super) fn raw(bytes: &[u8], secrets: &mut Secrets) -> Option<String> {
+pub(crate) fn raw(bytes: &[u8], secrets: &mut Secrets) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(RAW_CAP)]);
     let mut spread: HashMap<String, String> = HashMap::new();
     let mut out = String::with_capacity(text.len());

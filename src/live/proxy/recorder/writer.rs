@@ -25,26 +25,26 @@ const BATCH: usize = 64;
 
 /// What was handed over and is not written yet; shared with whoever hands over.
 #[derive(Debug, Default)]
-pub(super) struct Load {
-    pub(super) bytes: AtomicUsize,
-    pub(super) entries: AtomicUsize,
+pub(crate) struct Load {
+    pub(crate) bytes: AtomicUsize,
+    pub(crate) entries: AtomicUsize,
     /// Exchanges that were not even handed over, since too many were.
-    pub(super) lost: AtomicU64,
+    pub(crate) lost: AtomicU64,
     /// Where the journal is.
-    pub(super) path: Mutex<PathBuf>,
+    pub(crate) path: Mutex<PathBuf>,
 }
 
 /// One entry that was handed over.
 #[derive(Debug)]
-pub(super) struct WriteJob {
-    pub(super) what: WriteItem,
+pub(crate) struct WriteJob {
+    pub(crate) what: WriteItem,
     /// What it keeps in memory.
-    pub(super) cost: usize,
-    pub(super) acknowledge: Option<oneshot::Sender<bool>>,
+    pub(crate) cost: usize,
+    pub(crate) acknowledge: Option<oneshot::Sender<bool>>,
 }
 
 #[derive(Debug)]
-pub(super) enum WriteItem {
+pub(crate) enum WriteItem {
     Exchange(Box<Recorded>, RecordStage),
     Observed(ExchangeId, u64, Side, String),
     Entry(Entry),
@@ -53,26 +53,26 @@ pub(super) enum WriteItem {
 }
 
 /// Tells the operator something.
-pub(super) type Tell = Box<dyn Fn(String) + Send>;
+pub(crate) type Tell = Box<dyn Fn(String) + Send>;
 
-pub(super) struct Writer {
-    pub(super) journal: ProxyJournal,
+pub(crate) struct Writer {
+    pub(crate) journal: ProxyJournal,
     /// Host and port of each upstream.
-    pub(super) upstreams: Vec<String>,
-    pub(super) secrets: Secrets,
+    pub(crate) upstreams: Vec<String>,
+    pub(crate) secrets: Secrets,
     /// What WebSockets say piece by piece.
-    pub(super) spread: Spread,
-    pub(super) load: Arc<Load>,
-    pub(super) tell: Tell,
+    pub(crate) spread: Spread,
+    pub(crate) load: Arc<Load>,
+    pub(crate) tell: Tell,
     /// Why nothing is recorded, as it was told.
-    pub(super) trouble: Option<String>,
+    pub(crate) trouble: Option<String>,
     /// What is held, as far as it was taken.
-    pub(super) held: BTreeSet<ExchangeId>,
+    pub(crate) held: BTreeSet<ExchangeId>,
 }
 
 impl Writer {
     /// Writes until nobody can hand over any more.
-    pub(super) fn run(mut self, jobs: &Receiver<WriteJob>) {
+    pub(crate) fn run(mut self, jobs: &Receiver<WriteJob>) {
         let mut rests = false;
         loop {
             let job = match self.journal.rests() {

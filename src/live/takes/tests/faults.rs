@@ -18,7 +18,7 @@ thread_local! {
 #[derive(Debug)]
 struct Faulty(File);
 
-pub(super) fn mount(file: File) -> Box<dyn Storage> {
+pub(crate) fn mount(file: File) -> Box<dyn Storage> {
     Box::new(Faulty(file))
 }
 

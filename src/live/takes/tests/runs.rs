@@ -1,7 +1,7 @@
 //! Journals of runs: one file each, with everything in it.
 
 use super::*;
-use crate::takes::run::{is_run, read_run};
+use crate::takes::{is_run, read_run};
 use retake_core::session::ledger::{Ask, CallKey, ExecutionStatus, LedgerEvent};
 use std::os::unix::fs::PermissionsExt;
 

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 /// How much is kept of the beginning, and as much again of the end, in bytes.
-pub(super) const HALF: usize = 64 * 1024;
+pub(crate) const HALF: usize = 64 * 1024;
 
 /// The beginning and the end of a stream of any length, in bounded memory.
 #[derive(Debug, Default)]
-pub(super) struct Capture {
+pub(crate) struct Capture {
     head: Vec<u8>,
     /// Its last [`HALF`] bytes are the end; what precedes them is dropped once it is as long again.
     tail: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct CapturedText {
 
 impl Capture {
     /// Adds what came next.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = HALF - self.head.len();
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
@@ -44,7 +44,7 @@ impl Capture {
     }
 
     /// What was kept, as text.
-    pub(super) fn into_text(mut self) -> CapturedText {
+    pub(crate) fn into_text(mut self) -> CapturedText {
         self.cut_tail();
         let mut marks = 0;
         if self.dropped == 0 {

@@ -2,10 +2,10 @@
 //! hears how it ended.
 
 use super::capture::{Capture, HALF};
+use super::supervisor;
 use super::supervisor::{NotStarted, SupervisorReply, ToolOrder};
 use super::tool::{CommandTool, Facts, PASSED_ON, Supervisor};
 use super::tool_output::{self, ToolOutput};
-use super::{supervisor, tree};
 use retake_core::session::ledger::Failure;
 use std::ffi::OsString;
 use std::io;
@@ -28,13 +28,13 @@ const UNTIL_LOST: Duration = Duration::from_secs(5);
 const LONGEST_WORD: u64 = 64 * 1024;
 
 /// A keeper that was started, and the line to it.
-pub(super) struct SupervisedTool {
+pub(crate) struct SupervisedTool {
     supervisor: Child,
     line: UnixStream,
 }
 
 /// Starts the keeper of a tool; or what the model reads where that cannot be done.
-pub(super) fn begin(
+pub(crate) fn begin(
     tool: &CommandTool,
     supervisor: &Supervisor,
 ) -> Result<SupervisedTool, ToolOutput> {
@@ -86,7 +86,7 @@ pub(crate) fn environment(
 
 impl SupervisedTool {
     /// Has the tool started, and waits until it ended. `facts` learns what the system says of it.
-    pub(super) async fn carry_out(
+    pub(crate) async fn carry_out(
         mut self,
         tool: &CommandTool,
         arguments: &str,
@@ -128,7 +128,7 @@ impl SupervisedTool {
             return;
         };
         let until = Instant::now() + supervisor::UNTIL_GONE;
-        while tree::kill_session(leader) > 0 && Instant::now() < until {
+        while supervisor::kill_session(leader) > 0 && Instant::now() < until {
             tokio::time::sleep(supervisor::LOOK).await;
         }
     }

@@ -7,8 +7,7 @@
 //! the tool or is gone itself, the tool is ended. Its standard output and standard error are those of the tool;
 //! it writes nothing there itself.
 
-use super::tree;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,16 +20,16 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// The word that makes `retake` the keeper of a tool.
-pub(super) const WORD: &str = "--keep-tool";
+pub(crate) const WORD: &str = "--keep-tool";
 
 /// The longest order, in bytes.
 const LONGEST_ORDER: u64 = 128 << 20;
 /// Grace period for processes that a tool leaves running.
 const GRACE_OF_THE_LEFT: Duration = Duration::from_secs(1);
 /// How long killed processes may take until they are gone.
-pub(super) const UNTIL_GONE: Duration = Duration::from_secs(2);
+pub(crate) const UNTIL_GONE: Duration = Duration::from_secs(2);
 /// How often the processes below are looked at while they are to end.
-pub(super) const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
 /// Keeps a tool, if that is what this process was started for; `argument` is the first one of the command line.
 /// `None`: it was not.
@@ -56,7 +55,7 @@ fn keep() -> io::Result<()> {
     close_inherited()?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::process::setsid()?;
-    tree::adopt_orphans()?;
+    adopt_orphans()?;
     let order = read_order(&line)?;
     let (sender, news) = channel();
     let watched = line.try_clone()?;
@@ -187,7 +186,7 @@ impl Kept {
             Ok(News::HungUp) | Err(RecvTimeoutError::Disconnected) => EndReason::Stopped,
         };
         let (left, grace) = if why == EndReason::ByItself {
-            (tree::living(self.group), grace.min(GRACE_OF_THE_LEFT))
+            (living(self.group), grace.min(GRACE_OF_THE_LEFT))
         } else {
             (Vec::new(), grace)
         };
@@ -197,8 +196,8 @@ impl Kept {
             code: self.status.and_then(|status| status.code()),
             signal: self.status.and_then(|status| status.signal()),
             was_killed,
-            left: tree::names(&left),
-            remain: tree::names(&tree::living(self.group)),
+            left: names(&left),
+            remain: names(&living(self.group)),
         }
     }
 
@@ -226,8 +225,8 @@ impl Kept {
     }
 
     fn signal(&self, signal: Signal) {
-        let living = tree::living(self.group);
-        tree::signal(self.group, self.status.is_none(), signal, &living);
+        let living = living(self.group);
+        signal_tree(self.group, self.status.is_none(), signal, &living);
     }
 
     fn is_gone_within(&mut self, limit: Duration) -> bool {
@@ -249,54 +248,218 @@ impl Kept {
                 self.status = Some(status);
             }
         }
-        self.status.is_some() && tree::living(self.group).is_empty()
+        self.status.is_some() && living(self.group).is_empty()
     }
 }
 
 /// The order: what to start, and for how long.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ToolOrder {
-    pub(super) argv: Vec<String>,
+pub(crate) struct ToolOrder {
+    pub(crate) argv: Vec<String>,
     /// What it reads on its standard input.
-    pub(super) input: String,
-    pub(super) timeout_ms: u64,
-    pub(super) grace_ms: u64,
+    pub(crate) input: String,
+    pub(crate) timeout_ms: u64,
+    pub(crate) grace_ms: u64,
 }
 
 /// The reply of the supervisor: it ended, and so did everything that it had started, but for what is named.
-pub(super) type SupervisorReply = Result<Ended, NotStarted>;
+pub(crate) type SupervisorReply = Result<Ended, NotStarted>;
 
 /// The system did not start it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct NotStarted {
+pub(crate) struct NotStarted {
     /// The system's number for the reason; `None` where it has none.
-    pub(super) errno: Option<i32>,
-    pub(super) words: String,
+    pub(crate) errno: Option<i32>,
+    pub(crate) words: String,
 }
 
 /// How a tool ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ended {
-    pub(super) why: EndReason,
-    pub(super) code: Option<i32>,
+pub(crate) struct Ended {
+    pub(crate) why: EndReason,
+    pub(crate) code: Option<i32>,
     /// The signal that ended it.
-    pub(super) signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
     /// Whether it had to be killed, as it did not end in the grace period.
-    pub(super) was_killed: bool,
+    pub(crate) was_killed: bool,
     /// Processes that it left running when it ended by itself, by name and number: they were ended too. The
     /// names hold text from outside.
-    pub(super) left: String,
+    pub(crate) left: String,
     /// Processes that could not be ended.
-    pub(super) remain: String,
+    pub(crate) remain: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum EndReason {
+pub(crate) enum EndReason {
     /// By itself, or by a signal that did not come from here.
     #[default]
     ByItself,
     Timeout,
     /// Nobody wants its output any longer: the operator stopped it, or the run is gone.
     Stopped,
+}
+
+// The processes below this one: what a tool started, wherever it put it.
+//
+// On Linux a process can be made the one that orphans below it fall to (`PR_SET_CHILD_SUBREAPER`, prctl(2)),
+// so that neither `setsid` nor a double fork leads out of its tree, and the tree can be read from `/proc`.
+// Elsewhere only the group of the tool is known.
+
+/// How many processes a report names.
+const NAMED: usize = 16;
+
+/// Makes orphans fall to this process, where the system can.
+fn adopt_orphans() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// A process below this one that has not ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Living {
+    pid: Pid,
+    group: i32,
+    #[cfg(target_os = "linux")]
+    session: i32,
+    name: String,
+}
+
+/// Processes in a row, for a report.
+fn names(living: &[Living]) -> String {
+    let named = living.iter().take(NAMED);
+    let named = named.map(|one| format!("{} ({})", one.name, one.pid.as_raw_nonzero()));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Every process below this one that has not ended. What has ended and fell to this process is buried; `own`,
+/// the tool itself, is not: somebody else waits for it.
+#[cfg(target_os = "linux")]
+fn living(own: Pid) -> Vec<Living> {
+    use rustix::process::{WaitOptions, getpid, waitpid};
+    let all = all_processes();
+    let root = getpid().as_raw_nonzero().get();
+    let mut below = vec![root];
+    let mut living = Vec::new();
+    let mut at = 0;
+    while let Some(parent) = below.get(at).copied() {
+        at += 1;
+        for entry in all.iter().filter(|entry| entry.parent == parent) {
+            let number = entry.living.pid.as_raw_nonzero().get();
+            if !below.contains(&number) {
+                below.push(number);
+            }
+            if !entry.has_ended {
+                living.push(entry.living.clone());
+            } else if parent == root && entry.living.pid != own {
+                // Nothing is to be learnt from how an orphan ended.
+                let _status = waitpid(Some(entry.living.pid), WaitOptions::NOHANG);
+            }
+        }
+    }
+    living
+}
+
+/// Elsewhere nothing is known of them.
+#[cfg(not(target_os = "linux"))]
+fn living(_own: Pid) -> Vec<Living> {
+    Vec::new()
+}
+
+/// Kills every process of the session that `leader` began, as far as they can be known, and tells how many
+/// there were. The leader is a child that nobody waited for yet, so that its number cannot be another's.
+#[cfg(target_os = "linux")]
+pub(crate) fn kill_session(leader: i32) -> usize {
+    let all = all_processes();
+    let members = all
+        .iter()
+        .filter(|entry| entry.living.session == leader && !entry.has_ended);
+    let mut count = 0;
+    for entry in members {
+        // One that is gone meanwhile need not be killed.
+        let _gone = kill_process(entry.living.pid, Signal::KILL);
+        count += 1;
+    }
+    count
+}
+
+/// Elsewhere nothing is known of them.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn kill_session(_leader: i32) -> usize {
+    0
+}
+
+/// Sends a signal to the group of the tool, and to everything below that left it. `is_held` says that nobody
+/// waited for the tool yet: its number, and so that of its group, cannot be another's by now.
+fn signal_tree(group: Pid, is_held: bool, signal: Signal, living: &[Living]) {
+    let number = group.as_raw_nonzero().get();
+    let is_there = is_held || living.iter().any(|process| process.group == number);
+    // A process that is gone, or that belongs to somebody else, is left: what still
+    // lives afterwards is reported.
+    if is_there || cfg!(not(target_os = "linux")) {
+        let _gone = kill_process_group(group, signal);
+    }
+    for process in living.iter().filter(|process| process.group != number) {
+        let _gone = kill_process(process.pid, signal);
+    }
+}
+
+#[cfg(target_os = "linux")]
+struct Entry {
+    living: Living,
+    parent: i32,
+    has_ended: bool,
+}
+
+#[cfg(target_os = "linux")]
+fn all_processes() -> Vec<Entry> {
+    let Ok(folder) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let entries = numbers.filter_map(|number| {
+        // One that went meanwhile is none.
+        let stat = std::fs::read(format!("/proc/{number}/stat")).ok()?;
+        entry(&String::from_utf8_lossy(&stat))
+    });
+    entries.collect()
+}
+
+/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)): `pid (name) state parent group session ...`; a
+/// name may hold anything.
+#[cfg(target_os = "linux")]
+fn entry(stat: &str) -> Option<Entry> {
+    let (number, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    Some(Entry {
+        living: Living {
+            pid: Pid::from_raw(number.parse().ok()?)?,
+            group,
+            session,
+            name: name.to_owned(),
+        },
+        parent,
+        has_ended: matches!(state, "Z" | "X"),
+    })
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_may_call_itself_anything() {
+        let entry = entry("12 (a) S 1 (b) R 7 12 11 0").unwrap();
+        assert_eq!(entry.living.name, "a) S 1 (b");
+        let Living { group, session, .. } = entry.living;
+        assert_eq!((entry.parent, group, session), (7, 12, 11));
+        assert!(!entry.has_ended);
+    }
 }

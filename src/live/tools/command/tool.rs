@@ -11,7 +11,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Variables that every tool gets, where they are set; beside them those whose name begins
 /// with `LC_`, and `TERM=dumb`.
-pub(super) const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+pub(crate) const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandTool {
@@ -43,7 +43,7 @@ impl CommandTool {
 
 /// The program that keeps tools: a `retake`.
 #[derive(Debug, Clone)]
-pub struct Supervisor(pub(super) PathBuf);
+pub struct Supervisor(pub(crate) PathBuf);
 
 impl Supervisor {
     /// This program itself, whatever became of its file since it was started.

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 /// What came of a command, in words.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ToolOutput {
-    pub(super) output: String,
-    pub(super) failure: Option<Failure>,
+pub(crate) struct ToolOutput {
+    pub(crate) output: String,
+    pub(crate) failure: Option<Failure>,
 }
 
 impl ToolOutput {
     /// Begins with `Error:`, which is how an output that no provider marks is known as an error.
-    pub(super) fn failed(failure: Failure, words: &str) -> Self {
+    pub(crate) fn failed(failure: Failure, words: &str) -> Self {
         Self {
             output: format!("Error: {words}"),
             failure: Some(failure),
@@ -28,7 +28,7 @@ impl ToolOutput {
 const NOT_EXECUTABLE: i32 = 126;
 
 /// A command that ended.
-pub(super) fn ended(
+pub(crate) fn ended(
     ended: &Ended,
     timeout: Duration,
     stdout: &CapturedText,
@@ -87,7 +87,7 @@ pub(super) fn ended(
 }
 
 /// A command that the operator stopped, or called off.
-pub(super) fn stopped() -> ToolOutput {
+pub(crate) fn stopped() -> ToolOutput {
     ToolOutput::failed(
         Failure::Stopped,
         "aborted by user: the tool was stopped before it ended",
@@ -105,7 +105,7 @@ fn by_signal(signal: Option<i32>) -> String {
 }
 
 /// A command that the system did not start.
-pub(super) fn not_started(program: &str, errno: Option<i32>, words: &str) -> ToolOutput {
+pub(crate) fn not_started(program: &str, errno: Option<i32>, words: &str) -> ToolOutput {
     let errno = errno.map(Errno::from_raw_os_error);
     let (failure, why) = match errno {
         Some(Errno::NOENT) => (
@@ -157,7 +157,7 @@ impl Hint {
     }
 }
 
-pub(super) fn add_stream(output: &mut String, name: &str, text: &str) {
+pub(crate) fn add_stream(output: &mut String, name: &str, text: &str) {
     let text = text.trim_end();
     if !text.is_empty() {
         // Writing to a string cannot fail.

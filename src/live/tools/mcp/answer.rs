@@ -9,7 +9,7 @@ use std::time::Instant;
 const ENDS: usize = 64 * 1024;
 
 /// An answer as text: its texts, and for what is no text a word about it.
-pub(super) fn answered(result: CallToolResult, started: Instant) -> Outcome {
+pub(crate) fn answered(result: CallToolResult, started: Instant) -> Outcome {
     let texts: Vec<String> = result.content.iter().map(text_of).collect();
     let text = match (texts.is_empty(), &result.structured_content) {
         (true, Some(value)) => value.to_string(),
@@ -29,7 +29,7 @@ pub(super) fn answered(result: CallToolResult, started: Instant) -> Outcome {
 }
 
 /// A call that brought no answer.
-pub(super) fn failed(failure: Failure, why: String, started: Instant) -> Outcome {
+pub(crate) fn failed(failure: Failure, why: String, started: Instant) -> Outcome {
     Outcome {
         output: bounded(why),
         is_error: true,

@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 
 /// How long a server may take to say hello.
-pub(super) const HELLO: Duration = Duration::from_secs(15);
+pub(crate) const HELLO: Duration = Duration::from_secs(15);
 /// How long a connection to it may take.
 const REACH: Duration = Duration::from_secs(10);
 /// Grace period before the kill.
@@ -32,27 +32,27 @@ const LINES: u32 = 200;
 /// Hears what a server says besides its answers: `(server, line)`. It holds text from outside.
 pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-pub(super) struct ServerConnection {
+pub(crate) struct ServerConnection {
     service: RunningService<RoleClient, Hearing>,
 }
 
 impl ServerConnection {
-    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !self.service.is_closed() && !self.service.peer().is_transport_closed()
     }
 
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         // What does not end in time is killed when the connection is dropped.
         let _ = self.service.close_with_timeout(GOODBYE).await;
     }
 }
 
 /// retake as a client: it offers nothing to servers (no sampling, no roots), and hears when their tools change.
-pub(super) struct Hearing {
+pub(crate) struct Hearing {
     name: String,
     listener: Listener,
 }
@@ -70,7 +70,7 @@ impl ClientHandler for Hearing {
 }
 
 /// Starts or reaches a server, and says hello.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     spec: &ServerSpec,
     listener: &Listener,
 ) -> Result<ServerConnection, ServerFault> {

@@ -27,7 +27,7 @@ pub enum ServerFault {
 
 impl ServerFault {
     /// What went wrong while a server was to say hello.
-    pub(super) fn of_hello(error: &ClientInitializeError) -> Self {
+    pub(crate) fn of_hello(error: &ClientInitializeError) -> Self {
         Self::Refused(match error {
             ClientInitializeError::ConnectionClosed(_) => {
                 "it ended before it said hello".to_owned()
@@ -44,12 +44,12 @@ impl ServerFault {
 }
 
 /// Whether a message surely did not reach its server.
-pub(super) fn never_arrived(error: &DynamicTransportError) -> bool {
+pub(crate) fn never_arrived(error: &DynamicTransportError) -> bool {
     broken(error).is_some_and(|broken| !broken.may_have_arrived())
 }
 
 /// What went wrong on the way to a server.
-pub(super) fn transport(error: &DynamicTransportError) -> String {
+pub(crate) fn transport(error: &DynamicTransportError) -> String {
     let text = broken(error).map_or_else(|| error.error.to_string(), |broken| broken.to_string());
     shortened(&text)
 }
@@ -66,6 +66,6 @@ fn broken(error: &DynamicTransportError) -> Option<Broken> {
     }
 }
 
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(500).collect()
 }

@@ -26,7 +26,7 @@ pub struct Listing {
 }
 
 /// Asks for all pages of the list.
-pub(super) async fn list(
+pub(crate) async fn list(
     connection: &ServerConnection,
     only: Option<&[String]>,
 ) -> Result<Listing, ServerFault> {

@@ -6,7 +6,7 @@ use crate::engine::{Breakpoint, Command, Config, Event, ModelFault, Outcome};
 use crate::session::ledger::{Ask, CallKey, Failure};
 
 /// Plays a script and gives what happened, with the effects below each event.
-pub(super) fn play(config: Config, script: &str) -> String {
+pub(crate) fn play(config: Config, script: &str) -> String {
     let mut world = World::new(config);
     for line in script
         .lines()

@@ -5,29 +5,29 @@ use crate::rules::Severity;
 use crate::session::ledger::CallKey;
 
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
-    pub(super) key: CallKey,
-    pub(super) tool: String,
-    pub(super) arguments: String,
-    pub(super) output: Option<(String, bool)>,
+pub(crate) struct Slot {
+    pub(crate) key: CallKey,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    pub(crate) output: Option<(String, bool)>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reply {
-    pub(super) calls: Vec<Slot>,
-    pub(super) text: Option<String>,
+pub(crate) struct Reply {
+    pub(crate) calls: Vec<Slot>,
+    pub(crate) text: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    pub(super) parent: u32,
-    pub(super) replies: Vec<Reply>,
+pub(crate) struct History {
+    pub(crate) parent: u32,
+    pub(crate) replies: Vec<Reply>,
     /// Whether the last reply was taken back, or nothing was replied: the user's message stands last.
-    pub(super) asks: bool,
-    pub(super) has_children: bool,
+    pub(crate) asks: bool,
+    pub(crate) has_children: bool,
 }
 
-pub(super) const TOOLS: &[(&str, Approval, Nature)] = &[
+pub(crate) const TOOLS: &[(&str, Approval, Nature)] = &[
     ("search", Approval::Never, Nature::Acts),
     ("pay", Approval::Ask, Nature::Acts),
     ("wire", Approval::Always, Nature::Acts),
@@ -36,7 +36,7 @@ pub(super) const TOOLS: &[(&str, Approval, Nature)] = &[
 ];
 
 /// The rules of this world: tools that are not offered, arguments that say so, last messages that say so.
-pub(super) fn faults(calls: &[RunCall], last: Option<&Reply>) -> Vec<RunFault> {
+pub(crate) fn faults(calls: &[RunCall], last: Option<&Reply>) -> Vec<RunFault> {
     let fault = |rule, severity, call: Option<&RunCall>| RunFault {
         rule,
         severity,

@@ -4,7 +4,7 @@ use crate::engine::{Effect, Reason};
 use crate::session::ledger::{Failure, LedgerEvent};
 
 /// An effect as a line; what the ledger only counts is left out.
-pub(super) fn told(effect: &Effect) -> Option<String> {
+pub(crate) fn told(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::Record(event) => return recorded(event),
         Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),

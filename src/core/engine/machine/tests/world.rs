@@ -15,38 +15,38 @@ use crate::session::takes::TakeId;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
-pub(super) struct Running {
-    pub(super) key: CallKey,
-    pub(super) tool: String,
-    pub(super) arguments: String,
+pub(crate) struct Running {
+    pub(crate) key: CallKey,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
 }
 
-pub(super) struct World {
-    pub(super) config: Config,
-    pub(super) machine: Machine,
-    pub(super) now: u64,
-    pub(super) takes: Vec<History>,
-    pub(super) current: u32,
-    pub(super) ledger: Ledger,
-    pub(super) journal: Vec<LedgerEvent>,
-    pub(super) asking: Option<(Ask, u32)>,
-    pub(super) called_off: Vec<Ask>,
-    pub(super) running: Vec<Running>,
-    pub(super) timers: Vec<(u64, Timer)>,
-    pub(super) paused: Vec<Reason>,
-    pub(super) ended: Option<Ending>,
-    pub(super) is_stopping: bool,
+pub(crate) struct World {
+    pub(crate) config: Config,
+    pub(crate) machine: Machine,
+    pub(crate) now: u64,
+    pub(crate) takes: Vec<History>,
+    pub(crate) current: u32,
+    pub(crate) ledger: Ledger,
+    pub(crate) journal: Vec<LedgerEvent>,
+    pub(crate) asking: Option<(Ask, u32)>,
+    pub(crate) called_off: Vec<Ask>,
+    pub(crate) running: Vec<Running>,
+    pub(crate) timers: Vec<(u64, Timer)>,
+    pub(crate) paused: Vec<Reason>,
+    pub(crate) ended: Option<Ending>,
+    pub(crate) is_stopping: bool,
     has_begun: bool,
     events: u32,
     /// After how many events the state is written and read: that takes longer than all else.
-    pub(super) checks_state_every: u32,
+    pub(crate) checks_state_every: u32,
     /// What started, by call and arguments, with how its last attempt ended and whether the operator allowed another run.
     starts: BTreeMap<(CallKey, [String; 2]), Last>,
-    pub(super) log: Vec<String>,
+    pub(crate) log: Vec<String>,
     /// Every third action of a policy is refused, where this is set.
-    pub(super) refuses: bool,
+    pub(crate) refuses: bool,
     /// Each one is.
-    pub(super) refuses_all: bool,
+    pub(crate) refuses_all: bool,
     acts: u32,
 }
 
@@ -57,7 +57,7 @@ enum Last {
     Over,
 }
 
-pub(super) fn config(policy: &str) -> Config {
+pub(crate) fn config(policy: &str) -> Config {
     let tool = |(name, approval, nature): &(&str, Approval, Nature)| {
         let (approval, nature) = (*approval, *nature);
         ((*name).to_owned(), ToolConfig { approval, nature })
@@ -72,7 +72,7 @@ pub(super) fn config(policy: &str) -> Config {
 }
 
 impl World {
-    pub(super) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         let first = History {
             asks: true,
             ..History::default()
@@ -103,12 +103,12 @@ impl World {
         }
     }
 
-    pub(super) fn history(&mut self) -> &mut History {
+    pub(crate) fn history(&mut self) -> &mut History {
         &mut self.takes[self.current as usize]
     }
 
     /// Hands an event in, carries out what comes of it, and goes on until nothing follows by itself.
-    pub(super) fn handle(&mut self, event: Event) {
+    pub(crate) fn handle(&mut self, event: Event) {
         self.has_begun |= matches!(event, Event::StatusChanged(_));
         let is_growing = matches!(event, Event::Replied { .. });
         let mut queue = vec![event];
@@ -150,7 +150,7 @@ impl World {
         assert_eq!(&read, state);
     }
 
-    pub(super) fn standing(&self) -> RunStatus {
+    pub(crate) fn standing(&self) -> RunStatus {
         let history = &self.takes[self.current as usize];
         let last = history.replies.last().filter(|_| !history.asks);
         let calls = last.map_or(&[][..], |reply| &reply.calls);
@@ -322,7 +322,7 @@ impl World {
     }
 
     /// A child of the take at hand with something changed; the run goes on there.
-    pub(super) fn fork(&mut self, change: impl FnOnce(&mut History)) {
+    pub(crate) fn fork(&mut self, change: impl FnOnce(&mut History)) {
         let mut child = self.history().clone();
         child.parent = self.current;
         child.has_children = false;
@@ -347,7 +347,7 @@ impl World {
     }
 
     /// What the actions of recordings do, as far as a machine can see it.
-    pub(super) fn recover(&mut self, action: &str, call: Option<CallKey>) {
+    pub(crate) fn recover(&mut self, action: &str, call: Option<CallKey>) {
         let value = "{}".to_owned();
         self.fork(|history| {
             let Some(last) = history.replies.last_mut() else {
@@ -379,7 +379,7 @@ impl World {
     }
 
     /// The model replies to the question at hand with these calls, or a text.
-    pub(super) fn reply(
+    pub(crate) fn reply(
         &mut self,
         calls: Vec<(String, String, String)>,
         text: Option<String>,
@@ -401,7 +401,7 @@ impl World {
         self.handle(Event::StatusChanged(self.standing().into()));
     }
 
-    pub(super) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
+    pub(crate) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
         self.handle(Event::Replied {
             ask,
             calls,
@@ -414,7 +414,7 @@ impl World {
     }
 
     /// What runs under this id ends.
-    pub(super) fn end(&mut self, place: usize, failure: Option<Failure>, is_error: bool) {
+    pub(crate) fn end(&mut self, place: usize, failure: Option<Failure>, is_error: bool) {
         let run = self.running.remove(place);
         let output = match failure {
             Some(failure) => format!("failed: {}", failure.word()),
@@ -431,7 +431,7 @@ impl World {
     }
 
     /// The soonest timer rings.
-    pub(super) fn ring(&mut self) {
+    pub(crate) fn ring(&mut self) {
         self.timers.sort_by_key(|(at, _)| *at);
         let (at, timer) = self.timers.remove(0);
         self.now = self.now.max(at);
@@ -439,7 +439,7 @@ impl World {
     }
 
     /// The process is gone, and another one goes on with what is on the disk.
-    pub(super) fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         let mut machine = Machine::new(self.config.clone());
         for event in &self.journal {
             machine.recall(event);
@@ -448,7 +448,7 @@ impl World {
     }
 
     /// The run is closed, and taken up with its state.
-    pub(super) fn close_and_resume(&mut self) {
+    pub(crate) fn close_and_resume(&mut self) {
         let text = serde_json::to_string(self.machine.state()).unwrap();
         let state = serde_json::from_str(&text).unwrap();
         self.now = 0;

@@ -6,18 +6,18 @@ use crate::exchange::machine::{Effect, Event, Exchange, Settings, Shape, Timer};
 use crate::session::Dialect;
 
 /// An exchange with everything that it asked for.
-pub(super) struct Wire {
-    pub(super) exchange: Exchange,
-    pub(super) now: u64,
+pub(crate) struct Wire {
+    pub(crate) exchange: Exchange,
+    pub(crate) now: u64,
     /// What the client has read.
-    pub(super) read: Vec<u8>,
+    pub(crate) read: Vec<u8>,
     /// What happened, in words.
-    pub(super) log: Vec<String>,
+    pub(crate) log: Vec<String>,
     /// When timers are due.
-    pub(super) timers: Vec<(Timer, u64)>,
+    pub(crate) timers: Vec<(Timer, u64)>,
 }
 
-pub(super) fn settings(dialect: Dialect, streams: bool) -> Settings {
+pub(crate) fn settings(dialect: Dialect, streams: bool) -> Settings {
     Settings {
         dialect,
         client: Client::default(),
@@ -30,7 +30,7 @@ pub(super) fn settings(dialect: Dialect, streams: bool) -> Settings {
 }
 
 impl Wire {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self {
             exchange: Exchange::new(settings),
             now: 1_000_000,
@@ -41,12 +41,12 @@ impl Wire {
     }
 
     /// An exchange whose request was sound, and whose reply begins.
-    pub(super) fn replying(dialect: Dialect, streams: bool) -> Self {
+    pub(crate) fn replying(dialect: Dialect, streams: bool) -> Self {
         Self::begun(settings(dialect, streams))
     }
 
     /// The same, of an exchange of this kind.
-    pub(super) fn begun(settings: Settings) -> Self {
+    pub(crate) fn begun(settings: Settings) -> Self {
         let streams = settings.streams;
         let mut wire = Self::new(settings);
         wire.tell(Event::Asked(crate::exchange::machine::Judgement::Sound));
@@ -56,7 +56,7 @@ impl Wire {
         wire
     }
 
-    pub(super) fn tell(&mut self, event: Event<'_>) {
+    pub(crate) fn tell(&mut self, event: Event<'_>) {
         let bytes = match event {
             Event::Bytes(bytes) => bytes.to_vec(),
             _ => Vec::new(),
@@ -96,7 +96,7 @@ impl Wire {
     }
 
     /// Time passes, and what is due rings.
-    pub(super) fn pass(&mut self, ms: u64) {
+    pub(crate) fn pass(&mut self, ms: u64) {
         let until = self.now + ms;
         loop {
             let due = self.timers.iter().filter(|(_, at)| *at <= until);
@@ -110,18 +110,18 @@ impl Wire {
         self.now = until;
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.read).unwrap()
     }
 
     /// What was logged since the last time.
-    pub(super) fn heard(&mut self) -> Vec<String> {
+    pub(crate) fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
 }
 
 /// A streamed reply with a word and calls of these tools.
-pub(super) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
+pub(crate) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
     let events = reply(tools).events(dialect, 8, true);
     let mut pieces: Vec<Vec<u8>> = events
         .iter()
@@ -134,7 +134,7 @@ pub(super) fn stream(dialect: Dialect, tools: &[&str]) -> Vec<Vec<u8>> {
 }
 
 /// The same in one piece.
-pub(super) fn whole(dialect: Dialect, tools: &[&str]) -> String {
+pub(crate) fn whole(dialect: Dialect, tools: &[&str]) -> String {
     reply(tools).spell(dialect)
 }
 

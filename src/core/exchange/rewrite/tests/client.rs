@@ -5,7 +5,7 @@ use crate::dialects::stream::{Splitter, event_value, rejoin};
 use std::collections::BTreeSet;
 
 /// Reads a whole stream, event by event. Gives the reply.
-pub(super) fn read(dialect: Dialect, stream: &[u8]) -> String {
+pub(crate) fn read(dialect: Dialect, stream: &[u8]) -> String {
     let (mut reply, mut splitter) = (dialect.codec().decoder(), Splitter::default());
     let mut events = Vec::new();
     splitter.push(stream, |event| events.push(event));

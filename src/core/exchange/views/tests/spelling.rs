@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 /// Id, tool and arguments of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call(pub &'static str, pub &'static str, pub &'static str);
+pub(crate) struct Call(pub &'static str, pub &'static str, pub &'static str);
 
 /// The elements of a model's turn: reasoning where the dialect has it, a text, calls.
-pub(super) fn turn(
+pub(crate) fn turn(
     dialect: Dialect,
     mark: &str,
     text: Option<&str>,
@@ -68,7 +68,7 @@ pub(super) fn turn(
 }
 
 /// The elements that answer calls.
-pub(super) fn outputs(dialect: Dialect, answered: &[(Call, &str)]) -> Vec<String> {
+pub(crate) fn outputs(dialect: Dialect, answered: &[(Call, &str)]) -> Vec<String> {
     let outputs = answered.iter().map(|(Call(id, ..), text)| match dialect {
         Dialect::Responses => {
             format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"{text}"}}"#)
@@ -88,12 +88,12 @@ pub(super) fn outputs(dialect: Dialect, answered: &[(Call, &str)]) -> Vec<String
     }
 }
 
-pub(super) fn user(text: &str) -> String {
+pub(crate) fn user(text: &str) -> String {
     format!(r#"{{"role":"user","content":"{text}"}}"#)
 }
 
 /// A request with settings on both sides of its list, and white space in it.
-pub(super) fn request(dialect: Dialect, elements: &[Vec<String>]) -> String {
+pub(crate) fn request(dialect: Dialect, elements: &[Vec<String>]) -> String {
     let key = match dialect {
         Dialect::Responses => "input",
         _ => "messages",
@@ -105,7 +105,7 @@ pub(super) fn request(dialect: Dialect, elements: &[Vec<String>]) -> String {
 }
 
 /// What an agent repeats of a turn of which it got a part before the hold: one message where its dialect has one message for a turn.
-pub(super) fn echo(dialect: Dialect, released: &[String], told: &[String]) -> Vec<String> {
+pub(crate) fn echo(dialect: Dialect, released: &[String], told: &[String]) -> Vec<String> {
     if dialect == Dialect::Responses || released.is_empty() {
         return [released, told].concat();
     }
@@ -126,7 +126,7 @@ pub(super) fn echo(dialect: Dialect, released: &[String], told: &[String]) -> Ve
 
 /// The same element as another serialiser writes it: members in another order, white space, escapes, without ids of items, with marks for a
 /// cache.
-pub(super) fn respelled(element: &str) -> String {
+pub(crate) fn respelled(element: &str) -> String {
     let mut value: Value = serde_json::from_str(element).unwrap();
     if let Some(kind) = value["type"].as_str().map(str::to_owned)
         && kind != "reasoning"

@@ -20,11 +20,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Notice for a reply over which the judge has failed.
-pub(super) const NOT_JUDGED: &str = "the reply could not be judged";
+pub(crate) const NOT_JUDGED: &str = "the reply could not be judged";
 
 impl Pump {
     /// Tells the machine, and does what it says.
-    pub(super) async fn drive(&mut self, event: Event<'_>) {
+    pub(crate) async fn drive(&mut self, event: Event<'_>) {
         let mut effects = VecDeque::from(self.machine.handle(wall_clock(), event));
         while let Some(effect) = effects.pop_front() {
             if self.perform(effect).await == Err(Gone) {
@@ -41,7 +41,7 @@ impl Pump {
     }
 
     /// Why nothing reaches the client any more.
-    pub(super) fn gone(&self) -> Event<'static> {
+    pub(crate) fn gone(&self) -> Event<'static> {
         match self.is_cut {
             true => Event::Decided(Decision::Cut),
             false => Event::ClientLeft,
@@ -88,7 +88,7 @@ impl Pump {
     }
 
     /// Sends a piece to the client.
-    pub(super) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
+    pub(crate) async fn send(&mut self, bytes: Bytes) -> Result<(), Gone> {
         self.client_reads().await?;
         self.client.send(bytes).await
     }
@@ -122,7 +122,7 @@ impl Pump {
         }
     }
 
-    pub(super) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {
+    pub(crate) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {
         match (head, &self.head) {
             (Head::Same, Some(upstream)) => same_head(upstream),
             (Head::Upstream, Some(upstream)) => reply_head(upstream, length),
@@ -181,19 +181,19 @@ impl Pump {
     }
 
     /// Secrets that only the upstream may see.
-    pub(in crate::proxy::exchanges) fn secrets(&self) -> Vec<(String, String)> {
+    pub(crate) fn secrets(&self) -> Vec<(String, String)> {
         let tokens = self.watcher.state.tokens().iter().cloned();
         let shown = Headers::passed_on(&self.question.lines).secrets();
         tokens.chain(shown).collect()
     }
 
     /// The reply that is held, if it is one.
-    pub(in crate::proxy::exchanges) fn held_reply(&self) -> Option<String> {
+    pub(crate) fn held_reply(&self) -> Option<String> {
         self.machine.reply().filter(|_| self.holds_reply)
     }
 
     /// The decoded request to the upstream.
-    pub(in crate::proxy::exchanges) fn upstream_request(&self) -> Bytes {
+    pub(crate) fn upstream_request(&self) -> Bytes {
         self.reading.body().clone()
     }
 
@@ -204,13 +204,13 @@ impl Pump {
     }
 
     /// The same, where it is read already.
-    pub(in crate::proxy::exchanges) fn send_what_is_read(&mut self, reading: Arc<Reading>) {
+    pub(crate) fn send_what_is_read(&mut self, reading: Arc<Reading>) {
         self.sent = Some(reading.body().clone());
         self.reading = reading;
     }
 
     /// Takes the findings; those of a held exchange are reported by its hold.
-    pub(super) fn found(&mut self, verdict: Verdict) -> Judgement {
+    pub(crate) fn found(&mut self, verdict: Verdict) -> Judgement {
         self.see_verdict(&verdict);
         if verdict.judgement == Judgement::Sound
             && let Some(recording) = verdict.recording
@@ -226,7 +226,7 @@ impl Pump {
     }
 
     /// What was found is seen with the exchange.
-    pub(super) fn see_verdict(&mut self, verdict: &Verdict) {
+    pub(crate) fn see_verdict(&mut self, verdict: &Verdict) {
         let recording = verdict.recording.as_ref();
         let session = recording.and_then(|recording| recording.sessions.first());
         let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
@@ -237,7 +237,7 @@ impl Pump {
     }
 
     /// The same, in place of what was seen since findings were reported.
-    pub(super) fn see(&mut self, found: Vec<Found>) {
+    pub(crate) fn see(&mut self, found: Vec<Found>) {
         self.seen.found.truncate(self.found);
         for one in found {
             if !self.seen.found.contains(&one) {
@@ -247,7 +247,7 @@ impl Pump {
     }
 
     /// Findings so far were reported, and stay.
-    pub(super) fn keep_found(&mut self) {
+    pub(crate) fn keep_found(&mut self) {
         self.found = self.seen.found.len();
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// What a client was given: the beginning of the reply as it came, which is kept elsewhere, and what followed.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(crate) struct Given {
     /// So many bytes of the reply.
     as_it_came: u64,
     rest: RecordedBody,
@@ -14,7 +14,7 @@ pub(super) struct Given {
 
 impl Given {
     /// The next bytes of the reply pass.
-    pub(super) fn pass(&mut self, bytes: &[u8]) {
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
         if self.rest.total() == 0 {
             self.as_it_came += bytes.len() as u64;
         } else {
@@ -23,17 +23,17 @@ impl Given {
     }
 
     /// Something else is sent.
-    pub(super) fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.rest.push_reply(bytes);
     }
 
     /// Whether more was given than is kept.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.as_it_came > REPLY_CAP || self.rest.is_cut()
     }
 
     /// All of it, piece by piece; `reply` is what has come.
-    pub(super) fn pieces(&self, reply: &RecordedBody) -> Vec<Bytes> {
+    pub(crate) fn pieces(&self, reply: &RecordedBody) -> Vec<Bytes> {
         let mut left = usize::try_from(self.as_it_came).unwrap_or(usize::MAX);
         let as_it_came = reply.pieces().map(|mut piece| {
             piece.truncate(left);
@@ -45,7 +45,7 @@ impl Given {
     }
 
     /// The same as one body.
-    pub(super) fn whole(&self, reply: &RecordedBody) -> RecordedBody {
+    pub(crate) fn whole(&self, reply: &RecordedBody) -> RecordedBody {
         let mut whole = RecordedBody::default();
         for piece in self.pieces(reply) {
             whole.push_reply(&piece);
@@ -54,7 +54,7 @@ impl Given {
     }
 
     /// Another reply begins; `reply` is the one before.
-    pub(super) fn start_again(&mut self, reply: &RecordedBody) {
+    pub(crate) fn start_again(&mut self, reply: &RecordedBody) {
         if self.as_it_came > 0 {
             self.rest = self.whole(reply);
             self.as_it_came = 0;

@@ -21,10 +21,10 @@ const HANDED: &str =
 /// Why nothing can be held of an exchange.
 #[derive(Debug, thiserror::Error)]
 #[error("the upstream cannot be called again: its URL cannot be written")]
-pub(super) struct HoldOrderError;
+pub(crate) struct HoldOrderError;
 
 /// What is to be held of an exchange.
-pub(super) fn order(pump: &Pump, held: Held) -> Result<HoldOrder, HoldOrderError> {
+pub(crate) fn order(pump: &Pump, held: Held) -> Result<HoldOrder, HoldOrderError> {
     let question = &pump.question;
     let url = pump.watcher.upstream.base().join(&question.path_and_query);
     let url = url.map_err(|_| HoldOrderError)?.to_string();
@@ -88,7 +88,7 @@ fn refusal(status: u16, body: &[u8]) -> ModelFault {
 
 impl Pump {
     /// What a hold's end means on the wire.
-    pub(super) fn decision_of(&mut self, outcome: HoldOutcome) -> Decision {
+    pub(crate) fn decision_of(&mut self, outcome: HoldOutcome) -> Decision {
         let dialect = self.question.dialect;
         match outcome {
             HoldOutcome::Release { by } => Decision::AsItCame { by },

@@ -22,7 +22,7 @@ struct Came {
 impl Pump {
     /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what
     /// passes. The client has everything already.
-    pub(super) fn settle(mut self) {
+    pub(crate) fn settle(mut self) {
         // The upstream has nothing more to say.
         (self.reply, self.asking) = (None, None);
         let came = self.came();
@@ -56,7 +56,7 @@ impl Pump {
     }
 
     /// What is written down of it.
-    pub(super) fn recorded(&self) -> Recorded {
+    pub(crate) fn recorded(&self) -> Recorded {
         let (reply_head, reply) = match &self.first {
             Some(first) => first.clone(),
             None => {
@@ -78,7 +78,7 @@ impl Pump {
     }
 
     /// What is written down of it while its reply comes: the request alone.
-    pub(super) fn recorded_so_far(&self) -> Recorded {
+    pub(crate) fn recorded_so_far(&self) -> Recorded {
         Recorded {
             reply: recorder::RecordedBody::default(),
             ..self.recorded()

@@ -1,12 +1,227 @@
-//! Recipes for openai-agents (Python), 0.22 or newer: `tool_not_found_behavior` and `tool_error_formatter` of
-//! `RunConfig`, `failure_error_function` of a function tool, `error_handlers` of `Runner.run`. Facts: the
-//! source of openai-agents 0.22.0 and 0.24.0 (`run_config.py`, `run_error_handlers.py`, `tool.py`).
+//! A recovery, carried out of the debugger: as code for the agent's framework, as an entry of a policy, as a
+//! fixture for a test.
 
-use super::python::{literal, quoted};
-use super::{RecipeError, RecoveryCase};
-use crate::wording::grammar::{self, TemplatePart};
-use crate::wording::{FailureKind, VARIABLES, Variable, check};
+use super::context::{FailureKind, VARIABLES, Variable};
+use super::library::{find, reads_as_name};
+use super::render::{TemplateError, TemplatePart, check, pieces, uses_name};
+use super::verbs::{in_vain, verb_of};
+use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
+use crate::wire::ToolSpelling;
+use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
+use toml::Table;
+
+/// A recovery that helped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RecoveryCase<'a> {
+    /// Id of the rule whose finding it resolved.
+    pub rule: &'a str,
+    /// Id of the action.
+    pub action: &'a str,
+    /// The name of the wording in the library; empty for words of one's own.
+    pub wording: &'a str,
+    /// The template of what the model reads; empty where the action has none.
+    pub template: &'a str,
+    /// The tool of the call; empty where there is none.
+    pub tool: &'a str,
+    /// Whether the tool takes free-form input.
+    pub is_custom: bool,
+    /// The value of a fallback.
+    pub value: Option<&'a Value>,
+    /// Whether the fallback enters the history that the model sees later.
+    pub include_in_history: bool,
+}
+
+/// Why a recovery cannot be exported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecipeError {
+    /// The target has no counterpart.
+    #[error("{0}")]
+    NoCounterpart(&'static str),
+    /// Something is missing or does not fit.
+    #[error("{0}")]
+    Unfit(String),
+    /// The template cannot be used.
+    #[error("the template, {0}")]
+    Template(#[from] TemplateError),
+}
+
+// A recovery as a regression fixture: the request after the recovery, with what must hold for it.
+//
+// The file is a request body of its dialect, so `retake check` reads it as it reads any other, and it can be
+// sent to the provider. `expect` names the rule, the call that it found something in, and how many findings of
+// it are left there: a fault that was answered stays on record. Whatever the model adds to the history must
+// not add to them.
+
+/// The history after the recovery.
+#[derive(Debug, Clone, Copy)]
+pub struct History<'a> {
+    /// How it is spelled.
+    pub dialect: Dialect,
+    /// The model of the request; empty if unknown.
+    pub model: &'a str,
+    /// `instructions` of Responses or `system` of Anthropic, where they do not stand in the history.
+    pub instructions: Option<&'a Value>,
+    /// The elements of `input` (Responses) or `messages` (Chat, Anthropic), up to and with the recovery,
+    /// each as its JSON.
+    pub elements: &'a [&'a [u8]],
+    /// The tools on offer, as the contract knows them; `None` where they are not known.
+    pub tools: Option<&'a [&'a Tool]>,
+    /// What the final message must satisfy, if anything.
+    pub output_schema: Option<&'a OutputSchema>,
+    /// The call that was fixed; empty if there was none.
+    pub call_id: &'a str,
+    /// How many findings of the rule the history has about that call, or at all where there was none.
+    pub findings: usize,
+}
+
+/// The fixture: a JSON text.
+pub fn fixture(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Result<String, RecipeError> {
+    let facts = history.dialect.facts();
+    let instructions = facts.instructions_key.unwrap_or("instructions");
+    let mut body = Map::new();
+    body.insert("expect".to_owned(), expectation(recovery, history));
+    if !history.model.is_empty() {
+        body.insert("model".to_owned(), history.model.into());
+    }
+    if let Some(text) = history.instructions {
+        body.insert(instructions.to_owned(), text.clone());
+    }
+    if let Some(tools) = history.tools {
+        let tools = tools.iter().map(|tool| spelled(tool, facts.tool));
+        let tools = tools.collect::<Vec<_>>();
+        let tools = match facts.tool {
+            ToolSpelling::Declared => json!([{"functionDeclarations": tools}]),
+            _ => tools.into(),
+        };
+        body.insert("tools".to_owned(), tools);
+    }
+    if let Some(output) = history.output_schema {
+        let (key, value) = facts.output_setting(output);
+        body.insert(key.to_owned(), value);
+    }
+    let mut text = serde_json::to_string_pretty(&body).map_err(unfit)?;
+    // The elements stand as they were recorded, one a line.
+    text.truncate(text.len() - "\n}".len());
+    text.push_str(&format!(",\n  \"{}\": [", facts.history_key));
+    for (index, element) in history.elements.iter().enumerate() {
+        let element = std::str::from_utf8(element).map_err(unfit)?;
+        serde_json::from_str::<&serde_json::value::RawValue>(element).map_err(unfit)?;
+        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        text.push_str(element);
+    }
+    text.push_str("\n  ]\n}\n");
+    Ok(text)
+}
+
+fn unfit(error: impl std::fmt::Display) -> RecipeError {
+    RecipeError::Unfit(format!("an item of the history cannot be read: {error}"))
+}
+
+fn expectation(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Value {
+    let absent = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "rule": recovery.rule,
+        "findings": history.findings,
+        "call_id": absent(history.call_id),
+        "tool": absent(recovery.tool),
+        "action": recovery.action,
+        "wording": absent(recovery.wording),
+    })
+}
+
+/// A tool as its dialect writes it.
+fn spelled(tool: &Tool, spelling: ToolSpelling) -> Value {
+    let parameters = tool
+        .parameters
+        .clone()
+        .unwrap_or_else(|| json!({"type": "object"}));
+    let (name, what) = (&tool.name, &tool.description);
+    match (tool.kind, spelling) {
+        (ToolKind::Hosted, _) => json!({"type": name}),
+        (ToolKind::Custom, ToolSpelling::Nested) => {
+            json!({"type": "custom", "custom": {"name": name, "description": what}})
+        }
+        (ToolKind::Custom, _) => json!({"type": "custom", "name": name, "description": what}),
+        (ToolKind::Function, ToolSpelling::Nested) => {
+            json!({"type": "function", "function": {"name": name, "description": what, "parameters": parameters}})
+        }
+        (ToolKind::Function, ToolSpelling::Declared) => {
+            json!({"name": name, "description": what, "parametersJsonSchema": parameters})
+        }
+        (ToolKind::Function, ToolSpelling::Untyped) => {
+            json!({"name": name, "description": what, "input_schema": parameters})
+        }
+        (ToolKind::Function, _) => in_namespace(name, what, &parameters),
+    }
+}
+
+/// A function of Responses; a name `namespace.name` is nested in its namespace
+/// (`{"type":"namespace","name","tools"}`, OpenAI API reference).
+fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
+    let (namespace, name) = name
+        .rsplit_once('.')
+        .map_or((None, name), |(namespace, name)| (Some(namespace), name));
+    let function =
+        json!({"type": "function", "name": name, "description": what, "parameters": parameters});
+    match namespace {
+        Some(namespace) => json!({"type": "namespace", "name": namespace, "tools": [function]}),
+        None => function,
+    }
+}
+
+// Texts and JSON values as literals of Python.
+
+/// A text as a literal of Python. What is neither ASCII nor a letter or digit is escaped, so that nothing in it
+/// can hide in an editor.
+fn quoted(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len() + 2);
+    literal.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => literal.push_str("\\\""),
+            '\\' => literal.push_str("\\\\"),
+            '\n' => literal.push_str("\\n"),
+            ' '..='~' => literal.push(character),
+            _ if character.is_alphanumeric() => literal.push(character),
+            _ => literal.push_str(&escaped(character)),
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+fn escaped(character: char) -> String {
+    match u32::from(character) {
+        number @ ..=0xffff => format!("\\u{number:04x}"),
+        number => format!("\\U{number:08x}"),
+    }
+}
+
+/// A JSON value as a literal of Python.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            let items = items.iter().map(literal).collect::<Vec<_>>();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let member =
+                |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), literal(value));
+            let members = members.iter().map(member).collect::<Vec<_>>();
+            format!("{{{}}}", members.join(", "))
+        }
+    }
+}
+
+// Recipes for openai-agents (Python), 0.22 or newer: `tool_not_found_behavior` and `tool_error_formatter` of
+// `RunConfig`, `failure_error_function` of a function tool, `error_handlers` of `Runner.run`. Facts: the
+// source of openai-agents 0.22.0 and 0.24.0 (`run_config.py`, `run_error_handlers.py`, `tool.py`).
 
 /// The recipe: a Python module.
 pub fn openai_agents(recovery: &RecoveryCase<'_>) -> Result<String, RecipeError> {
@@ -122,7 +337,7 @@ fn empty(name: &str) -> &'static str {
 fn used(pieces: &[TemplatePart<'_>]) -> Vec<&'static Variable> {
     let used = VARIABLES
         .iter()
-        .filter(|variable| grammar::names(pieces, variable.name));
+        .filter(|variable| uses_name(pieces, variable.name));
     used.collect()
 }
 
@@ -144,7 +359,7 @@ struct FormatterCode {
 }
 
 fn words(template: &str, origin: VariableSource) -> Result<FormatterCode, RecipeError> {
-    let pieces = grammar::pieces(template)?;
+    let pieces = pieces(template)?;
     let names = used(&pieces)
         .iter()
         .map(|variable| variable.name)
@@ -406,4 +621,88 @@ ERROR_HANDLERS = {{"{key}": fallback}}
         literal(value)
     );
     Ok(text)
+}
+
+// A recovery as an entry of a policy: what to do about findings of its rule without asking.
+
+/// How often a policy asks the model again before it gives up.
+const TIMES: i64 = 2;
+
+/// The entry: TOML to add to the other entries of a policy.
+pub fn policy(recovery: &RecoveryCase<'_>) -> Result<String, RecipeError> {
+    let Some(verb) = verb_of(recovery.action) else {
+        return Err(RecipeError::NoCounterpart(
+            "a policy cannot do this by itself: it can inject, suggest, repair, retry, fall back, drop and release",
+        ));
+    };
+    if let Some(why) = in_vain(recovery.rule, verb.word) {
+        return Err(RecipeError::NoCounterpart(why));
+    }
+    let mut entry = Table::new();
+    entry.insert("do".to_owned(), verb.word.into());
+    if verb.has_wording && !recovery.template.is_empty() {
+        check(recovery.template)?;
+        entry.insert("wording".to_owned(), wording(recovery).into());
+    }
+    if verb.has_wording {
+        entry.insert("times".to_owned(), TIMES.into());
+        entry.insert("otherwise".to_owned(), "raise".into());
+    }
+    if verb.has_value {
+        let Some(value) = recovery.value else {
+            let reason = "choose the value of the fallback first".to_owned();
+            return Err(RecipeError::Unfit(reason));
+        };
+        entry.insert(
+            "include_in_history".to_owned(),
+            recovery.include_in_history.into(),
+        );
+        entry.insert("value".to_owned(), as_toml(value)?);
+    }
+    let rules = Table::from_iter([(recovery.rule.to_owned(), toml::Value::Table(entry))]);
+    let document = Table::from_iter([("on".to_owned(), toml::Value::Table(rules))]);
+    toml::to_string(&document).map_err(|error| RecipeError::Unfit(error.to_string()))
+}
+
+/// The name where the library has these very words under it, else the words. Words that could be taken for
+/// a name are quoted.
+fn wording(recovery: &RecoveryCase<'_>) -> String {
+    let known = |name: &str| FailureKind::of_rule(recovery.rule).and_then(|kind| find(kind, name));
+    if known(recovery.wording).is_some_and(|known| known.template == recovery.template) {
+        return recovery.wording.to_owned();
+    }
+    if reads_as_name(recovery.template) {
+        return format!("{{{{ '{}' }}}}", recovery.template);
+    }
+    recovery.template.to_owned()
+}
+
+fn as_toml(value: &Value) -> Result<toml::Value, RecipeError> {
+    let unfit = |reason: &str| RecipeError::Unfit(reason.to_owned());
+    match value {
+        Value::Null => Err(unfit(
+            "a policy is TOML, which has no null: leave the member out",
+        )),
+        Value::Bool(value) => Ok(toml::Value::Boolean(*value)),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Ok(toml::Value::Integer(whole)),
+            (None, Some(float)) if !number.is_u64() => Ok(toml::Value::Float(float)),
+            _ => Err(unfit(
+                "a policy is TOML, which has no numbers as large as this",
+            )),
+        },
+        Value::String(text) => Ok(toml::Value::String(text.clone())),
+        Value::Array(items) => {
+            let items = items.iter().map(as_toml);
+            Ok(toml::Value::Array(items.collect::<Result<_, _>>()?))
+        }
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), as_toml(value)?)));
+            Ok(toml::Value::Table(
+                members.collect::<Result<_, RecipeError>>()?,
+            ))
+        }
+    }
 }
