@@ -2,7 +2,9 @@
 
 use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
+use crate::content::{has_colours, terminal_lines};
 use crate::session::Kind;
+use std::borrow::Cow;
 
 pub(crate) static RULE: Rule = Rule {
     id: "tool-error",
@@ -48,7 +50,7 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
             .fact("class", class.words())
             .fact("recoverable", can_recover)
             .fact("advice", class.advice())
-            .fact("text", quote(message(&subject.body.text)))
+            .fact("text", quote(&message(&subject.body.text)))
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
             .offering(|offer| {
@@ -63,11 +65,26 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     );
 }
 
-/// The text without the tag that Claude Code puts around it.
-fn message(text: &str) -> &str {
+/// How much of a text with terminal colours is read for its message.
+const COLOURED: usize = 2048;
+
+/// The text without the tag that Claude Code puts around it, and without terminal colours.
+fn message(text: &str) -> Cow<'_, str> {
     let text = text.trim();
     let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
-    inner.strip_suffix("</tool_use_error>").unwrap_or(inner)
+    let inner = inner.strip_suffix("</tool_use_error>").unwrap_or(inner);
+    if !has_colours(inner) {
+        return Cow::Borrowed(inner);
+    }
+    let lines = terminal_lines(&inner[..inner.floor_char_boundary(COLOURED)]);
+    let lines = lines.iter().map(|line| {
+        let words = line.pieces.iter().map(|(_, words)| words.trim());
+        words
+            .filter(|words| !words.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n").trim().to_owned())
 }
 
 #[cfg(test)]
@@ -82,6 +99,13 @@ mod tests {
                 "function": {"name": "find", "arguments": "{}"}}]},
             {"role": "tool", "tool_call_id": "call_1", "content": output}]);
         fixture(&messages.to_string())
+    }
+
+    #[test]
+    fn colours_of_a_terminal_are_not_part_of_the_message() {
+        let output = "Error: \u{1b}[31m\u{1b}[1mFailed Tests\u{1b}[22m 2\u{1b}[39m\nmore";
+        let message = chat(output).finding(&RULE).message();
+        assert_eq!(message, "find: exception: Error: Failed Tests 2");
     }
 
     #[test]
