@@ -3,3 +3,5 @@
 pub mod cli;
 mod page;
 pub mod tui;
+mod usage;
+mod words;

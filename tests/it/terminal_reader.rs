@@ -131,11 +131,11 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     press(&mut terminal, " J ", "printed line 30");
     press(&mut terminal, " ", "… 27 lines");
     // Which turn took the most.
-    press(&mut terminal, "U", "turns with most new tokens");
+    press(&mut terminal, "U", "turns that cost most");
     let screen = terminal.screen().to_string();
     let heading = screen
         .lines()
-        .position(|line| line.contains("turns with most"));
+        .position(|line| line.contains("turns that cost most"));
     let first = screen.lines().nth(heading.unwrap() + 1).unwrap();
     assert!(first.contains("turn 3 "), "{screen}");
     press(&mut terminal, "q", "… 27 lines");

@@ -546,6 +546,10 @@ pub struct LookArguments {
     /// How a history is shown at first [default: flow; columns for what is live]
     #[arg(long, value_name = "VIEW", value_parser = views())]
     pub view: Option<View>,
+    /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`
+    /// in US dollars per million tokens
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// Only ASCII characters on the screen
     #[arg(long)]
     pub ascii: bool,
@@ -733,6 +737,10 @@ pub struct UsageArguments {
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: UsageFormat,
+    /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`
+    /// in US dollars per million tokens
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// How to read them.
     #[command(flatten)]
     pub reading: ReadingArguments,

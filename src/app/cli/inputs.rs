@@ -10,6 +10,7 @@ use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::Wish;
 use retake_core::formats::FORMATS;
 use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_core::usage::Prices;
 use retake_live::is_same_file;
 use retake_live::replace::{Backup, replace};
 use retake_live::{
@@ -107,8 +108,8 @@ impl Inputs {
     }
 
     /// The same for the debugger, which reads by itself.
-    pub(super) fn request(self, arguments: &OpenArguments) -> OpenRequest {
-        OpenRequest {
+    pub(super) fn request(self, arguments: &OpenArguments) -> Result<OpenRequest, Failure> {
+        Ok(OpenRequest {
             paths: arguments.paths.clone(),
             options: self.options,
             knowledge: Knowledge::new(
@@ -122,9 +123,10 @@ impl Inputs {
                 ascii: arguments.look.ascii,
             },
             view: arguments.look.view,
+            prices: prices_of(arguments.look.prices.as_deref())?,
             without_mouse: arguments.look.no_mouse,
             staged: Staged::default(),
-        }
+        })
     }
 
     /// Adds what is known from outside of a file to a recording that was made of it.
@@ -196,6 +198,23 @@ fn report_unusable(unusable: &[String]) {
 /// The tools of a file, or what is wrong with it.
 fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
     read_tools_file(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
+}
+
+/// The prices of the program with those of a file.
+pub(super) fn prices_of(file: Option<&Path>) -> Result<Prices, Failure> {
+    let prices = Prices::built_in();
+    let Some(path) = file else {
+        return Ok(prices);
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::refused(format!("{}: {error}", name_of(path))))?;
+    prices.overridden(&text).map_err(|error| {
+        let message = format!("{}: {}", name_of(path), safe_line(&error.to_string()));
+        Failure::with_hint(
+            message,
+            "[models] NAME = { window = 200000, input = 3, output = 15 }",
+        )
+    })
 }
 
 /// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
 fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
     let request = OpenRequest {
         staged,
-        ..Inputs::new(&arguments.reading)?.request(arguments)
+        ..Inputs::new(&arguments.reading)?.request(arguments)?
     };
     match tui::run(&request) {
         Ok(Left::Quit) => Ok(Exit::Clean),

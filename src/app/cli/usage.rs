@@ -3,14 +3,14 @@
 use super::arguments::{UsageArguments, UsageFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
-use super::inputs::{Inputs, describe, hint_for, name_of};
+use super::inputs::{Inputs, describe, hint_for, name_of, prices_of};
 use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Skipped, Walked, expand, is_no_recording};
-use crate::tui::usage::{call_line, report};
+use crate::usage::{call_line, report};
 use retake_core::session::Session;
-use retake_core::usage::{SessionUsage, Tokens};
+use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage};
 use retake_live::{InputError, exit_on_interrupt};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -22,6 +22,7 @@ const WIDTH: usize = 110;
 /// Prints the report of each session.
 pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
+    let prices = prices_of(arguments.prices.as_deref())?;
     exit_on_interrupt();
     let Walked { files, failures } = expand(&arguments.paths);
     for (path, error) in &failures {
@@ -43,12 +44,19 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
         writeln!(writer.out, "{CSV_HEADING}")?;
     }
     for file in &files {
-        match usage_of(&inputs, &file.path) {
-            Ok((sessions, totals)) => {
+        match usage_of(&inputs, &prices, &file.path) {
+            Ok((sessions, replies)) => {
                 read += 1;
-                let names = session_names(&sessions);
-                for ((name, session), totals) in names.iter().zip(&sessions).zip(&totals) {
-                    writer.session(&file.path, name, session, totals)?;
+                let counted = sessions.iter().zip(replies);
+                for (name, (session, (totals, replies))) in
+                    session_names(&sessions).iter().zip(counted)
+                {
+                    let counted = Counted {
+                        session,
+                        totals,
+                        replies,
+                    };
+                    writer.session(&file.path, name, &counted)?;
                 }
             }
             Err(error) if file.in_folder && is_no_recording(&error) => skipped.add(file, &error),
@@ -67,18 +75,35 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     })
 }
 
-fn usage_of(inputs: &Inputs, path: &Path) -> Result<(Vec<Session>, Vec<SessionUsage>), InputError> {
-    let sessions = inputs.read(path)?.recording.sessions;
-    let totals = sessions.iter().map(|session| {
-        let totals = SessionUsage::of(session, &|| false).map_err(InputError::Source)?;
-        Ok(totals.unwrap_or_default())
-    });
-    let totals = totals.collect::<Result<_, InputError>>()?;
-    Ok((sessions, totals))
+/// A session with what it took.
+struct Counted<'a> {
+    session: &'a Session,
+    totals: SessionUsage,
+    replies: Replies,
 }
 
-const CSV_HEADING: &str =
-    "path,session,turn,at_ms,took_ms,input_tokens,cached_tokens,output_tokens";
+/// Every reply with its turn, counted from 0.
+type Replies = Vec<(usize, TurnUsage)>;
+
+fn usage_of(
+    inputs: &Inputs,
+    prices: &Prices,
+    path: &Path,
+) -> Result<(Vec<Session>, Vec<(SessionUsage, Replies)>), InputError> {
+    let sessions = inputs.read(path)?.recording.sessions;
+    let counted = sessions.iter().map(|session| {
+        let mut replies = Vec::new();
+        let mut each = |turn: usize, usage: &TurnUsage| replies.push((turn, usage.clone()));
+        let totals = SessionUsage::of(session, prices, &|| false, &mut each);
+        let totals = totals.map_err(InputError::Source)?;
+        Ok((totals.unwrap_or_default(), replies))
+    });
+    let counted = counted.collect::<Result<_, InputError>>()?;
+    Ok((sessions, counted))
+}
+
+const CSV_HEADING: &str = "path,session,turn,at_ms,took_ms,input_tokens,cached_tokens,output_tokens,\
+written_tokens,model,cost_usd";
 
 struct UsageWriter<'a> {
     out: &'a mut Output,
@@ -88,30 +113,21 @@ struct UsageWriter<'a> {
 }
 
 impl UsageWriter<'_> {
-    fn session(
-        &mut self,
-        path: &Path,
-        name: &str,
-        session: &Session,
-        totals: &SessionUsage,
-    ) -> io::Result<()> {
+    fn session(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
         match self.format {
-            UsageFormat::Text => self.text(path, name, session, totals),
-            UsageFormat::Json => self.json(path, name, session, totals),
-            UsageFormat::Csv => self.csv(path, name, totals),
+            UsageFormat::Text => self.text(path, name, counted),
+            UsageFormat::Json => self.json(path, name, counted),
+            UsageFormat::Csv => self.csv(path, name, counted),
         }
     }
 
-    fn text(
-        &mut self,
-        path: &Path,
-        name: &str,
-        session: &Session,
-        totals: &SessionUsage,
-    ) -> io::Result<()> {
+    fn text(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
         if !std::mem::take(&mut self.is_first) {
             writeln!(self.out)?;
         }
+        let Counted {
+            session, totals, ..
+        } = counted;
         let model = session.model.as_deref().unwrap_or_default();
         let heading = format!(
             "{}  {}  {}",
@@ -120,7 +136,7 @@ impl UsageWriter<'_> {
             safe_line(model)
         );
         writeln!(self.out, "{}", self.palette.bold(heading.trim_end()))?;
-        for line in report(session, totals, WIDTH) {
+        for line in report(session, totals, WIDTH, "#") {
             match line.is_heading {
                 true => writeln!(self.out, "{}", self.palette.bold(line.text))?,
                 false => writeln!(self.out, "{}", line.text)?,
@@ -129,13 +145,12 @@ impl UsageWriter<'_> {
         Ok(())
     }
 
-    fn json(
-        &mut self,
-        path: &Path,
-        name: &str,
-        session: &Session,
-        totals: &SessionUsage,
-    ) -> io::Result<()> {
+    fn json(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
+        let Counted {
+            session,
+            totals,
+            replies,
+        } = counted;
         let path = path.to_string_lossy();
         let line = UsageRecord::Session {
             path: &path,
@@ -148,6 +163,8 @@ impl UsageWriter<'_> {
             tools_ms: totals.tools,
             waiting_ms: totals.waiting,
             span_ms: totals.span,
+            cost_usd: totals.cost.map(Cost::dollars),
+            without_price: totals.without_price,
         };
         write_line(self.out, &line)?;
         for tool in &totals.by_tool {
@@ -158,10 +175,20 @@ impl UsageWriter<'_> {
                 errors: tool.errors,
                 took_ms: tool.took,
                 result_bytes: tool.bytes,
+                about_cost_usd: tool.cost.map(Cost::dollars),
             };
             write_line(self.out, &line)?;
         }
-        for (turn, usage) in &totals.by_turn {
+        for kind in &totals.by_kind {
+            let line = UsageRecord::Kind {
+                session: name,
+                kind: kind.kind.word(),
+                items: kind.items,
+                bytes: kind.bytes,
+            };
+            write_line(self.out, &line)?;
+        }
+        for (turn, usage) in replies {
             let line = UsageRecord::Turn {
                 session: name,
                 turn: turn + 1,
@@ -169,6 +196,8 @@ impl UsageWriter<'_> {
                 took_ms: usage.took,
                 tokens: usage.tokens.map(Into::into),
                 context_window: usage.window,
+                model: usage.model.as_deref(),
+                cost_usd: usage.cost.map(|cost| cost.all.dollars()),
             };
             write_line(self.out, &line)?;
         }
@@ -177,29 +206,34 @@ impl UsageWriter<'_> {
                 session: name,
                 turn: result.turn + 1,
                 item: result.call + 1,
-                call: call_line(session, result.call),
+                call: call_line(session, result.call, ""),
                 result_bytes: result.bytes,
                 took_ms: result.took,
+                about_cost_usd: result.cost.map(Cost::dollars),
             };
             write_line(self.out, &line)?;
         }
         Ok(())
     }
 
-    fn csv(&mut self, path: &Path, name: &str, totals: &SessionUsage) -> io::Result<()> {
+    fn csv(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
         let number = |number: Option<u64>| number.map_or_else(String::new, |it| it.to_string());
         let (path, name) = (csv_cell(&path.to_string_lossy()), csv_cell(name));
-        for (turn, usage) in &totals.by_turn {
+        for (turn, usage) in &counted.replies {
             let tokens = usage.tokens;
+            let cost = usage.cost.map(|cost| cost.all.dollars().to_string());
             writeln!(
                 self.out,
-                "{path},{name},{},{},{},{},{},{}",
+                "{path},{name},{},{},{},{},{},{},{},{},{}",
                 turn + 1,
                 number(usage.at),
                 number(usage.took),
                 number(tokens.map(|it| it.input)),
                 number(tokens.map(|it| it.cached)),
-                number(tokens.map(|it| it.output))
+                number(tokens.map(|it| it.output)),
+                number(tokens.map(|it| it.written + it.written_1h)),
+                csv_cell(usage.model.as_deref().unwrap_or_default()),
+                cost.unwrap_or_default(),
             )?;
         }
         Ok(())
@@ -223,6 +257,10 @@ enum UsageRecord<'a> {
         tools_ms: u64,
         waiting_ms: u64,
         span_ms: Option<u64>,
+        /// US dollars.
+        cost_usd: Option<f64>,
+        /// Turns whose tokens are counted and whose model has no price.
+        without_price: usize,
     },
     Tool {
         session: &'a str,
@@ -231,6 +269,13 @@ enum UsageRecord<'a> {
         errors: usize,
         took_ms: Option<u64>,
         result_bytes: u64,
+        about_cost_usd: Option<f64>,
+    },
+    Kind {
+        session: &'a str,
+        kind: &'a str,
+        items: usize,
+        bytes: u64,
     },
     Turn {
         session: &'a str,
@@ -239,6 +284,8 @@ enum UsageRecord<'a> {
         took_ms: Option<u64>,
         tokens: Option<TokenCounts>,
         context_window: Option<u64>,
+        model: Option<&'a str>,
+        cost_usd: Option<f64>,
     },
     Result {
         session: &'a str,
@@ -247,6 +294,7 @@ enum UsageRecord<'a> {
         call: String,
         result_bytes: u64,
         took_ms: Option<u64>,
+        about_cost_usd: Option<f64>,
     },
 }
 
@@ -254,6 +302,7 @@ enum UsageRecord<'a> {
 struct TokenCounts {
     input_tokens: u64,
     cached_tokens: u64,
+    written_tokens: u64,
     output_tokens: u64,
 }
 
@@ -262,6 +311,7 @@ impl From<Tokens> for TokenCounts {
         Self {
             input_tokens: tokens.input,
             cached_tokens: tokens.cached,
+            written_tokens: tokens.written + tokens.written_1h,
             output_tokens: tokens.output,
         }
     }

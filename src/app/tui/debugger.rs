@@ -15,6 +15,7 @@ use super::{update, view};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::session::takes::TakeId;
+use retake_core::usage::Prices;
 use retake_live::takes::wall_clock;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{InputError, Opening, editor, proxy};
@@ -29,6 +30,7 @@ pub(super) struct Opened {
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
     view: View,
+    prices: Prices,
 }
 
 impl Opened {
@@ -71,6 +73,7 @@ impl Opened {
             head,
             knowledge,
             view: request.view.unwrap_or(View::Columns),
+            prices: request.prices.clone(),
         })
     }
 
@@ -79,6 +82,7 @@ impl Opened {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
         state.set_flowing(self.view == View::Flow);
+        state.prices = self.prices.clone();
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());
@@ -174,7 +178,10 @@ impl Debugger {
             Effect::ReadTail => self.read_tail(),
             Effect::Sift(sifting) => self.loader.sift(sifting),
             Effect::Count(counting) => self.loader.count(counting),
-            Effect::Total(document, session) => self.loader.total(document, session),
+            Effect::Total(document, session) => {
+                let prices = self.state.prices.clone();
+                self.loader.total(document, session, prices);
+            }
             Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
             Effect::Watch(on) => self.loader.watch(on),

@@ -48,7 +48,6 @@ pub mod texts;
 pub mod theme;
 pub mod transcript;
 pub mod update;
-pub mod usage;
 pub mod view;
 
 pub use app::{run, watch};

@@ -3,6 +3,7 @@
 use super::loader::Knowledge;
 use super::loader::takes::conductor::Staged;
 use super::theme::Wish;
+use retake_core::usage::Prices;
 use retake_live::{InputError, ReadOptions};
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub struct OpenRequest {
     pub options: ReadOptions,
     pub knowledge: Knowledge,
     pub wish: Wish,
+    pub prices: Prices,
     /// Without it recordings flow, and what is live stands in columns.
     pub view: Option<View>,
     /// Whether the mouse is left to the terminal.

@@ -35,7 +35,7 @@ use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
-use retake_core::usage::SessionUsage;
+use retake_core::usage::{Prices, SessionUsage};
 use retake_live::search::Needle;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -156,6 +156,7 @@ pub struct State {
     pub hits: Option<Hits>,
     /// What a session of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, usize, Arc<SessionUsage>)>,
+    pub prices: Prices,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
     /// Whether the end is kept in sight.
@@ -212,6 +213,7 @@ impl State {
             needle: None,
             hits: None,
             totals: None,
+            prices: Prices::built_in(),
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
@@ -515,6 +517,7 @@ impl State {
             number: self.session,
             shown: self.shown.as_deref(),
             checked: checked.as_deref(),
+            prices: &self.prices,
             is_numbered: document.extent != Extent::Tail,
             revision: self.revision,
             cursor: self.item,

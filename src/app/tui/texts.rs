@@ -9,7 +9,7 @@ use super::prompt::{Prompt, Typing};
 use super::proxy::words::time;
 use super::state::State;
 use super::theme::Theme;
-use super::usage;
+use crate::usage;
 use crossterm::event::{KeyEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
@@ -264,7 +264,8 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
 pub fn usage(state: &State, theme: &Theme, width: usize) -> PageText {
     let lines = match (state.totals(), state.session()) {
         (Some(totals), Some(session)) => {
-            let lines = usage::report(session, totals, width.min(100)).into_iter();
+            let bar = theme.glyphs.thumb;
+            let lines = usage::report(session, totals, width.min(110), bar).into_iter();
             let style = |is_heading| if is_heading { theme.title } else { theme.text };
             let lines = lines.map(|line| theme.line(&line.text, style(line.is_heading)));
             lines.collect()

@@ -1,16 +1,20 @@
-//! When things happened and what they took, from what a recording holds: times, durations, tokens.
+//! When things happened and what they took, from what a recording holds: times, durations, tokens, and what they
+//! cost.
 //!
-//! Nothing is estimated: what a recording does not say is `None`. Times are milliseconds since 1970.
+//! Nothing is estimated but what says so: what a recording does not say is `None`. Times are milliseconds since
+//! 1970.
 
-mod codex;
+mod counted;
 mod moment;
+mod prices;
 mod record;
 mod tokens;
 mod totals;
 mod turn;
 
 pub use moment::milliseconds;
+pub use prices::{Cost, Model, PriceError, Prices, RequestCost};
 pub use record::working_folder;
 pub use tokens::Tokens;
-pub use totals::{ResultUsage, SessionUsage, ToolUsage};
-pub use turn::{TurnUsage, call_duration, item_time, turn_usage};
+pub use totals::{CacheMiss, KindUsage, ResultUsage, SessionUsage, ToolUsage};
+pub use turn::{TurnUsage, UsageReader};

@@ -4,72 +4,124 @@ use super::moment::milliseconds;
 use super::tokens::Tokens;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Session, SourceError, Span};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a record says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Envelope {
     pub(super) at: Option<u64>,
     pub(super) tokens: Option<Tokens>,
+    /// The model that answered.
+    pub(super) model: Option<Arc<str>>,
     /// How long the tool ran whose result it is, in milliseconds.
     pub(super) took: Option<u64>,
+    /// How long the provider took for its reply, in milliseconds.
+    pub(super) replied_in: Option<u64>,
 }
 
+/// The envelopes of a session. Those that were read last are kept: a turn, its calls and their results ask
+/// for the same ones.
+pub(super) struct Envelopes<'a> {
+    session: &'a Session,
+    read: HashMap<u32, Envelope>,
+    buffer: Vec<u8>,
+    model: Option<Arc<str>>,
+}
+
+/// How many envelopes are kept before all are forgotten.
+const KEPT: usize = 1024;
 /// Larger records are not read whole: only where an envelope begins and where it goes on after the item.
 const WHOLE: u64 = 64 * 1024;
+/// The same of an exchange, whose request has the whole history.
+const EXCHANGE: u64 = 8 * 1024 * 1024;
 /// How much is read there.
 const WINDOW: u64 = 2048;
 
-impl Envelope {
-    /// The envelope of the record that holds an item.
-    pub(super) fn of(session: &Session, item: &Item) -> Result<Self, SourceError> {
-        let Some(record) = session.records.get(item.record as usize) else {
-            return Ok(Self::default());
-        };
-        if record.span.len() <= WHOLE {
-            let bytes = session.source.read(record.span)?;
-            return Ok(Self::read(&bytes).unwrap_or_default());
+impl<'a> Envelopes<'a> {
+    pub(super) fn new(session: &'a Session) -> Self {
+        Self {
+            session,
+            read: HashMap::new(),
+            buffer: Vec::new(),
+            model: None,
         }
-        let rest = Span {
-            start: item.span.end.min(record.span.end),
-            end: record.span.end,
-        };
-        let head = session.source.read(record.span.head(WINDOW))?;
-        let tail = session.source.read(rest.head(WINDOW))?;
-        let (head, tail) = (
-            String::from_utf8_lossy(&head),
-            String::from_utf8_lossy(&tail),
-        );
-        let at = [&tail, &head].into_iter().find_map(|text| {
-            let start = text.find(TIMESTAMP)? + TIMESTAMP.len();
-            milliseconds(text[start..].split('"').next()?)
-        });
-        Ok(Self {
-            at,
-            tokens: tail.find(USAGE).and_then(|start| {
-                let value = &tail[start + USAGE.len()..];
-                let length = Cursor::new(value.as_bytes()).skip().ok()?.end;
-                Tokens::of_value(&value[..length])
-            }),
-            took: None,
-        })
     }
 
-    fn read(bytes: &[u8]) -> Result<Self, JsonError> {
-        let mut envelope = Self::default();
-        Cursor::new(bytes).object(|cursor, key| {
-            match key {
-                b"timestamp" if envelope.at.is_none() => {
+    /// The envelope of the record that holds an item.
+    pub(super) fn of(&mut self, item: &Item) -> Result<Envelope, SourceError> {
+        if let Some(envelope) = self.read.get(&item.record) {
+            return Ok(envelope.clone());
+        }
+        let Some(record) = self.session.records.get(item.record as usize) else {
+            return Ok(Envelope::default());
+        };
+        let most = match self.session.format {
+            "retake-journal" => EXCHANGE,
+            _ => WHOLE,
+        };
+        let envelope = match record.span.len() <= most {
+            true => {
+                let mut buffer = std::mem::take(&mut self.buffer);
+                self.session.source.read_into(record.span, &mut buffer)?;
+                let envelope = self.parse(&buffer);
+                self.buffer = buffer;
+                envelope
+            }
+            false => self.search(record.span, item)?,
+        };
+        if self.read.len() >= KEPT {
+            self.read.clear();
+        }
+        self.read.insert(item.record, envelope.clone());
+        Ok(envelope)
+    }
+
+    fn parse(&mut self, bytes: &[u8]) -> Envelope {
+        let mut envelope = Envelope::default();
+        // What stands before a fault counts.
+        let _ = self.members(&mut Cursor::new(bytes), &mut envelope);
+        if self.session.format == "codex" {
+            envelope.took = tool_seconds(bytes);
+        }
+        envelope
+    }
+
+    fn members(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        envelope: &mut Envelope,
+    ) -> Result<(), JsonError> {
+        cursor.object(|cursor, key| {
+            let opens = cursor.peek();
+            match (key, opens) {
+                (b"timestamp", _) if envelope.at.is_none() => {
                     let text = cursor.string()?.map(display_text);
                     envelope.at = text.and_then(|text| milliseconds(&text));
                 }
-                b"usage" => envelope.read_usage(cursor)?,
-                b"message" | b"response" if cursor.peek() == Some(b'{') => {
-                    cursor.object(|cursor, key| match key {
-                        b"usage" => envelope.read_usage(cursor),
-                        _ => Ok(()),
+                // The time of a request that a proxy passed on, and how long its reply took.
+                (b"at", Some(b'0'..=b'9')) => {
+                    envelope.at = String::from_utf8_lossy(cursor.raw()?).parse().ok();
+                }
+                (b"ms", Some(b'[')) => {
+                    cursor.array(|cursor| {
+                        let number = String::from_utf8_lossy(cursor.raw()?).parse().ok();
+                        envelope.replied_in = number.or(envelope.replied_in);
+                        Ok(())
                     })?;
                 }
-                b"toolUseResult" if cursor.peek() == Some(b'{') => {
+                (b"usage" | b"usageMetadata", Some(b'{')) => {
+                    let raw = String::from_utf8_lossy(cursor.raw()?);
+                    envelope.tokens = Tokens::of_value(&raw).or(envelope.tokens);
+                }
+                (b"model", Some(b'"')) => {
+                    let name = cursor.string()?.map(display_text).unwrap_or_default();
+                    envelope.model = self.model(&name).or(envelope.model.take());
+                }
+                (b"message" | b"response" | b"entry", Some(b'{')) => {
+                    self.members(cursor, envelope)?;
+                }
+                (b"toolUseResult", Some(b'{')) => {
                     cursor.object(|cursor, key| {
                         if let b"durationMs" | b"totalDurationMs" = key {
                             let number = String::from_utf8_lossy(cursor.raw()?).parse().ok();
@@ -82,18 +134,92 @@ impl Envelope {
             }
             Ok(())
         })?;
-        Ok(envelope)
+        Ok(())
     }
 
-    fn read_usage(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
-        let raw = String::from_utf8_lossy(cursor.raw()?);
-        self.tokens = Tokens::of_value(&raw).or(self.tokens);
-        Ok(())
+    /// A model by its name, which is mostly that of the record before.
+    fn model(&mut self, name: &str) -> Option<Arc<str>> {
+        if name.is_empty() || name == SYNTHETIC {
+            return None;
+        }
+        if self.model.as_deref() != Some(name) {
+            self.model = Some(name.into());
+        }
+        self.model.clone()
+    }
+
+    /// Searches a giant record around its item.
+    fn search(&mut self, record: Span, item: &Item) -> Result<Envelope, SourceError> {
+        let rest = Span {
+            start: item.span.end.min(record.end),
+            end: record.end,
+        };
+        let source = &self.session.source;
+        let (head, tail) = (
+            source.read(record.head(WINDOW))?,
+            source.read(rest.head(WINDOW))?,
+        );
+        let own_end = Span {
+            start: item.span.end.saturating_sub(WINDOW).max(item.span.start),
+            ..item.span
+        };
+        let took = match self.session.format {
+            "codex" => tool_seconds(&source.read(own_end)?),
+            _ => None,
+        };
+        let (head, tail) = (
+            String::from_utf8_lossy(&head),
+            String::from_utf8_lossy(&tail),
+        );
+        let text_of = |name: &str| {
+            [&tail, &head].into_iter().find_map(|text| {
+                let start = text.find(name)? + name.len();
+                text[start..].split('"').next()
+            })
+        };
+        let at = text_of("\"timestamp\":\"").and_then(milliseconds);
+        let tokens = tail.find(USAGE).and_then(|start| {
+            let value = &tail[start + USAGE.len()..];
+            let length = Cursor::new(value.as_bytes()).skip().ok()?.end;
+            Tokens::of_value(&value[..length])
+        });
+        Ok(Envelope {
+            at,
+            tokens,
+            model: text_of("\"model\":\"").and_then(|name| self.model(name)),
+            took,
+            replied_in: None,
+        })
     }
 }
 
-const TIMESTAMP: &str = "\"timestamp\":\"";
 const USAGE: &str = "\"usage\":";
+/// What Claude Code calls itself where no model answered.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// How long a tool of Codex ran, in milliseconds: `\"duration_seconds\":0.1` at the end of a result, or
+/// `Wall time: 0.1 seconds` at its beginning.
+fn tool_seconds(bytes: &[u8]) -> Option<u64> {
+    let number = |start: usize, skipped: &[u8]| {
+        let rest = bytes.get(start..)?;
+        let rest = &rest[rest.iter().position(|byte| !skipped.contains(byte))?..];
+        let end = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'.'));
+        let text = std::str::from_utf8(&rest[..end?]).ok()?;
+        let seconds = text.parse::<f64>().ok()?;
+        Some((seconds * 1000.0).round() as u64)
+    };
+    let named = memchr::memmem::rfind(bytes, DURATION);
+    let named = named.and_then(|start| number(start + DURATION.len(), b"\\\": "));
+    named.or_else(|| {
+        let start = memchr::memmem::find(bytes, WALL_TIME)?;
+        number(start + WALL_TIME.len(), b" ")
+    })
+}
+
+const DURATION: &[u8] = b"duration_seconds";
+const WALL_TIME: &[u8] = b"Wall time:";
 
 /// The folder in which an agent worked, with a slash at its end, where the beginning of the recording names it.
 pub fn working_folder(session: &Session) -> Option<String> {

@@ -1,12 +1,18 @@
 //! Tokens, in the spelling of any provider.
 
+use serde_json::Value;
+
 /// The tokens of one request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
-    /// What was sent, with what came from the provider's cache.
+    /// What was sent, with what came from the provider's cache and what was put there.
     pub input: u64,
     /// The part of `input` that came from the cache.
     pub cached: u64,
+    /// The part of `input` that was put into the cache for the usual few minutes.
+    pub written: u64,
+    /// The part of `input` that was put into the cache for an hour.
+    pub written_1h: u64,
     /// What was answered, reasoning included.
     pub output: u64,
 }
@@ -14,27 +20,62 @@ pub struct Tokens {
 impl Tokens {
     /// Those of the value of a `usage` member, in the spelling of any provider.
     pub(super) fn of_value(raw: &str) -> Option<Self> {
-        let value: serde_json::Value = serde_json::from_str(raw).ok()?;
+        let value: Value = serde_json::from_str(raw).ok()?;
         let usage = crate::dialects::usage_of(&format!("{{\"usage\":{raw}}}"));
+        let count = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
         let details = ["input_tokens_details", "prompt_tokens_details"];
         let details = details.iter().filter_map(|key| match value.get(*key)? {
-            serde_json::Value::Array(parts) => parts.first(),
+            Value::Array(parts) => parts.first(),
             one => Some(one),
         });
-        let detailed = details.filter_map(|it| it.get("cached_tokens")?.as_u64());
-        let own = ["cache_read_input_tokens", "cached_input_tokens"];
-        let own = own.iter().filter_map(|key| value.get(*key)?.as_u64());
+        let detailed = details.filter_map(|it| count(it, "cached_tokens"));
+        let own = [
+            "cache_read_input_tokens",
+            "cached_input_tokens",
+            "cachedContentTokenCount",
+        ];
+        let own = own.iter().filter_map(|key| count(&value, key));
+        let cached = own.chain(detailed).max().unwrap_or(0).min(usage.input);
+        let written = count(&value, "cache_creation_input_tokens").unwrap_or(0);
+        let written = written.min(usage.input - cached);
+        let kept = value.get("cache_creation");
+        let kept = kept.and_then(|it| count(it, "ephemeral_1h_input_tokens"));
+        let written_1h = kept.unwrap_or(0).min(written);
         let tokens = Self {
             input: usage.input,
-            cached: own.chain(detailed).max().unwrap_or(0).min(usage.input),
+            cached,
+            written: written - written_1h,
+            written_1h,
             output: usage.output,
         };
         (tokens != Self::default()).then_some(tokens)
     }
 
+    /// The part of `input` that has nothing to do with the cache.
+    pub fn plain(&self) -> u64 {
+        let cache = self.cached + self.written + self.written_1h;
+        self.input.saturating_sub(cache)
+    }
+
+    /// What the cache did not hold, and the answer.
+    pub fn fresh(&self) -> u64 {
+        self.input
+            .saturating_sub(self.cached)
+            .saturating_add(self.output)
+    }
+
     pub fn add(&mut self, other: Self) {
-        self.input = self.input.saturating_add(other.input);
-        self.cached = self.cached.saturating_add(other.cached);
-        self.output = self.output.saturating_add(other.output);
+        let Self {
+            input,
+            cached,
+            written,
+            written_1h,
+            output,
+        } = other;
+        self.input = self.input.saturating_add(input);
+        self.cached = self.cached.saturating_add(cached);
+        self.written = self.written.saturating_add(written);
+        self.written_1h = self.written_1h.saturating_add(written_1h);
+        self.output = self.output.saturating_add(output);
     }
 }

@@ -1,9 +1,12 @@
-//! Where tokens and time went in a session: in all, by tool, by turn, and which results were the largest.
+//! Where tokens, money and time went in a session: in all, by tool, by kind, by turn, and which results were the
+//! largest.
 
+use super::prices::{Cost, Prices};
 use super::tokens::Tokens;
-use super::turn::{TurnUsage, call_duration, item_time, turn_usage};
+use super::turn::{TurnUsage, UsageReader};
 use crate::session::{Flags, Kind, Session, SourceError, Speaker};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a session took. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -12,6 +15,12 @@ pub struct SessionUsage {
     /// Replies that say how many tokens they took.
     pub counted: usize,
     pub tokens: Tokens,
+    /// What the replies cost whose model has a price.
+    pub cost: Option<Cost>,
+    /// Replies whose tokens are counted and whose model has no price.
+    pub without_price: usize,
+    /// The models that answered, in the order in which they first did, with the number of their replies.
+    pub models: Vec<(Arc<str>, usize)>,
     /// While the model answered.
     pub model: u64,
     /// While tools ran; of those that ran side by side each on its own.
@@ -22,10 +31,16 @@ pub struct SessionUsage {
     pub span: Option<u64>,
     /// By the name of the tool, those with the largest results first.
     pub by_tool: Vec<ToolUsage>,
-    /// Every reply with its turn, counted from 0.
-    pub by_turn: Vec<(usize, TurnUsage)>,
+    /// What the history consists of, the largest first.
+    pub by_kind: Vec<KindUsage>,
+    /// The replies that cost most (without prices: that took most new tokens), with their turns.
+    pub largest_turns: Vec<(usize, TurnUsage)>,
     /// The largest results, the largest first.
     pub results: Vec<ResultUsage>,
+    /// Replies for which the provider's cache did not hold what had been sent before.
+    pub misses: Vec<CacheMiss>,
+    /// Items where older history was replaced.
+    pub compactions: Vec<usize>,
 }
 
 /// What the calls of a tool took.
@@ -39,6 +54,17 @@ pub struct ToolUsage {
     pub took: Option<u64>,
     /// Bytes of the results, as they are recorded.
     pub bytes: u64,
+    /// About what its results cost as a part of each later request.
+    pub cost: Option<Cost>,
+}
+
+/// How much of a history is of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindUsage {
+    pub kind: Kind,
+    pub items: usize,
+    /// As they are recorded.
+    pub bytes: u64,
 }
 
 /// A large result.
@@ -51,40 +77,117 @@ pub struct ResultUsage {
     /// Bytes of the result, as it is recorded.
     pub bytes: u64,
     pub took: Option<u64>,
+    /// About what it cost as a part of each later request.
+    pub cost: Option<Cost>,
 }
 
-/// How many of the largest results are kept.
+/// A reply for which the provider's cache did not hold what had been sent before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheMiss {
+    pub turn: usize,
+    /// Tokens that were in the request before and not in the cache.
+    pub lost: u64,
+    /// Milliseconds since the end of the turn before.
+    pub idle: Option<u64>,
+}
+
+/// How many of the largest results and turns are kept, and how many misses.
 const LARGEST: usize = 10;
+/// Smaller losses are not worth a line.
+const LOST: u64 = 4096;
+/// How many bytes of a result are taken for a token.
+const BYTES_OF_TOKEN: u64 = 4;
+
+/// A result is a part of each later request until the history is compacted: what a token of it cost, summed up
+/// turn by turn.
+#[derive(Default)]
+struct TokenCosts {
+    /// What a token cost from the beginning to the end of each turn.
+    through: Vec<u64>,
+    /// Where the history is replaced, by turn.
+    ends: Vec<usize>,
+    has_prices: bool,
+}
+
+impl TokenCosts {
+    fn push(&mut self, usage: &TurnUsage) {
+        let last = self.through.last().copied().unwrap_or(0);
+        let one = usage.cost.zip(usage.tokens).map(|(cost, tokens)| {
+            self.has_prices = true;
+            cost.input.share(1, tokens.input)
+        });
+        self.through
+            .push(last.saturating_add(one.map_or(0, Cost::raw)));
+    }
+
+    /// About what a result of a turn cost.
+    fn of_result(&self, turn: usize, bytes: u64) -> Option<Cost> {
+        let next = self.ends.partition_point(|end| *end <= turn);
+        let until = match self.ends.get(next) {
+            Some(end) => self.through.get(end.checked_sub(1)?)?,
+            None => self.through.last()?,
+        };
+        let one = until.saturating_sub(*self.through.get(turn)?);
+        self.has_prices
+            .then(|| Cost::of_raw(one.saturating_mul(bytes / BYTES_OF_TOKEN)))
+    }
+}
 
 impl SessionUsage {
-    /// Reads the envelopes of all records; `None` where `is_cancelled` says so on the way.
+    /// Reads the envelopes of all records, and gives each reply to `each` with its turn; `None` where
+    /// `is_cancelled` says so on the way.
     pub fn of(
         session: &Session,
+        prices: &Prices,
         is_cancelled: &dyn Fn() -> bool,
+        each: &mut dyn FnMut(usize, &TurnUsage),
     ) -> Result<Option<Self>, SourceError> {
+        let mut reader = UsageReader::new(session, prices);
         let mut totals = Self {
             turns: session.turns.len(),
             ..Self::default()
         };
+        let mut costs = TokenCosts::default();
+        let mut last: Option<Tokens> = None;
+        let mut idle = None;
         for (turn, found) in session.turns.iter().enumerate() {
             if is_cancelled() {
                 return Ok(None);
             }
-            let usage = turn_usage(session, turn)?;
-            totals.model += usage.took.unwrap_or(0);
-            if found.speaker == Speaker::User {
-                totals.waiting += usage.gap.unwrap_or(0);
+            let usage = reader.turn(turn)?;
+            costs.push(&usage);
+            match found.speaker {
+                Speaker::Model => {
+                    totals.add_reply(turn, &usage, last, idle);
+                    each(turn, &usage);
+                    last = usage.tokens.or(last);
+                    idle = None;
+                }
+                Speaker::User => {
+                    totals.waiting += usage.gap.unwrap_or(0);
+                    idle = usage.gap;
+                }
+                Speaker::System | Speaker::File => {}
             }
-            if let Some(tokens) = usage.tokens {
-                totals.counted += 1;
-                totals.tokens.add(tokens);
-            }
-            if found.speaker == Speaker::Model {
-                totals.by_turn.push((turn, usage));
+            let is_compaction = |item: &usize| session.items[*item].kind == Kind::Compaction;
+            let compactions = found.items().filter(is_compaction);
+            let known = totals.compactions.len();
+            totals.compactions.extend(compactions);
+            if totals.compactions.len() > known {
+                costs.ends.push(turn);
+                last = None;
             }
         }
+        let mut kinds: BTreeMap<&str, KindUsage> = BTreeMap::new();
         let mut tools: BTreeMap<&str, ToolUsage> = BTreeMap::new();
         for (index, item) in session.items.iter().enumerate() {
+            let kind = kinds.entry(item.kind.word()).or_insert(KindUsage {
+                kind: item.kind,
+                items: 0,
+                bytes: 0,
+            });
+            kind.items += 1;
+            kind.bytes += item.span.len();
             if !matches!(item.kind, Kind::Call | Kind::HostedCall) {
                 continue;
             }
@@ -97,24 +200,32 @@ impl SessionUsage {
             let Some(output) = output.and_then(|output| session.items.get(output)) else {
                 continue;
             };
-            let took = call_duration(session, index)?;
-            tool.errors += usize::from(output.flags.has(Flags::ERROR));
-            tool.bytes += output.span.len();
-            if let Some(took) = took {
-                tool.took = Some(tool.took.unwrap_or(0) + took);
-                totals.tools += took;
-            }
-            totals.results.push(ResultUsage {
+            let result = ResultUsage {
                 call: index,
                 turn: item.turn as usize,
                 bytes: output.span.len(),
-                took,
-            });
+                took: reader.call_duration(index)?,
+                cost: costs.of_result(output.turn as usize, output.span.len()),
+            };
+            tool.errors += usize::from(output.flags.has(Flags::ERROR));
+            tool.bytes += result.bytes;
+            if let Some(took) = result.took {
+                tool.took = Some(tool.took.unwrap_or(0) + took);
+                totals.tools += took;
+            }
+            if let Some(cost) = result.cost {
+                tool.cost.get_or_insert_default().add(cost);
+            }
+            totals.results.push(result);
             if totals.results.len() > 4 * LARGEST {
                 totals.keep_largest();
             }
         }
         totals.keep_largest();
+        totals.by_kind = kinds.into_values().collect();
+        totals
+            .by_kind
+            .sort_by_key(|kind| std::cmp::Reverse(kind.bytes));
         totals.by_tool = tools
             .into_iter()
             .map(|(name, usage)| ToolUsage {
@@ -125,31 +236,57 @@ impl SessionUsage {
         totals
             .by_tool
             .sort_by_key(|tool| std::cmp::Reverse(tool.bytes));
-        let first = item_time(session, 0)?;
-        let last = item_time(session, session.items.len().saturating_sub(1))?;
+        let first = reader.item_time(0)?;
+        let last = reader.item_time(session.items.len().saturating_sub(1))?;
         totals.span = last
             .zip(first)
             .and_then(|(last, first)| last.checked_sub(first));
         Ok(Some(totals))
     }
 
+    fn add_reply(
+        &mut self,
+        turn: usize,
+        usage: &TurnUsage,
+        before: Option<Tokens>,
+        idle: Option<u64>,
+    ) {
+        self.model += usage.took.unwrap_or(0);
+        if let Some(model) = &usage.model {
+            match self.models.iter_mut().find(|(known, _)| known == model) {
+                Some((_, replies)) => *replies += 1,
+                None => self.models.push((model.clone(), 1)),
+            }
+        }
+        let Some(tokens) = usage.tokens else {
+            return;
+        };
+        self.counted += 1;
+        self.tokens.add(tokens);
+        match usage.cost {
+            Some(cost) => self.cost.get_or_insert_default().add(cost.all),
+            None => self.without_price += 1,
+        }
+        let lost = before.map_or(0, |before| before.input.saturating_sub(tokens.cached));
+        let is_cached = before.is_some_and(|it| it.cached + it.written + it.written_1h > 0);
+        if is_cached && lost > LOST && self.misses.len() < LARGEST {
+            self.misses.push(CacheMiss { turn, lost, idle });
+        }
+        self.largest_turns.push((turn, usage.clone()));
+        if self.largest_turns.len() > 4 * LARGEST {
+            self.keep_largest();
+        }
+    }
+
     fn keep_largest(&mut self) {
         self.results
             .sort_by_key(|result| std::cmp::Reverse(result.bytes));
         self.results.truncate(LARGEST);
-    }
-
-    /// The replies that took the most tokens, the most first.
-    pub fn largest_turns(&self) -> Vec<(usize, TurnUsage)> {
-        let mut turns = self.by_turn.clone();
-        let uncached = |usage: &TurnUsage| {
-            let tokens = usage.tokens.unwrap_or_default();
-            tokens.input - tokens.cached + tokens.output
-        };
-        turns.retain(|(_, usage)| usage.tokens.is_some());
-        turns.sort_by_key(|(_, usage)| std::cmp::Reverse(uncached(usage)));
-        turns.truncate(LARGEST);
-        turns
+        self.largest_turns.sort_by_key(|(_, usage)| {
+            let cost = usage.cost.map(|cost| cost.all);
+            std::cmp::Reverse((cost, usage.tokens.unwrap_or_default().fresh()))
+        });
+        self.largest_turns.truncate(LARGEST);
     }
 }
 
@@ -174,11 +311,17 @@ mod tests {
         let format = FORMATS.iter().find(|it| it.id == "claude-code").unwrap();
         let contents = read_buffer(format, &source, LOG.as_bytes()).unwrap();
         let session = &contents.sessions[0];
-        let totals = SessionUsage::of(session, &|| false).unwrap().unwrap();
+        let prices = Prices::built_in();
+        let mut replies = Vec::new();
+        let mut each = |turn: usize, _: &TurnUsage| replies.push(turn);
+        let totals = SessionUsage::of(session, &prices, &|| false, &mut each);
+        let totals = totals.unwrap().unwrap();
+        assert_eq!(replies, [1, 2]);
         let tokens = Tokens {
             input: 300,
             cached: 90,
             output: 12,
+            ..Tokens::default()
         };
         assert_eq!((totals.tokens, totals.counted), (tokens, 2));
         assert_eq!(
@@ -191,8 +334,57 @@ mod tests {
             (bash.name.as_str(), bash.calls, bash.errors, bash.took),
             ("Bash", 1, 1, Some(1_000))
         );
-        assert_eq!(totals.largest_turns()[0].0, 2, "what is not cached counts");
+        assert_eq!(totals.largest_turns[0].0, 2, "what is not cached counts");
         assert_eq!(totals.results[0].turn, 1);
-        assert_eq!(SessionUsage::of(session, &|| true).unwrap(), None);
+        let cancelled = SessionUsage::of(session, &prices, &|| true, &mut |_, _| ());
+        assert_eq!(cancelled.unwrap(), None);
+    }
+
+    #[test]
+    fn a_result_costs_in_each_later_request_until_the_history_is_compacted() {
+        let line = |number: usize, role: &str, content: &str, model: &str| {
+            format!(
+                r#"{{"type":"{role}","uuid":"{number}","parentUuid":{},"sessionId":"s","message":{{"role":"{role}","id":"m{number}","content":{content}{model}}}}}"#,
+                match number {
+                    0 => "null".to_owned(),
+                    _ => format!("\"{}\"", number - 1),
+                }
+            )
+        };
+        let reply = r#","model":"claude-sonnet-4-5","usage":{"input_tokens":20000,"cache_read_input_tokens":80000,"output_tokens":0}"#;
+        let call = r#"[{"type":"tool_use","id":"t","name":"Bash","input":{}}]"#;
+        let result = format!(
+            r#"[{{"type":"tool_result","tool_use_id":"t","content":"{}"}}]"#,
+            "x".repeat(4_000_000)
+        );
+        let text = r#"[{"type":"text","text":"ok"}]"#;
+        let lines = [
+            line(0, "user", "\"go\"", ""),
+            line(1, "assistant", call, reply),
+            line(2, "user", &result, ""),
+            line(3, "assistant", text, reply),
+            line(4, "user", "\"more\"", ""),
+            line(5, "assistant", text, reply),
+        ];
+        let log = lines.join("\n");
+        let source: Arc<dyn Source> = Arc::new(log.as_bytes().to_vec());
+        let format = FORMATS.iter().find(|it| it.id == "claude-code").unwrap();
+        let contents = read_buffer(format, &source, log.as_bytes()).unwrap();
+        let session = &contents.sessions[0];
+        let prices = Prices::built_in();
+        let totals = SessionUsage::of(session, &prices, &|| false, &mut |_, _| ());
+        let totals = totals.unwrap().unwrap();
+        // 20,000 at $3 and 80,000 at $0.30 a million: $0.84 a million; a million tokens in two requests.
+        let cost = totals.by_tool[0].cost.unwrap();
+        assert_eq!(cost.to_string(), "$1.68");
+        assert_eq!(totals.results[0].cost, Some(cost));
+        assert_eq!(totals.cost.unwrap().to_string(), "$0.25");
+        assert_eq!(totals.models.len(), 1);
+        assert_eq!(totals.by_kind[0].kind, Kind::Output);
+        assert_eq!(
+            totals.misses.len(),
+            2,
+            "100k were sent, 80k come from the cache"
+        );
     }
 }

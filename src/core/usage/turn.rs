@@ -1,12 +1,14 @@
 //! What one turn and one call took.
 
-use super::codex::{Counted, counted};
-use super::record::Envelope;
+use super::counted::{Counted, counted, replies_of_state};
+use super::prices::{Prices, RequestCost};
+use super::record::Envelopes;
 use super::tokens::Tokens;
 use crate::session::{Session, SourceError, Span, Speaker, Turn};
+use std::sync::Arc;
 
 /// What a recording says of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnUsage {
     /// When it began.
     pub at: Option<u64>,
@@ -14,63 +16,147 @@ pub struct TurnUsage {
     pub gap: Option<u64>,
     /// How long the model took to answer. Milliseconds.
     pub took: Option<u64>,
+    /// The model that answered.
+    pub model: Option<Arc<str>>,
     pub tokens: Option<Tokens>,
-    /// How many tokens the model takes at most, where the recording says so.
+    /// What they cost, where the prices of the model are known.
+    pub cost: Option<RequestCost>,
+    /// How many tokens the model takes at most.
     pub window: Option<u64>,
+}
+
+impl TurnUsage {
+    /// How much of its window the model had used after its answer, in percent.
+    pub fn fullness(&self) -> Option<u64> {
+        let (tokens, window) = (self.tokens?, self.window.filter(|window| *window > 0)?);
+        let used = tokens.input.saturating_add(tokens.output);
+        Some(used.saturating_mul(100) / window)
+    }
 }
 
 /// Most records of a turn that are read: a turn may be the whole file.
 const MOST: usize = 64;
 
-/// When an item was recorded.
-pub fn item_time(session: &Session, index: usize) -> Result<Option<u64>, SourceError> {
-    match session.items.get(index) {
-        Some(item) => Ok(Envelope::of(session, item)?.at),
-        None => Ok(None),
-    }
+/// Reads what a session took; what was read last is kept.
+pub struct UsageReader<'a> {
+    session: &'a Session,
+    prices: &'a Prices,
+    envelopes: Envelopes<'a>,
+    /// What the replies of a state of a stopped run took, in order, once it is read.
+    replies: Option<Vec<Tokens>>,
 }
 
-/// What a turn took.
-pub fn turn_usage(session: &Session, turn: usize) -> Result<TurnUsage, SourceError> {
-    let Some(found) = session.turns.get(turn).copied() else {
-        return Ok(TurnUsage::default());
-    };
-    let items = found.items();
-    let mut usage = TurnUsage {
-        at: item_time(session, items.start)?,
-        ..TurnUsage::default()
-    };
-    let before = match items.start.checked_sub(1) {
-        Some(before) => item_time(session, before)?,
-        None => None,
-    };
-    let since = |moment: Option<u64>| moment?.checked_sub(before?);
-    if found.speaker != Speaker::Model {
-        usage.gap = since(usage.at);
-        return Ok(usage);
-    }
-    let (mut last_record, mut ended) = (None, None);
-    for index in items.clone().take(MOST) {
-        let item = &session.items[index];
-        if !item.kind.is_from_model() || last_record == Some(item.record) {
-            continue;
+impl<'a> UsageReader<'a> {
+    pub fn new(session: &'a Session, prices: &'a Prices) -> Self {
+        Self {
+            session,
+            prices,
+            envelopes: Envelopes::new(session),
+            replies: None,
         }
-        last_record = Some(item.record);
-        let envelope = Envelope::of(session, item)?;
-        ended = envelope.at.or(ended);
-        // A reply over several lines counts what it has so far on each.
-        let is_later = |tokens: &Tokens| {
-            let known = usage.tokens.map_or(0, |known: Tokens| known.output);
-            tokens.output >= known
+    }
+
+    /// When an item was recorded.
+    pub fn item_time(&mut self, index: usize) -> Result<Option<u64>, SourceError> {
+        let Some(item) = self.session.items.get(index) else {
+            return Ok(None);
         };
-        usage.tokens = envelope.tokens.filter(is_later).or(usage.tokens);
+        let envelope = self.envelopes.of(item)?;
+        // An exchange is one record: the reply stands in it with the request.
+        let later = envelope.replied_in.filter(|_| item.kind.is_from_model());
+        Ok(envelope.at.map(|at| at + later.unwrap_or(0)))
     }
-    usage.took = since(ended);
-    if session.format == "codex" {
-        let Counted { tokens, window } = counted(session, around(session, turn, &found))?;
-        (usage.tokens, usage.window) = (tokens, window);
+
+    /// What a turn took.
+    pub fn turn(&mut self, turn: usize) -> Result<TurnUsage, SourceError> {
+        let session = self.session;
+        let Some(found) = session.turns.get(turn).copied() else {
+            return Ok(TurnUsage::default());
+        };
+        let items = found.items();
+        let mut usage = TurnUsage {
+            at: self.item_time(items.start)?,
+            ..TurnUsage::default()
+        };
+        let before = match items.start.checked_sub(1) {
+            Some(before) => self.item_time(before)?,
+            None => None,
+        };
+        let since = |moment: Option<u64>| moment?.checked_sub(before?);
+        if found.speaker != Speaker::Model {
+            usage.gap = since(usage.at);
+            return Ok(usage);
+        }
+        let (mut last_record, mut ended) = (None, None);
+        for index in items.clone().take(MOST) {
+            let item = &session.items[index];
+            if !item.kind.is_from_model() || last_record == Some(item.record) {
+                continue;
+            }
+            last_record = Some(item.record);
+            ended = self.item_time(index)?.or(ended);
+            let envelope = self.envelopes.of(item)?;
+            // A reply over several lines counts what it has so far on each.
+            let is_later = |tokens: &Tokens| {
+                let known = usage.tokens.map_or(0, |known: Tokens| known.output);
+                tokens.output >= known
+            };
+            usage.tokens = envelope.tokens.filter(is_later).or(usage.tokens);
+            usage.model = envelope.model.or(usage.model);
+            usage.took = envelope.replied_in.or(usage.took);
+        }
+        usage.took = usage.took.or(since(ended));
+        match session.format {
+            "codex" => {
+                let Counted { tokens, window } = counted(session, around(session, turn, &found))?;
+                (usage.tokens, usage.window) = (tokens, window);
+            }
+            "agents-runstate" => usage.tokens = self.reply_of_state(turn)?,
+            _ => {}
+        }
+        let recorded = session.model.as_deref().map(Arc::from);
+        usage.model = usage.model.or(recorded);
+        let model = usage.model.as_deref();
+        let model = model.and_then(|model| self.prices.model(model));
+        usage.cost = model.zip(usage.tokens).map(|(it, tokens)| it.cost(&tokens));
+        usage.window = usage.window.or(model.and_then(|model| model.window));
+        Ok(usage)
     }
-    Ok(usage)
+
+    /// The tokens of a reply of a stopped run: its state lists them apart from the history, whose end is theirs.
+    fn reply_of_state(&mut self, turn: usize) -> Result<Option<Tokens>, SourceError> {
+        let session = self.session;
+        let replies = match self.replies.take() {
+            Some(replies) => replies,
+            None => replies_of_state(session)?,
+        };
+        let later = session.turns[turn + 1..].iter();
+        let later = later.filter(|turn| turn.speaker == Speaker::Model).count();
+        let place = replies.len().checked_sub(later + 1);
+        let tokens = place.and_then(|place| replies.get(place)).copied();
+        self.replies = Some(replies);
+        Ok(tokens)
+    }
+
+    /// How long a call took, in milliseconds: as its result says, else from the moment it was recorded to that of its
+    /// result.
+    pub fn call_duration(&mut self, call: usize) -> Result<Option<u64>, SourceError> {
+        let session = self.session;
+        let Some(output) = session.pairing.partner(call) else {
+            return Ok(None);
+        };
+        let Some(item) = session.items.get(output) else {
+            return Ok(None);
+        };
+        if let Some(took) = self.envelopes.of(item)?.took {
+            return Ok(Some(took));
+        }
+        let (end, start) = (self.item_time(output)?, self.item_time(call)?);
+        let took = end.zip(start);
+        let took = took.and_then(|(end, start)| end.checked_sub(start));
+        // Codex writes a call and its result at the same moment, once both are there.
+        Ok(took.filter(|took| *took > 0 || session.format != "codex"))
+    }
 }
 
 /// The bytes of a turn with what stands before its first record, and behind its last one where no reply follows.
@@ -94,34 +180,12 @@ fn around(session: &Session, turn: usize, found: &Turn) -> Span {
     }
 }
 
-/// How long a call took, in milliseconds: as its result says, else from the moment it was recorded to that of its
-/// result.
-pub fn call_duration(session: &Session, call: usize) -> Result<Option<u64>, SourceError> {
-    let output = session
-        .pairing
-        .partner(call)
-        .and_then(|it| session.items.get(it));
-    let (Some(call), Some(output)) = (session.items.get(call), output) else {
-        return Ok(None);
-    };
-    let end = Envelope::of(session, output)?;
-    if end.took.is_some() {
-        return Ok(end.took);
-    }
-    let start = Envelope::of(session, call)?;
-    Ok(end
-        .at
-        .zip(start.at)
-        .and_then(|(end, start)| end.checked_sub(start)))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::formats::read_buffer;
-    use crate::session::{Session, Source};
-    use std::sync::Arc;
+    use crate::session::Source;
 
     fn read(id: &str, text: &str) -> Session {
         let source: Arc<dyn Source> = Arc::new(text.as_bytes().to_vec());
@@ -144,16 +208,20 @@ mod tests {
 {"type":"user","uuid":"5","parentUuid":"4","sessionId":"s","timestamp":"2026-01-01T00:01:00.000Z","message":{"role":"user","content":"more"}}
 "#,
         );
-        let reply = turn_usage(&session, 1).unwrap();
+        let prices = Prices::built_in();
+        let mut reader = UsageReader::new(&session, &prices);
+        let reply = reader.turn(1).unwrap();
         let tokens = Tokens {
             input: 100,
             cached: 90,
+            written: 7,
+            written_1h: 0,
             output: 42,
         };
         assert_eq!(reply.tokens, Some(tokens));
         assert_eq!(reply.took, Some(3_000));
-        assert_eq!(call_duration(&session, 2).unwrap(), Some(1_250));
-        let asked = turn_usage(&session, 2).unwrap();
+        assert_eq!(reader.call_duration(2).unwrap(), Some(1_250));
+        let asked = reader.turn(2).unwrap();
         assert_eq!((asked.gap, asked.tokens), (Some(55_750), None));
     }
 
@@ -180,14 +248,79 @@ mod tests {
         for lines in [before, after] {
             let lines: Vec<&str> = lines.into_iter().map(String::as_str).collect();
             let session = read("codex", &lines.join("\n"));
-            let input = |turn: usize| {
-                turn_usage(&session, turn)
-                    .unwrap()
-                    .tokens
-                    .map(|it| it.input)
-            };
-            assert_eq!((input(0), input(1), input(2)), (None, Some(10), Some(20)));
-            assert_eq!(turn_usage(&session, 1).unwrap().window, Some(272_000));
+            let prices = Prices::default();
+            let mut reader = UsageReader::new(&session, &prices);
+            let turns = [0, 1, 2].map(|turn| reader.turn(turn).unwrap());
+            let input = turns.each_ref().map(|turn| turn.tokens.map(|it| it.input));
+            assert_eq!(input, [None, Some(10), Some(20)]);
+            assert_eq!(turns[1].window, Some(272_000));
+            // Both stand there at the same moment: nothing says how long it took.
+            assert_eq!(reader.call_duration(1).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn models_are_those_of_the_replies_and_have_prices_and_windows() {
+        let line = |number: usize, model: &str| {
+            format!(
+                r#"{{"type":"assistant","uuid":"{number}","parentUuid":"0","sessionId":"s","timestamp":"2026-01-01T00:00:02Z","message":{{"id":"m{number}","model":"{model}","role":"assistant","content":[{{"type":"text","text":"ok"}}],"usage":{{"input_tokens":100000,"output_tokens":0}}}}}}"#
+            )
+        };
+        let user = r#"{"type":"user","uuid":"0","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}"#;
+        let prices = Prices::built_in();
+        for (model, cost, full) in [
+            ("claude-sonnet-4-5", Some("$0.30"), Some(50)),
+            ("claude-opus-4-5", Some("$0.50"), Some(50)),
+            ("claude-sonnet-4-5-nobody-knows", None, None),
+        ] {
+            let session = read("claude-code", &format!("{user}\n{}\n", line(1, model)));
+            let reply = UsageReader::new(&session, &prices).turn(1).unwrap();
+            assert_eq!(reply.model.as_deref(), Some(model));
+            let all = reply.cost.map(|cost| cost.all.to_string());
+            assert_eq!((all.as_deref(), reply.fullness()), (cost, full));
+        }
+    }
+
+    #[test]
+    fn tools_of_codex_say_how_long_they_ran() {
+        let item = |payload: serde_json::Value| {
+            let line = serde_json::json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload});
+            line.to_string()
+        };
+        let call = serde_json::json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c"});
+        let old = serde_json::json!({"output": "x\n", "metadata": {"exit_code": 0, "duration_seconds": 1.25}});
+        let new = "Chunk ID: 7\nWall time: 0.5 seconds\nProcess exited with code 0\nOutput:\nx";
+        let huge = serde_json::json!({"output": "x".repeat(100_000), "metadata": {"duration_seconds": 3.0}});
+        for (output, expected) in [
+            (old.to_string(), Some(1250)),
+            (new.to_owned(), Some(500)),
+            (huge.to_string(), Some(3000)),
+            ("plain".to_owned(), None),
+        ] {
+            let result = serde_json::json!({"type": "function_call_output", "call_id": "c", "output": output});
+            let session = read(
+                "codex",
+                &format!("{}\n{}\n", item(call.clone()), item(result)),
+            );
+            let prices = Prices::default();
+            let took = UsageReader::new(&session, &prices)
+                .call_duration(0)
+                .unwrap();
+            assert_eq!(took, expected, "{}", &output[..output.len().min(80)]);
+        }
+    }
+
+    #[test]
+    fn a_proxy_notes_when_a_request_came_and_how_long_its_reply_took() {
+        let session = crate::formats::retake_journal::encode_line(
+            1,
+            r#"{"type":"exchange","id":1,"at":1000000,"dialect":"chat","model":"gpt-4.1","ms":[20,1500],"request":{"model":"gpt-4.1","messages":[{"role":"user","content":"hi"}]},"response":{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":10}}}"#,
+        );
+        let header = crate::formats::retake_journal::encode_header();
+        let session = read("retake-journal", &(header + &session));
+        let prices = Prices::built_in();
+        let reply = UsageReader::new(&session, &prices).turn(1).unwrap();
+        assert_eq!((reply.at, reply.took), (Some(1_001_500), Some(1500)));
+        assert_eq!(reply.cost.unwrap().all.to_string(), "$0.002");
     }
 }

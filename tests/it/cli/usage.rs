@@ -4,7 +4,7 @@ use super::{folder, told};
 use serde_json::Value;
 
 const LOG: &str = r#"{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hi"}}
-{"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-01-01T00:00:03Z","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":5}}}
+{"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-01-01T00:00:03Z","message":{"id":"m","model":"claude-sonnet-4-5","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":5}}}
 {"type":"user","uuid":"3","parentUuid":"2","sessionId":"s","timestamp":"2026-01-01T00:00:04Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]}}
 "#;
 
@@ -14,7 +14,7 @@ fn people_programs_and_spreadsheets_read_the_same_figures() {
     let (code, text, _) = told(here.path(), &["usage", "log,1.jsonl"]);
     assert_eq!(code, 0);
     for words in [
-        "100 tokens in, 90% of them cached; 5 out",
+        "<$0.001 for 100 tokens in, 90% of them cached; 5 out",
         "model 3.0s, tools 1.0s",
         "Bash(ls)",
     ] {
@@ -29,7 +29,10 @@ fn people_programs_and_spreadsheets_read_the_same_figures() {
         .iter()
         .map(|line| line["type"].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["session", "tool", "turn", "result"]);
+    assert_eq!(
+        kinds,
+        ["session", "tool", "kind", "kind", "kind", "turn", "result"]
+    );
     assert_eq!(
         (&lines[0]["cached_tokens"], &lines[1]["errors"]),
         (&90.into(), &1.into())
@@ -39,7 +42,7 @@ fn people_programs_and_spreadsheets_read_the_same_figures() {
     assert_eq!(rows.len(), 2);
     assert!(
         rows[1].starts_with("\"log,1.jsonl\",")
-            && rows[1].ends_with(",2,1767225603000,3000,100,90,5"),
+            && rows[1].ends_with(",2,1767225603000,3000,100,90,5,0,claude-sonnet-4-5,0.000132"),
         "{}",
         rows[1]
     );
@@ -54,4 +57,43 @@ fn what_is_not_recorded_is_not_guessed() {
     assert!(text.contains("does not say how many tokens"), "{text}");
     let (code, _, _) = told(here.path(), &["usage", "nothing.json"]);
     assert_eq!(code, 2);
+}
+
+#[test]
+fn prices_are_those_of_the_program_and_of_a_file_and_unknown_models_have_none() {
+    let unknown = LOG.replace("claude-sonnet-4-5", "house-model-7b");
+    let prices =
+        "[models]\nhouse-model-7b = { window = 1000, input = 1000, cached = 10, output = 2000 }\n";
+    let here = folder(&[
+        ("log.jsonl", LOG),
+        ("unknown.jsonl", &unknown),
+        ("prices.toml", prices),
+        ("faulty.toml", "[models]\nx = { inptu = 1 }\n"),
+    ]);
+    let cost = |arguments: &[&str]| {
+        let arguments = [&["usage", "--format", "json"], arguments].concat();
+        let (code, json, _) = told(here.path(), &arguments);
+        assert_eq!(code, 0);
+        let line: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        (line["cost_usd"].clone(), line["without_price"].clone())
+    };
+    // 10 at $3, 90 at $0.30, 5 at $15 a million.
+    assert_eq!(cost(&["log.jsonl"]), (0.000132.into(), 0.into()));
+    assert_eq!(cost(&["unknown.jsonl"]), (Value::Null, 1.into()));
+    let own = ["unknown.jsonl", "--prices", "prices.toml"];
+    assert_eq!(cost(&own), (0.0209.into(), 0.into()));
+    let (_, text, _) = told(here.path(), &["usage", "unknown.jsonl"]);
+    assert!(
+        text.contains("no price is known for 1 reply of house-model-7b"),
+        "{text}"
+    );
+    let (code, _, error) = told(
+        here.path(),
+        &["usage", "log.jsonl", "--prices", "faulty.toml"],
+    );
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("faulty.toml: line 2: unknown field `inptu`"),
+        "{error}"
+    );
 }

@@ -100,7 +100,7 @@ pub(super) fn show(
         look: look.clone(),
         ..OpenArguments::default()
     };
-    let request = Inputs::new(&request.reading)?.request(&request);
+    let request = Inputs::new(&request.reading)?.request(&request)?;
     let (sender, news) = channel();
     let report: Report = Arc::new(move |one: News| {
         // Nobody hears it when the screen is closed.

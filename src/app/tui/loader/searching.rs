@@ -5,7 +5,7 @@ use super::{Loader, hits, paths, sieve};
 use crate::tui::effect::{Counting, Search, Sifting};
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
-use retake_core::usage::SessionUsage;
+use retake_core::usage::{Prices, SessionUsage};
 use retake_live::search::SearchError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +44,7 @@ impl Loader {
     }
 
     /// Counts behind what a session took; a new count calls the one before off.
-    pub fn total(&mut self, document: Arc<Document>, session: usize) {
+    pub fn total(&mut self, document: Arc<Document>, session: usize, prices: Prices) {
         self.totalling.store(true, Ordering::Relaxed);
         let cancel = Arc::new(AtomicBool::new(false));
         self.totalling = cancel.clone();
@@ -53,7 +53,8 @@ impl Loader {
             let Some(shown) = document.session(session) else {
                 return;
             };
-            match SessionUsage::of(shown, &|| cancel.load(Ordering::Relaxed)) {
+            let is_cancelled = || cancel.load(Ordering::Relaxed);
+            match SessionUsage::of(shown, &prices, &is_cancelled, &mut |_, _| ()) {
                 Ok(Some(totals)) => {
                     reports(Report::Totalled(
                         document.clone(),

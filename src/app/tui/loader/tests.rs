@@ -10,7 +10,7 @@ use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::report::Report;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
-use retake_core::usage::SessionUsage;
+use retake_core::usage::{SessionUsage, TurnUsage};
 use retake_live::agents::AgentFile;
 use retake_live::live::{RunOptions, prepare};
 use retake_live::wordings::Wordings;
@@ -138,7 +138,9 @@ impl Direct {
                     hits::count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
                 }
                 Effect::Total(document, session) => {
-                    let totals = SessionUsage::of(document.session(session).unwrap(), &|| false);
+                    let shown = document.session(session).unwrap();
+                    let mut each = |_: usize, _: &TurnUsage| ();
+                    let totals = SessionUsage::of(shown, &state.prices, &|| false, &mut each);
                     let totals = Arc::new(totals.unwrap().unwrap());
                     self.hear(Report::Totalled(document, session, totals));
                 }

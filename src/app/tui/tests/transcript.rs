@@ -2,6 +2,7 @@
 
 use super::desk::Desk;
 use super::*;
+use retake_core::usage::SessionUsage;
 
 const CUT: &str = include_str!("../../../../sessions/orphan-at-compaction.jsonl");
 const UNKNOWN: &str = include_str!("../../../../sessions/unknown-tool.json");
@@ -96,6 +97,10 @@ fn log() -> String {
 fn flowing(text: &str, size: (u16, u16)) -> State {
     let mut state = opened(text, size);
     press(&mut state, "|");
+    let document = state.document.clone().unwrap();
+    let session = document.session(0).unwrap();
+    let totals = SessionUsage::of(session, &state.prices, &|| false, &mut |_, _| ());
+    state.totals = Some((document.clone(), 0, Arc::new(totals.unwrap().unwrap())));
     state
 }
 
@@ -271,7 +276,7 @@ fn where_tokens_and_time_went_is_one_key_away() {
     desk.state.size = (110, 34);
     desk.press("| U")
         .sees("by tool")
-        .sees("turns with most new tokens")
+        .sees("turns that cost most")
         .sees("largest results");
     insta::assert_snapshot!("usage", desk.screen());
     desk.press("esc").sees("5m59s").sees("23.");

@@ -3,12 +3,12 @@
 
 use super::nested;
 use super::order::Order;
-use super::words::{clock, count, duration};
 use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
 use crate::tui::state::detail::{is_container, json_lines};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
+use crate::words::{clock, count, duration};
 use retake_core::content::{
     FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
     summarize_call,
@@ -17,13 +17,14 @@ use retake_core::dialects::{Body, body_of, body_within};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
-use retake_core::usage::{TurnUsage, call_duration, turn_usage};
+use retake_core::usage::{Prices, TurnUsage, UsageReader};
 
 /// What a block is made from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockContext<'a> {
     pub(super) order: Order<'a>,
     pub(super) checked: Option<&'a Checked>,
+    pub(super) prices: &'a Prices,
     /// Items that are shown in full.
     pub(super) unfolded: &'a Folds,
     /// Cells of a row.
@@ -98,6 +99,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         page,
         index,
         item,
+        reader: UsageReader::new(session, page.prices),
         rows: Vec::new(),
     };
     if page.order.begins_turn(index) {
@@ -125,6 +127,7 @@ struct Block<'a> {
     page: &'a BlockContext<'a>,
     index: usize,
     item: &'a Item,
+    reader: UsageReader<'a>,
     rows: Vec<BlockRow>,
 }
 
@@ -190,7 +193,7 @@ impl<'a> Block<'a> {
         if matches!(self.item.kind, Kind::Compaction) {
             return;
         }
-        let usage = turn_usage(session, turn).unwrap_or_default();
+        let usage = self.reader.turn(turn).unwrap_or_default();
         let mut left = Pieces::new();
         if self.page.has_times {
             let time = usage.at.map_or_else(String::new, clock);
@@ -235,9 +238,10 @@ impl<'a> Block<'a> {
                 facts.push_str(&format!("  {cached:>3}% cached"));
             }
             facts.push_str(&format!("  {out:>5} out"));
-            if let Some(window) = usage.window {
-                let used = tokens.input.saturating_add(tokens.output);
-                let share = used.saturating_mul(100) / window.max(1);
+            if let Some(cost) = usage.cost {
+                facts.push_str(&format!("  {:>7}", cost.all));
+            }
+            if let Some(share) = usage.fullness() {
                 facts.push_str(&format!("  ctx {share:>2}%"));
             }
         }
@@ -338,10 +342,11 @@ impl<'a> Block<'a> {
     }
 
     /// What came of a call, at its right: how long it took, how large its result is.
-    fn outcome(&self, diffs: &[FileDiff]) -> Pieces {
+    fn outcome(&mut self, diffs: &[FileDiff]) -> Pieces {
         let session = self.session();
         let mut facts: Vec<(Tone, String)> = Vec::new();
-        let took = call_duration(session, self.index).ok().flatten();
+        let took = self.reader.call_duration(self.index).ok().flatten();
+        let took = took.filter(|took| *took > 0);
         facts.extend(took.map(|took| (Tone::Dim, duration(took))));
         let nested = nested::session_of(self.page.sessions, self.page.number, self.index);
         if let Some(nested) = nested.and_then(|nested| self.page.sessions.get(nested)) {

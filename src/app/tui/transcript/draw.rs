@@ -66,7 +66,9 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
         }
     }
     let items = state.session().map_or(0, |session| session.items.len());
-    let cells = transcript.overview(items, state.checked(), usize::from(area.height));
+    let compactions = state.totals().map_or(&[][..], |it| &it.compactions);
+    let height = usize::from(area.height);
+    let cells = transcript.overview(items, state.checked(), compactions, height);
     for (y, cell) in (area.y..).zip(cells) {
         let span = match (cell.worst, cell.is_compaction, cell.is_seen) {
             (Some(severity @ (Severity::Error | Severity::Warning)), _, _) => theme.sign(severity),

@@ -11,15 +11,14 @@ mod nested;
 mod order;
 pub(crate) mod page;
 mod window;
-pub(super) mod words;
 
 use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
 use block::{BlockContext, BlockRow};
 use order::Order;
 use retake_core::rules::Severity;
-use retake_core::session::{Kind, Session};
-use retake_core::usage::{item_time, working_folder};
+use retake_core::session::Session;
+use retake_core::usage::{Prices, UsageReader, working_folder};
 use std::collections::HashMap;
 use std::sync::Arc;
 use window::{Blocks, RowPlace};
@@ -58,13 +57,29 @@ struct Parent {
     nested: usize,
 }
 
-/// What is true of a whole recording.
+/// What the beginning of a recording says of all of it.
 #[derive(Debug, Default)]
 struct RecordingFacts {
+    /// The session, and how long its source is: what they were read for.
+    read_for: Option<(usize, u64)>,
     has_times: bool,
     folder: String,
-    /// Where older history was replaced.
-    compactions: Vec<usize>,
+}
+
+impl RecordingFacts {
+    fn read(&mut self, subject: &ShownSession<'_>) {
+        let read_for = Some((subject.number, subject.session.source.len()));
+        if self.read_for == read_for {
+            return;
+        }
+        let mut reader = UsageReader::new(subject.session, subject.prices);
+        let mut has_time = |item| reader.item_time(item).is_ok_and(|at| at.is_some());
+        *self = Self {
+            read_for,
+            has_times: [0, 1, subject.cursor].into_iter().any(&mut has_time),
+            folder: working_folder(subject.session).unwrap_or_default(),
+        };
+    }
 }
 
 /// Blocks that were made for another one are made anew.
@@ -85,6 +100,7 @@ pub struct ShownSession<'a> {
     pub number: usize,
     pub shown: Option<&'a Shown>,
     pub checked: Option<&'a Checked>,
+    pub prices: &'a Prices,
     pub is_numbered: bool,
     /// Counts up whenever something else is known.
     pub revision: u64,
@@ -168,11 +184,7 @@ impl Transcript {
         };
         if self.made_for != Some(key) {
             self.blocks.clear();
-            self.recording = RecordingFacts {
-                has_times: item_time(subject.session, subject.cursor).is_ok_and(|at| at.is_some()),
-                folder: working_folder(subject.session).unwrap_or_default(),
-                compactions: compactions(subject.session),
-            };
+            self.recording.read(subject);
             if self
                 .made_for
                 .is_some_and(|made| made.session != key.session)
@@ -189,6 +201,7 @@ impl Transcript {
             page: BlockContext {
                 order,
                 checked: subject.checked,
+                prices: subject.prices,
                 unfolded: &self.unfolded,
                 width,
                 is_numbered: subject.is_numbered,
@@ -235,7 +248,13 @@ impl Transcript {
 
     /// What of the whole is seen, and what lies in which part of it, from top to bottom in so many cells; nothing
     /// where everything is seen.
-    fn overview(&self, items: usize, checked: Option<&Checked>, height: usize) -> Vec<ScrollCell> {
+    fn overview(
+        &self,
+        items: usize,
+        checked: Option<&Checked>,
+        compactions: &[usize],
+        height: usize,
+    ) -> Vec<ScrollCell> {
         let ends = (self.rows.first(), self.rows.last());
         let (Some((first, _)), Some((last, _))) = ends else {
             return Vec::new();
@@ -251,11 +270,8 @@ impl Transcript {
                     let numbers = checked.range(range.clone());
                     &checked.findings()[numbers.start..numbers.end.min(numbers.start + LOOKED_AT)]
                 });
-                let next = self
-                    .recording
-                    .compactions
-                    .partition_point(|item| *item < range.start);
-                let compaction = self.recording.compactions.get(next);
+                let next = compactions.partition_point(|item| *item < range.start);
+                let compaction = compactions.get(next);
                 ScrollCell {
                     is_seen: *first < range.end && range.start <= *last,
                     worst: found.iter().map(|finding| finding.severity).max(),
@@ -331,12 +347,6 @@ impl Transcript {
             }
         })
     }
-}
-
-fn compactions(session: &Session) -> Vec<usize> {
-    let items = session.items.iter().enumerate();
-    let compactions = items.filter(|(_, item)| item.kind == Kind::Compaction);
-    compactions.map(|(index, _)| index).collect()
 }
 
 /// Rows that a key scrolls within an item that has no room.

@@ -5,7 +5,6 @@ use crate::tui::state::document::Extent;
 use crate::tui::state::layout::WIDE;
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::theme::Theme;
-use crate::tui::usage;
 use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -115,7 +114,7 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
                     turns => format!("{turns} turns"),
                 };
                 parts.push(vec![Span::raw(turns)]);
-                let facts = state.totals().map(|totals| usage::summary(totals));
+                let facts = state.totals().map(|totals| crate::usage::summary(totals));
                 let facts = facts.into_iter().flatten();
                 parts.extend(facts.map(|fact| vec![Span::raw(fact)]));
             }

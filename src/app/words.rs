@@ -1,7 +1,7 @@
 //! Times, durations and counts in few letters.
 
 /// The time of day, UTC.
-pub(in crate::tui) fn clock(at: u64) -> String {
+pub(crate) fn clock(at: u64) -> String {
     let seconds = at / 1000 % 86_400;
     format!(
         "{:02}:{:02}:{:02}",
@@ -11,7 +11,7 @@ pub(in crate::tui) fn clock(at: u64) -> String {
     )
 }
 
-pub(in crate::tui) fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match ms {
         0..100 => format!("{ms}ms"),
@@ -22,7 +22,7 @@ pub(in crate::tui) fn duration(ms: u64) -> String {
     }
 }
 
-pub(in crate::tui) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..100_000 => format!("{:.1}k", number as f64 / 1e3),
@@ -31,7 +31,7 @@ pub(in crate::tui) fn count(number: u64) -> String {
     }
 }
 
-pub(in crate::tui) fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     retake_core::content::Size::Bytes(number).to_string()
 }
 

@@ -1,8 +1,9 @@
-//! Codex counts tokens in events between the items: `token_count`, after a reply or right before its items
-//! are written.
+//! Tokens that are not counted beside the items. Codex: in events between them, `token_count`, after a reply or
+//! right before its items are written. A state of the openai-agents SDK: in its list of replies.
 
 use super::tokens::Tokens;
 use crate::dialects::write::edit::member;
+use crate::json::Cursor;
 use crate::session::{Session, SourceError, Span};
 
 /// What the events of a turn say.
@@ -37,4 +38,34 @@ fn read(line: &[u8]) -> Option<Counted> {
         tokens: Tokens::of_value(value(info, "last_token_usage")?),
         window: value(info, "model_context_window").and_then(|raw| raw.parse().ok()),
     })
+}
+
+/// Larger states are not searched for tokens.
+const STATE: u64 = 4 * 1024 * 1024;
+
+/// What each reply of a stopped run took, in order.
+pub(super) fn replies_of_state(session: &Session) -> Result<Vec<Tokens>, SourceError> {
+    let whole = Span {
+        start: 0,
+        end: session.source.len(),
+    };
+    let mut replies = Vec::new();
+    if whole.len() > STATE {
+        return Ok(replies);
+    }
+    let bytes = session.source.read(whole)?;
+    // What stands before a fault counts.
+    let _ = Cursor::new(&bytes).object(|cursor, key| {
+        if key != b"model_responses" || cursor.peek() != Some(b'[') {
+            return Ok(());
+        }
+        cursor.array(|cursor| {
+            let reply = String::from_utf8_lossy(cursor.raw()?);
+            let usage = member(&reply, "usage").and_then(|it| Tokens::of_value(&reply[it]));
+            replies.push(usage.unwrap_or_default());
+            Ok(())
+        })?;
+        Ok(())
+    });
+    Ok(replies)
 }

@@ -1,0 +1,263 @@
+//! What tokens cost: a dated table of models, which a file of the user's may add to and override. A model that
+//! is in neither has no price.
+
+use super::tokens::Tokens;
+use serde::{Deserialize, Deserializer};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// An amount of money in millionths of a millionth of a US dollar: sums over tokens are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Cost(u64);
+
+impl Cost {
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+
+    pub(super) fn raw(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn of_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// This many parts of a whole of `all` parts.
+    pub(super) fn share(self, part: u64, all: u64) -> Self {
+        let share = u128::from(self.0) * u128::from(part) / u128::from(all.max(1));
+        Self(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dollars = self.dollars();
+        let text = match dollars {
+            0.0 => "$0".to_owned(),
+            ..0.0005 => "<$0.001".to_owned(),
+            ..0.0995 => format!("${dollars:.3}"),
+            ..1000.0 => format!("${dollars:.2}"),
+            _ => format!("${dollars:.0}"),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A price for each token, in millionths of a millionth of a US dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TokenPrice(u64);
+
+impl TokenPrice {
+    fn of(self, tokens: u64) -> Cost {
+        Cost(self.0.saturating_mul(tokens))
+    }
+}
+
+/// Files give US dollars per million tokens.
+impl<'de> Deserialize<'de> for TokenPrice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        match (0.0..1e6).contains(&dollars) {
+            true => Ok(Self((dollars * 1e6).round() as u64)),
+            false => Err(serde::de::Error::custom(
+                "a price is in US dollars per million tokens, 0 or more",
+            )),
+        }
+    }
+}
+
+/// What is known of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// How many tokens it takes at most.
+    pub window: Option<u64>,
+    input: TokenPrice,
+    cached: Option<TokenPrice>,
+    written: Option<TokenPrice>,
+    written_1h: Option<TokenPrice>,
+    output: TokenPrice,
+    long: Option<LongPrices>,
+}
+
+/// Prices of requests that send more than `above` tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongPrices {
+    above: u64,
+    input: TokenPrice,
+    cached: Option<TokenPrice>,
+    written: Option<TokenPrice>,
+    output: Option<TokenPrice>,
+}
+
+/// What a request and its reply cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestCost {
+    /// What was sent, whether it was cached or not.
+    pub input: Cost,
+    pub all: Cost,
+}
+
+impl Model {
+    pub fn cost(&self, tokens: &Tokens) -> RequestCost {
+        let long = self.long.as_ref().filter(|it| tokens.input > it.above);
+        let plain = long.map_or(self.input, |long| long.input);
+        let cached = long.map_or(self.cached, |long| long.cached.or(self.cached));
+        let written = long.map_or(self.written, |long| long.written.or(self.written));
+        let output = long.and_then(|long| long.output).unwrap_or(self.output);
+        let mut input = plain.of(tokens.plain());
+        input.add(cached.unwrap_or(plain).of(tokens.cached));
+        input.add(written.unwrap_or(plain).of(tokens.written));
+        let kept = self.written_1h.or(written).unwrap_or(plain);
+        input.add(kept.of(tokens.written_1h));
+        let mut all = input;
+        all.add(output.of(tokens.output));
+        RequestCost { input, all }
+    }
+}
+
+/// Models by name.
+#[derive(Debug, Clone, Default)]
+pub struct Prices {
+    models: Arc<HashMap<String, Model>>,
+}
+
+/// Why a file of prices cannot be used, with the line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct PriceError {
+    line: usize,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceFile {
+    /// When the prices were looked up, for the reader.
+    #[serde(rename = "date")]
+    _date: Option<toml::Value>,
+    #[serde(default)]
+    models: HashMap<String, Model>,
+}
+
+/// How some programs name whose model it is.
+const OWNERS: [&str; 5] = ["anthropic/", "openai/", "google/", "gemini/", "models/"];
+
+impl Prices {
+    /// The table of the program.
+    pub fn built_in() -> Self {
+        static TABLE: OnceLock<Prices> = OnceLock::new();
+        // A test reads the table.
+        let table = TABLE.get_or_init(|| {
+            Self::default()
+                .overridden(include_str!("prices.toml"))
+                .unwrap_or_default()
+        });
+        table.clone()
+    }
+
+    /// The same with what a file says instead or besides.
+    pub fn overridden(mut self, file: &str) -> Result<Self, PriceError> {
+        let file: PriceFile = toml::from_str(file).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            PriceError {
+                line: file[..start.min(file.len())].matches('\n').count() + 1,
+                message: error.message().to_owned(),
+            }
+        })?;
+        Arc::make_mut(&mut self.models).extend(file.models);
+        Ok(self)
+    }
+
+    /// What is known of a model; nothing is concluded from names that are alike.
+    pub fn model(&self, name: &str) -> Option<&Model> {
+        let bare = OWNERS.iter().find_map(|owner| name.strip_prefix(owner));
+        let bare = bare.and_then(|bare| self.models.get(bare));
+        self.models.get(name).or(bare)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_token_has_its_own_price() {
+        let prices = Prices::built_in();
+        assert!(prices.models.len() > 100, "{}", prices.models.len());
+        let sonnet = prices.model("claude-sonnet-4-5").unwrap();
+        assert_eq!(sonnet.window, Some(200_000));
+        let tokens = Tokens {
+            input: 4_000_000,
+            cached: 1_000_000,
+            written: 1_000_000,
+            written_1h: 1_000_000,
+            output: 1_000_000,
+        };
+        let cost = sonnet.cost(&tokens);
+        assert_eq!(cost.input.dollars(), 3.0 + 0.3 + 3.75 + 6.0);
+        assert_eq!(cost.all.dollars(), cost.input.dollars() + 15.0);
+        let gemini = prices.model("google/gemini-2.5-pro").unwrap();
+        let short = Tokens {
+            input: 200_000,
+            ..Tokens::default()
+        };
+        let long = Tokens {
+            input: 400_000,
+            ..Tokens::default()
+        };
+        assert_eq!(gemini.cost(&short).all.to_string(), "$0.25");
+        assert_eq!(gemini.cost(&long).all.to_string(), "$1.00");
+    }
+
+    #[test]
+    fn a_file_overrides_and_adds_and_its_faults_have_a_line() {
+        let file =
+            "[models]\nmine = { input = 0.5, output = 2 }\ngpt-5 = { input = 7, output = 7 }\n";
+        let prices = Prices::built_in().overridden(file).unwrap();
+        let tokens = Tokens {
+            input: 1000,
+            ..Tokens::default()
+        };
+        let cost = |name: &str| Some(prices.model(name)?.cost(&tokens).all.to_string());
+        assert_eq!(cost("mine").as_deref(), Some("$0.001"));
+        assert_eq!(cost("gpt-5").as_deref(), Some("$0.007"));
+        assert_eq!(cost("mine-2"), None);
+        let table = [
+            (
+                "[models]\n\nm = { input = 1 }\n",
+                "line 3: missing field `output`",
+            ),
+            (
+                "[models]\nm = { input = -1, output = 1 }\n",
+                "line 2: a price is in US dollars",
+            ),
+            (
+                "[models]\nm = { inptu = 1, output = 1 }\n",
+                "line 2: unknown field `inptu`",
+            ),
+        ];
+        for (file, expected) in table {
+            let error = Prices::default().overridden(file).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        let amounts = [0.0, 0.0001, 0.0042, 0.0876, 0.834, 12.5, 1234.5];
+        let shown = amounts.map(|dollars| Cost((dollars * 1e12) as u64).to_string());
+        let expected = [
+            "$0", "<$0.001", "$0.004", "$0.088", "$0.83", "$12.50", "$1234",
+        ];
+        assert_eq!(shown, expected);
+    }
+}
