@@ -7,7 +7,7 @@ use retake_core::dialects::{body_of, body_within};
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
 use retake_core::session::{Dialect, Kind, Session, Source, Span};
-use retake_core::usage::turn_usage;
+use retake_core::usage::{Prices, UsageReader};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -88,11 +88,13 @@ pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summ
     summary.rules.sort_by_key(|(_, _, count)| Reverse(*count));
     let mut tools = BTreeSet::new();
     let mut tokens = None;
+    let prices = Prices::built_in();
     for session in &recording.sessions {
         let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
         tools.extend(calls.map(|item| session.name(item).to_owned()));
+        let mut reader = UsageReader::new(session, &prices);
         for turn in 0..session.turns.len() {
-            let usage = turn_usage(session, turn).map_err(|error| error.to_string())?;
+            let usage = reader.turn(turn).map_err(|error| error.to_string())?;
             if let Some(used) = usage.tokens {
                 let used = used.input.saturating_add(used.output);
                 tokens = Some(used.saturating_add(tokens.unwrap_or(0)));

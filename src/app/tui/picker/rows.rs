@@ -4,7 +4,7 @@
 use crate::tui::columns::{self, Column, Takes};
 use crate::tui::filter::{Filtered, Terms, Values};
 use crate::tui::theme::Theme;
-use crate::tui::transcript::words::count;
+use crate::words::count;
 use ratatui::text::Span;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;

@@ -5,7 +5,7 @@ use super::order::Order;
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use retake_core::session::{Session, SourceError};
-use retake_core::usage::{item_time, working_folder};
+use retake_core::usage::{Prices, UsageReader, working_folder};
 use std::iter;
 
 /// Columns of what is shown folded: calls and results are cut there.
@@ -20,6 +20,7 @@ pub(crate) struct Page<'a> {
     /// The index of the one that is written.
     number: usize,
     checked: &'a Checked,
+    prices: Prices,
     folder: String,
     has_times: bool,
     unfolded: Folds,
@@ -50,12 +51,15 @@ impl<'a> Page<'a> {
         let mut unfolded = Folds::default();
         unfolded.set_all(true);
         let session = &sessions[number];
+        let prices = Prices::built_in();
+        let first = UsageReader::new(session, &prices).item_time(0)?;
         Ok(Self {
             sessions,
             number,
             checked,
             folder: working_folder(session).unwrap_or_default(),
-            has_times: !session.items.is_empty() && item_time(session, 0)?.is_some(),
+            has_times: first.is_some(),
+            prices,
             unfolded,
         })
     }
@@ -91,6 +95,7 @@ impl<'a> Page<'a> {
         let context = BlockContext {
             order,
             checked: Some(self.checked),
+            prices: &self.prices,
             unfolded,
             width,
             is_numbered: true,
