@@ -44,10 +44,15 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
         writeln!(writer.out, "{CSV_HEADING}")?;
     }
     for file in &files {
-        match usage_of(&inputs, &prices, &file.path) {
-            Ok((sessions, replies)) => {
+        let counted = inputs.read(&file.path).and_then(|opened| {
+            let sessions = opened.recording.sessions;
+            let counted = usage_of(&sessions, &prices)?;
+            Ok((sessions, counted))
+        });
+        match counted {
+            Ok((sessions, counted)) => {
                 read += 1;
-                let counted = sessions.iter().zip(replies);
+                let counted = sessions.iter().zip(counted);
                 for (name, (session, (totals, replies))) in
                     session_names(&sessions).iter().zip(counted)
                 {
@@ -86,11 +91,9 @@ struct Counted<'a> {
 type Replies = Vec<(usize, TurnUsage)>;
 
 fn usage_of(
-    inputs: &Inputs,
+    sessions: &[Session],
     prices: &Prices,
-    path: &Path,
-) -> Result<(Vec<Session>, Vec<(SessionUsage, Replies)>), InputError> {
-    let sessions = inputs.read(path)?.recording.sessions;
+) -> Result<Vec<(SessionUsage, Replies)>, InputError> {
     let counted = sessions.iter().map(|session| {
         let mut replies = Vec::new();
         let mut each = |turn: usize, usage: &TurnUsage| replies.push((turn, usage.clone()));
@@ -98,8 +101,7 @@ fn usage_of(
         let totals = totals.map_err(InputError::Source)?;
         Ok((totals.unwrap_or_default(), replies))
     });
-    let counted = counted.collect::<Result<_, InputError>>()?;
-    Ok((sessions, counted))
+    counted.collect()
 }
 
 const CSV_HEADING: &str = "path,session,turn,at_ms,took_ms,input_tokens,cached_tokens,output_tokens,\
