@@ -75,6 +75,7 @@ pub mod chaos;
 pub mod config;
 pub mod content;
 pub mod dialects;
+pub mod dice;
 pub mod engine;
 pub mod exchange;
 pub mod formats;

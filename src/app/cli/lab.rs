@@ -1,17 +1,18 @@
 //! `lab`: wordings compared on a model, without a screen.
 
-use super::arguments::{LabArguments, LabFormat, WinnerForm};
+use super::arguments::{LabArguments, WinnerForm};
 use super::exit::{Exit, Failure, print_error, refused};
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::theme::{Theme, Wish};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use order::{Order, folder_name, order};
-use results::{Results, TrialResults, left_out};
+use report::{Lines, Looks};
 use retake_core::lab::{
-    Board, Claim, End, Experiment, Interval, Judged, Phase, Spec, Stop, Verdict, highest, judge,
-    leader_of, standings, winner, words,
+    Board, Claim, Class, Command, End, Experiment, Judged, Phase, Results, Spec, Stop,
+    TrialResults, Verdict, highest, judge, leader_of, left_out, place, standings, winner, words,
 };
-use retake_live::lab::{Command, Lab, LabContext, News, PreparedLab, labs_folder, prepare};
+use retake_live::lab::{Lab, LabContext, News, PreparedLab, labs_folder, prepare};
 use retake_live::takes::usual_root;
 use retake_live::wordings::{Wordings, usual_files};
 use rustix::termios::tcgetwinsize;
@@ -20,16 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use text::{Lines, Looks};
-use watching::Watching;
 
-mod csv;
-mod html;
-mod json;
 mod order;
-mod results;
-mod text;
-mod watching;
+mod report;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -81,7 +75,9 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
         let won = winning(&conducted.board, &spec, form, trial)?;
         return write(exit, |out| out.write_all(won.as_bytes()));
     }
-    write(exit, |out| report(out, arguments, &results))
+    write(exit, |out| {
+        report::write(out, arguments.format, looks(arguments), &results)
+    })
 }
 
 /// Whether the assertions fail, or nothing can be asserted of what the spec names; tells what is not
@@ -90,13 +86,13 @@ fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     if let Some(earlier) = words::earlier(results.earlier()) {
         print_error(&earlier, Some("--fresh asks anew"));
     }
-    let left_out = &results.experiment().left_out;
-    let all = left_out.iter().filter(|one| one.is_all);
-    let counts = all.chain(left_out.iter().filter(|one| is_strict && !one.is_all));
+    let every = &results.experiment().left_out;
+    let all = every.iter().filter(|one| one.is_all);
+    let counts = all.chain(every.iter().filter(|one| is_strict && !one.is_all));
     let mut fails = false;
     for one in counts {
         fails = true;
-        let one = self::left_out(one);
+        let one = left_out(one);
         print_error(&safe_line(&format!("nothing is asserted of {one}")), None);
     }
     fails || { results.assertions.iter() }.any(|judged| is_failure(judged, is_strict))
@@ -162,19 +158,6 @@ fn looks(arguments: &LabArguments) -> Looks {
     }
 }
 
-fn report(
-    out: &mut dyn Write,
-    arguments: &LabArguments,
-    results: &Results<'_>,
-) -> std::io::Result<()> {
-    match arguments.format {
-        LabFormat::Text => out.write_all(text::text(results, looks(arguments)).as_bytes()),
-        LabFormat::Json => json::json(out, results),
-        LabFormat::Csv => out.write_all(csv::csv(results).as_bytes()),
-        LabFormat::Html => out.write_all(html::html(results).as_bytes()),
-    }
-}
-
 /// Writes to stdout; how the command stood decides its end where that fails.
 fn write(
     exit: Exit,
@@ -183,52 +166,6 @@ fn write(
     let mut output = Output::stdout();
     let written = write(&mut output).and_then(|()| output.finish());
     exit.after(written)
-}
-
-// A rate with its interval, drawn in a row of cells.
-
-/// The characters of a bar.
-struct Strokes {
-    empty: char,
-    low: char,
-    high: char,
-    between: char,
-    rate: char,
-}
-
-const UNICODE: Strokes = Strokes {
-    empty: '·',
-    low: '├',
-    high: '┤',
-    between: '─',
-    rate: '█',
-};
-
-const ASCII: Strokes = Strokes {
-    empty: '.',
-    low: '[',
-    high: ']',
-    between: '-',
-    rate: '#',
-};
-
-/// The rate and its interval on a scale from 0 to 100 % of so many cells; only the scale where
-/// there is no rate.
-fn bar(rate: Option<f64>, interval: Interval, cells: usize, ascii: bool) -> String {
-    let strokes = if ascii { ASCII } else { UNICODE };
-    let at = |share: f64| (share.clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;
-    let Some(rate) = rate.map(at) else {
-        return strokes.empty.to_string().repeat(cells);
-    };
-    let (low, high) = (at(interval.low), at(interval.high));
-    let cell = |at: usize| match at {
-        at if at == rate => strokes.rate,
-        at if at == low => strokes.low,
-        at if at == high => strokes.high,
-        at if low < at && at < high => strokes.between,
-        _ => strokes.empty,
-    };
-    (0..cells).map(cell).collect()
 }
 
 // An experiment from its first question to its end, or to the operator's interrupt.
@@ -291,6 +228,122 @@ impl Conducted {
     }
 }
 
+// Progress of an experiment on stderr: a bar that is hidden without a terminal, and a line for each trial that
+// ends.
+
+/// What was told of an experiment so far.
+struct Watching {
+    bar: ProgressBar,
+    /// Which trials were told to be over.
+    told: Vec<bool>,
+}
+
+impl Watching {
+    /// Nothing was told yet.
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style =
+            ProgressStyle::with_template("{spinner} {pos} of {len} samples {wide_bar} {msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            told: Vec::new(),
+        }
+    }
+
+    /// The same without a bar, wherever it runs.
+    #[cfg(test)]
+    fn hidden() -> Self {
+        let watching = Self::new();
+        watching.bar.set_draw_target(ProgressDrawTarget::hidden());
+        watching
+    }
+
+    /// Tells how it stands.
+    fn board(&mut self, board: &Board) {
+        let (done, asked) = done_and_asked(board);
+        self.bar.set_length(asked as u64);
+        self.bar.set_position(done as u64);
+        let spent = board.spent;
+        let about = if spent.estimated_tokens() > 0 {
+            "~"
+        } else {
+            ""
+        };
+        self.bar
+            .set_message(format!("{about}{} tokens", spent.tokens()));
+        self.told.resize(board.ended.len(), false);
+        for (at, end) in board.ended.iter().enumerate() {
+            if let (Some(_), false) = (end, self.told[at]) {
+                self.told[at] = true;
+                let line = line_of(board, at);
+                self.aside(|| {
+                    let palette = Palette::of_stderr();
+                    // Without stderr there is nobody to tell.
+                    let _unread = writeln!(std::io::stderr(), "{}", palette.dim(line));
+                });
+            }
+        }
+    }
+
+    /// Tells a notice; text from outside may be in it.
+    fn notice(&self, notice: &str) {
+        self.aside(|| print_error(&safe_line(notice), None));
+    }
+
+    /// Writes while the bar is out of the way.
+    fn aside(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Samples that are there, and those that there will be. Failed questions are none; what an ended trial did not
+/// need is not waited for.
+fn done_and_asked(board: &Board) -> (usize, usize) {
+    let wanted = board.experiment.samples as usize;
+    let (mut done, mut asked) = (0, 0);
+    for (at, variants) in board.samples.iter().enumerate() {
+        let is_over = board.ended.get(at).is_some_and(Option::is_some);
+        for samples in variants {
+            let answered = samples
+                .iter()
+                .filter(|one| one.class != Class::Failed)
+                .count();
+            done += answered;
+            asked += if is_over {
+                answered
+            } else {
+                wanted.max(answered)
+            };
+        }
+    }
+    (done, asked)
+}
+
+/// A trial that is over, in a line.
+fn line_of(board: &Board, at: usize) -> String {
+    let (Some(trial), Some(Some(end))) = (
+        board.experiment.trials.get(at),
+        board.ended.get(at).copied(),
+    ) else {
+        return String::new();
+    };
+    let (rule, place, model) = (&trial.subject.rule, place(&trial.subject), &trial.model);
+    let end = words::ended(&board.experiment, Some(trial), end);
+    let number = at + 1;
+    safe_line(&format!(
+        "trial {number}: {rule} at {place}, {model}: {end}"
+    ))
+}
+
 // What an experiment would do: findings, wordings as the model would read them, and how
 // many questions that is.
 
@@ -316,7 +369,7 @@ fn plan(results: &Results<'_>, looks: Looks) -> String {
         out.heading(trial);
         wordings(&mut out, trial);
     }
-    out.left_out(results);
+    out.all_left_out(results);
     out.text
 }
 
@@ -329,7 +382,7 @@ fn questions(results: &Results<'_>) -> String {
         .requests
         .map_or(asked, |most| asked.min(most as usize));
     let samples = experiment.samples;
-    let rows = results.trials.iter().map(|trial| trial.standings.len());
+    let rows = results.trials.iter().map(|trial| trial.rows.len());
     let wordings = rows.sum::<usize>();
     let most = words::thousands(most as u64);
     let trials = match results.trials.len() {
@@ -346,8 +399,7 @@ fn questions(results: &Results<'_>) -> String {
 }
 
 fn wordings(out: &mut Lines, trial: &TrialResults<'_>) {
-    for standing in &trial.standings {
-        let variant = standing.variant;
+    for variant in &trial.trial.variants {
         let origin = variant.origin.word();
         let axes = variant
             .axes
@@ -411,50 +463,7 @@ fn best(board: &Board, trial: usize) -> Option<usize> {
     if let Some(leader) = leader_of(board, trial) {
         return Some(leader);
     }
-    let standings = standings(board, trial);
-    highest(&standings).first().map(|best| best.variant)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod bar_tests {
-    use super::*;
-
-    fn drawn(low: f64, rate: f64, high: f64, ascii: bool) -> String {
-        bar(Some(rate), Interval { low, high }, 11, ascii)
-    }
-
-    #[test]
-    fn a_bar_shows_the_rate_between_the_ends_of_its_interval() {
-        assert_eq!(drawn(0.1, 0.4, 0.7, false), "·├──█──┤···");
-        assert_eq!(drawn(0.1, 0.4, 0.7, true), ".[--#--]...");
-    }
-
-    #[test]
-    fn the_rate_wins_over_an_end_that_it_lies_on() {
-        assert_eq!(drawn(0.0, 0.0, 0.3, false), "█──┤·······");
-        assert_eq!(drawn(0.7, 1.0, 1.0, false), "·······├──█");
-        assert_eq!(drawn(0.5, 0.5, 0.5, true), ".....#.....");
-    }
-
-    #[test]
-    fn without_a_rate_only_the_scale_is_drawn() {
-        let everything = Interval {
-            low: 0.0,
-            high: 1.0,
-        };
-        assert_eq!(bar(None, everything, 4, false), "····");
-    }
-
-    #[test]
-    fn a_scale_of_no_or_one_cell_is_drawn_too() {
-        let interval = Interval {
-            low: 0.2,
-            high: 0.9,
-        };
-        assert_eq!(bar(Some(0.5), interval, 0, false), "");
-        assert_eq!(bar(Some(0.5), interval, 1, false), "█");
-    }
+    highest(&standings(board, trial)).first().copied()
 }
 
 #[cfg(test)]

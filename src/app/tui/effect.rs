@@ -7,10 +7,11 @@ use super::lab::subject::{Order as LabOrder, Saving, Subject};
 use super::state::document::{Checked, Document, Place};
 use retake_core::engine::{self, Breakpoint};
 use retake_core::exchange::ExchangeId;
+use retake_core::lab;
 use retake_core::session::Edit;
 use retake_core::session::takes::{Take, TakeId};
+use retake_live::proxy;
 use retake_live::search::Needle;
-use retake_live::{lab, proxy};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Arguments that are no JSON, that end in the middle, that break their schema.
 
-use super::dice::Dice;
 use super::inject::NotHere;
 use super::names::called;
 use super::reply::Reply;
 use super::request::Request;
+use crate::dice::Dice;
 use crate::schema::Validator;
 use serde_json::{Map, Value, json};
 

@@ -5,11 +5,11 @@
 mod tests;
 
 use super::conversations::{Conversations, Heard, How, Sent};
-use super::dice::Dice;
 use super::faults::Deed;
 use super::request::Request;
 use super::spec::{Trial, Turn};
 use super::usual::Usual;
+use crate::dice::Dice;
 
 /// What is to be injected.
 #[derive(Debug, Clone, PartialEq, Eq)]

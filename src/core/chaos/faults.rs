@@ -1,10 +1,10 @@
 //! The faults that there are.
 
-use super::dice::Dice;
 use super::inject::NotHere;
 use super::reply::Reply;
 use super::request::Request;
 use super::{arguments, final_output, names};
+use crate::dice::Dice;
 
 /// One kind of fault.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Last replies that say nothing, or not what was asked for.
 
 use super::arguments::broken;
-use super::dice::Dice;
 use super::inject::NotHere;
 use super::reply::Reply;
 use super::request::Request;
+use crate::dice::Dice;
 use crate::schema::Validator;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! One fault, made of one reply.
 
-use super::dice::Dice;
 use super::faults::{Deed, Fault};
 use super::reply::Reply;
 use super::request::Request;
+use crate::dice::Dice;
 
 /// How a reply is told so that it has the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,6 @@
 mod arguments;
 mod conversations;
 mod course;
-mod dice;
 mod faults;
 mod final_output;
 mod inject;
@@ -25,7 +24,6 @@ mod usual;
 
 pub use conversations::{How, Sent};
 pub use course::{Asked, Course, Injection, Order, Plan};
-pub use dice::Dice;
 pub use faults::{Deed, FAULTS, Fault, Silence, find};
 pub use inject::{NotHere, Told, inject};
 pub use outcome::{End, Outcome, outcome, outcome_of_conversation};

@@ -1,9 +1,9 @@
 //! Names of tools that are not offered.
 
-use super::dice::Dice;
 use super::inject::NotHere;
 use super::reply::Reply;
 use super::request::Request;
+use crate::dice::Dice;
 use crate::suggest::nearest;
 
 /// The longest name that every provider takes.

@@ -1,7 +1,8 @@
 //! Where an experiment stands: every sample so far. Screen and reports are drawn from it.
 
-use super::{Class, Experiment, Sample, Tokens};
+use super::experiment::Experiment;
 use crate::session::ledger::Usage;
+use crate::session::takes::TakeId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,6 +82,20 @@ pub enum End {
     ModelFailed,
 }
 
+impl End {
+    /// Its word in reports for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Clear { .. } => "clear",
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+            Self::Stopped => "stopped",
+            Self::ModelFailed => "model-failed",
+        }
+    }
+}
+
 impl Board {
     /// An experiment of which nothing is known yet.
     pub fn new(experiment: Arc<Experiment>, journals: Vec<PathBuf>) -> Self {
@@ -105,11 +120,16 @@ impl Board {
         (samples.clone().count(), earlier.count())
     }
 
+    /// What was sampled of a variant, in order.
+    pub fn samples(&self, trial: usize, variant: usize) -> &[Sample] {
+        let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
+        of_trial.map_or(&[], Vec::as_slice)
+    }
+
     /// The answers to a variant that a sequential test may hear: those up to the first question without one.
     /// What is quickly answered would come first otherwise, and speed may have to do with what the answer says.
     pub fn in_order(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
-        let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
-        let numbered = of_trial.into_iter().flatten().zip(0..);
+        let numbered = self.samples(trial, variant).iter().zip(0..);
         let in_a_row = numbered.take_while(|(sample, number)| sample.number == *number);
         let samples = in_a_row.map(|(sample, _)| sample);
         samples.filter(|sample| sample.class != Class::Failed)
@@ -117,8 +137,124 @@ impl Board {
 
     /// The samples of a variant that count for its rate: those with a reply.
     pub fn answered(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
-        let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
-        let samples = of_trial.into_iter().flatten();
+        let samples = self.samples(trial, variant).iter();
         samples.filter(|sample| sample.class != Class::Failed)
     }
+}
+
+// What became of one question.
+
+/// What the model did in its next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// It did what was meant, and the rules find nothing in the turn.
+    Corrected,
+    /// The same rule finds the same fault with the same tool.
+    SameMistake,
+    /// The rules find something else, or a sound call went to a tool that was not meant.
+    OtherMistake,
+    /// It called nothing and said something that is not what was meant.
+    GaveUp,
+    /// It called nothing and asked the user.
+    AskedUser,
+    /// It made a call that it had made in vain at least twice before.
+    Looped,
+    /// There is no reply: the request failed. It counts for no rate.
+    Failed,
+}
+
+/// Every class with its word in reports, its mark on the screen (one column, and in ASCII), and what it means;
+/// in the order of tables.
+#[rustfmt::skip]
+pub const CLASSES: &[(Class, &str, [char; 2], &str)] = &[
+    (Class::Corrected, "corrected", ['✓', '+'], "a sound turn that does what was meant"),
+    (Class::SameMistake, "same-mistake", ['=', '='], "the same fault with the same tool"),
+    (Class::OtherMistake, "other-mistake", ['≠', '#'], "another fault, or a sound call of another tool than was meant"),
+    (Class::GaveUp, "gave-up", ['…', '.'], "words in place of what was meant"),
+    (Class::AskedUser, "asked-user", ['?', '?'], "a question to the user"),
+    (Class::Looped, "looped", ['↻', '@'], "a call that was made in vain twice before"),
+    (Class::Failed, "failed", ['✗', 'x'], "no reply; counts for no rate"),
+];
+
+impl Class {
+    /// The word for it in reports and journals.
+    pub fn word(self) -> &'static str {
+        CLASSES[self as usize].1
+    }
+
+    pub fn mark(self, is_ascii: bool) -> char {
+        CLASSES[self as usize].2[usize::from(is_ascii)]
+    }
+
+    pub fn meaning(self) -> &'static str {
+        CLASSES[self as usize].3
+    }
+
+    /// The class of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        let found = CLASSES.iter().find(|(_, known, ..)| *known == word);
+        found.map(|(class, ..)| *class)
+    }
+}
+
+/// The tokens of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tokens {
+    /// As the provider counted them.
+    Told(Usage),
+    /// The provider told none: as they are guessed from the bytes of request and reply.
+    Estimated(Usage),
+}
+
+/// Bytes of JSON that are taken for a token where nobody counts.
+const BYTES_OF_A_TOKEN: usize = 4;
+
+impl Tokens {
+    /// What the provider told; a provider that counts nothing at all has told nothing. Else what so many
+    /// bytes may come to.
+    pub fn of(told: Usage, sent: usize, answered: usize) -> Self {
+        if told != Usage::default() {
+            return Self::Told(told);
+        }
+        let [input, output] = [sent, answered].map(|bytes| bytes.div_ceil(BYTES_OF_A_TOKEN) as u64);
+        Self::Estimated(Usage { input, output })
+    }
+
+    /// Of a question that nothing is known to have been spent on.
+    pub fn none() -> Self {
+        Self::Estimated(Usage::default())
+    }
+
+    /// What the provider counted.
+    pub fn told(self) -> Option<Usage> {
+        match self {
+            Self::Told(usage) => Some(usage),
+            Self::Estimated(_) => None,
+        }
+    }
+
+    /// What is known, or guessed.
+    pub fn usage(self) -> Usage {
+        match self {
+            Self::Told(usage) | Self::Estimated(usage) => usage,
+        }
+    }
+}
+
+/// One question, answered or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// What the model did.
+    pub class: Class,
+    /// Why it is of that class, in a few words; it holds text from outside.
+    pub why: String,
+    /// Which of the questions with its wording it answers, from 0, in the order in which they were asked.
+    pub number: u32,
+    pub tokens: Tokens,
+    /// Milliseconds until the reply was whole.
+    pub ms: u64,
+    /// The take with the reply, in the journal of the trial; none where the request failed.
+    pub take: Option<TakeId>,
+    /// Whether an earlier run of the same experiment asked.
+    pub is_earlier: bool,
 }

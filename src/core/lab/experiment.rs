@@ -5,7 +5,10 @@ use crate::wording::{Axes, Channel, FailureKind};
 use serde::Serialize;
 
 /// How often each wording is tried where nothing else is said.
-pub const USUAL_SAMPLES: u32 = 20;
+pub(super) const USUAL_SAMPLES: u32 = 20;
+
+/// How likely a false leader may be, at most, where nothing else is said.
+pub const USUAL_ERROR_RATE: f64 = 0.05;
 
 /// How many questions are on their way at once where nothing else is said.
 pub const USUAL_CONCURRENCY: u32 = 4;
@@ -35,6 +38,11 @@ pub const PLAIN: Reserved = Reserved {
 };
 
 pub const RESERVED: [Reserved; 2] = [RECORDED, PLAIN];
+
+/// Whether no other wording may have this name.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|reserved| reserved.name == name)
+}
 
 /// What the wordings for a kind of failure are compared with.
 pub fn baseline_of(kind: FailureKind) -> Reserved {
@@ -182,6 +190,22 @@ pub struct Variant {
     pub words: String,
     /// The take with these words, in the journal of the trial.
     pub take: TakeId,
+}
+
+impl Variant {
+    /// Words that are answered to a call as an error, before they are put into a history.
+    pub fn new(name: &str, title: &str, origin: Origin, template: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            origin,
+            template,
+            channel: Channel::ErrorOutput,
+            axes: None,
+            words: String::new(),
+            take: TakeId::MAIN,
+        }
+    }
 }
 
 /// Where a wording comes from.

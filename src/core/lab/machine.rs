@@ -7,9 +7,9 @@
 //! trials are over, at a cap, or when it is told to. Before it is over, all that is on its way is waited for,
 //! unless the operator stopped it.
 
-mod order;
-
-use super::{Board, Class, End, Experiment, Phase, Sample, Stop, Tokens};
+use super::board::{Board, Class, End, Phase, Sample, Tokens};
+use super::experiment::{Experiment, Stop};
+use crate::dice::Dice;
 use crate::session::index_number;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -21,18 +21,10 @@ const FAILURES: u32 = 5;
 /// Names the variant that is clearly the best of a trial, by its index, where there is one.
 pub type Leader = fn(&Board, usize) -> Option<usize>;
 
-/// What happens to an experiment.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    Begin,
-    /// A question was answered, or failed.
-    Sampled {
-        trial: usize,
-        variant: usize,
-        /// What became of it, with its number.
-        sample: Sample,
-    },
-    /// Nobody is asked until [`Event::Resume`].
+/// What the operator wants of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Nobody is asked until [`Command::Resume`].
     Pause,
     Resume,
     /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear
@@ -54,7 +46,7 @@ pub enum Effect {
     },
     /// All questions on their way are called off.
     CallOff,
-    /// It is over. [`Event::More`] may begin it anew.
+    /// It is over. [`Command::More`] may begin it anew.
     Ended(End),
     /// The event did not belong, and changed nothing.
     OutOfPlace(OutOfPlace),
@@ -145,21 +137,25 @@ impl Machine {
         &self.board
     }
 
-    /// Takes an event; gives what is to be done about it.
-    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
-        let taken = match event {
-            Event::Begin => self.begin(),
-            Event::Sampled {
-                trial,
-                variant,
-                sample,
-            } => self.sampled(trial, variant, sample),
-            Event::Pause => self.pause(),
-            Event::Resume => self.resume(),
-            Event::More(samples) => self.more(samples),
-            Event::Stop => return self.stop(),
+    /// Begins; gives what is to be done.
+    pub fn begin(&mut self) -> Vec<Effect> {
+        if self.has_begun {
+            return vec![Effect::OutOfPlace(OutOfPlace::HasBegun)];
+        }
+        self.has_begun = true;
+        (0..self.failures.len()).for_each(|trial| self.test(trial));
+        self.go_on()
+    }
+
+    /// Does what the operator wants.
+    pub fn obey(&mut self, command: Command) -> Vec<Effect> {
+        let obeyed = match command {
+            Command::Pause => self.pause(),
+            Command::Resume => self.resume(),
+            Command::More(samples) => self.more(samples),
+            Command::Stop => return self.stop(),
         };
-        match taken {
+        match obeyed {
             Ok(()) => self.go_on(),
             Err(why) => vec![Effect::OutOfPlace(why)],
         }
@@ -184,15 +180,6 @@ impl Machine {
             self.board.spent.requests = self.board.spent.requests.saturating_add(1);
         }
         may
-    }
-
-    fn begin(&mut self) -> Result<(), OutOfPlace> {
-        if self.has_begun {
-            return Err(OutOfPlace::HasBegun);
-        }
-        self.has_begun = true;
-        (0..self.failures.len()).for_each(|trial| self.test(trial));
-        Ok(())
     }
 
     fn pause(&mut self) -> Result<(), OutOfPlace> {
@@ -257,7 +244,8 @@ impl Machine {
             .collect()
     }
 
-    fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Result<(), OutOfPlace> {
+    /// Takes what became of a question, which was answered or failed.
+    pub fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Vec<Effect> {
         // An answer that crossed with its being called off was paid for and counts.
         let lists = [&mut self.board.asked, &mut self.called_off];
         let of_variant = lists
@@ -268,7 +256,7 @@ impl Machine {
             place.map(|place| numbers.remove(place)).is_some()
         });
         if !was_asked {
-            return Err(OutOfPlace::NotAsked { trial, variant });
+            return vec![Effect::OutOfPlace(OutOfPlace::NotAsked { trial, variant })];
         }
         self.board.spent.add(sample.tokens);
         let failures = &mut self.failures[trial];
@@ -285,7 +273,7 @@ impl Machine {
             self.board.ended[trial].get_or_insert(End::ModelFailed);
         }
         self.test(trial);
-        Ok(())
+        self.go_on()
     }
 
     /// Ends a trial that has a clear leader.
@@ -365,7 +353,7 @@ impl Machine {
         let mut behind: Vec<_> = { wanted.iter().copied() }
             .filter(|place| taken(place) == round)
             .collect();
-        order::shuffle(&mut behind, self.board.experiment.seed, round);
+        shuffle(&mut behind, self.board.experiment.seed, round);
         self.round = behind.into();
         self.round.front().copied()
     }
@@ -445,6 +433,12 @@ impl Machine {
             End::Complete
         }
     }
+}
+
+/// Shuffles what is tried in a round. The same seed and round give the same order on every machine.
+fn shuffle<T>(items: &mut [T], seed: u64, round: u32) {
+    let step = u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Dice::from_state(seed ^ step.rotate_left(17)).shuffle(items);
 }
 
 #[cfg(test)]

@@ -13,31 +13,31 @@
 mod board;
 #[cfg(test)]
 mod boards;
-#[cfg(test)]
-mod dice;
 mod experiment;
 mod interval;
 mod machine;
 mod outcome;
-mod sample;
+mod report;
 mod sequential;
 mod spec;
-mod standing;
 mod verdict;
 mod winner;
 pub mod words;
 
-pub use board::{Board, End, Phase, Spent};
+pub use board::{Board, CLASSES, Class, End, Phase, Sample, Spent, Tokens};
 pub use experiment::{
     Caps, Experiment, LeftOut, MOST_CONCURRENCY, Meant, Origin, PLAIN, RECORDED, RESERVED,
-    Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_SAMPLES, Variant, baseline_of,
+    Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_ERROR_RATE, Variant, baseline_of,
+    is_reserved,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
-pub use machine::{Earlier, Effect, Event, Leader, Machine, OutOfPlace};
+pub use machine::{Command, Earlier, Effect, Leader, Machine, OutOfPlace};
 pub use outcome::{FailedCall, Reply, classify};
-pub use sample::{CLASSES, Class, Sample, Tokens};
+pub use report::{
+    Measured, Overall, Results, Row, TrialResults, baseline_name, highest, left_out, overall,
+    place, standings,
+};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which};
-pub use standing::{Measured, Merged, Overall, Standing, highest, overall, standings};
 pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

@@ -28,7 +28,8 @@
 //! What it takes for granted: the answers to one wording come from one rate, in an order that does not depend
 //! on what they say.
 
-use super::{Board, Class, Stop};
+use super::board::{Board, Class};
+use super::experiment::Stop;
 
 /// Before the first block every rate is as likely as every other: a Beta prior of 1 and 1. It is never certain,
 /// so that no answer takes all evidence away. The error rate does not depend on it, only how soon a leader is

@@ -4,7 +4,9 @@
 //! of it does; a wording is better than another where the interval of the difference lies above nothing. In
 //! between it is undecided, which more samples may change.
 
-use super::{Assertion, Board, Class, Difference, Interval, Proportion};
+use super::board::{Board, Class};
+use super::interval::{Difference, Interval, Proportion};
+use super::spec::Assertion;
 use crate::suggest;
 
 /// What comes of an assertion.

@@ -1,10 +1,10 @@
 //! What becomes of the wording that was found best: a policy entry, a recipe for the agent's framework, and a
 //! spec that tests it again.
 
+use super::board::Board;
+use super::experiment::{Meant, Origin, Stop, Trial, Variant};
+use super::spec::{Added, Assertion, Named, Spec, Wanted, Which};
 use super::verdict::corrected;
-use super::{
-    Added, Assertion, Board, Meant, Named, Origin, Spec, Stop, Trial, Variant, Wanted, Which,
-};
 use crate::rules;
 use crate::wording::Channel;
 use crate::wording::recipe::{self, RecipeError, RecoveryCase};

@@ -3,10 +3,11 @@
 //!
 //! Names of tools and wordings stand in these sentences as they came; whoever shows them makes them safe.
 
-use super::{
-    Board, Class, End, Experiment, Interval, Meant, Measured, Origin, Phase, Standing, Stop, Trial,
-    answers_for, highest, leader_of, standings, widest_half,
-};
+use super::board::{Board, Class, End, Phase};
+use super::experiment::{Experiment, Meant, Origin, Stop, Trial};
+use super::interval::{Difference, Interval, answers_for, widest_half};
+use super::report::{Measured, Row, highest, standings};
+use super::sequential::leader_of;
 
 /// What is said wherever results of a script are shown.
 pub const SCRIPTED: &str =
@@ -125,7 +126,7 @@ fn compared_with(trial: &Trial) -> Option<String> {
 }
 
 /// That there are few answers, and how many would be enough.
-fn small(standings: &[Standing]) -> Option<String> {
+fn small(standings: &[Row]) -> Option<String> {
     let answered = standings
         .iter()
         .map(|standing| standing.measured.answered());
@@ -154,9 +155,8 @@ fn small(standings: &[Standing]) -> Option<String> {
 
 /// Which wordings have the highest rate, and which of the others may be as good; `None` as long as fewer
 /// than two have answers.
-fn best(trial: &Trial, standings: &[Standing]) -> Option<String> {
-    let known = standings.iter();
-    let known = known.filter(|standing| standing.measured.answered() > 0);
+fn best(trial: &Trial, standings: &[Row]) -> Option<String> {
+    let known = (0..standings.len()).filter(|at| standings[*at].measured.answered() > 0);
     if known.clone().count() < 2 {
         return None;
     }
@@ -168,23 +168,25 @@ fn best(trial: &Trial, standings: &[Standing]) -> Option<String> {
         [_] => ("has", "is"),
         _ => ("share", "are"),
     };
-    let names: Vec<&str> = best.iter().map(|one| name(trial, one.variant)).collect();
+    let names: Vec<&str> = best.iter().map(|one| name(trial, *one)).collect();
     let said = format!(
         "{} {has} the highest rate, {}",
         listed(&names),
-        rate(first.measured.rate())
+        rate(standings[*first].measured.rate())
     );
-    let others = known.filter(|other| best.iter().all(|best| best.variant != other.variant));
+    let others = known.filter(|other| !best.contains(other));
     if others.clone().next().is_none() {
         return Some(said);
     }
-    let may_be_as_good = |other: &&Standing| {
-        let other = other.measured.corrected;
-        let mut differences = best.iter().map(|best| best.measured.corrected.minus(other));
+    let may_be_as_good = |other: &usize| {
+        let other = standings[*other].measured.corrected;
+        let mut differences = best
+            .iter()
+            .map(|best| standings[*best].measured.corrected.minus(other));
         differences.any(|difference| difference.is_none_or(|it| !it.tells_apart()))
     };
     let as_good = others.filter(may_be_as_good);
-    let as_good: Vec<&str> = as_good.map(|other| name(trial, other.variant)).collect();
+    let as_good: Vec<&str> = as_good.map(|other| name(trial, other)).collect();
     Some(match as_good.as_slice() {
         [] => format!(
             "{said}, and {is} told apart from every other: no interval of a difference holds 0"
@@ -219,7 +221,7 @@ fn early(end: Option<End>) -> Option<String> {
     })
 }
 
-fn failed(standings: &[Standing]) -> Option<String> {
+fn failed(standings: &[Row]) -> Option<String> {
     let total = |count: fn(&Measured) -> u32| -> u32 {
         standings
             .iter()
@@ -280,6 +282,17 @@ pub fn difference(difference: f64) -> String {
 /// Where a difference lies: "-3..+27 pts".
 pub fn difference_interval(interval: Interval) -> String {
     format!("{}..{} pts", signed(interval.low), signed(interval.high))
+}
+
+/// A difference with its interval, in points: "+45 (+12..+66)".
+pub fn points_between(difference: Difference) -> String {
+    let Interval { low, high } = difference.interval;
+    format!(
+        "{} ({}..{})",
+        signed(difference.value),
+        signed(low),
+        signed(high)
+    )
 }
 
 /// A small chance from 0 to 1 with the digits that it needs: "5 %", "0.1 %".

@@ -1,17 +1,16 @@
 //! The one who conducts an experiment: hears the operator and the models, asks the machine who
 //! is next, and asks.
 
+use super::error::LabError;
 use super::history::TrialInput;
-use super::journal::JournalPlace;
-use super::messages::{Command, LabError, News, Report};
 use super::prepare::PreparedLab;
-use super::trial::{Answered, TrialRequest, TrialStore};
+use super::trial::{Answered, JournalPlace, TrialRequest, TrialStore};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
 use crate::scripted::Endpoint;
 use retake_core::engine::{ModelDelay, ModelFault, model_delay};
 use retake_core::lab::{
-    Board, Class, Effect, End, Event, Experiment, Machine, Phase, Sample, Tokens, leader_of,
+    Board, Class, Command, Effect, End, Experiment, Machine, Phase, Sample, Tokens, leader_of,
 };
 use retake_core::redact::Redactor;
 use std::path::PathBuf;
@@ -27,6 +26,17 @@ const OFTEN: Duration = Duration::from_millis(100);
 /// Notice if a cap on tokens is set and a reply reports no usage.
 const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on tokens they are estimated, one \
     for every 4 bytes that are sent or answered";
+
+#[derive(Debug, Clone)]
+pub enum News {
+    /// The current state; at most some ten times a second, and once when it is over.
+    Board(Arc<Board>),
+    /// Something for the operator to read; it holds text from outside.
+    Notice(String),
+}
+
+/// The receiver of news, called on a thread of the lab.
+pub type Report = Arc<dyn Fn(News) + Send + Sync>;
 
 /// An experiment that runs. It ends when this is dropped; what has come is kept.
 #[derive(Debug)]
@@ -213,7 +223,8 @@ impl LabDriver {
     /// Goes on until the experiment is over and somebody has ended it: one that is over may
     /// be given more samples.
     fn run(mut self, heard: &Receiver<Input>) {
-        self.handle(Event::Begin);
+        let effects = self.machine.begin();
+        self.perform(effects);
         loop {
             let wait = OFTEN.saturating_sub(self.last_report.elapsed());
             let input = match self.is_news {
@@ -265,12 +276,8 @@ impl LabDriver {
                 Err(error) => return (self.report)(News::Notice(error.to_string())),
             }
         }
-        self.handle(match command {
-            Command::Pause => Event::Pause,
-            Command::Resume => Event::Resume,
-            Command::More(samples) => Event::More(samples),
-            Command::Stop => Event::Stop,
-        });
+        let effects = self.machine.obey(command);
+        self.perform(effects);
     }
 
     fn tell(&mut self) {
@@ -318,11 +325,8 @@ impl LabDriver {
         }
         self.trouble = trouble;
         self.tell_estimate(&sample);
-        self.handle(Event::Sampled {
-            trial,
-            variant,
-            sample,
-        });
+        let effects = self.machine.sampled(trial, variant, sample);
+        self.perform(effects);
     }
 
     /// Says once that a cap on tokens has to go by an estimate.
@@ -336,9 +340,9 @@ impl LabDriver {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn perform(&mut self, effects: Vec<Effect>) {
         self.is_news = true;
-        for effect in self.machine.handle(event) {
+        for effect in effects {
             match effect {
                 Effect::Ask {
                     trial,

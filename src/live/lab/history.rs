@@ -1,16 +1,16 @@
 //! The histories of a trial: the recording up to the failing turn, once for each wording, as requests in the
 //! dialect of the model.
 
-use super::messages::{HistoryError, read_request};
-use crate::{Recording, TakeError, TakeStore, check_session};
+use super::error::HistoryError;
+use crate::{Input, InputError, Recording, TakeError, TakeStore, check_session, read_written};
 use retake_core::actions::{self, ActionInput, context};
 use retake_core::dialects::body_of;
 use retake_core::engine::agent::Model;
-use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED};
+use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED, Variant};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind as ItemKind, Session, Span, index_number};
-use retake_core::wording::{self, Axes, Channel, FailureKind};
+use retake_core::wording::{self, Channel, FailureKind};
 use std::sync::Arc;
 
 /// The action that gives a call an error to read.
@@ -18,24 +18,11 @@ const INJECT: &str = "inject-error";
 /// The action that asks for a turn again.
 const RETRY: &str = "retry";
 
-/// Words before they are put into a history.
-#[derive(Debug, Clone)]
-pub(super) struct WordingText {
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) origin: Origin,
-    pub(super) template: String,
-    pub(super) channel: Channel,
-    pub(super) axes: Option<Axes>,
-}
-
 /// A history that ends on a question to the model.
 #[derive(Debug, Clone)]
 pub(super) struct RenderedWording {
-    pub(super) words: WordingText,
-    /// The words as the model reads them.
-    pub(super) rendered: String,
-    /// Id of the action that put them there.
+    pub(super) variant: Variant,
+    /// Id of the action that put its words there.
     pub(super) action: &'static str,
     /// The request, without the settings of a model.
     pub(super) text: Vec<u8>,
@@ -88,7 +75,7 @@ struct Stage {
 pub(super) fn histories(
     found: RecordedFinding<'_>,
     dialect: Dialect,
-    wordings: &[WordingText],
+    wordings: &[Variant],
     has_baseline: bool,
 ) -> Result<Histories, HistoryError> {
     let mut stage = Stage::set(found, dialect)?;
@@ -201,39 +188,22 @@ impl Stage {
         text(&mut self.store, id)
     }
 
-    /// What the model read when it was recorded.
-    fn recorded(&self) -> Option<WordingText> {
-        let session = self.session().ok()?;
-        let item = self.finding().item? as usize;
+    fn recorded(&self) -> Option<Variant> {
         if self.is_asked_again() {
             return None;
         }
-        let output = match session.items.get(item)?.kind {
-            ItemKind::Output => item,
-            _ => session.pairing.partner(item)?,
-        };
-        let output = session.items.get(output)?;
-        let body = body_of(output, &session.bytes(output).ok()?).ok()?;
-        Some(WordingText {
-            name: RECORDED.name.to_owned(),
-            title: RECORDED.title.to_owned(),
-            origin: Origin::Recorded,
-            template: wording::recorded(&body.text),
-            channel: Channel::ErrorOutput,
-            axes: None,
-        })
+        let text = recorded_text(self.session().ok()?, self.finding().item? as usize)?;
+        let (name, title) = (RECORDED.name, RECORDED.title);
+        let template = wording::recorded(&text);
+        Some(Variant::new(name, title, Origin::Recorded, template))
     }
 
     /// No words at all: a repeated turn may come out better by itself, and feedback
     /// has to beat that.
-    fn plain(&self) -> Option<WordingText> {
-        self.is_asked_again().then(|| WordingText {
-            name: PLAIN.name.to_owned(),
-            title: PLAIN.title.to_owned(),
-            origin: Origin::Library,
-            template: String::new(),
+    fn plain(&self) -> Option<Variant> {
+        self.is_asked_again().then(|| Variant {
             channel: Channel::UserMessage,
-            axes: None,
+            ..Variant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
         })
     }
 
@@ -243,7 +213,7 @@ impl Stage {
     }
 
     /// The history with these words.
-    fn tell(&mut self, words: &WordingText) -> Result<RenderedWording, HistoryError> {
+    fn tell(&mut self, words: &Variant) -> Result<RenderedWording, HistoryError> {
         let action = action_for(self.kind(), words.channel);
         let (mut edits, rendered) = match words.origin {
             // They stand there already.
@@ -258,8 +228,10 @@ impl Stage {
             text = self.unflagged(text)?;
         }
         Ok(RenderedWording {
-            words: words.clone(),
-            rendered,
+            variant: Variant {
+                words: rendered,
+                ..words.clone()
+            },
             action,
             text,
         })
@@ -319,6 +291,18 @@ impl Stage {
     }
 }
 
+/// What the model read about a call when it was recorded: the output of the call, or the output itself that the
+/// finding is about.
+pub fn recorded_text(session: &Session, item: usize) -> Option<String> {
+    let output = match session.items.get(item)?.kind {
+        ItemKind::Output => item,
+        _ => session.pairing.partner(item)?,
+    };
+    let output = session.items.get(output)?;
+    let body = body_of(output, &session.bytes(output).ok()?).ok()?;
+    Some(body.text)
+}
+
 fn at(byte: u64) -> usize {
     usize::try_from(byte).unwrap_or(usize::MAX)
 }
@@ -370,4 +354,8 @@ fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, HistoryError> {
     let rope = store.rope(take)?;
     let (start, end) = (0, rope.len());
     Ok(rope.read(Span { start, end }).map_err(TakeError::from)?)
+}
+
+pub(super) fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
+    read_written(Input::of("request", Arc::new(text)), format)
 }

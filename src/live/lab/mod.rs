@@ -9,16 +9,15 @@
 //! ```
 
 mod driver;
+mod error;
 mod history;
-mod journal;
-mod messages;
 mod prepare;
 mod trial;
-mod wanted;
 
-pub use driver::Lab;
-pub use messages::{Command, HistoryError, LabError, News, Report};
-pub use prepare::{LabContext, PreparedLab, prepare};
+pub use driver::{Lab, News, Report};
+pub use error::{HistoryError, LabError};
+pub use history::recorded_text;
+pub use prepare::{LabContext, PreparedLab, prepare, variant_of};
 
 use std::path::{Path, PathBuf};
 

@@ -1,19 +1,20 @@
 //! From a spec to trials: recordings are read, findings chosen, wordings gathered, histories written. Nothing
 //! is sent and nothing kept.
 
+use super::error::{HistoryError, LabError};
 use super::history::{RecordedFinding, TrialInput, histories};
-use super::journal::identity;
-use super::messages::{HistoryError, LabError};
-use super::wanted::{check, has_baseline, not_offered, words_for};
-use crate::wordings::Wordings;
+use super::trial::identity;
+use crate::wordings::{self, Wordings};
 use crate::{ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside};
 use retake_core::lab::{
-    Experiment, LeftOut, MOST_CONCURRENCY, Meant, Spec, Subject, Trial, Variant, Which,
+    Experiment, LeftOut, MOST_CONCURRENCY, Meant, Named, Origin, RESERVED, Spec, Subject, Trial,
+    Variant, Wanted, Which, baseline_of, is_reserved,
 };
 use retake_core::rules::{Finding, Run, Severity, nearest_of};
 use retake_core::session::Session;
-use retake_core::session::takes::{ContentDigest, TakeId};
-use retake_core::wording::FailureKind;
+use retake_core::session::takes::ContentDigest;
+use retake_core::suggest::{self, SuggestionReason};
+use retake_core::wording::{self, Channel, FailureKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +71,13 @@ impl FoundTrials {
             return self.notes.push(note);
         }
         self.notes.append(&mut sent.histories.notes);
-        self.trials.push(trial(subject, label, &sent));
+        let wordings = sent.histories.rendered.iter();
+        self.trials.push(Trial {
+            subject: subject.clone(),
+            model: label.to_owned(),
+            is_scripted: sent.model.is_scripted(),
+            variants: wordings.map(|wording| wording.variant.clone()).collect(),
+        });
         self.sent.push(sent);
     }
 
@@ -93,7 +100,7 @@ impl FoundTrials {
 }
 
 pub fn prepare(spec: &Spec, beside: LabContext<'_>) -> Result<PreparedLab, LabError> {
-    check(&spec.wordings, beside.wordings)?;
+    check_names(&spec.wordings, beside.wordings)?;
     let mut found = FoundTrials::default();
     let mut recordings = HashMap::new();
     for (number, which) in spec.findings.iter().enumerate() {
@@ -146,13 +153,13 @@ fn try_all(
     (numbered, recording): ((usize, &Which), &Arc<Recording>),
 ) -> Result<bool, LabError> {
     let mut is_tried = false;
-    for (session, finding, subject) in &subjects(numbered, recording)? {
+    for (finding, subject) in &subjects(numbered, recording)? {
         let of_recording = RecordedFinding {
             recording,
-            session: *session,
+            session: subject.session,
             finding,
         };
-        let of_session = recording.sessions.get(*session as usize);
+        let of_session = recording.sessions.get(subject.session as usize);
         let not_offered = of_session.and_then(|session| not_offered(numbered.1, session, finding));
         found.notes.extend(not_offered);
         let words = words_for(subject.kind, &spec.wordings, known, &mut found.notes)?;
@@ -171,25 +178,6 @@ fn try_all(
         }
     }
     Ok(is_tried)
-}
-
-fn trial(subject: &Subject, label: &str, sent: &TrialInput) -> Trial {
-    let variants = sent.histories.rendered.iter().map(|wording| Variant {
-        name: wording.words.name.clone(),
-        title: wording.words.title.clone(),
-        origin: wording.words.origin,
-        template: wording.words.template.clone(),
-        channel: wording.words.channel,
-        axes: wording.words.axes,
-        words: wording.rendered.clone(),
-        take: TakeId::MAIN,
-    });
-    Trial {
-        subject: subject.clone(),
-        model: label.to_owned(),
-        is_scripted: sent.model.is_scripted(),
-        variants: variants.collect(),
-    }
 }
 
 /// The recording, with its tools.
@@ -231,11 +219,11 @@ fn recording_of(
     Ok(recording)
 }
 
-/// A finding with its session.
-type Chosen = (u32, Finding, Subject);
-
 /// The findings that are meant, one for each call or message: of several faults of one, the most telling.
-fn subjects(numbered: (usize, &Which), recording: &Recording) -> Result<Vec<Chosen>, LabError> {
+fn subjects(
+    numbered: (usize, &Which),
+    recording: &Recording,
+) -> Result<Vec<(Finding, Subject)>, LabError> {
     let (_, which) = numbered;
     let mut chosen = Vec::new();
     for (number, session) in (1..).zip(&recording.sessions) {
@@ -263,7 +251,7 @@ fn of_session(
     session: &Session,
     number: u32,
     findings: Vec<Finding>,
-) -> Vec<Chosen> {
+) -> Vec<(Finding, Subject)> {
     let run = Run::new(session, None);
     let is_meant = |finding: &Finding| {
         let item = finding.item.map(|item| item + 1);
@@ -303,7 +291,7 @@ fn of_session(
             tool: finding.tool(session).unwrap_or_default().to_owned(),
             meant: meant_by(which, &run, (&finding, kind), &findings),
         };
-        Some((number, finding, subject))
+        Some((finding, subject))
     });
     chosen.collect()
 }
@@ -343,4 +331,141 @@ fn meant_by(
         FailureKind::RepeatedCall | FailureKind::CutOff => Meant::Otherwise,
         FailureKind::InvalidFinalOutput | FailureKind::MissingFinalOutput => Meant::Message,
     }
+}
+
+// The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that was
+// meant is on offer.
+
+/// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is
+/// taken for every kind.
+fn check_names(wanted: &Wanted, known: &Wordings) -> Result<(), LabError> {
+    let mut names: Vec<&str> = { FailureKind::all().flat_map(|kind| known.of(kind)) }
+        .map(|choice| choice.name)
+        .chain(RESERVED.map(|reserved| reserved.name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if let Named::These(wanted) = &wanted.named
+        && let Some(name) = wanted.iter().find(|name| !names.contains(&name.as_str()))
+    {
+        let near = suggest::nearest(name, &names);
+        let hint = near.first();
+        let hint = hint.map(|near| format!("; did you mean `{}`?", near.name));
+        return Err(LabError::NoWording {
+            name: name.clone(),
+            hint: hint.unwrap_or_default(),
+        });
+    }
+    match wanted.added.iter().find(|added| is_reserved(&added.name)) {
+        Some(added) => Err(LabError::NameTaken {
+            name: added.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Whether what the others are compared with is among the wordings for a kind of failure.
+fn has_baseline(kind: FailureKind, wanted: &Wanted) -> bool {
+    let baseline = baseline_of(kind).name;
+    let is_named = match &wanted.named {
+        Named::All => false,
+        Named::These(names) => names.iter().any(|name| name == baseline),
+    };
+    wanted.recorded || is_named
+}
+
+/// The wordings for a kind of failure, besides the baseline. `notes` learns what is left out.
+fn words_for(
+    kind: FailureKind,
+    wanted: &Wanted,
+    known: &Wordings,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Variant>, LabError> {
+    let mut note = |text: String| {
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    };
+    let choices = known.of(kind);
+    let named: Vec<wordings::Choice<'_>> = match &wanted.named {
+        Named::All => choices,
+        Named::These(names) => {
+            for name in names.iter().filter(|name| !is_reserved(name)) {
+                if choices.iter().all(|choice| choice.name != name) {
+                    let kind = kind.name();
+                    note(format!(
+                        "{name} is no wording for {kind}: it is left out there"
+                    ));
+                }
+            }
+            let found = names.iter().filter_map(|name| known.find(kind, name));
+            found.collect()
+        }
+    };
+    let mut words: Vec<Variant> = Vec::new();
+    for choice in named {
+        if is_reserved(choice.name) {
+            note(format!(
+                "your own wording {} is left out: the name is taken",
+                choice.name
+            ));
+        } else if words.iter().all(|known| known.name != choice.name) {
+            words.push(variant_of(kind, &choice));
+        }
+    }
+    for added in &wanted.added {
+        if words.iter().any(|known| known.name == added.name) {
+            let name = added.name.clone();
+            return Err(LabError::NameTaken { name });
+        }
+        words.push(Variant {
+            channel: added.channel,
+            ..Variant::new(&added.name, &added.name, Origin::Spec, added.text.clone())
+        });
+    }
+    Ok(words)
+}
+
+/// A wording of the library or of the operator's own, before it is put into a history.
+pub fn variant_of(kind: FailureKind, choice: &wordings::Choice<'_>) -> Variant {
+    let of_library = wording::find(kind, choice.name);
+    let of_library = of_library.filter(|wording| wording.template == choice.template);
+    let axes = of_library.map(|wording| wording.axes);
+    let origin = match of_library {
+        Some(_) => Origin::Library,
+        None => Origin::Own,
+    };
+    Variant {
+        channel: axes.map_or(Channel::ErrorOutput, |axes| axes.channel),
+        axes,
+        ..Variant::new(
+            choice.name,
+            choice.title,
+            origin,
+            choice.template.to_owned(),
+        )
+    }
+}
+
+/// That the tool that is meant is not on offer, so that no turn can count as corrected.
+fn not_offered(which: &Which, session: &Session, finding: &Finding) -> Option<String> {
+    let meant = which.meant.as_deref()?;
+    let item = finding.item?;
+    let run = Run::new(session, None);
+    let offered = run.offered(item as usize)?.callable();
+    let near = suggest::nearest(meant, &offered);
+    let is_same = near
+        .iter()
+        .any(|near| near.why == SuggestionReason::SameTool);
+    if is_same || offered.contains(&meant) {
+        return None;
+    }
+    let hint = match near.first() {
+        Some(near) => format!("did you mean {}?", near.name),
+        None => format!("there are {}", offered.join(", ")),
+    };
+    let (path, item) = (&which.path, item + 1);
+    Some(format!(
+        "{path}: item {item}: {meant}, which is meant, is not on offer; {hint}"
+    ))
 }

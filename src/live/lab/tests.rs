@@ -1,12 +1,11 @@
 //! A trial with its journal, answered by hand.
 
-use super::journal::JournalPlace;
 use super::prepare::{LabContext, PreparedLab, prepare};
-use super::trial::{TrialRequest, TrialStore};
+use super::trial::{JournalPlace, TrialRequest, TrialStore};
 use crate::model::Answer;
 use crate::wordings::Wordings;
 use retake_core::engine::agent::{Endpoint, Model};
-use retake_core::lab::{Caps, Class, Named, Spec, Stop, Wanted, Which};
+use retake_core::lab::{Class, Named, Spec, Wanted, Which};
 use retake_core::redact::Redactor;
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
@@ -41,11 +40,7 @@ fn prepared(journals: &Path) -> PreparedLab {
             settings: serde_json::Map::new(),
         }],
         samples: 5,
-        stop: Stop::Never,
-        caps: Caps::default(),
-        concurrency: 4,
-        seed: 1,
-        assertions: Vec::new(),
+        ..Spec::default()
     };
     let beside = LabContext {
         folder: &Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("sessions"),

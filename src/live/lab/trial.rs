@@ -1,23 +1,25 @@
 //! A trial with its journal: the base, a take for each wording, and below it a take for each reply.
 
-use super::history::{RenderedWording, TrialInput};
-use super::journal::{self, JournalPlace, identity};
-use super::messages::{LabError, read_request};
+use super::error::LabError;
+use super::history::{RenderedWording, TrialInput, read_request};
 use crate::model::Answer;
-use crate::takes::About;
+use crate::takes::{About, wall_clock};
 use crate::{Recording, TakeError, TakeStore, check_session};
 use retake_core::dialects::stop_of;
 use retake_core::dialects::write::{calls_of, history_of};
 use retake_core::engine::ModelFault;
-use retake_core::engine::agent;
+use retake_core::engine::agent::{Endpoint, Model};
 use retake_core::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::{LedgerEvent, ModelRequest, Usage};
-use retake_core::session::takes::{FindingCounts, OwnText, Take, TakeCause, TakeId, TakeOutcome};
+use retake_core::session::takes::{
+    ContentDigest, FindingCounts, OwnText, Take, TakeCause, TakeId, TakeOutcome,
+};
 use retake_core::session::{Dialect, Edit, Session};
+use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A trial whose journal is open.
@@ -25,7 +27,7 @@ pub(super) struct TrialStore {
     store: TakeStore,
     subject: Subject,
     failed: Option<FailedCall>,
-    model: agent::Model,
+    model: Model,
     variants: Vec<Ground>,
     redactor: Arc<Redactor>,
     vault: Vault,
@@ -65,14 +67,14 @@ impl TrialStore {
         let (histories, model) = (&sent.histories, sent.model.clone());
         let mut vault = Vault::default();
         let base = redactor.json(&histories.base, &mut vault).into_owned();
-        let name = journal::name(subject, &model.name, identity(sent, subject, &base));
+        let name = journal_name(subject, &model.name, identity(sent, subject, &base));
         let about = About {
             agent: "lab".to_owned(),
             format: histories.format.clone(),
             model: model.name.clone(),
             scripted: model.is_scripted(),
         };
-        let store = journal::open(place, &name, &base, about)?;
+        let store = open_journal(place, &name, &base, about)?;
         let mut store = Self {
             store,
             subject: Subject {
@@ -109,7 +111,7 @@ impl TrialStore {
         let is_it = |id: &&TakeId| {
             let take = takes.get(**id);
             take.is_some_and(|take| {
-                take.wording.as_deref() == Some(&wording.words.name)
+                take.wording.as_deref() == Some(&wording.variant.name)
                     && take.own.as_ref().is_some_and(|own| own.text == text)
             })
         };
@@ -138,16 +140,16 @@ impl TrialStore {
         text: Vec<u8>,
     ) -> Result<TakeId, LabError> {
         self.store.go_to(TakeId::MAIN)?;
-        let words = self.redactor.text(&wording.rendered, &mut self.vault);
+        let words = self.redactor.text(&wording.variant.words, &mut self.vault);
         let about = Take {
-            title: format!("wording {}", wording.words.name),
+            title: format!("wording {}", wording.variant.name),
             cause: TakeCause {
                 rule: Some(self.subject.rule.clone()),
                 item: Some(self.subject.item),
                 action: Some(wording.action.to_owned()),
                 ..TakeCause::default()
             },
-            wording: Some(wording.words.name.clone()),
+            wording: Some(wording.variant.name.clone()),
             words: Some(words.into_owned()),
             outcome: TakeOutcome {
                 asks_model: true,
@@ -423,4 +425,131 @@ fn tally(findings: &[Finding]) -> FindingCounts {
         }
     }
     tally
+}
+
+// The journal of a trial: where it is, and its name, which tells everything that decides what an answer in it means.
+
+/// Longest part of a journal's name that tells the tool or the model.
+const PART: usize = 32;
+const ENDING: &str = ".jsonl";
+
+/// Where the journal of a trial is to be.
+#[derive(Debug, Clone)]
+pub(super) enum JournalPlace {
+    /// In this folder: the newest of the same trial, or the first.
+    In(PathBuf),
+    /// In this folder, a new one.
+    New(PathBuf),
+    At(PathBuf),
+}
+
+/// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
+/// corrected, and the model with all parameters of its requests. How long a reply may take and where its key comes
+/// from are no part of it.
+pub(super) fn identity(sent: &TrialInput, subject: &Subject, base: &[u8]) -> ContentDigest {
+    let histories = &sent.histories;
+    let parts = json!([
+        histories.format,
+        String::from_utf8_lossy(base),
+        histories.item,
+        subject.rule,
+        subject.tool,
+        subject.meant.words(),
+        model_identity(&sent.model),
+    ]);
+    ContentDigest::of(parts.to_string().as_bytes())
+}
+
+fn model_identity(model: &Model) -> Value {
+    let at = match &model.at {
+        Endpoint::Http {
+            base_url, headers, ..
+        } => {
+            let headers = headers.iter();
+            let headers = headers.map(|header| json!([header.name, header.text, header.env]));
+            json!([base_url, headers.collect::<Vec<_>>()])
+        }
+        Endpoint::Script { text, .. } => json!([text]),
+    };
+    json!([
+        model.dialect.word(),
+        model.name,
+        at,
+        model.stream,
+        model.max_tokens,
+        model.settings,
+    ])
+}
+
+/// The name of a journal without its number: the finding and the model for people, the identity of the
+/// trial for the lab.
+fn journal_name(subject: &Subject, model: &str, identity: ContentDigest) -> String {
+    format!(
+        "{}-{identity}",
+        slug(&[&subject.rule, &subject.tool, model])
+    )
+}
+
+/// Opens the newest journal of this name, or begins one.
+fn open_journal(
+    place: &JournalPlace,
+    name: &str,
+    base: &[u8],
+    about: About,
+) -> Result<TakeStore, LabError> {
+    let (folder, number) = match place {
+        JournalPlace::At(path) => return reopen(path),
+        JournalPlace::In(folder) => match newest(folder, name) {
+            Some(number) => return reopen(&path(folder, name, number)),
+            None => (folder, 1),
+        },
+        JournalPlace::New(folder) => (folder, newest(folder, name).map_or(1, |last| last + 1)),
+    };
+    let path = path(folder, name, number);
+    Ok(TakeStore::begin_run(&path, about, base, wall_clock)?)
+}
+
+fn reopen(path: &Path) -> Result<TakeStore, LabError> {
+    let (store, _) = TakeStore::open_run(path, wall_clock)?;
+    match store.not_recording() {
+        Some(trouble) => Err(LabError::NotRecording(trouble.to_string())),
+        None => Ok(store),
+    }
+}
+
+/// The highest number that a journal of this name has in the folder.
+fn newest(folder: &Path, name: &str) -> Option<u64> {
+    // An unreadable folder is reported when a journal is made in it.
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let number = |file: std::fs::DirEntry| {
+        let file = file.file_name();
+        let rest = file.to_str()?.strip_prefix(name)?.strip_suffix(ENDING)?;
+        match rest.strip_prefix('-') {
+            None => rest.is_empty().then_some(1),
+            Some(number) => number.parse::<u32>().ok().map(u64::from),
+        }
+    };
+    files.filter_map(number).max()
+}
+
+/// The first journal of a name has no number.
+fn path(folder: &Path, name: &str, number: u64) -> PathBuf {
+    folder.join(match number {
+        1 => format!("{name}{ENDING}"),
+        number => format!("{name}-{number}{ENDING}"),
+    })
+}
+
+/// A name for a file, of what is known.
+fn slug(parts: &[&str]) -> String {
+    let plain = |part: &&str| {
+        let letters = part.chars().take(PART);
+        let letters = letters.map(|letter| match letter {
+            letter if letter.is_ascii_alphanumeric() || letter == '_' => letter,
+            _ => '-',
+        });
+        letters.collect::<String>()
+    };
+    let parts = parts.iter().map(plain).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-")
 }

@@ -26,7 +26,7 @@ fn seven_wordings_are_measured_and_their_intervals_hold_the_true_rates() {
     assert_eq!(trial.variants[trial.baseline()].name, "recorded");
     let rates = BTreeMap::from(TRUE_RATES);
     for standing in standings(&board, 0) {
-        let name = &*trial.variants[standing.variant].name;
+        let name = &*standing.name;
         let (rate, interval) = (rates[name], standing.measured.interval());
         eprintln!("{name}: {rate} is to lie in {interval:?}");
         assert!(interval.contains(rate), "{name}");

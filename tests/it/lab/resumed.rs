@@ -1,9 +1,9 @@
 //! Samples are takes in a journal: they survive whatever ends the experiment, and each can be opened.
 
 use super::{count, is_over, run, start, stock, wait};
+use retake_core::lab::Command;
 use retake_core::lab::{End, Phase};
 use retake_core::session::takes::TakeId;
-use retake_live::lab::Command;
 use retake_live::takes::wall_clock;
 use retake_live::{ReadOptions, TakeStore, check_session, read_path};
 

@@ -2,9 +2,9 @@
 
 use super::endpoint::{Counting, says};
 use super::{count, is_over, spec, start, wait, which};
-use retake_core::lab::{Board, Class, End, Named, Phase, Spec};
+use retake_core::lab::{Board, Class, Command, End, Named, Phase, Spec};
 use retake_core::session::Dialect;
-use retake_live::lab::{Command, News};
+use retake_live::lab::News;
 use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};

@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pattern", &["json"]),
     ("redact", &["json"]),
     ("content", &["json"]),
+    ("dice", &[]),
     ("wire", &["json", "session"]),
     ("dialects", &["json", "session", "wire"]),
     ("wording", &["json", "session", "wire"]),
@@ -62,7 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "lab",
         &[
             "json", "session", "wire", "dialects", "rules", "suggest", "wording", "engine",
-            "config",
+            "config", "dice",
         ],
     ),
     ("usage", &["json", "session", "dialects"]),
@@ -75,7 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "chaos",
         &[
-            "json", "session", "wire", "dialects", "schema", "suggest", "config",
+            "json", "session", "wire", "dialects", "schema", "suggest", "config", "dice",
         ],
     ),
     (

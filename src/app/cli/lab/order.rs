@@ -6,7 +6,7 @@ use crate::cli::exit::{Failure, refused};
 use crate::cli::inputs::name_of;
 use crate::cli::output::safe_line;
 use retake_core::engine::agent::{Beside, Endpoint, Model};
-use retake_core::lab::{Caps, Named, Spec, Stop, USUAL_CONCURRENCY, USUAL_SAMPLES, Wanted, Which};
+use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
 use retake_live::agents::{AgentFile, read_named};
@@ -16,8 +16,6 @@ use retake_live::{ReadOptions, read_path};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 
-/// How likely a trial may name a leader that is none, where `--stop clear` says nothing else.
-const ERROR_RATE: f64 = 0.05;
 /// How long a scripted reply may take without a byte, in milliseconds.
 const PATIENCE: u64 = 120_000;
 /// Most bytes of all files that one spec names.
@@ -159,12 +157,8 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
             added: Vec::new(),
         },
         models: models.collect::<Result<_, _>>()?,
-        samples: USUAL_SAMPLES,
-        stop: Stop::Never,
-        caps: Caps::default(),
-        concurrency: USUAL_CONCURRENCY,
         seed: 0,
-        assertions: Vec::new(),
+        ..Spec::default()
     };
     Ok(Order {
         spec,
@@ -238,7 +232,7 @@ fn limit(spec: &mut Spec, limits: &LabLimits) {
     spec.stop = match (limits.stop, spec.stop) {
         (Some(StopWish::Never), _) => Stop::Never,
         (Some(StopWish::Clear), Stop::Never) => Stop::Clear {
-            error_rate: ERROR_RATE,
+            error_rate: USUAL_ERROR_RATE,
         },
         (_, stop) => stop,
     };
@@ -319,7 +313,7 @@ mod tests {
         assert_eq!(
             spec.stop,
             Stop::Clear {
-                error_rate: ERROR_RATE
+                error_rate: USUAL_ERROR_RATE
             }
         );
         let which = &spec.findings[0];
@@ -353,7 +347,7 @@ mod tests {
             panic!("{:?}", spec.models[0]);
         };
         assert_eq!(file, SCRIPT, "a spec of it names it from here");
-        assert_eq!(spec.samples, USUAL_SAMPLES);
+        assert_eq!(spec.samples, Spec::default().samples);
     }
 
     #[test]

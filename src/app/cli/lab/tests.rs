@@ -1,13 +1,11 @@
 //! Every report of an experiment with known figures and hostile texts.
 
 use super::plan;
-use super::results::Results;
-use super::text::{Looks, text};
-use super::{csv, html, json};
+use super::report::{Looks, csv, html, json, text};
 use crate::cli::style::{Color, Palette};
 use retake_core::lab::{
-    Assertion, Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Spent, Stop,
-    Subject, Tokens, Trial, Variant, judge,
+    Assertion, Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Results, Sample, Spent,
+    Stop, Subject, Tokens, Trial, Variant, judge,
 };
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::Usage;
@@ -196,7 +194,7 @@ fn looks(width: usize, ascii: bool, color: Color) -> Looks {
 
 fn json_of(board: &Board) -> String {
     let mut out = Vec::new();
-    json::json(&mut out, &results(board)).unwrap();
+    json(&mut out, &results(board)).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -283,12 +281,12 @@ fn the_report_for_programs_is_whole_and_harmless() {
 
 #[test]
 fn the_report_for_spreadsheets_is_as_reviewed() {
-    insta::assert_snapshot!("csv", csv::csv(&results(&board())));
+    insta::assert_snapshot!("csv", csv(&results(&board())));
 }
 
 #[test]
 fn every_row_for_spreadsheets_has_every_column() {
-    let report = csv::csv(&results(&board()));
+    let report = csv(&results(&board()));
     let count = |line: &str| {
         let mut is_quoted = false;
         let commas = line.chars().filter(|c| {
@@ -303,12 +301,12 @@ fn every_row_for_spreadsheets_has_every_column() {
 
 #[test]
 fn the_page_is_as_reviewed() {
-    insta::assert_snapshot!("html", html::html(&results(&board())));
+    insta::assert_snapshot!("html", html(&results(&board())));
 }
 
 #[test]
 fn the_page_fetches_and_runs_nothing() {
-    let page = html::html(&results(&board()));
+    let page = html(&results(&board()));
     for forbidden in [
         "<script", "<img", "<link", "<i>", "<b>which", "src=", "href=", "url(", "@import", "http:",
         "https:",
@@ -332,7 +330,7 @@ fn rates_over_fewer_trials_than_others_are_said_to_be_in_every_report() {
         "not every wording was tried in each of the 2 trials: recorded in 1, bare in 1; their";
     let shown = text(&Results::of(&board), looks(140, false, Color::Never));
     assert!(shown.contains(said), "{shown}");
-    assert!(html::html(&Results::of(&board)).contains(said));
+    assert!(html(&Results::of(&board)).contains(said));
     let report = json_of(&board);
     let lines = report.lines().map(|line| line.parse().unwrap());
     let overall = lines.filter(|line: &serde_json::Value| line["type"] == "overall");
@@ -359,5 +357,5 @@ fn an_experiment_without_an_answer_is_reported_too() {
     assert!(report.contains("0 of 100 samples; running"), "{report}");
     assert!(report.contains("not answered yet"), "{report}");
     assert!(!report.contains("NaN"), "{report}");
-    assert!(!html::html(&Results::of(&board)).contains("NaN"));
+    assert!(!html(&Results::of(&board)).contains("NaN"));
 }

@@ -2,9 +2,10 @@
 
 use super::subject::{Bench, Order, Running, Subject};
 use retake_core::engine::agent::Endpoint;
+use retake_core::lab::Command;
 use retake_core::lab::Spec;
 use retake_core::session::{Span, Tool, ToolKind};
-use retake_live::lab::{Command, Lab, LabContext, Report, labs_folder, prepare};
+use retake_live::lab::{Lab, LabContext, Report, labs_folder, prepare};
 use retake_live::replace::{Backup, replace};
 use retake_live::wordings::Wordings;
 use serde_json::{Value, json};

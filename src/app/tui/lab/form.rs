@@ -1,19 +1,14 @@
 //! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
 
 use super::models::Asked;
-use super::subject::{Candidate, Order, Subject};
+use super::subject::{Order, Subject};
 use crate::tui::list::ListCursor;
 use retake_core::lab::{
-    Added, Caps, MOST_CONCURRENCY, Named, Origin, RESERVED, Spec, Stop, USUAL_CONCURRENCY,
-    USUAL_SAMPLES, Wanted, Which,
+    Added, MOST_CONCURRENCY, Named, Origin, Spec, Stop, USUAL_ERROR_RATE, Variant, Wanted, Which,
+    is_reserved,
 };
-use retake_core::wording::Channel;
 use std::sync::Arc;
 
-/// How likely a leader is named wrongly, where the experiment stops when one is clear.
-pub(super) const ERROR_RATE: f64 = 0.05;
-/// Most questions on their way at once.
-const MOST_AT_ONCE: u32 = MOST_CONCURRENCY;
 /// Most samples of a wording.
 const MOST_SAMPLES: u32 = 10_000;
 
@@ -73,17 +68,14 @@ pub(super) enum Row {
 #[derive(Debug)]
 pub struct Form {
     pub(super) subject: Arc<Subject>,
-    pub(super) wordings: Vec<(Candidate, bool)>,
+    pub(super) wordings: Vec<(Variant, bool)>,
     pub(super) models: Result<Vec<Asked>, String>,
     pub(super) cursor: ListCursor,
     written_models: String,
     meant: String,
-    samples: u32,
-    concurrency: u32,
-    caps: Caps,
-    stops: bool,
+    /// The values; findings, wordings and models come to it when it is ordered.
+    spec: Spec,
     is_fresh: bool,
-    seed: u64,
 }
 
 impl Form {
@@ -102,12 +94,11 @@ impl Form {
             cursor: ListCursor::default(),
             written_models,
             meant: String::new(),
-            samples: USUAL_SAMPLES,
-            concurrency: USUAL_CONCURRENCY,
-            caps: Caps::default(),
-            stops: false,
+            spec: Spec {
+                seed,
+                ..Spec::default()
+            },
             is_fresh: false,
-            seed,
         }
     }
 
@@ -122,7 +113,7 @@ impl Form {
     }
 
     /// The wording with the cursor.
-    pub(super) fn here(&self) -> Option<&(Candidate, bool)> {
+    pub(super) fn here(&self) -> Option<&(Variant, bool)> {
         match self.row()? {
             Row::Wording(number) => self.wordings.get(number),
             Row::Field(_) => None,
@@ -135,10 +126,10 @@ impl Form {
         match field {
             Field::Models => self.written_models.clone(),
             Field::Meant => self.meant.clone(),
-            Field::Samples => self.samples.to_string(),
-            Field::Concurrency => self.concurrency.to_string(),
-            Field::Requests => number(self.caps.requests.map(u64::from)),
-            Field::Tokens => number(self.caps.tokens),
+            Field::Samples => self.spec.samples.to_string(),
+            Field::Concurrency => self.spec.concurrency.to_string(),
+            Field::Requests => number(self.spec.caps.requests.map(u64::from)),
+            Field::Tokens => number(self.spec.caps.tokens),
             Field::Stop | Field::Fresh => String::new(),
         }
     }
@@ -146,7 +137,7 @@ impl Form {
     /// Whether a value that is on or off is on; `None` for the others.
     pub(super) fn is_on(&self, field: Field) -> Option<bool> {
         match field {
-            Field::Stop => Some(self.stops),
+            Field::Stop => Some(self.spec.stop != Stop::Never),
             Field::Fresh => Some(self.is_fresh),
             _ => None,
         }
@@ -160,7 +151,14 @@ impl Form {
                     *is_in = !*is_in;
                 }
             }
-            Some(Row::Field(Field::Stop)) => self.stops = !self.stops,
+            Some(Row::Field(Field::Stop)) => {
+                self.spec.stop = match self.spec.stop {
+                    Stop::Never => Stop::Clear {
+                        error_rate: USUAL_ERROR_RATE,
+                    },
+                    Stop::Clear { .. } => Stop::Never,
+                }
+            }
             Some(Row::Field(Field::Fresh)) => self.is_fresh = !self.is_fresh,
             _ => return false,
         }
@@ -173,13 +171,13 @@ impl Form {
         match field {
             Field::Models => written.clone_into(&mut self.written_models),
             Field::Meant => written.clone_into(&mut self.meant),
-            Field::Samples => self.samples = number(written, MOST_SAMPLES)?,
-            Field::Concurrency => self.concurrency = number(written, MOST_AT_ONCE)?,
+            Field::Samples => self.spec.samples = number(written, MOST_SAMPLES)?,
+            Field::Concurrency => self.spec.concurrency = number(written, MOST_CONCURRENCY)?,
             Field::Requests => {
                 let cap = cap(written)?;
-                self.caps.requests = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
+                self.spec.caps.requests = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
             }
-            Field::Tokens => self.caps.tokens = cap(written)?,
+            Field::Tokens => self.spec.caps.tokens = cap(written)?,
             Field::Stop | Field::Fresh => {}
         }
         Ok(())
@@ -190,20 +188,18 @@ impl Form {
         let name = (1..)
             .map(|number| format!("own-{number}"))
             .find(|name| self.wordings.iter().all(|(known, _)| known.name != *name));
-        let own = Candidate {
-            name: name.unwrap_or_default(),
-            title: "words of your own".to_owned(),
-            axes: String::new(),
+        let own = Variant::new(
+            &name.unwrap_or_default(),
+            "words of your own",
+            Origin::Spec,
             text,
-            origin: Origin::Spec,
-            channel: Channel::default(),
-        };
+        );
         self.cursor.set(self.wordings.len());
         self.wordings.push((own, true));
     }
 
     /// The words of the operator's own that have the cursor.
-    pub(super) fn own(&mut self) -> Option<&mut Candidate> {
+    pub(super) fn own(&mut self) -> Option<&mut Variant> {
         let Some(Row::Wording(number)) = self.row() else {
             return None;
         };
@@ -228,8 +224,8 @@ impl Form {
     /// How many questions the experiment asks at most.
     pub(super) fn requests(&self) -> u64 {
         let models = self.models.as_ref().map_or(0, Vec::len) as u64;
-        let all = self.chosen() as u64 * models * u64::from(self.samples);
-        let cap = self.caps.requests.map_or(u64::MAX, u64::from);
+        let all = self.chosen() as u64 * models * u64::from(self.spec.samples);
+        let cap = self.spec.caps.requests.map_or(u64::MAX, u64::from);
         all.min(cap)
     }
 
@@ -275,27 +271,16 @@ impl Form {
             }],
             wordings: self.wanted(),
             models: models.into_iter().map(|asked| asked.model).collect(),
-            samples: self.samples,
-            stop: match self.stops {
-                true => Stop::Clear {
-                    error_rate: ERROR_RATE,
-                },
-                false => Stop::Never,
-            },
-            caps: self.caps,
-            concurrency: self.concurrency,
-            seed: self.seed,
-            assertions: Vec::new(),
+            ..self.spec.clone()
         }
     }
 
     fn wanted(&self) -> Wanted {
-        let is_reserved = |it: &Candidate| RESERVED.iter().any(|one| one.name == it.name);
         let known = || {
             let wordings = self.wordings.iter();
-            wordings.filter(|(it, _)| it.origin != Origin::Spec && !is_reserved(it))
+            wordings.filter(|(it, _)| it.origin != Origin::Spec && !is_reserved(&it.name))
         };
-        let mut baseline = self.wordings.iter().filter(|(it, _)| is_reserved(it));
+        let mut baseline = self.wordings.iter().filter(|(it, _)| is_reserved(&it.name));
         let names = known().filter(|(_, is_in)| *is_in);
         let added = self.wordings.iter();
         let added = added.filter(|(it, is_in)| it.origin == Origin::Spec && *is_in);
@@ -308,7 +293,7 @@ impl Form {
             added: added
                 .map(|(it, _)| Added {
                     name: it.name.clone(),
-                    text: it.text.clone(),
+                    text: it.template.clone(),
                     channel: it.channel,
                 })
                 .collect(),

@@ -21,10 +21,10 @@ use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use retake_core::lab;
 use retake_core::lab::{Origin, Phase, Spec};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::{Channel, VARIABLES, default_of};
-use retake_live::lab;
 
 /// The widest that a text over the lab grows.
 const WIDEST: u16 = 110;
@@ -264,14 +264,16 @@ impl Lab {
         let here = self
             .form
             .here()
-            .map(|(candidate, _)| candidate.text.clone())
+            .map(|(candidate, _)| candidate.template.clone())
             .filter(|text| !text.is_empty());
         let text = here.unwrap_or_else(|| default_of(self.subject.kind).template.to_owned());
         let library = self.form.wordings.iter().map(|(candidate, _)| Entry {
             name: candidate.name.clone(),
             title: candidate.title.clone(),
-            axes: candidate.axes.clone(),
-            text: candidate.text.clone(),
+            axes: candidate
+                .axes
+                .map_or_else(String::new, |axes| axes.to_string()),
+            text: candidate.template.clone(),
         });
         let setup = Setup {
             title: format!("words of your own: {}", self.subject.rule),
@@ -285,7 +287,7 @@ impl Lab {
         };
         let editor = WordingEditor::new(setup);
         self.open(editor, move |lab, _, worded| match lab.form.own() {
-            Some(own) if !is_new => own.text = worded.template,
+            Some(own) if !is_new => own.template = worded.template,
             _ => lab.form.add(worded.template),
         });
     }
@@ -337,7 +339,9 @@ impl Lab {
             self.form.here(),
         ) {
             (Some(variant), _) => Some((variant.name.clone(), variant.words.clone())),
-            (None, Some((candidate, _))) => Some((candidate.name.clone(), candidate.text.clone())),
+            (None, Some((candidate, _))) => {
+                Some((candidate.name.clone(), candidate.template.clone()))
+            }
             (None, None) => None,
         };
         let Some((name, text)) = shown else {

@@ -2,27 +2,13 @@
 
 use crate::tui::recovery::wording::Previewer;
 use crate::tui::state::document::{Document, Place};
-use retake_core::lab::{Origin, Spec};
+use retake_core::lab::Command;
+use retake_core::lab::{Spec, Variant};
 use retake_core::session::Dialect;
-use retake_core::wording::{Channel, FailureKind};
-use retake_live::lab::{Command, Report};
+use retake_core::wording::FailureKind;
+use retake_live::lab::Report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A wording that can be compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub name: String,
-    /// What it does, in a few words.
-    pub title: String,
-    /// Where it stands on the axes along which wordings vary, in words.
-    pub axes: String,
-    pub text: String,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// How it reaches the model; of words of one's own this can be chosen.
-    pub channel: Channel,
-}
 
 /// The finding that the lab is opened for. Texts are from outside.
 #[derive(Debug, Clone)]
@@ -48,7 +34,7 @@ pub struct Subject {
     /// How the recording spells things.
     pub dialect: Dialect,
     /// The wordings that can be compared: that of the recording first, where there is one.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<Variant>,
     /// The tool that was probably meant.
     pub nearest: Option<String>,
     /// The file of an agent that is proposed for its model.

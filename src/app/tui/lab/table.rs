@@ -2,7 +2,7 @@
 
 use crate::tui::list::ListCursor;
 use retake_core::lab::words::{meant, remarks};
-use retake_core::lab::{Board, End, Phase, Sample, Standing, Trial, Variant, standings};
+use retake_core::lab::{Board, End, Phase, Row, Sample, Trial, Variant, standings};
 use retake_core::session::index_number;
 use std::sync::Arc;
 
@@ -99,13 +99,11 @@ impl Table {
     }
 
     pub(super) fn samples_of(&self, variant: usize) -> &[Sample] {
-        let of_trial = self.board.samples.get(self.trial);
-        let samples = of_trial.and_then(|trial| trial.get(variant));
-        samples.map_or(&[], Vec::as_slice)
+        self.board.samples(self.trial, variant)
     }
 
     /// What came of each wording of the trial so far, in the order of the experiment.
-    pub(super) fn standings(&self) -> Vec<Standing> {
+    pub(super) fn standings(&self) -> Vec<Row> {
         standings(&self.board, self.trial)
     }
 

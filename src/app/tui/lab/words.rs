@@ -1,20 +1,5 @@
 //! Numbers in few cells.
 
-use crate::tui::theme::Glyphs;
-use retake_core::lab::{CLASSES, Class, Difference, Interval};
-
-/// A difference of rates as `+25 (+3..+45)`, in points of a hundred.
-pub(super) fn difference(difference: Difference) -> String {
-    let points = |value: f64| {
-        let points = (value * 100.0).round();
-        // There is no minus nought.
-        format!("{:+.0}", if points == 0.0 { 0.0 } else { points })
-    };
-    let Interval { low, high } = difference.interval;
-    let value = points(difference.value);
-    format!("{value} ({}..{})", points(low), points(high))
-}
-
 /// A number in four cells: `87`, `1234`, `12k`, `3.4M`.
 pub(super) fn short(number: u64) -> String {
     match number {
@@ -22,15 +7,6 @@ pub(super) fn short(number: u64) -> String {
         10_000..=999_999 => format!("{}k", number / 1000),
         _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
     }
-}
-
-pub(super) fn mark(class: Class, glyphs: &Glyphs) -> char {
-    let mut classes = CLASSES.iter();
-    let found = classes.find(|(known, ..)| *known == class);
-    found.map_or(
-        ' ',
-        |(_, _, [mark, ascii], _)| if glyphs.ascii { *ascii } else { *mark },
-    )
 }
 
 /// `1 request`, `2 requests`.

@@ -2,16 +2,16 @@
 
 use super::recover::words;
 use crate::tui::effect::Effect;
-use crate::tui::lab::subject::{Candidate, Subject};
+use crate::tui::lab::subject::Subject;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::recovery::Awaited;
-use retake_core::dialects::body_of;
-use retake_core::lab::{Origin, PLAIN, RECORDED, RESERVED, Reserved};
+use retake_core::lab::{Origin, PLAIN, RECORDED, Variant, is_reserved};
 use retake_core::rules::{Finding, Severity, nearest_of};
 use retake_core::session::{Family, Kind as ItemKind, Session};
-use retake_core::wording::{self, Channel, FailureKind};
+use retake_core::wording::{Channel, FailureKind};
+use retake_live::lab::{recorded_text, variant_of};
 
 /// Opens the lab for the finding at the cursor, or says why not.
 pub(super) fn begin(state: &mut State) {
@@ -112,59 +112,17 @@ fn is_custom(session: &Session, item: usize) -> bool {
 }
 
 /// What the others are compared with first, then the operator's own and those of the library.
-fn candidates(state: &State, session: &Session, item: usize, kind: FailureKind) -> Vec<Candidate> {
-    let candidate = |reserved: Reserved, text, origin, channel| Candidate {
-        name: reserved.name.to_owned(),
-        title: reserved.title.to_owned(),
-        axes: String::new(),
-        text,
-        origin,
-        channel,
-    };
+fn candidates(state: &State, session: &Session, item: usize, kind: FailureKind) -> Vec<Variant> {
     let baseline = match kind.is_of_call() {
-        true => recorded(session, item)
-            .map(|text| candidate(RECORDED, text, Origin::Recorded, Channel::default())),
-        false => Some(candidate(
-            PLAIN,
-            String::new(),
-            Origin::Library,
-            Channel::UserMessage,
-        )),
+        true => recorded_text(session, item)
+            .map(|text| Variant::new(RECORDED.name, RECORDED.title, Origin::Recorded, text)),
+        false => Some(Variant {
+            channel: Channel::UserMessage,
+            ..Variant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
+        }),
     };
     let known = state.recovery.wordings.of(kind).into_iter();
-    let known = known.filter(|choice| RESERVED.iter().all(|one| one.name != choice.name));
-    let known = known.map(|choice| {
-        let of_library = wording::find(kind, choice.name);
-        let of_library = of_library.filter(|known| known.template == choice.template);
-        Candidate {
-            name: choice.name.to_owned(),
-            title: choice.title.to_owned(),
-            axes: of_library.map_or_else(String::new, |known| known.axes.to_string()),
-            text: choice.template.to_owned(),
-            origin: match of_library {
-                Some(_) => Origin::Library,
-                None => Origin::Own,
-            },
-            channel: of_library.map_or_else(Channel::default, |known| known.axes.channel),
-        }
-    });
+    let known = known.filter(|choice| !is_reserved(choice.name));
+    let known = known.map(|choice| variant_of(kind, &choice));
     baseline.into_iter().chain(known).collect()
-}
-
-/// What the model read when it was recorded: the output of the call, or the output itself that
-/// the finding is about.
-fn recorded(session: &Session, item: usize) -> Option<String> {
-    let is_output = |item: &usize| {
-        let item = session.items.get(*item);
-        item.is_some_and(|item| item.kind == ItemKind::Output)
-    };
-    let partner = session.pairing.partner(item);
-    let output = [Some(item), partner]
-        .into_iter()
-        .flatten()
-        .find(is_output)?;
-    let output = session.items.get(output)?;
-    let bytes = session.bytes(output).ok()?;
-    let body = body_of(output, &bytes).ok()?;
-    Some(body.text)
 }

@@ -1,7 +1,7 @@
 //! Intervals against published values, their symmetries, and how often they hold what is true.
 
 use super::*;
-use crate::lab::dice::Dice;
+use crate::dice::Dice;
 use proptest::prelude::*;
 
 /// The rates of a scripted model that is known.
@@ -170,8 +170,8 @@ fn exact_of_two(mine: f64, theirs: f64) -> f64 {
 fn drawn() -> Vec<[u32; 5]> {
     let experiments = 0..EXPERIMENTS;
     let of = |seed| {
-        let mut dice = Dice(seed);
-        RATES.map(|rate| (0..ANSWERS).filter(|_| dice.throws(rate)).count() as u32)
+        let mut dice = Dice::from_state(seed);
+        RATES.map(|rate| (0..ANSWERS).filter(|_| dice.happens(rate)).count() as u32)
     };
     experiments.map(of).collect()
 }

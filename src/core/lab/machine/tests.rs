@@ -2,7 +2,7 @@
 
 mod spending;
 
-use super::{Earlier, Effect, Event, Leader, Machine, OutOfPlace};
+use super::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, shuffle};
 use crate::lab::{
     Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Stop, Subject, Tokens,
     Trial, Variant,
@@ -108,14 +108,14 @@ fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
     else {
         panic!("{ask:?}")
     };
-    machine.handle(Event::Sampled {
+    machine.sampled(
         trial,
         variant,
-        sample: Sample {
+        Sample {
             number,
             ..sample(class)
         },
-    })
+    )
 }
 
 /// Answers every question in the order in which they come, until nothing is on its way; gives the questions and what came besides.
@@ -139,7 +139,7 @@ fn run(
 }
 
 fn begun(machine: &mut Machine) -> Vec<Effect> {
-    machine.handle(Event::Begin)
+    machine.begin()
 }
 
 fn only(why: OutOfPlace) -> Vec<Effect> {
@@ -245,7 +245,7 @@ fn at_the_cap_on_requests_nobody_is_asked_and_what_is_on_its_way_is_waited_for()
     assert_eq!(third.len(), 1);
     assert_eq!(answer(&mut machine, &asks[1], Class::Corrected), []);
     assert_eq!(machine.board().phase, Phase::Ending(End::Requests));
-    assert_eq!(machine.handle(Event::More(5)), only(OutOfPlace::IsSpent));
+    assert_eq!(machine.obey(Command::More(5)), only(OutOfPlace::IsSpent));
     let last = answer(&mut machine, &third[0], Class::Corrected);
     assert_eq!(last, [Effect::Ended(End::Requests)]);
     assert_eq!(machine.board().spent.requests, 3);
@@ -293,7 +293,7 @@ fn a_trial_with_a_clear_leader_ends_and_the_others_go_on() {
     let ends = [Some(End::Clear { leader: 1 }), Some(End::Complete)];
     assert_eq!(machine.board().ended, ends);
     // More are taken of it, too, and it is not ended again.
-    let more = machine.handle(Event::More(2));
+    let more = machine.obey(Command::More(2));
     let (asked, _) = run(&mut machine, more, Class::Corrected);
     let of_first = asked.iter().filter(|(trial, _)| *trial == 0).count();
     assert_eq!((of_first, asked.len()), (8, 10));
@@ -310,25 +310,25 @@ fn without_the_wish_to_stop_early_nobody_looks_for_a_leader() {
 fn a_pause_lets_answers_in_and_asks_nobody() {
     let mut machine = machine(experiment(&[1], 3));
     let asks = begun(&mut machine);
-    assert_eq!(machine.handle(Event::Pause), []);
-    assert_eq!(machine.handle(Event::Pause), only(OutOfPlace::IsPaused));
+    assert_eq!(machine.obey(Command::Pause), []);
+    assert_eq!(machine.obey(Command::Pause), only(OutOfPlace::IsPaused));
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
     assert_eq!(machine.board().phase, Phase::Paused);
-    let next = machine.handle(Event::Resume);
+    let next = machine.obey(Command::Resume);
     let ask = Effect::Ask {
         trial: 0,
         variant: 0,
         number: 1,
     };
     assert_eq!(next, [ask]);
-    assert_eq!(machine.handle(Event::Resume), only(OutOfPlace::NotPaused));
+    assert_eq!(machine.obey(Command::Resume), only(OutOfPlace::NotPaused));
 }
 
 #[test]
 fn an_experiment_that_lacks_nothing_any_more_ends_in_a_pause_too() {
     let mut machine = machine(experiment(&[1], 1));
     let asks = begun(&mut machine);
-    machine.handle(Event::Pause);
+    machine.obey(Command::Pause);
     let last = answer(&mut machine, &asks[0], Class::Corrected);
     assert_eq!(last, [Effect::Ended(End::Complete)]);
 }
@@ -340,16 +340,16 @@ fn a_stop_calls_off_what_is_on_its_way_and_an_answer_that_crosses_it_counts() {
         ..experiment(&[2], 3)
     });
     let asks = begun(&mut machine);
-    let stopped = machine.handle(Event::Stop);
+    let stopped = machine.obey(Command::Stop);
     assert_eq!(stopped, [Effect::CallOff, Effect::Ended(End::Stopped)]);
     assert!(machine.board().asked.iter().flatten().all(Vec::is_empty));
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
     assert_eq!(machine.board().samples[0].iter().flatten().count(), 1);
     assert_eq!(machine.board().phase, Phase::Ended(End::Stopped));
-    for event in [Event::Stop, Event::Pause, Event::Resume] {
-        assert_eq!(machine.handle(event), only(OutOfPlace::IsOver));
+    for event in [Command::Stop, Command::Pause, Command::Resume] {
+        assert_eq!(machine.obey(event), only(OutOfPlace::IsOver));
     }
-    assert_eq!(machine.handle(Event::More(1)), only(OutOfPlace::IsSpent));
+    assert_eq!(machine.obey(Command::More(1)), only(OutOfPlace::IsSpent));
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn an_experiment_that_was_complete_asks_nobody_until_more_is_wanted() {
         variant: 0,
         number: 2,
     };
-    assert_eq!(machine.handle(Event::More(1)), [ask]);
+    assert_eq!(machine.obey(Command::More(1)), [ask]);
     assert_eq!(machine.board().experiment.samples, 3);
     assert_eq!(machine.board().phase, Phase::Running);
 }
@@ -412,18 +412,14 @@ fn an_experiment_without_trials_is_over_at_once() {
 #[test]
 fn events_that_do_not_belong_are_told_and_change_nothing() {
     let mut machine = machine(experiment(&[1], 1));
-    for event in [Event::Pause, Event::Resume, Event::More(1)] {
-        assert_eq!(machine.handle(event), only(OutOfPlace::NotBegun));
+    for event in [Command::Pause, Command::Resume, Command::More(1)] {
+        assert_eq!(machine.obey(event), only(OutOfPlace::NotBegun));
     }
     let asks = begun(&mut machine);
     assert_eq!(begun(&mut machine), only(OutOfPlace::HasBegun));
     let before = machine.board().clone();
     for (trial, variant) in [(0, 1), (1, 0)] {
-        let stray = machine.handle(Event::Sampled {
-            trial,
-            variant,
-            sample: sample(Class::Corrected),
-        });
+        let stray = machine.sampled(trial, variant, sample(Class::Corrected));
         assert_eq!(stray, only(OutOfPlace::NotAsked { trial, variant }));
     }
     assert_eq!(*machine.board(), before);
@@ -435,5 +431,33 @@ fn events_that_do_not_belong_are_told_and_change_nothing() {
     assert_eq!(
         answer(&mut machine, &asks[0], Class::Corrected),
         only(again)
+    );
+}
+
+fn shuffled(seed: u64, round: u32) -> Vec<usize> {
+    let mut items: Vec<usize> = (0..6).collect();
+    shuffle(&mut items, seed, round);
+    items
+}
+
+#[test]
+fn an_order_holds_each_once_and_is_that_of_its_seed_and_round() {
+    let mut sorted = shuffled(1, 0);
+    sorted.sort_unstable();
+    assert_eq!(sorted, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(shuffled(1, 0), shuffled(1, 0));
+    assert_ne!(shuffled(1, 0), shuffled(2, 0));
+    assert_ne!(shuffled(1, 0), shuffled(1, 1));
+}
+
+#[test]
+fn each_is_first_about_equally_often() {
+    let mut first = [0_u32; 6];
+    for seed in 0..6000 {
+        first[shuffled(seed, 3)[0]] += 1;
+    }
+    assert!(
+        first.iter().all(|count| (850..1150).contains(count)),
+        "{first:?}"
     );
 }

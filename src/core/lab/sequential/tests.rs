@@ -1,8 +1,8 @@
 //! Races as stories, and 10,000 seeded experiments of each kind that show the error rate and how soon a leader is clear.
 
 use super::*;
+use crate::dice::Dice;
 use crate::lab::boards;
-use crate::lab::dice::Dice;
 use proptest::prelude::*;
 
 const ERROR_RATE: f64 = 0.05;
@@ -10,11 +10,11 @@ const EXPERIMENTS: u64 = 10_000;
 
 /// A race whose wordings are answered in turn, at these rates, `rounds` times or until it is over.
 fn raced(seed: u64, rates: &[f64], rounds: u32, is_over: impl Fn(&Race) -> bool) -> (Race, u32) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::from_state(seed);
     let mut race = Race::new(rates.len(), ERROR_RATE);
     for round in 1..=rounds {
         for (variant, rate) in rates.iter().enumerate() {
-            race.hear(variant, dice.throws(*rate));
+            race.hear(variant, dice.happens(*rate));
         }
         if is_over(&race) {
             return (race, round);

@@ -8,7 +8,8 @@ use super::*;
 use crate::tui::effect::Effect;
 use crate::tui::layer::Input;
 use retake_core::engine::agent::Endpoint;
-use retake_live::lab::{Command, News};
+use retake_core::lab::Command;
+use retake_live::lab::News;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The lab in front of a bench, and its wakes.

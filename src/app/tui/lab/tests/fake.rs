@@ -1,8 +1,9 @@
 //! A bench that asks nobody: it tells what it is told to tell.
 
 use super::super::subject::{Bench, Order, Running};
+use retake_core::lab::Command;
 use retake_core::lab::Spec;
-use retake_live::lab::{Command, Report};
+use retake_live::lab::Report;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};

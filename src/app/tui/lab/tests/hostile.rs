@@ -59,8 +59,7 @@ fn hostile_texts_are_shown_and_not_obeyed() {
     subject.message = HOSTILE.to_owned();
     for candidate in &mut subject.candidates {
         candidate.name = HOSTILE.to_owned();
-        candidate.text = HOSTILE.to_owned();
-        candidate.axes = HOSTILE.to_owned();
+        candidate.template = HOSTILE.to_owned();
     }
     let mut lab = Lab::new(subject, HOSTILE.to_owned(), Err(HOSTILE.to_owned()), 1);
     for keys in ["", "t", "esc G", "k k k k k k e"] {

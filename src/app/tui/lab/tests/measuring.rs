@@ -3,8 +3,8 @@
 use super::*;
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
+use retake_core::lab::Command;
 use retake_core::lab::End;
-use retake_live::lab::Command;
 
 #[test]
 fn the_table_fills_in_as_samples_arrive() {

@@ -2,7 +2,6 @@
 
 use super::super::form::{FIELDS, Field, Row};
 use super::super::state::Lab;
-use super::super::subject::Candidate;
 use super::{pane, paragraphs};
 use crate::tui::popup::{split_bottom, split_right};
 use crate::tui::state::layout::WIDE;
@@ -10,7 +9,7 @@ use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
-use retake_core::lab::Origin;
+use retake_core::lab::{Origin, Variant};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::Channel;
 
@@ -88,13 +87,13 @@ impl Lab {
         };
         let title = SafeText::single_line(&candidate.name, 60);
         let inside = pane(frame, area, &title, false, theme);
-        let about = match candidate.origin {
-            Origin::Spec => format!("{}; {}", candidate.title, channel(candidate.channel)),
-            _ if candidate.axes.is_empty() => candidate.title.clone(),
-            _ => format!("{}: {}", candidate.title, candidate.axes),
+        let about = match (candidate.origin, candidate.axes) {
+            (Origin::Spec, _) => format!("{}; {}", candidate.title, channel(candidate.channel)),
+            (_, None) => candidate.title.clone(),
+            (_, Some(axes)) => format!("{}: {axes}", candidate.title),
         };
-        let looked_at = candidate.text.char_indices().nth(LOOKED_AT);
-        let text = &candidate.text[..looked_at.map_or(candidate.text.len(), |(at, _)| at)];
+        let looked_at = candidate.template.char_indices().nth(LOOKED_AT);
+        let text = &candidate.template[..looked_at.map_or(candidate.template.len(), |(at, _)| at)];
         let texts = [
             (SafeText::single_line(&about, 400), theme.dim),
             (SafeText::from_str(text), theme.text),
@@ -140,7 +139,7 @@ fn channel(channel: Channel) -> &'static str {
 }
 
 /// `[x] nearest-and-list      the nearest names, then all   the name, nearest and all; as an error`
-fn wording(candidate: &Candidate, is_in: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn wording(candidate: &Variant, is_in: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let sign = if is_in { "[x] " } else { "[ ] " };
     let style = match (is_in, candidate.origin) {
         (true, Origin::Recorded) => theme.info,
@@ -153,11 +152,11 @@ fn wording(candidate: &Candidate, is_in: bool, width: usize, theme: &Theme) -> V
     spans.extend(theme.spans(&name, style));
     spans.push(Span::raw(" ".repeat(gap)));
     let room = width.saturating_sub(NAME + 5);
-    let about = match candidate.axes.is_empty() {
-        true => &candidate.title,
-        false => &candidate.axes,
+    let about = match candidate.axes {
+        None => candidate.title.clone(),
+        Some(axes) => axes.to_string(),
     };
-    let about = SafeText::single_line(about, room);
+    let about = SafeText::single_line(&about, room);
     spans.extend(theme.spans(&about, theme.dim));
     spans
 }

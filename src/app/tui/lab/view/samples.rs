@@ -11,7 +11,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::lab::{CLASSES, Sample};
+use retake_core::lab::Sample;
 use retake_core::safe_text::SafeText;
 
 /// Rows that tell of the sample with the cursor.
@@ -48,11 +48,8 @@ impl Lab {
         if let (Some(sample), true) = (samples.get(cursor.get()), told > 2) {
             let title = SafeText::from_static("why");
             let inside = pane(frame, below, &title, false, theme);
-            let mut classes = CLASSES.iter();
-            let class = classes.find(|(class, ..)| *class == sample.class);
-            let what = class.map_or("", |(.., what)| what);
             let texts = [
-                (SafeText::from_static(what), theme.dim),
+                (SafeText::from_static(sample.class.meaning()), theme.dim),
                 (SafeText::single_line(&sample.why, 2000), theme.text),
             ];
             paragraphs(frame, inside, &texts, theme);
@@ -63,7 +60,7 @@ impl Lab {
 /// ` 3 ✓ corrected      calls search_flights                 412 tok   840 ms`
 fn sample_row(sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let style = class_style(sample.class, theme);
-    let mark = words::mark(sample.class, &theme.glyphs);
+    let mark = sample.class.mark(theme.glyphs.ascii);
     let word = sample.class.word();
     let mut spans = vec![
         Span::styled(format!("{:>4} ", u64::from(sample.number) + 1), theme.dim),

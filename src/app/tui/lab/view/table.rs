@@ -14,8 +14,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::lab::words::{interval, rate};
-use retake_core::lab::{CLASSES, Class, Interval, Proportion, Standing, Trial, Variant};
+use retake_core::lab::words::{interval, points_between, rate};
+use retake_core::lab::{Class, Interval, Proportion, Row, Variant};
 use retake_core::safe_text::SafeText;
 
 /// Rows of the table besides those of wordings: its frame, and its titles.
@@ -76,17 +76,17 @@ impl Lab {
         }
         let standings = table.standings();
         let draw = |number: usize, _: Rect| {
-            let standing = order.get(number).and_then(|it| standings.get(*it));
-            let (Some(trial), Some(standing)) = (table.trial(), standing) else {
+            let variant = order.get(number).copied().unwrap_or_default();
+            let Some(standing) = standings.get(variant) else {
                 return Vec::new();
             };
-            let asked = table.asked(standing.variant);
+            let asked = table.asked(variant);
             let mut spans = vec![Span::raw(match number == table.cursor.get() {
                 true => theme.glyphs.cursor,
                 false => " ",
             })];
             for (column, width) in &columns {
-                let cell = cell(column.id, (trial, standing, asked), *width, theme);
+                let cell = cell(column.id, standing, asked, *width, theme);
                 spans.extend(column.cell(cell, *width));
             }
             spans
@@ -144,11 +144,10 @@ fn about(variant: &Variant) -> String {
 }
 
 /// `13 corrected, 4 same-mistake`: what became of the samples of a wording.
-fn counted(standing: &Standing, theme: &Theme) -> SafeText {
-    let classes = CLASSES.iter().zip(standing.measured.counts);
-    let there = classes.filter(|(_, count)| *count > 0);
-    let parts = there.map(|((class, word, ..), count)| {
-        format!("{} {count} {word}", words::mark(*class, &theme.glyphs))
+fn counted(standing: &Row, theme: &Theme) -> SafeText {
+    let parts = standing.measured.occurred().map(|(class, count)| {
+        let mark = class.mark(theme.glyphs.ascii);
+        format!("{mark} {count} {}", class.word())
     });
     let parts: Vec<String> = parts.collect();
     match parts.is_empty() {
@@ -157,23 +156,16 @@ fn counted(standing: &Standing, theme: &Theme) -> SafeText {
     }
 }
 
-fn cell(
-    column: Id,
-    (trial, standing, asked): (&Trial, &Standing, u32),
-    width: usize,
-    theme: &Theme,
-) -> Vec<Span<'static>> {
+fn cell(column: Id, standing: &Row, asked: u32, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let plain = |text: String, style| vec![Span::styled(text, style)];
     let measured = &standing.measured;
     let number =
         |number: Option<u64>| plain(number.map_or_else(String::new, words::short), theme.dim);
-    let is_baseline = standing.variant == trial.baseline();
+    let is_baseline = standing.is_baseline;
     match column {
         Id::Name => {
-            let variant = trial.variants.get(standing.variant);
-            let name = variant.map_or("", |variant| &variant.name);
             let style = if is_baseline { theme.info } else { theme.text };
-            theme.spans(&SafeText::single_line(name, width), style)
+            theme.spans(&SafeText::single_line(&standing.name, width), style)
         }
         Id::Bar => bar(measured.corrected, width, theme),
         Id::Rate => plain(rate(measured.rate()), theme.title),
@@ -184,12 +176,12 @@ fn cell(
             let Some(difference) = standing.difference else {
                 return Vec::new();
             };
-            let style = match (difference.tells_apart(), difference.value > 0.0) {
-                (true, true) => theme.ok,
-                (true, false) => theme.error,
-                (false, _) => theme.dim,
+            let style = match standing.is_better() {
+                Some(true) => theme.ok,
+                Some(false) => theme.error,
+                None => theme.dim,
             };
-            plain(words::difference(difference), style)
+            plain(points_between(difference), style)
         }
         Id::Samples => {
             let mut spans = plain(measured.answered().to_string(), theme.text);
@@ -208,18 +200,18 @@ fn cell(
 }
 
 /// The mark of each class with how many samples are of it, as far as they fit.
-fn classes(standing: &Standing, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn classes(standing: &Row, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut room = width;
-    for ((class, ..), count) in CLASSES.iter().zip(standing.measured.counts) {
+    for (class, count) in standing.measured.occurred() {
         let gap = if spans.is_empty() { "" } else { " " };
-        let text = format!("{gap}{}{count}", words::mark(*class, &theme.glyphs));
+        let text = format!("{gap}{}{count}", class.mark(theme.glyphs.ascii));
         let cells = text.chars().count();
-        if count == 0 || cells > room {
+        if cells > room {
             continue;
         }
         room -= cells;
-        spans.push(Span::styled(text, class_style(*class, theme)));
+        spans.push(Span::styled(text, class_style(class, theme)));
     }
     spans
 }

@@ -71,11 +71,7 @@ fn tokens_that_nobody_counted_are_estimated_for_the_cap() {
             ..sample(Class::GaveUp)
         };
         let (trial, variant) = (0, 0);
-        next = machine.handle(Event::Sampled {
-            trial,
-            variant,
-            sample,
-        });
+        next = machine.sampled(trial, variant, sample);
     }
     assert_eq!(next, [Effect::Ended(End::Tokens)]);
     let spent = machine.board().spent;

@@ -17,12 +17,23 @@ impl Dice {
         dice
     }
 
+    /// The draws from a state.
+    pub fn from_state(state: u64) -> Self {
+        Self { state }
+    }
+
     fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^ (bits >> 31)
+    }
+
+    /// Whether something happened that happens at this rate.
+    #[cfg(test)]
+    pub(crate) fn happens(&mut self, rate: f64) -> bool {
+        (((self.number() >> 11) as f64) / ((1_u64 << 53) as f64)) < rate
     }
 
     /// A number below `bound`; 0 where that is 0.

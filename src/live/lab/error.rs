@@ -1,35 +1,11 @@
-//! What an experiment is told, what it reports, and why there is none.
+//! Why there is no experiment, or no history for one.
 
 use crate::live::PrepareError;
-use crate::{Input, InputError, Recording, RunError, TakeError, read_written};
+use crate::{InputError, RunError, TakeError};
 use retake_core::actions::ActionError;
 use retake_core::dialects::write::request::NoRequest;
-use retake_core::lab::Board;
 use retake_core::session::Dialect;
 use std::io;
-use std::sync::Arc;
-
-#[derive(Debug, Clone)]
-pub enum News {
-    /// The current state; at most some ten times a second, and once when it is over.
-    Board(Arc<Board>),
-    /// Something for the operator to read; it holds text from outside.
-    Notice(String),
-}
-
-/// The receiver of news, called on a thread of the lab.
-pub type Report = Arc<dyn Fn(News) + Send + Sync>;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Ask nobody until [`Command::Resume`].
-    Pause,
-    Resume,
-    /// Take this many samples more of each wording.
-    More(u32),
-    /// End it; what is on its way is called off.
-    Stop,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -107,8 +83,4 @@ pub enum HistoryError {
     Refused(#[from] ActionError),
     #[error("no wording can be tried: {0}")]
     Nothing(String),
-}
-
-pub(super) fn read_request(format: &str, text: Vec<u8>) -> Result<Recording, InputError> {
-    read_written(Input::of("request", Arc::new(text)), format)
 }

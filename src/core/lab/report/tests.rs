@@ -80,12 +80,10 @@ fn trials_of_one_kind_are_taken_together_by_the_names_of_their_wordings() {
     let [together] = overall.as_slice() else {
         panic!("{overall:?}");
     };
-    assert_eq!(
-        (together.kind, together.baseline),
-        (FailureKind::UnknownTool, 0)
-    );
+    assert_eq!(together.kind, FailureKind::UnknownTool);
+    assert!(together.rows[0].is_baseline);
     assert_eq!(together.trials, [0, 1]);
-    let rows = together.wordings.iter();
+    let rows = together.rows.iter();
     let rows = rows.map(|row| (row.name.as_str(), &row.trials[..], row.measured.rate()));
     assert_eq!(
         rows.collect::<Vec<_>>(),
@@ -95,7 +93,7 @@ fn trials_of_one_kind_are_taken_together_by_the_names_of_their_wordings() {
             ("all", &[1], Some(1.0))
         ]
     );
-    let value = |row: usize| together.wordings[row].difference.map(|found| found.value);
+    let value = |row: usize| together.rows[row].difference.map(|found| found.value);
     assert_eq!(value(0), None, "it is the baseline");
     assert_eq!(value(1), Some(0.5), "only the first trial has both");
     assert_eq!(value(2), None, "no trial has both");
@@ -129,9 +127,9 @@ fn no_wording_profits_from_more_answers_where_the_model_does_well() {
         answer(&mut board, trial, variant, class, of);
     }
     let together = overall(&board, None).remove(0);
-    let rates = together.wordings.iter().map(|row| row.measured.rate());
+    let rates = together.rows.iter().map(|row| row.measured.rate());
     assert_eq!(rates.collect::<Vec<_>>(), [Some(0.2), Some(0.8)]);
-    let difference = together.wordings[1].difference.unwrap();
+    let difference = together.rows[1].difference.unwrap();
     assert_eq!(difference.value, 0.0);
     assert!(!difference.tells_apart());
 }

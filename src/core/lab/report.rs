@@ -1,0 +1,461 @@
+//! What reports and tables show of a board: how each wording of a trial stands, how those of one name stand over
+//! several trials, and the sentences that follow, so that screen and reports tell the same.
+
+use super::board::{Board, CLASSES, Class, End, Phase, Sample};
+use super::experiment::{Experiment, LeftOut, Origin, Subject, Trial, Variant};
+use super::interval::{Difference, Interval, Proportion};
+use super::verdict::Judged;
+use super::words;
+use crate::wording::FailureKind;
+
+/// What was measured of a wording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Corrected turns of all answers: the rate, and its interval.
+    pub corrected: Proportion,
+    /// Questions without a reply, which count for no rate.
+    pub failed: u32,
+    /// How many samples are of each class, in the order of [`CLASSES`].
+    pub counts: [u32; CLASSES.len()],
+    /// Tokens sent: the median of the answers whose provider told them. `None` without any, as
+    /// for all that follow.
+    pub input: Option<u64>,
+    /// Tokens answered: the median.
+    pub output: Option<u64>,
+    /// Milliseconds until a reply was whole: the median.
+    pub ms: Option<u64>,
+    /// The same for the slow ones: nine in ten took no longer.
+    pub slow_ms: Option<u64>,
+}
+
+impl Measured {
+    /// What these samples come to.
+    pub fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Self {
+        let mut counts = [0; CLASSES.len()];
+        let mut answered = Vec::new();
+        for sample in samples {
+            counts[sample.class as usize] += 1;
+            if sample.class != Class::Failed {
+                answered.push(sample);
+            }
+        }
+        let sorted = |value: fn(&Sample) -> Option<u64>| {
+            let mut values: Vec<u64> = { answered.iter() }
+                .filter_map(|sample| value(sample))
+                .collect();
+            values.sort_unstable();
+            values
+        };
+        let ms = sorted(|sample| Some(sample.ms));
+        Self {
+            corrected: Proportion::new(counts[Class::Corrected as usize], answered.len() as u32),
+            failed: counts[Class::Failed as usize],
+            input: median(&sorted(|sample| Some(sample.tokens.told()?.input))),
+            output: median(&sorted(|sample| Some(sample.tokens.told()?.output))),
+            ms: median(&ms),
+            slow_ms: ninth_decile(&ms),
+            counts,
+        }
+    }
+
+    /// Questions with a reply.
+    pub fn answered(&self) -> u32 {
+        self.corrected.of()
+    }
+
+    /// Corrected turns of all answers, from 0 to 1; `None` without answers.
+    pub fn rate(&self) -> Option<f64> {
+        self.corrected.rate()
+    }
+
+    /// Where the true rate lies, with 95 % confidence.
+    pub fn interval(&self) -> Interval {
+        self.corrected.interval()
+    }
+
+    /// Where the true rate lies; `None` where nothing was answered.
+    pub fn known_interval(&self) -> Option<Interval> {
+        self.rate().map(|_| self.interval())
+    }
+
+    /// The classes that occurred, with how often.
+    pub fn occurred(&self) -> impl Iterator<Item = (Class, u32)> {
+        let counts = CLASSES.iter().zip(self.counts);
+        let counts = counts.map(|((class, ..), count)| (*class, count));
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    /// How many samples are of this class.
+    pub fn count(&self, class: Class) -> u32 {
+        self.counts[class as usize]
+    }
+}
+
+/// The middle of sorted values; of an even number the mean of the two in the middle, rounded down.
+fn median(sorted: &[u64]) -> Option<u64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = *sorted.get((sorted.len() - 1) / 2)?;
+    Some(lower + (upper - lower) / 2)
+}
+
+/// The least of sorted values that nine in ten do not exceed.
+fn ninth_decile(sorted: &[u64]) -> Option<u64> {
+    let rank = (sorted.len() * 9).div_ceil(10);
+    sorted.get(rank.checked_sub(1)?).copied()
+}
+
+/// A wording in a table: in one trial, or by its name in several. What recordings hold is one wording in several
+/// trials, though each has its own words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub name: String,
+    /// What menus call it.
+    pub title: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The trials that tried it.
+    pub trials: Vec<usize>,
+    /// Whether the others are compared with it.
+    pub is_baseline: bool,
+    /// What was measured in the trials.
+    pub measured: Measured,
+    /// How much higher its rate is than that of the baseline; `None` for the baseline itself, and until both have
+    /// answers. Of several trials each counts with as many answers of the one as of the other, so that no wording
+    /// profits from having been tried more often where the model does well; so it may differ a little from the
+    /// difference of the two rates.
+    pub difference: Option<Difference>,
+}
+
+impl Row {
+    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not told apart.
+    pub fn is_better(&self) -> Option<bool> {
+        let difference = self.difference?;
+        difference.tells_apart().then_some(difference.value > 0.0)
+    }
+}
+
+/// How the wordings of a trial stand, in the order of its variants; empty where there is no such trial.
+pub fn standings(board: &Board, trial: usize) -> Vec<Row> {
+    let Some(of_trial) = board.experiment.trials.get(trial) else {
+        return Vec::new();
+    };
+    let measured = |variant| Measured::of(board.samples(trial, variant).iter());
+    let baseline = of_trial.baseline();
+    let compared_with = measured(baseline).corrected;
+    let variants = of_trial.variants.iter().enumerate();
+    let rows = variants.map(|(at, variant)| {
+        let (measured, is_baseline) = (measured(at), at == baseline);
+        let difference = measured.corrected.minus(compared_with);
+        Row {
+            name: variant.name.clone(),
+            title: variant.title.clone(),
+            origin: variant.origin,
+            trials: vec![trial],
+            is_baseline,
+            difference: difference.filter(|_| !is_baseline),
+            measured,
+        }
+    });
+    rows.collect()
+}
+
+/// The wordings that share the highest rate, mostly one; none where no answer was corrected.
+pub fn highest(rows: &[Row]) -> Vec<usize> {
+    let rate = |row: &Row| row.measured.rate().filter(|rate| *rate > 0.0);
+    let most = rows.iter().filter_map(rate).fold(0.0, f64::max);
+    let best = (0..rows.len()).filter(|at| rate(&rows[*at]).is_some_and(|rate| rate >= most));
+    best.collect()
+}
+
+/// Several trials of one kind of failure, taken together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overall {
+    /// The kind: other kinds have other wordings, even where a name is the same.
+    pub kind: FailureKind,
+    /// The trials, at least two.
+    pub trials: Vec<usize>,
+    /// The model, where it is the trials of one.
+    pub model: Option<String>,
+    /// Each wording by its name, in the order in which the trials name them.
+    pub rows: Vec<Row>,
+}
+
+impl Overall {
+    /// That some rates are over fewer trials than others, so that they say nothing about each other; text from
+    /// outside is in it.
+    pub fn remark(&self) -> Option<String> {
+        let all = self.trials.len();
+        let fewer = self.rows.iter().filter(|row| row.trials.len() < all);
+        let fewer = fewer.map(|row| format!("{} in {}", row.name, row.trials.len()));
+        let fewer = fewer.collect::<Vec<_>>().join(", ");
+        (!fewer.is_empty()).then(|| {
+            format!(
+                "not every wording was tried in each of the {all} trials: {fewer}; their rates are no measure \
+                against the others. A difference counts only the trials that have both"
+            )
+        })
+    }
+
+    /// What it is: "unknown-tool with flights: trials 1, 2 and 5 together". Text from outside is in it.
+    pub fn title(&self) -> String {
+        let numbers = self.trials.iter().map(|trial| (trial + 1).to_string());
+        let numbers = numbers.collect::<Vec<_>>().join(", ");
+        let model = self.model.as_deref().unwrap_or("all models");
+        format!(
+            "{} with {model}: trials {numbers} together",
+            self.kind.name()
+        )
+    }
+}
+
+/// The trials of a model, or of all models, by the kinds of failure that have at least two of them: a single
+/// one says it all itself.
+pub fn overall(board: &Board, model: Option<&str>) -> Vec<Overall> {
+    let of_kind = |kind: FailureKind| {
+        let trials = board.experiment.trials.iter().enumerate();
+        let fits = |trial: &Trial| {
+            trial.subject.kind == kind && model.is_none_or(|model| trial.model == model)
+        };
+        let trials = trials.filter(|(_, trial)| fits(trial)).map(|(at, _)| at);
+        trials.collect::<Vec<usize>>()
+    };
+    let kinds = FailureKind::all().map(|kind| (kind, of_kind(kind)));
+    kinds
+        .filter(|(_, trials)| trials.len() > 1)
+        .map(|(kind, trials)| together(board, kind, model, trials))
+        .collect()
+}
+
+/// A wording and the trials that have it: trial and variant.
+struct Places<'a> {
+    wording: &'a Variant,
+    places: Vec<(usize, usize)>,
+}
+
+fn together(board: &Board, kind: FailureKind, model: Option<&str>, trials: Vec<usize>) -> Overall {
+    let by_name = by_name(board, &trials);
+    let mut names = by_name.iter();
+    let recorded = names.position(|places| places.wording.origin == Origin::Recorded);
+    let baseline = recorded.unwrap_or(0);
+    let rows = by_name.iter().enumerate().map(|(at, places)| {
+        let compared_with = by_name.get(baseline).filter(|_| at != baseline);
+        let of_each = places.places.iter();
+        let of_each = of_each.flat_map(|(trial, variant)| board.samples(*trial, *variant));
+        Row {
+            name: places.wording.name.clone(),
+            title: places.wording.title.clone(),
+            origin: places.wording.origin,
+            trials: places.places.iter().map(|(trial, _)| *trial).collect(),
+            is_baseline: at == baseline,
+            measured: Measured::of(of_each),
+            difference: compared_with.and_then(|baseline| balanced(board, places, baseline)),
+        }
+    });
+    Overall {
+        kind,
+        rows: rows.collect(),
+        model: model.map(str::to_owned),
+        trials,
+    }
+}
+
+fn by_name<'a>(board: &'a Board, trials: &[usize]) -> Vec<Places<'a>> {
+    let mut by_name: Vec<Places<'a>> = Vec::new();
+    for at in trials {
+        let variants = board
+            .experiment
+            .trials
+            .get(*at)
+            .map(|trial| &trial.variants);
+        for (variant, wording) in variants.into_iter().flatten().enumerate() {
+            let mut known = by_name.iter_mut();
+            match known.find(|places| places.wording.name == wording.name) {
+                Some(places) => places.places.push((*at, variant)),
+                None => by_name.push(Places {
+                    wording,
+                    places: vec![(*at, variant)],
+                }),
+            }
+        }
+    }
+    by_name
+}
+
+/// The difference of two wordings over the trials that have both, with the same number of answers of each in
+/// each trial: the first ones.
+fn balanced(board: &Board, mine: &Places<'_>, theirs: &Places<'_>) -> Option<Difference> {
+    let (mut my_hits, mut their_hits, mut answers) = (0, 0, 0);
+    for (trial, my_variant) in &mine.places {
+        let mut places = theirs.places.iter();
+        let Some((_, their_variant)) = places.find(|(other, _)| other == trial) else {
+            continue;
+        };
+        let answered = |variant| board.answered(*trial, variant);
+        let both = answered(*my_variant).zip(answered(*their_variant));
+        for (mine, theirs) in both {
+            my_hits += u32::from(mine.class == Class::Corrected);
+            their_hits += u32::from(theirs.class == Class::Corrected);
+            answers += 1;
+        }
+    }
+    Proportion::new(my_hits, answers).minus(Proportion::new(their_hits, answers))
+}
+
+// What the reports of an experiment tell.
+
+/// An experiment as reports tell it.
+pub struct Results<'a> {
+    pub board: &'a Board,
+    /// Its trials, in order.
+    pub trials: Vec<TrialResults<'a>>,
+    /// Trials of one kind of failure with one model, taken together.
+    pub together: Vec<Overall>,
+    /// What became of the assertions of the spec; empty where nobody asked.
+    pub assertions: Vec<Judged>,
+}
+
+/// One finding with one model.
+pub struct TrialResults<'a> {
+    pub number: usize,
+    pub trial: &'a Trial,
+    /// Its wordings, in order.
+    pub rows: Vec<Row>,
+    /// What was sampled of each, in order.
+    pub samples: &'a [Vec<Sample>],
+    /// What the figures say in words; text from outside is in it.
+    pub remarks: Vec<String>,
+    /// Why it is over, where it is.
+    pub end: Option<End>,
+    /// Its journal; empty where there is none.
+    pub journal: String,
+}
+
+impl<'a> Results<'a> {
+    /// What the board says.
+    pub fn of(board: &'a Board) -> Self {
+        let trials = board.experiment.trials.iter().enumerate();
+        let trials = trials.map(|(at, trial)| TrialResults::of(board, at, trial));
+        let mut models: Vec<&str> = Vec::new();
+        for trial in &board.experiment.trials {
+            if !models.contains(&trial.model.as_str()) {
+                models.push(&trial.model);
+            }
+        }
+        let together = models.into_iter();
+        let together = together.flat_map(|model| overall(board, Some(model)));
+        Self {
+            board,
+            trials: trials.collect(),
+            together: together.collect(),
+            assertions: Vec::new(),
+        }
+    }
+
+    pub fn experiment(&self) -> &'a Experiment {
+        &self.board.experiment
+    }
+
+    /// Why the experiment is over; `None` while it is not.
+    pub fn end(&self) -> Option<End> {
+        match self.board.phase {
+            Phase::Ended(end) | Phase::Ending(end) => Some(end),
+            Phase::Running | Phase::Paused => None,
+        }
+    }
+
+    /// Samples that are there, and samples that were asked for.
+    pub fn samples(&self) -> (usize, usize) {
+        let there = self.trials.iter().flat_map(|trial| trial.samples);
+        let rows = self.trials.iter().map(|trial| trial.rows.len());
+        let asked = self.experiment().samples as usize;
+        (there.map(Vec::len).sum(), rows.sum::<usize>() * asked)
+    }
+
+    /// How many samples there are, and how many of them are from an earlier run.
+    pub fn earlier(&self) -> (usize, usize) {
+        let of_each = (0..self.trials.len()).map(|trial| self.board.samples_of(trial));
+        of_each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+
+    /// What was done and spent, in two sentences without text from outside.
+    pub fn opening(&self) -> [String; 2] {
+        let (there, asked) = self.samples();
+        let phase = words::phase(self.board);
+        let spent = self.board.spent;
+        let [requests, input, output] = [
+            u64::from(spent.requests),
+            spent.usage.input,
+            spent.usage.output,
+        ]
+        .map(words::thousands);
+        let requests = match spent.requests {
+            1 => "1 request".to_owned(),
+            _ => format!("{requests} requests"),
+        };
+        let estimated = match spent.estimated_tokens() {
+            0 => String::new(),
+            tokens => format!(
+                ", {} more by estimate, as no count was told",
+                words::thousands(tokens)
+            ),
+        };
+        let seed = self.experiment().seed;
+        let earlier = match self.earlier() {
+            (_, 0) => String::new(),
+            (_, earlier) => format!(", {earlier} from an earlier run"),
+        };
+        [
+            format!("{there} of {asked} samples{earlier}; {phase}"),
+            format!("{requests}, {input} tokens sent, {output} answered{estimated}; seed {seed}"),
+        ]
+    }
+}
+
+impl<'a> TrialResults<'a> {
+    fn of(board: &'a Board, at: usize, trial: &'a Trial) -> Self {
+        let journal = board.journals.get(at);
+        Self {
+            number: at + 1,
+            trial,
+            rows: standings(board, at),
+            samples: board.samples.get(at).map_or(&[], Vec::as_slice),
+            remarks: words::remarks(board, at),
+            end: board.ended.get(at).copied().flatten(),
+            journal: journal.map_or_else(String::new, |path| path.display().to_string()),
+        }
+    }
+
+    /// The wordings with their rows and samples.
+    pub fn wordings(&self) -> impl Iterator<Item = (&'a Variant, &Row, &'a [Sample])> {
+        let wordings = self.trial.variants.iter().zip(&self.rows);
+        let wordings = wordings.zip(self.samples);
+        wordings.map(|((variant, row), samples)| (variant, row, samples.as_slice()))
+    }
+}
+
+/// What cannot be tried: "unknown-tool at item 5 of run.json with flights: why". Text from outside is in it.
+pub fn left_out(one: &LeftOut) -> String {
+    let (rule, place) = (&one.subject.rule, place(&one.subject));
+    format!("{rule} at {place} with {}: {}", one.model, one.why)
+}
+
+/// Where the finding is: "item 5 of run.json", with the session where it is not the first.
+pub fn place(subject: &Subject) -> String {
+    let (item, path) = (subject.item + 1, &subject.path);
+    match subject.session {
+        0 => format!("item {item} of {path}"),
+        session => format!("item {item} of session {} of {path}", session + 1),
+    }
+}
+
+/// The label of what the others are compared with.
+pub fn baseline_name(rows: &[Row]) -> &str {
+    match rows.iter().find(|row| row.is_baseline) {
+        Some(row) if row.origin == Origin::Recorded => Origin::Recorded.word(),
+        Some(row) => &row.name,
+        None => "",
+    }
+}
+
+#[cfg(test)]
+mod tests;
