@@ -34,10 +34,8 @@ A file that has the name of a command is opened as ./NAME.";
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// What to do; without a command the debugger opens.
     #[command(subcommand)]
     pub command: Option<Task>,
-    /// What to open.
     #[command(flatten)]
     pub open: OpenArguments,
 }
@@ -104,7 +102,6 @@ pub struct ReadingArguments {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Target(pub Option<Dialect>);
 
-/// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
     /// The shell
@@ -112,7 +109,6 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-/// Arguments of `help`.
 #[derive(Debug, Args)]
 pub struct HelpArguments {
     /// A topic or a command; without one, both are listed
@@ -252,7 +248,6 @@ fn json(text: &str) -> Result<Value, String> {
 
 // Arguments of commands that write: `fix`, `convert`, `export`.
 
-/// Arguments of `fix`.
 #[derive(Debug, Args)]
 pub struct FixArguments {
     /// A recording, - for standard input
@@ -276,7 +271,6 @@ pub struct FixArguments {
     /// Replace each key and password by a placeholder
     #[arg(long, conflicts_with = "in_place")]
     pub redact: bool,
-    /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -291,7 +285,6 @@ impl FixArguments {
     }
 }
 
-/// Arguments of `convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArguments {
     /// A recording, - for standard input
@@ -341,7 +334,6 @@ impl ConvertArguments {
     }
 }
 
-/// Arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArguments {
     /// A recording, - for standard input
@@ -350,10 +342,8 @@ pub struct ExportArguments {
     /// What the recovery or the transcript becomes
     #[arg(long, value_enum, value_name = "FORM")]
     pub to: ExportForm,
-    /// The finding to recover from.
     #[command(flatten)]
     pub finding: FindingWish,
-    /// What to do about it.
     #[command(flatten)]
     pub recovery: RecoveryWish,
     /// A take of the debugger instead, by its number: its action, with its words
@@ -371,7 +361,6 @@ pub struct ExportArguments {
     /// Keep secrets in a fixture or a page
     #[arg(long, conflicts_with = "redact")]
     pub keep_secrets: bool,
-    /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,
 }
@@ -449,7 +438,6 @@ pub struct RecoveryWish {
 
 // Arguments of `proxy`.
 
-/// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub struct ProxyArguments {
     /// Provider: the base URL that the agent used before, such as https://api.openai.com. Each upstream
@@ -513,7 +501,6 @@ pub struct ProxyArguments {
         conflicts_with = "chaos"
     )]
     pub output: Option<PathBuf>,
-    /// How it looks.
     #[command(flatten)]
     pub look: LookArguments,
     /// The agent to start with the proxy, pointed at it; it ends when retake ends
@@ -523,16 +510,13 @@ pub struct ProxyArguments {
 
 // Arguments of commands that look at recordings: the debugger, `check`, `show`, `explain`.
 
-/// Arguments of the debugger.
 #[derive(Debug, Args, Default)]
 pub struct OpenArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How the screen looks.
     #[command(flatten)]
     pub look: LookArguments,
-    /// How to read and judge them.
     #[command(flatten)]
     pub reading: ReadingArguments,
 }
@@ -558,7 +542,6 @@ pub struct LookArguments {
     pub no_mouse: bool,
 }
 
-/// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// Recordings or folders of them, - for standard input
@@ -570,7 +553,6 @@ pub struct CheckArguments {
     /// The lowest severity that makes the exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub fail_on: FailOn,
-    /// How to read and judge them.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -617,7 +599,6 @@ impl FailOn {
     }
 }
 
-/// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArguments {
     /// A recording, - for standard input
@@ -635,7 +616,6 @@ pub struct ShowArguments {
     /// Replace each key and password by a placeholder
     #[arg(long)]
     pub redact: bool,
-    /// How to read and judge it.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -643,7 +623,6 @@ pub struct ShowArguments {
     pub color: Color,
 }
 
-/// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// A rule; without one the rules are listed. With --error: the recording that was refused,
@@ -653,7 +632,6 @@ pub struct ExplainArguments {
     /// The text of a provider's refusal, - for standard input: finds the item that caused it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub error: Option<String>,
-    /// How to read and judge the recording.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -673,13 +651,11 @@ pub enum LineFormat {
     Json,
 }
 
-/// Arguments of `split`.
 #[derive(Debug, Args)]
 pub struct SplitArguments {
     /// A recording, - for standard input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// The question.
     #[command(flatten)]
     pub wish: SplitWish,
     /// Format of the answer (--as sets the format of the input)
@@ -711,7 +687,6 @@ pub struct SplitWish {
     pub against: Option<PathBuf>,
 }
 
-/// Arguments of `health`.
 #[derive(Debug, Args)]
 pub struct HealthArguments {
     /// Recordings or folders of them, - for standard input
@@ -720,7 +695,6 @@ pub struct HealthArguments {
     /// Format of the table (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: LineFormat,
-    /// How to read and judge them.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -728,7 +702,6 @@ pub struct HealthArguments {
     pub color: Color,
 }
 
-/// Arguments of `usage`.
 #[derive(Debug, Args)]
 pub struct UsageArguments {
     /// Recordings or folders of them, - for standard input
@@ -741,7 +714,6 @@ pub struct UsageArguments {
     /// in US dollars per million tokens
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// How to read them.
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -761,7 +733,6 @@ pub enum UsageFormat {
     Csv,
 }
 
-/// Arguments of `lab`.
 #[derive(Debug, Args)]
 pub struct LabArguments {
     /// A spec (its name ends in .toml), or a recording, whose findings are tried with --model
@@ -779,10 +750,8 @@ pub struct LabArguments {
     /// List findings, wordings and the number of requests, and send none
     #[arg(long, conflicts_with = "format")]
     pub dry_run: bool,
-    /// What is tried on a recording.
     #[command(flatten)]
     pub trial: TrialWish,
-    /// What the spec says otherwise.
     #[command(flatten)]
     pub limits: LabLimits,
     /// Exit with 1 if an assertion of the spec fails
@@ -911,7 +880,6 @@ pub enum StopWish {
 
 // Arguments of `run`.
 
-/// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// The agent file, such as sessions/agents/flights.toml
@@ -938,14 +906,12 @@ pub struct RunArguments {
     /// Trust the agent file without asking
     #[arg(long)]
     pub trust: bool,
-    /// How it looks.
     #[command(flatten)]
     pub look: LookArguments,
 }
 
 // Arguments of commands that serve: `scripted`, `replay`.
 
-/// Arguments of `scripted`.
 #[derive(Debug, Args)]
 pub struct ScriptedArguments {
     /// The script, such as sessions/agents/flights.script.toml
@@ -956,7 +922,6 @@ pub struct ScriptedArguments {
     pub listen: SocketAddr,
 }
 
-/// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArguments {
     /// The recordings, - for standard input; the beginning of a request selects the session

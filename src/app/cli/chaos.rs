@@ -1,7 +1,7 @@
 //! `proxy --chaos` and `replay --chaos`: faults on purpose, and a report of what the agent made of them.
 
 use super::arguments::LineFormat;
-use super::exit::{Exit, Failure, print_error, refused};
+use super::exit::{Exit, Failure, LOOK, print_error, refused};
 use super::output::{counted, safe_line};
 use super::report::write_line;
 use super::style::{Color, Palette};
@@ -23,8 +23,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-/// How often a signal is looked for.
-const LOOK: Duration = Duration::from_millis(100);
 /// The name of the journal of the run without a fault.
 const CONTROL: &str = "00-control";
 /// How many of the last lines of an agent's standard error a JSON report holds.

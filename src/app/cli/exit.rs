@@ -8,6 +8,10 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+/// How often a command that goes on looks for a signal.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

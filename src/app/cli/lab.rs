@@ -1,7 +1,7 @@
 //! `lab`: wordings compared on a model, without a screen.
 
 use super::arguments::{LabArguments, WinnerForm};
-use super::exit::{Exit, Failure, print_error, refused};
+use super::exit::{Exit, Failure, LOOK, print_error, refused};
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::theme::{Theme, Wish};
@@ -20,7 +20,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
 
 mod order;
 mod report;
@@ -169,9 +168,6 @@ fn write(
 }
 
 // An experiment from its first question to its end, or to the operator's interrupt.
-
-/// How often an interrupt is looked for.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How an experiment ended.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::arguments::ProxyArguments;
 use super::chaos::Wish;
-use super::exit::{Exit, Failure, Why, refused};
+use super::exit::{Exit, Failure, LOOK, Why, refused};
 use super::flatten::FileReport;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
@@ -505,8 +505,6 @@ impl<'a, W: Write> Teller<'a, W> {
 const REST: Duration = Duration::from_millis(5);
 /// So many news are told until the output is flushed and a signal is looked for.
 const BATCH: usize = 256;
-/// How often a signal is looked for.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// A proxy that was started, as far as its news tell of it.
 struct Watched<'a> {

@@ -2,7 +2,7 @@
 
 use super::arguments::{Delay, LineFormat, ReplayArguments};
 use super::chaos::{self, ServedRecording, Strayed, Wish};
-use super::exit::{Exit, Failure, Why, print_error};
+use super::exit::{Exit, Failure, LOOK, Why, print_error};
 use super::inputs::name_of;
 use super::output::{counted, safe_line};
 use super::proxy::start_agent;
@@ -26,10 +26,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-/// How often a signal is looked for.
-const LOOK: Duration = Duration::from_millis(100);
 /// What an agent finds where it looks for a key and has none: no SDK begins without one, and none
 /// is asked for here.
 const KEYS: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use super::arguments::RunArguments;
 use super::confirm::Confirmation;
-use super::exit::{Exit, Failure, refused};
+use super::exit::{Exit, Failure, LOOK, refused};
 use super::flatten::FileReport;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
@@ -24,7 +24,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     if !arguments.headless && !io::stdout().is_terminal() {
@@ -130,9 +129,6 @@ fn journal_of(arguments: &RunArguments, file: &AgentFile) -> Result<PathBuf, Fai
 // The first line is the run (`run`), the last one its end (`end`). Between them stand the findings as `check`
 // writes them, decisions (`decision`), actions of the policy that could not be done (`refused`), and the
 // entries of the ledger under their own names (`asked`, `replied`, `started`, `finished`, ...).
-
-/// How often it is looked for a signal.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Lines that are not entries of the ledger.
 #[derive(Serialize)]

@@ -1,17 +1,13 @@
 //! `scripted`: a script as a model that any client can talk to.
 
 use super::arguments::ScriptedArguments;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, LOOK};
 use super::output::safe_line;
 use retake_core::script::Script;
 use retake_live::note_ends;
 use retake_live::scripted::{Endpoint, ScriptError, read_script};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
-
-/// How often it is looked for a signal.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves until a signal ends it: an interrupt, SIGTERM, the end of its terminal. Its first
 /// line is the address.

@@ -3,9 +3,7 @@
 
 use super::debugger::{self, Debugger, Opened};
 use super::effect::{Effect, Perform};
-use super::lab::bench::World;
-use super::lab::desk::Desk;
-use super::lab::subject::Subject;
+use super::lab::desk::{Desk, Subject, World};
 use super::layer::Input;
 use super::loader::takes::conductor::Staged;
 use super::picker::Picker;

@@ -1,15 +1,16 @@
 //! Which exchange gets which fault, and what came behind it.
 
+use super::faults::Deed;
+use super::request::{Element, Kept, Request};
+use super::spec::{Trial, Turn};
+use crate::dice::Dice;
+use crate::session::Kind;
+use serde::Serialize;
+use std::collections::HashMap;
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-
-use super::conversations::{Conversations, Heard, How, Sent};
-use super::faults::Deed;
-use super::request::Request;
-use super::spec::{Trial, Turn};
-use super::usual::Usual;
-use crate::dice::Dice;
 
 /// What is to be injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -273,5 +274,290 @@ impl Course {
         places
             .filter_map(|place| trials.get(place % trials.len().max(1)))
             .collect()
+    }
+}
+
+// Which requests belong to one conversation: each repeats what was said before it, or names the reply that
+// it goes on behind.
+
+/// How long the same request is taken for a retry by a client that does not say what it is, in milliseconds:
+/// longer than clients wait before they ask again.
+const RETRIES_WITHIN: u64 = 60_000;
+
+/// How an agent went on behind a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It asked the same again.
+    Retried,
+    /// It answered the call: the model hears what was wrong.
+    Answered,
+    /// It told the model something as a user.
+    Told,
+    /// It went on as if nothing had happened.
+    WentOn,
+    /// It changed what was said before.
+    Rewrote,
+    /// It began another conversation with the same words.
+    BeganAnew,
+}
+
+impl How {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Retried => "retried",
+            Self::Answered => "sent an output back",
+            Self::Told => "told the model",
+            Self::WentOn => "went on",
+            Self::Rewrote => "rewrote the history",
+            Self::BeganAnew => "began anew",
+        }
+    }
+}
+
+/// How a request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Whether its client says that it is a retry.
+    pub is_retry: bool,
+    /// When, in milliseconds from any beginning.
+    pub at_ms: u64,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    /// The elements of its first request, each by its hash.
+    opening: Vec<u64>,
+    /// Those of its latest request.
+    elements: Vec<u64>,
+    /// Where the provider keeps what stands before these.
+    kept: Option<Kept>,
+    /// The ids of the replies that it got.
+    replies: Vec<String>,
+    /// How many replies it has asked for; a request that is sent again counts once.
+    turn: u32,
+    /// The place of its latest request among all.
+    heard: u64,
+    /// The fault that its latest request got.
+    fault: Option<Got>,
+}
+
+/// A fault that a request got.
+#[derive(Debug, Clone, Copy)]
+struct Got {
+    at_ms: u64,
+    /// Whether it came as a whole reply, which no client asks for again by itself.
+    is_reply: bool,
+}
+
+/// What a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) conversation: usize,
+    /// Which reply of it is asked for, from 1.
+    pub(super) turn: u32,
+    /// How it goes on; `None` where the conversation begins.
+    pub(super) how: Option<How>,
+    /// Whether the request of the conversation before it got a fault.
+    pub(super) follows_fault: bool,
+    /// The hash of its newest element.
+    pub(super) newest: u64,
+}
+
+/// The conversations so far.
+#[derive(Debug, Default)]
+pub(super) struct Conversations {
+    all: Vec<Conversation>,
+    requests: u64,
+    /// Whether one agent alone asks, once: the same again behind a fault is then always a retry.
+    is_one_agent: bool,
+}
+
+impl Conversations {
+    pub(super) fn new(is_one_agent: bool) -> Self {
+        Self {
+            is_one_agent,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next request.
+    pub(super) fn hear(&mut self, request: &Request, sent: Sent) -> Heard {
+        let elements: Vec<u64> = request
+            .elements
+            .iter()
+            .map(|element| element.hash)
+            .collect();
+        self.requests += 1;
+        let found = self.all.iter().enumerate();
+        let found = found.filter_map(|(number, one)| {
+            let is_retry = || one.would_retry(sent, self.is_one_agent);
+            let how = one.goes_on(request, &elements, is_retry)?;
+            Some((rank(how), one.heard, number, how))
+        });
+        let found = found.max_by_key(|(rank, heard, ..)| (*rank, *heard));
+        let (number, how) = match found {
+            Some((_, _, number, how)) => (number, Some(how)),
+            None => {
+                self.all.push(Conversation::new(&elements));
+                (self.all.len() - 1, None)
+            }
+        };
+        let newest = elements.last().copied().unwrap_or_default();
+        let one = &mut self.all[number];
+        if how != Some(How::Retried) {
+            one.turn += 1;
+        }
+        one.heard = self.requests;
+        one.elements = elements;
+        one.kept.clone_from(&request.kept);
+        Heard {
+            conversation: number,
+            turn: one.turn,
+            how,
+            follows_fault: one.fault.take().is_some(),
+            newest,
+        }
+    }
+
+    /// The latest request of a conversation gets a fault.
+    pub(super) fn get_fault(&mut self, conversation: usize, deed: Deed, at_ms: u64) {
+        if let Some(one) = self.all.get_mut(conversation) {
+            let is_reply = matches!(deed, Deed::Change(_));
+            one.fault = Some(Got { at_ms, is_reply });
+        }
+    }
+
+    /// What was slow has come to its end all the same.
+    pub(super) fn came_whole(&mut self, conversation: usize) {
+        let one = self.all.get_mut(conversation);
+        if let Some(fault) = one.and_then(|one| one.fault.as_mut()) {
+            fault.is_reply = true;
+        }
+    }
+
+    /// A conversation gets a reply of this id.
+    pub(super) fn reply(&mut self, conversation: usize, id: String) {
+        if let Some(one) = self.all.get_mut(conversation) {
+            one.replies.push(id);
+        }
+    }
+
+    /// Whether one conversation begins with what another one began with.
+    pub(super) fn repeats(&self, one: usize, other: usize) -> bool {
+        let opening = |number: usize| self.all.get(number).map(|one| &one.opening);
+        let openings = opening(one).zip(opening(other));
+        openings.is_some_and(|(one, other)| one.starts_with(other))
+    }
+}
+
+fn rank(how: How) -> u8 {
+    match how {
+        How::Answered | How::Told | How::WentOn => 2,
+        How::Retried => 1,
+        How::Rewrote | How::BeganAnew => 0,
+    }
+}
+
+impl Conversation {
+    fn new(opening: &[u64]) -> Self {
+        Self {
+            opening: opening.to_vec(),
+            elements: Vec::new(),
+            kept: None,
+            replies: Vec::new(),
+            turn: 0,
+            heard: 0,
+            fault: None,
+        }
+    }
+
+    /// Whether the same request once more is a retry, and no other run of the agent that asks
+    /// what this one did.
+    fn would_retry(&self, sent: Sent, is_one_agent: bool) -> bool {
+        let Some(fault) = self.fault else {
+            return sent.is_retry;
+        };
+        let is_soon = sent.at_ms.saturating_sub(fault.at_ms) <= RETRIES_WITHIN;
+        // Another run begins with the first request.
+        let is_expected = match fault.is_reply {
+            true => self.turn > 1,
+            false => is_soon,
+        };
+        sent.is_retry || is_one_agent || is_expected
+    }
+
+    /// How a request goes on with this conversation; `None` where it does not.
+    fn goes_on(
+        &self,
+        request: &Request,
+        elements: &[u64],
+        is_retry: impl Fn() -> bool,
+    ) -> Option<How> {
+        let is_same = request.kept == self.kept && elements == self.elements;
+        if is_same && is_retry() {
+            return Some(How::Retried);
+        }
+        let may_rewrite = self.fault.is_some();
+        match &request.kept {
+            Some(Kept::In(_)) => (request.kept == self.kept).then(|| how_with(&request.elements)),
+            Some(Kept::Behind(id)) if self.replies.last() == Some(id) => {
+                Some(how_with(&request.elements))
+            }
+            Some(Kept::Behind(id)) => {
+                (may_rewrite && self.replies.contains(id)).then_some(How::Rewrote)
+            }
+            None if is_same || self.kept.is_some() => None,
+            None if elements.starts_with(&self.elements) => {
+                Some(how_with(&request.elements[self.elements.len()..]))
+            }
+            None => {
+                // The opening alone is another beginning.
+                let is_longer = elements.len() > self.opening.len() && !self.opening.is_empty();
+                let has_opening = elements.starts_with(&self.opening);
+                (may_rewrite && is_longer && has_opening).then_some(How::Rewrote)
+            }
+        }
+    }
+}
+
+/// How a conversation goes on that these elements are new in.
+fn how_with(new: &[Element]) -> How {
+    if new.iter().any(|element| element.kind == Kind::Output) {
+        How::Answered
+    } else if new.iter().any(|element| element.kind == Kind::User) {
+        How::Told
+    } else {
+        How::WentOn
+    }
+}
+
+// What an agent asks without a fault: what it asks behind one all the same is no reaction to it.
+
+/// The requests of one run of an agent, told apart by what is newest in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usual {
+    requests: u32,
+    /// How many had this as their newest element.
+    newest: HashMap<u64, u32>,
+}
+
+impl Usual {
+    /// How many requests there were.
+    pub fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// Takes a request by the hash of its newest element; gives how many had the same one by now.
+    pub(super) fn take(&mut self, newest: u64) -> u32 {
+        self.requests += 1;
+        let count = self.newest.entry(newest).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Whether this element was the newest of so many requests.
+    pub(super) fn has(&self, newest: u64, count: u32) -> bool {
+        self.newest.get(&newest).is_some_and(|had| *had >= count)
     }
 }

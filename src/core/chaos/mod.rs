@@ -9,24 +9,15 @@
 //! | [`Course`] | who asks what, which exchange gets the fault, and what came behind it |
 //! | [`outcome`] | whether the agent survived |
 
-mod arguments;
-mod conversations;
 mod course;
 mod faults;
-mod final_output;
-mod inject;
-mod names;
 mod outcome;
 mod reply;
 mod request;
 mod spec;
-mod usual;
 
-pub use conversations::{How, Sent};
-pub use course::{Asked, Course, Injection, Order, Plan};
-pub use faults::{Deed, FAULTS, Fault, Silence, find};
-pub use inject::{NotHere, Told, inject};
+pub use course::{Asked, Course, How, Injection, Order, Plan, Sent, Usual};
+pub use faults::{Deed, FAULTS, Fault, NotHere, Silence, Told, find, inject};
 pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
 pub use request::Request;
 pub use spec::{LONGEST_SPEC, SPEC_TABLES, Spec, Trial, Turn};
-pub use usual::Usual;

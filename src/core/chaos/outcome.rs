@@ -1,7 +1,6 @@
 //! Whether an agent survived a fault.
 
-use super::conversations::How;
-use super::course::Injection;
+use super::course::{How, Injection};
 use super::faults::Silence;
 use serde::Serialize;
 

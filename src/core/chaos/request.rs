@@ -1,9 +1,13 @@
 //! What of a request decides whether a fault fits its reply.
 
 use crate::dialects::tools::read_tools;
-use crate::session::{Dialect, Tool, ToolKind};
+use crate::dialects::{Content, body_of};
+use crate::formats::read_request_part;
+use crate::session::{Dialect, Kind, Session, SourceError, Tool, ToolKind};
 use crate::wire::RequestHead;
-use serde_json::{Value, json};
+use foldhash::fast::FixedState;
+use serde_json::Value;
+use std::hash::BuildHasher;
 
 /// A request, as far as it matters here.
 #[derive(Debug, Clone)]
@@ -19,10 +23,18 @@ pub struct Request {
     pub(super) output_schema: Option<Value>,
     /// Whether the final output must be JSON, whatever it looks like.
     pub(super) wants_json: bool,
-    /// The elements of the history, but for instructions.
-    pub(super) elements: Vec<Value>,
+    /// The history, but for instructions: agents change them while a conversation goes on.
+    pub(super) elements: Vec<Element>,
     /// Where the provider keeps what stands before them; `None` where nothing does.
     pub(super) kept: Option<Kept>,
+}
+
+/// An item of a history, however it is spelled: clients spell one item in several ways, from one request to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Element {
+    pub(super) kind: Kind,
+    /// The hash of what it says.
+    pub(super) hash: u64,
 }
 
 /// Where a provider keeps what was said before a request.
@@ -37,8 +49,7 @@ pub(super) enum Kept {
 impl Request {
     /// Reads the body of a request; `None` where it is none.
     pub fn read(dialect: Dialect, body: &[u8]) -> Option<Self> {
-        let head = RequestHead::read(dialect, body)?;
-        let history = RequestHead::value(body, &head.history)?;
+        let (head, session) = read_request_part(dialect, body).ok()?;
         let (tools, _) = read_tools(&tools_of(&head, body));
         let kept = kept(&head);
         Some(Self {
@@ -51,7 +62,7 @@ impl Request {
                 .collect(),
             output_schema: RequestHead::value(body, &head.output_schema),
             wants_json: head.wants_json,
-            elements: elements(history),
+            elements: elements(&session).ok()?,
             kept,
         })
     }
@@ -78,19 +89,82 @@ fn kept(head: &RequestHead) -> Option<Kept> {
     behind.map(Kept::Behind).or_else(inside)
 }
 
-/// The elements of a history without those that instruct: agents change them while a conversation goes on.
-fn elements(history: Value) -> Vec<Value> {
-    let elements = match history {
-        Value::Array(elements) => elements,
-        // A text in the place of a list is what the user says.
-        text => return vec![json!({"role": "user", "content": text})],
-    };
-    let instructs = |element: &Value| {
-        let role = element.get("role").and_then(Value::as_str);
-        matches!(role, Some("system" | "developer"))
-    };
-    elements
-        .into_iter()
-        .filter(|element| !instructs(element))
-        .collect()
+fn elements(session: &Session) -> Result<Vec<Element>, SourceError> {
+    let items = session
+        .items
+        .iter()
+        .filter(|item| item.kind != Kind::System);
+    let elements = items.map(|item| {
+        let bytes = session.bytes(item)?;
+        // What is no JSON says nothing.
+        let arguments = body_of(item, &bytes).unwrap_or_default().arguments;
+        let arguments = match serde_json::from_str::<Value>(arguments.as_written()) {
+            Ok(mut value) => {
+                value.sort_all_objects();
+                value.to_string()
+            }
+            Err(_) => arguments.as_written().to_owned(),
+        };
+        let content = Content::of(item, &bytes).unwrap_or_default();
+        let id = session.call_id(item)?;
+        let said = format!(
+            "{:?} {} {id} {arguments} {:?}",
+            item.kind,
+            session.name(item),
+            content.parts
+        );
+        Ok(Element {
+            kind: item.kind,
+            hash: FixedState::default().hash_one(said),
+        })
+    });
+    elements.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_element_is_the_same_however_it_is_spelled() {
+        let hash_of = |dialect: Dialect, element: &Value| {
+            let body = json!({"input": [element], "messages": [element]}).to_string();
+            Request::read(dialect, body.as_bytes()).unwrap().elements[0].hash
+        };
+        let plain = json!({"role": "user", "content": "a"});
+        let marked = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+        for (dialect, same) in [
+            (
+                Dialect::named("chat").unwrap(),
+                json!({"content": "a", "role": "user", "name": null}),
+            ),
+            (
+                Dialect::named("responses").unwrap(),
+                json!({"type": "message", "role": "user", "content": "a"}),
+            ),
+            (
+                Dialect::named("anthropic").unwrap(),
+                json!({"role": "user", "content": [marked]}),
+            ),
+            (
+                Dialect::named("responses").unwrap(),
+                json!({"role": "user", "content": [{"type": "input_text", "text": "a"}]}),
+            ),
+        ] {
+            assert_eq!(hash_of(dialect, &same), hash_of(dialect, &plain), "{same}");
+        }
+        for other in [
+            json!({"role": "user", "content": "b"}),
+            json!({"role": "assistant", "content": "a"}),
+        ] {
+            let dialect = Dialect::named("anthropic").unwrap();
+            assert_ne!(
+                hash_of(dialect, &other),
+                hash_of(dialect, &plain),
+                "{other}"
+            );
+        }
+    }
 }

@@ -392,6 +392,17 @@ impl From<SourceError> for RequestError {
 
 /// The history of a request with what is asked for beside it.
 pub fn read_request(dialect: Dialect, body: &[u8]) -> Result<(RequestHead, Session), RequestError> {
+    match read_request_part(dialect, body)? {
+        (_, session) if session.contract.server_state => Err(RequestError::ServerState),
+        read => Ok(read),
+    }
+}
+
+/// The same of a request before whose history the provider may keep more.
+pub fn read_request_part(
+    dialect: Dialect,
+    body: &[u8],
+) -> Result<(RequestHead, Session), RequestError> {
     let not_json = || match serde_json::from_slice::<IgnoredAny>(body) {
         Err(error) => RequestError::NotJson(error.to_string()),
         Ok(_) => RequestError::NotJson("it is another value".to_owned()),
@@ -404,8 +415,5 @@ pub fn read_request(dialect: Dialect, body: &[u8]) -> Result<(RequestHead, Sessi
         .into_iter()
         .next();
     let session = session.unwrap_or_else(|| Session::empty(source, format.id, dialect));
-    match session.contract.server_state {
-        true => Err(RequestError::ServerState),
-        false => Ok((head, session)),
-    }
+    Ok((head, session))
 }

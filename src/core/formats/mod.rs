@@ -24,7 +24,7 @@ pub mod split;
 mod sse;
 mod unknown;
 
-pub use assemble::{RequestError, assemble_plain, read_request};
+pub use assemble::{RequestError, assemble_plain, read_request, read_request_part};
 pub use foreign::{Foreign, recognise_foreign};
 pub use lower::{CannotWrite, lower, new_message};
 pub use sample::{Document, Layout, Sample};

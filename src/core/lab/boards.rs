@@ -5,7 +5,6 @@ use super::{
 };
 use crate::session::index_number;
 use crate::session::ledger::Usage;
-use crate::session::takes::TakeId;
 use crate::wording::{Channel, FailureKind};
 use std::sync::Arc;
 
@@ -28,13 +27,13 @@ pub(super) fn board(trials: &[&[&str]], stop: Stop) -> Board {
     Board::new(Arc::new(experiment), Vec::new())
 }
 
-fn trial(names: &[&str]) -> Trial {
+pub(super) fn trial(names: &[&str]) -> Trial {
     Trial {
         subject: Subject {
             finding: 0,
             path: "unknown-tool.json".to_owned(),
             session: 0,
-            item: 3,
+            item: 4,
             rule: "unknown-tool".to_owned(),
             kind: FailureKind::UnknownTool,
             tool: "serch_flights".to_owned(),
@@ -47,19 +46,14 @@ fn trial(names: &[&str]) -> Trial {
 }
 
 fn variant(name: &str) -> Variant {
+    let origin = match name {
+        "recorded" => Origin::Recorded,
+        _ => Origin::Library,
+    };
+    let title = format!("the words of {name}");
     Variant {
-        name: name.to_owned(),
-        title: format!("the words of {name}"),
-        origin: if name == "recorded" {
-            Origin::Recorded
-        } else {
-            Origin::Library
-        },
-        template: String::new(),
         channel: Channel::Output,
-        axes: None,
-        words: String::new(),
-        take: TakeId::MAIN,
+        ..Variant::new(name, &title, origin, "There is no {{ tool }}.".to_owned())
     }
 }
 

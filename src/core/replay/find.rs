@@ -5,10 +5,9 @@
 //! session whose history begins like the request; as many replies before the turn as the request holds; the
 //! most that is the same, counted from the end; the earliest.
 
-use super::asked::Asked;
-use super::difference::{Differing, differing, told};
-use super::said::Said;
-use super::tape::{Place, Tape};
+use super::history::Said;
+use super::tape::{Asked, Place, Tape};
+use super::terms::{Differing, differing, told};
 use crate::session::SourceError;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -8,26 +8,19 @@
 //! Histories are compared as [`Said`]: what the dialects and the SDKs spell differently is not told apart;
 //! [`COMPARED`] is the whole list.
 
-mod asked;
-mod content;
-mod difference;
 mod find;
 mod history;
-mod record;
 mod reply;
-mod said;
 mod tape;
 mod terms;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use asked::Asked;
-pub use difference::{Change, Differing, Part};
 pub use find::{Differences, Found, How, Matching, NotFound};
 pub use reply::Reply;
-use said::Input;
-pub use tape::{Place, Tape};
+pub use tape::{Asked, Place, Tape};
+pub use terms::{Change, Differing, Part};
 
 /// What of a request is compared with a recording.
 #[derive(Debug, Clone, Copy)]

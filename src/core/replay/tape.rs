@@ -1,12 +1,12 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
-use super::asked::Asked;
-use super::history::{self, Replies};
-use super::said::Said;
+use super::history::{self, Replies, Said};
 use super::terms::Terms;
-use crate::formats::RequestError;
+use crate::formats::{RequestError, read_request};
 use crate::redact::{Redactor, Vault};
 use crate::session::{Dialect, Flags, Kind, Session, SourceError, Speaker};
+use crate::wire::RequestHead;
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// The model turns of one or more sessions, ready to be asked for.
@@ -171,6 +171,49 @@ fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Said>, SourceError> 
     let pieces = items.iter().map(|index| history::piece(session, *index));
     let pieces = pieces.filter_map(Result::transpose);
     pieces.collect()
+}
+
+// A request as a recording is asked: read by the readers of its dialect.
+
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// How it is spelled.
+    pub dialect: Dialect,
+    pub head: RequestHead,
+    /// The tools on offer, as a request of Responses spells them; its reply repeats them.
+    pub tools: Vec<Value>,
+    /// Its history, in its forms.
+    pub(super) history: Vec<Vec<Said>>,
+    /// The words of its history, whatever their order.
+    pub(super) words: u64,
+    /// How many replies its history holds.
+    pub(super) replies: usize,
+    /// What it holds beside.
+    pub(super) terms: Terms,
+}
+
+impl Asked {
+    /// Reads the body of a request.
+    pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
+        let (head, session) = read_request(dialect, body)?;
+        let (mut pieces, mut words, mut replies) = (Vec::new(), 0_u64, Replies::default());
+        for index in 0..session.items.len() {
+            if let Some(piece) = history::piece(&session, index)? {
+                words = words.wrapping_add(piece.fingerprint());
+                replies.push(&piece);
+                pieces.push(piece);
+            }
+        }
+        Ok(Self {
+            dialect,
+            tools: head.repeated_tools(dialect, body),
+            head,
+            history: history::forms(&session, pieces),
+            words,
+            replies: replies.count,
+            terms: Terms::of_request(&session)?,
+        })
+    }
 }
 
 /// What a walk over a session finds.

@@ -76,7 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "chaos",
         &[
-            "json", "session", "wire", "dialects", "schema", "suggest", "config", "dice",
+            "json", "session", "wire", "dialects", "formats", "schema", "suggest", "config", "dice",
         ],
     ),
     (

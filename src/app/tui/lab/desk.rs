@@ -1,24 +1,32 @@
 //! The lab with what works for it: the bench on threads of its own, the mailbox of its news,
 //! files and the clipboard.
 
-use super::models::read_models;
+use super::form::read_models;
 use super::state::Lab;
-use super::subject::{Bench, Order, Running, Saved, Saving, Subject};
 use crate::tui::effect::{Effect, Perform};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::loader::takes::saving::expanded;
+use crate::tui::recovery::wording::Previewer;
 use crate::tui::stack::Screen as _;
+use crate::tui::state::document::{Document, Place};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use retake_core::lab::Board;
-use retake_live::lab::{News, Report};
+use retake_core::engine::agent::Endpoint;
+use retake_core::lab::{Board, Command, Spec, Variant};
+use retake_core::session::{Dialect, Span, Tool, ToolKind};
+use retake_core::wording::FailureKind;
+use retake_live::lab::{self, LabContext, News, Report, labs_folder, prepare};
 use retake_live::replace::{Backup, replace};
 use retake_live::wordings::Wordings;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::fs;
+use std::fs::DirBuilder;
 use std::io::Write as _;
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -266,4 +274,233 @@ fn script_beside(recording: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let names = entries.map(|entry| entry.path().to_string_lossy().into_owned());
     names.filter(|name| name.ends_with(SCRIPT)).min()
+}
+
+// What the lab is opened for, what it measures, and what it asks of the world.
+
+/// The finding that the lab is opened for. Texts are from outside.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    pub document: Arc<Document>,
+    pub place: Place,
+    /// Whether the recording itself is shown, and no take of it.
+    pub is_main: bool,
+    /// The file that holds exactly what is shown; `None` where it has to be saved first: a take, standard
+    /// input, a held exchange.
+    pub file: Option<PathBuf>,
+    /// Whether more tools are known than the file tells.
+    pub has_tools_from_outside: bool,
+    pub name: String,
+    /// Id of the rule.
+    pub rule: &'static str,
+    pub message: String,
+    pub kind: FailureKind,
+    /// The tool of the call, as the model spelled it; empty where there is none.
+    pub tool: String,
+    /// Whether that tool takes free-form input.
+    pub is_custom: bool,
+    /// How the recording spells things.
+    pub dialect: Dialect,
+    /// The wordings that can be compared: that of the recording first, where there is one.
+    pub candidates: Vec<Variant>,
+    /// The tool that was probably meant.
+    pub nearest: Option<String>,
+    /// The file of an agent that is proposed for its model.
+    pub agent: Option<String>,
+    pub previewer: Previewer,
+}
+
+/// An experiment that is to begin.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub spec: Spec,
+    /// What it is measured on.
+    pub subject: Arc<Subject>,
+    /// Whether what was answered before is left alone.
+    pub is_fresh: bool,
+}
+
+/// What the lab asks of the world.
+pub trait Bench: Send + Sync {
+    /// Prepares an experiment and begins it; what comes of it is told to `report`, also after this has
+    /// returned. It takes a while: never on the thread of the screen. The error is for the operator and
+    /// holds text from outside.
+    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String>;
+
+    /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown
+    /// is a file then.
+    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
+}
+
+/// An experiment that goes on until this is dropped.
+pub trait Running: Send {
+    /// Does what the operator wants; what comes of it is news.
+    fn command(&self, command: Command);
+}
+
+/// A file that is to be written.
+#[derive(Debug, Clone)]
+pub struct Saving {
+    /// Where to, as it was typed.
+    pub path: String,
+    pub what: Saved,
+    /// Whether a file that is there already may be replaced.
+    pub force: bool,
+}
+
+/// What a file is to hold.
+#[derive(Debug, Clone)]
+pub enum Saved {
+    /// The spec of an experiment.
+    Spec(Box<Order>),
+    Text(String),
+}
+
+// The lab in the world: what is shown is a file or becomes one, and an experiment on it begins.
+
+/// How the file with the tools of a recording ends.
+const TOOLS: &str = ".tools.json";
+/// Most characters of a recording's name in that of its copy.
+const NAME: usize = 40;
+
+pub struct World {
+    wordings: Arc<Wordings>,
+    /// The operator's folder for what programs remember.
+    root: Option<PathBuf>,
+}
+
+impl World {
+    /// The machine with the operator's wordings, and with `root` as the folder for what programs remember.
+    pub fn new(wordings: Arc<Wordings>, root: Option<PathBuf>) -> Self {
+        Self { wordings, root }
+    }
+
+    fn folder(&self) -> Result<PathBuf, String> {
+        let root = self.root.as_deref();
+        let root = root.ok_or("there is no home folder to keep samples in")?;
+        Ok(labs_folder(root))
+    }
+
+    /// The spec with the file that holds what is shown.
+    fn on_file(&self, order: &Order) -> Result<Spec, String> {
+        let path = match &order.subject.file {
+            Some(path) => path.clone(),
+            None => copy_of(&order.subject, &self.folder()?.join("recordings"))?,
+        };
+        let mut spec = order.spec.clone();
+        for which in &mut spec.findings {
+            which.path = path.to_string_lossy().into_owned();
+        }
+        Ok(spec)
+    }
+}
+
+impl Bench for World {
+    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String> {
+        let spec = self.on_file(order)?;
+        let beside = LabContext {
+            folder: Path::new("."),
+            wordings: &self.wordings,
+            journals: &self.folder()?,
+            is_fresh: order.is_fresh,
+        };
+        let prepared = prepare(&spec, beside).map_err(|error| error.to_string())?;
+        let lab = lab::Lab::start(prepared, report).map_err(|error| error.to_string())?;
+        Ok(Box::new(lab))
+    }
+
+    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
+        let mut spec = self.on_file(order)?;
+        // Files of a spec are looked for beside it.
+        if folder.as_os_str().is_empty() || folder == Path::new(".") {
+            return Ok(spec);
+        }
+        let findings = spec.findings.iter_mut().map(|which| &mut which.path);
+        let models = spec.models.iter_mut();
+        let scripts = models.filter_map(|model| match &mut model.at {
+            Endpoint::Script { file, .. } => Some(file),
+            Endpoint::Http { .. } => None,
+        });
+        for file in findings.chain(scripts) {
+            let path = absolute(&*file).map_err(|error| error.to_string())?;
+            *file = path.to_string_lossy().into_owned();
+        }
+        Ok(spec)
+    }
+}
+
+impl Running for lab::Lab {
+    fn command(&self, command: Command) {
+        Self::command(self, command);
+    }
+}
+
+/// Writes what is shown to a file of its own, with its tools beside it. The same is written only once.
+fn copy_of(subject: &Subject, folder: &Path) -> Result<PathBuf, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("what is shown cannot be saved: {error}");
+    let recording = &subject.document.recording;
+    let all = Span {
+        start: 0,
+        end: recording.source.len(),
+    };
+    let bytes = recording.source.read(all).map_err(|error| failed(&error))?;
+    let session = subject.document.session(subject.place.session);
+    let item = u32::try_from(subject.place.item).unwrap_or(u32::MAX);
+    let contract = session.map(|session| &session.contract);
+    let contract = contract.filter(|contract| contract.tools_known());
+    let tools = contract.map(|contract| tools_text(&contract.tools_at(item)));
+    let mut digest = Sha256::new();
+    digest.update(&bytes);
+    digest.update(tools.as_deref().unwrap_or_default());
+    let digest: String = digest
+        .finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let stem = format!("{}-{digest}", plain_name(&subject.name));
+    let mut builder = DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| failed(&error))?;
+    let write = |path: &Path, bytes: &[u8]| {
+        let written = replace(path, Backup::None, |out| {
+            std::io::Write::write_all(out, bytes)
+        });
+        written.map(drop).map_err(|error| failed(&error))
+    };
+    if let Some(tools) = tools {
+        write(&folder.join(format!("{stem}{TOOLS}")), tools.as_bytes())?;
+    }
+    let path = folder.join(format!("{stem}.json"));
+    write(&path, &bytes)?;
+    Ok(path)
+}
+
+/// The letters and digits of a recording's name.
+fn plain_name(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let letters = name.chars().map(|letter| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => letter,
+        _ => '-',
+    });
+    letters.take(NAME).collect()
+}
+
+/// Tools as a file defines them.
+fn tools_text(tools: &[&Tool]) -> String {
+    let tools = tools.iter().map(|tool| match tool.kind {
+        ToolKind::Hosted => json!({ "type": tool.name }),
+        ToolKind::Custom => json!({
+            "type": "custom",
+            "name": tool.name,
+            "description": tool.description,
+        }),
+        ToolKind::Function => json!({
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        }),
+    });
+    Value::Array(tools.collect()).to_string()
 }

@@ -1,12 +1,20 @@
 //! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
 
-use super::models::Asked;
-use super::subject::{Order, Subject};
+use super::desk::{Order, Subject};
 use crate::tui::list::ListCursor;
+use retake_core::engine::agent::{Agent, Beside, Endpoint, Model, Power};
 use retake_core::lab::{
     Added, MOST_CONCURRENCY, Named, Origin, Spec, Stop, USUAL_ERROR_RATE, Variant, Wanted, Which,
     is_reserved,
 };
+use retake_core::session::Dialect;
+use retake_live::agents::AgentFile;
+use retake_live::takes::usual_root;
+use retake_live::trust::Trust;
+use retake_live::wordings::Wordings;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Most samples of a wording.
@@ -59,7 +67,7 @@ pub(super) const FIELDS: [(Field, &str, &str); 8] = [
 
 /// A row of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Row {
+pub(super) enum FormRow {
     /// The wording of this number.
     Wording(usize),
     Field(Field),
@@ -102,21 +110,21 @@ impl Form {
         }
     }
 
-    pub(super) fn rows(&self) -> Vec<Row> {
-        let wordings = (0..self.wordings.len()).map(Row::Wording);
-        let fields = FIELDS.iter().map(|(field, ..)| Row::Field(*field));
+    pub(super) fn rows(&self) -> Vec<FormRow> {
+        let wordings = (0..self.wordings.len()).map(FormRow::Wording);
+        let fields = FIELDS.iter().map(|(field, ..)| FormRow::Field(*field));
         wordings.chain(fields).collect()
     }
 
-    pub(super) fn row(&self) -> Option<Row> {
+    pub(super) fn row(&self) -> Option<FormRow> {
         self.rows().get(self.cursor.get()).copied()
     }
 
     /// The wording with the cursor.
     pub(super) fn here(&self) -> Option<&(Variant, bool)> {
         match self.row()? {
-            Row::Wording(number) => self.wordings.get(number),
-            Row::Field(_) => None,
+            FormRow::Wording(number) => self.wordings.get(number),
+            FormRow::Field(_) => None,
         }
     }
 
@@ -146,12 +154,12 @@ impl Form {
     /// Switches what the cursor is on; false where there is nothing to switch.
     pub(super) fn switch(&mut self) -> bool {
         match self.row() {
-            Some(Row::Wording(number)) => {
+            Some(FormRow::Wording(number)) => {
                 if let Some((_, is_in)) = self.wordings.get_mut(number) {
                     *is_in = !*is_in;
                 }
             }
-            Some(Row::Field(Field::Stop)) => {
+            Some(FormRow::Field(Field::Stop)) => {
                 self.spec.stop = match self.spec.stop {
                     Stop::Never => Stop::Clear {
                         error_rate: USUAL_ERROR_RATE,
@@ -159,7 +167,7 @@ impl Form {
                     Stop::Clear { .. } => Stop::Never,
                 }
             }
-            Some(Row::Field(Field::Fresh)) => self.is_fresh = !self.is_fresh,
+            Some(FormRow::Field(Field::Fresh)) => self.is_fresh = !self.is_fresh,
             _ => return false,
         }
         true
@@ -200,7 +208,7 @@ impl Form {
 
     /// The words of the operator's own that have the cursor.
     pub(super) fn own(&mut self) -> Option<&mut Variant> {
-        let Some(Row::Wording(number)) = self.row() else {
+        let Some(FormRow::Wording(number)) = self.row() else {
             return None;
         };
         let (candidate, _) = self.wordings.get_mut(number)?;
@@ -325,4 +333,105 @@ fn cap(written: &str) -> Result<Option<u64>, String> {
         Some(number) => Ok(Some(number)),
         None => Err("a number from 1 on, or nothing".to_owned()),
     }
+}
+
+// What the operator names as a model: the file of an agent, a script, or a name that is asked for at
+// the provider's usual address.
+
+/// How files of scripts end.
+const SCRIPT: &str = ".script.toml";
+/// Longest script, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// A model that can be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    pub model: Model,
+    /// What asking it does, in words; it holds text from outside.
+    pub does: String,
+    /// Whether a file that the operator has not trusted says where requests, and a key with them, are sent.
+    pub is_untrusted: bool,
+}
+
+/// The models that a text names, with commas between them. The error is for the operator.
+pub fn read_models(
+    written: &str,
+    dialect: Dialect,
+    wordings: &Wordings,
+) -> Result<Vec<Asked>, String> {
+    let names = written.split(',').map(str::trim);
+    let names = names.filter(|name| !name.is_empty());
+    let models: Vec<Asked> = names
+        .map(|name| read_model(name, dialect, wordings))
+        .collect::<Result<_, _>>()?;
+    match models.is_empty() {
+        true => Err("no model is named: e on the model asks for one".to_owned()),
+        false => Ok(models),
+    }
+}
+
+fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Asked, String> {
+    let path = Path::new(written);
+    if written.ends_with(SCRIPT) {
+        let is_small = path
+            .metadata()
+            .is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
+        if !is_small {
+            return Err(format!("{written}: no script that could be read"));
+        }
+        let text = fs::read_to_string(path).map_err(|error| format!("{written}: {error}"))?;
+        return parsed("script", written, dialect, &mut |_| Ok(text.clone()));
+    }
+    if written.ends_with(".toml") {
+        let file = AgentFile::read(path, wordings).map_err(|error| error.to_string())?;
+        let is_scripted = file.agent.model.is_scripted();
+        let trust = Trust::open(usual_root().as_deref());
+        let is_untrusted = !is_scripted && !trust.is_confirmed(&file.path, &file.content);
+        return Ok(Asked {
+            does: told(&file.agent),
+            is_untrusted,
+            model: file.model_beside(path),
+        });
+    }
+    parsed("name", written, dialect, &mut |_| {
+        Err("there is no file".to_owned())
+    })
+}
+
+/// A model of which only a dialect and one more thing is known; the rest is as in an agent's file
+/// that says no more.
+fn parsed(
+    key: &str,
+    value: &str,
+    dialect: Dialect,
+    file: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Asked, String> {
+    let mut text = "name = \"lab\"\n[model]\n".to_owned();
+    let value = toml::Value::String(value.to_owned());
+    // Writing to a text cannot fail.
+    let _ = write!(text, "dialect = \"{}\"\n{key} = {value}\n", dialect.word());
+    let beside = Beside {
+        file,
+        wording: &|_, _| None,
+    };
+    let agent = Agent::parse(&text, beside).map_err(|errors| {
+        let errors = errors.errors.into_iter().map(|error| error.text);
+        errors.collect::<Vec<_>>().join("; ")
+    })?;
+    Ok(Asked {
+        does: told(&agent),
+        is_untrusted: false,
+        model: agent.model,
+    })
+}
+
+fn told(agent: &Agent) -> String {
+    if let Endpoint::Script { file, .. } = &agent.model.at {
+        return format!(
+            "{} [scripted]: {file} answers, nothing is sent",
+            agent.model.name
+        );
+    }
+    let asks = agent.model.power();
+    asks.as_ref().map_or_else(String::new, Power::to_string)
 }

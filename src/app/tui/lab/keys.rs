@@ -1,30 +1,30 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
-use super::form::{FIELDS, Field, Row};
-use super::state::{Lab, Stage};
-use super::subject::{Order, Saved, Saving};
-use super::winning::{Becomes, Kept, Winning};
-use super::words;
+use super::desk::{Order, Saved, Saving, Subject};
+use super::form::{FIELDS, Field, FormRow};
+use super::state::{Lab, Stage, counted};
 use crate::tui::effect::Effect;
-use crate::tui::keymap::{self, Command};
+use crate::tui::keymap::{self, Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::palette::{Choice, Palette};
-use crate::tui::popup::{centred, framed};
+use crate::tui::popup::{Popup, centred, framed, rows, split_top, write};
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::wording::{Entry, Setup, WordingEditor};
 use crate::tui::stack::{Flow, Screen as _};
-use crate::tui::text::Page;
-use crate::tui::text::{Line, Tone};
+use crate::tui::text::{Line, Page, Tone};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
 use retake_core::lab;
-use retake_core::lab::{Origin, Phase, Spec};
+use retake_core::lab::{Board, Origin, Phase, Spec, winner};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::{Channel, VARIABLES, default_of};
+use std::sync::Arc;
 
 /// The widest that a text over the lab grows.
 const WIDEST: u16 = 110;
@@ -215,7 +215,7 @@ impl Lab {
         let rows = self.form.rows();
         let model = rows
             .iter()
-            .position(|row| *row == Row::Field(Field::Models));
+            .position(|row| *row == FormRow::Field(Field::Models));
         if let Some(model) = model.filter(|_| self.form.models.is_err()) {
             self.form.cursor.set(model);
             self.change();
@@ -225,10 +225,10 @@ impl Lab {
     /// Asks for the value with the cursor, or opens the words.
     fn change(&mut self) {
         match self.form.row() {
-            Some(Row::Field(field)) if self.form.is_on(field).is_some() => {
+            Some(FormRow::Field(field)) if self.form.is_on(field).is_some() => {
                 self.form.switch();
             }
-            Some(Row::Field(field)) => {
+            Some(FormRow::Field(field)) => {
                 let mut fields = FIELDS.iter();
                 let known = fields.find(|(known, ..)| *known == field);
                 if let Some((_, name, hint)) = known {
@@ -249,8 +249,8 @@ impl Lab {
                     });
                 }
             }
-            Some(Row::Wording(_)) if self.form.own().is_some() => self.edit_words(false),
-            Some(Row::Wording(_)) => {
+            Some(FormRow::Wording(_)) if self.form.own().is_some() => self.edit_words(false),
+            Some(FormRow::Wording(_)) => {
                 self.notice = Some(
                     "this wording is kept as it is: a begins words of your own with it".to_owned(),
                 );
@@ -422,40 +422,26 @@ impl Lab {
 
     /// Shows what the wording with the cursor becomes.
     pub fn show_winner(&mut self, spec: &Spec) {
-        let is_custom = self.subject.is_custom;
         let winning = self.table().and_then(|table| {
             let variant = table.variant()?;
-            Winning::of(&table.board, spec, (table.trial, variant), is_custom)
+            Winning::of(&table.board, spec, (table.trial, variant), &self.subject)
         });
         match winning {
-            Some(winning) => self.open(winning, |lab, _, what| lab.keep_winner(what)),
+            Some(winning) => self.open(winning, |lab, _, chosen| match chosen {
+                Chosen::Copied(text) => lab.effects.push(Effect::Copy(text.into_bytes())),
+                Chosen::Saved { name, what } => lab.save_as(&name, what),
+            }),
             None => self.notice = Some("there is no wording here".to_owned()),
         }
-    }
-
-    fn keep_winner(&mut self, kept: Kept) {
-        let (name, what) = match kept {
-            Kept::Copied(text) => return self.effects.push(Effect::Copy(text.into_bytes())),
-            Kept::Saved { name, what } => (name, what),
-        };
-        let what = match what {
-            Becomes::Text(text) => Saved::Text(text),
-            Becomes::Spec(spec) => Saved::Spec(Box::new(Order {
-                spec: *spec,
-                subject: self.subject.clone(),
-                is_fresh: false,
-            })),
-        };
-        self.save_as(&name, what);
     }
 
     pub(super) fn asks_in_words(&self) -> String {
         let models = self.form.models.as_ref().map_or(0, Vec::len) as u64;
         format!(
             "{}, {}: {} at most",
-            words::count(self.form.chosen() as u64, "wording"),
-            words::count(models, "model"),
-            words::count(self.form.requests(), "request"),
+            counted(self.form.chosen() as u64, "wording"),
+            counted(models, "model"),
+            counted(self.form.requests(), "request"),
         )
     }
 }
@@ -486,5 +472,173 @@ impl Layer<Lab> for WordsPage {
         let area = centred(area, WIDEST, high.saturating_add(8));
         let inside = framed(frame, area, &self.title, " esc leave ", theme);
         self.page.view(frame, inside, theme);
+    }
+}
+
+// What a wording becomes once it was measured: texts to copy or to save.
+
+/// What was chosen of what a wording becomes.
+#[derive(Debug, Clone)]
+pub(super) enum Chosen {
+    Copied(String),
+    Saved {
+        /// The name that is proposed.
+        name: String,
+        what: Saved,
+    },
+}
+
+/// Something that a wording becomes.
+#[derive(Debug, Clone)]
+struct Becoming {
+    title: &'static str,
+    /// What a file of it is called.
+    file: String,
+    /// The text, or the reason why there is none.
+    text: String,
+    /// `None` where it is not possible.
+    what: Option<Saved>,
+}
+
+impl Becoming {
+    /// Something with its text, or the reason why it is not possible.
+    fn new<E: ToString>(
+        title: &'static str,
+        file: String,
+        made: Result<(String, Saved), E>,
+    ) -> Self {
+        let (text, what) = match made {
+            Ok((text, what)) => (text, Some(what)),
+            Err(why) => (format!("not possible: {}", why.to_string()), None),
+        };
+        Self {
+            title,
+            file,
+            text,
+            what,
+        }
+    }
+}
+
+/// What a wording becomes.
+#[derive(Debug)]
+pub(super) struct Winning {
+    title: SafeText,
+    becomings: Vec<Becoming>,
+    chosen: usize,
+    page: Page,
+}
+
+impl Winning {
+    /// What the variant of a trial becomes; `spec` is what the experiment was ordered with. `None` where there
+    /// is no such variant.
+    fn of(
+        board: &Board,
+        spec: &Spec,
+        (trial, variant): (usize, usize),
+        subject: &Arc<Subject>,
+    ) -> Option<Self> {
+        let becomes = winner(board, spec, (trial, variant), subject.is_custom)?;
+        let of_trial = board.experiment.trials.get(trial)?;
+        let name = &of_trial.variants.get(variant)?.name;
+        let rule = &of_trial.subject.rule;
+        let text = |text: String| (text.clone(), Saved::Text(text));
+        // Its paths depend on where it is saved.
+        let test = becomes.test.map_err(|error| error.to_string());
+        let test = test.and_then(|spec| {
+            let text = spec.write().map_err(|error| error.to_string())?;
+            let order = Order {
+                spec,
+                subject: subject.clone(),
+                is_fresh: false,
+            };
+            Ok((text, Saved::Spec(Box::new(order))))
+        });
+        let recipe = format!("{}_recipe.py", rule.replace('-', "_"));
+        let becomings = vec![
+            Becoming::new(
+                "policy",
+                format!("{rule}.policy.toml"),
+                becomes.policy.map(text),
+            ),
+            Becoming::new("openai-agents", recipe, becomes.recipe.map(text)),
+            Becoming::new("regression test", format!("{rule}.lab.toml"), test),
+        ];
+        let mut winning = Self {
+            title: SafeText::single_line(&format!("what {name} becomes"), 100),
+            becomings,
+            chosen: 0,
+            page: Page::default(),
+        };
+        winning.show();
+        Some(winning)
+    }
+
+    fn show(&mut self) {
+        let text = self.becomings.get(self.chosen);
+        let text = SafeText::from_str(text.map_or("", |it| &it.text));
+        let lines = text.lines().map(|line| Line::new(Tone::Plain, line));
+        self.page = Page::new(lines.collect());
+    }
+}
+
+impl<S> Layer<S> for Winning {
+    type Output = Chosen;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Winner]
+    }
+
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Chosen> {
+        let chosen = self.becomings.get(self.chosen);
+        let possible = chosen.and_then(|it| it.what.as_ref().map(|what| (it, what)));
+        match (command(Context::Winner, &key), possible) {
+            (Some(Command::Leave), _) => return Step::Leave,
+            (Some(Command::Choose), Some((it, _))) => {
+                return Step::Done(Chosen::Copied(it.text.clone()));
+            }
+            (Some(Command::Accept), Some((it, what))) => {
+                return Step::Done(Chosen::Saved {
+                    name: it.file.clone(),
+                    what: what.clone(),
+                });
+            }
+            (Some(Command::Value(direction)), _) => {
+                let count = self.becomings.len().max(1);
+                let step = if direction.is_forward() { 1 } else { count - 1 };
+                self.chosen = (self.chosen + step) % count;
+                self.show();
+            }
+            _ => drop(self.page.key(key)),
+        }
+        Step::Stay
+    }
+
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Chosen> {
+        self.page.mouse(event);
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
+        let popup = Popup {
+            title: &self.title,
+            context: Context::Winner,
+            without: &[],
+        };
+        let inside = popup.view(frame, area, theme);
+        let mut tabs = Vec::new();
+        for (number, becoming) in self.becomings.iter().enumerate() {
+            let style = match number == self.chosen {
+                true => theme.selected,
+                false => theme.dim,
+            };
+            tabs.push(Span::styled(format!(" {} ", becoming.title), style));
+            tabs.push(Span::raw(" "));
+        }
+        if let Some(row) = rows(inside).next() {
+            write(frame, row, tabs, Style::new());
+        }
+        let [_, below] = split_top(inside, 2);
+        self.page.view(frame, below, theme);
     }
 }

@@ -9,16 +9,10 @@
 //!
 //! [`Lab`] is pure: keys and news in, cells and wishes out. `desk` brings it together with what works for it.
 
-pub mod bench;
 pub mod desk;
 pub mod form;
 mod keys;
-pub mod models;
 pub mod state;
-pub mod subject;
-mod table;
 #[cfg(test)]
 mod tests;
 mod view;
-mod winning;
-mod words;

@@ -3,54 +3,18 @@
 mod spending;
 
 use super::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, shuffle};
-use crate::lab::{
-    Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Sample, Stop, Subject, Tokens,
-    Trial, Variant,
-};
-use crate::session::ledger::Usage;
-use crate::session::takes::TakeId;
-use crate::wording::{Channel, FailureKind};
+use crate::lab::{Board, Caps, Class, End, Experiment, Phase, Sample, Stop, Tokens, boards};
 use std::sync::Arc;
-
-fn trial(variants: usize) -> Trial {
-    let variant = |number| Variant {
-        name: format!("w{number}"),
-        title: String::new(),
-        origin: Origin::Library,
-        template: String::new(),
-        channel: Channel::ErrorOutput,
-        axes: None,
-        words: String::new(),
-        take: TakeId(number),
-    };
-    Trial {
-        subject: Subject {
-            finding: 0,
-            path: "a.json".to_owned(),
-            session: 0,
-            item: 0,
-            rule: "unknown-tool".to_owned(),
-            kind: FailureKind::UnknownTool,
-            tool: "serch".to_owned(),
-            meant: Meant::AnyTool,
-        },
-        model: "m".to_owned(),
-        is_scripted: true,
-        variants: (0..).map(variant).take(variants).collect(),
-    }
-}
 
 /// Trials with these numbers of variants; one question at a time.
 fn experiment(trials: &[usize], samples: u32) -> Experiment {
+    let names = ["w0", "w1", "w2", "w3"];
+    let names: Vec<&[&str]> = trials.iter().map(|variants| &names[..*variants]).collect();
+    let board = boards::board(&names, Stop::Never);
     Experiment {
-        name: "e".to_owned(),
-        trials: trials.iter().map(|variants| trial(*variants)).collect(),
-        left_out: Vec::new(),
         samples,
-        stop: Stop::Never,
         caps: Caps::default(),
-        concurrency: 1,
-        seed: 7,
+        ..Experiment::clone(&board.experiment)
     }
 }
 
@@ -73,18 +37,7 @@ fn led(experiment: Experiment, leader: Leader) -> Machine {
 }
 
 fn sample(class: Class) -> Sample {
-    Sample {
-        class,
-        why: String::new(),
-        number: 0,
-        tokens: Tokens::Told(Usage {
-            input: 90,
-            output: 10,
-        }),
-        ms: 5,
-        take: None,
-        is_earlier: false,
-    }
+    boards::sample(class, 5, 90, 10)
 }
 
 /// What an earlier run was answered to questions of these numbers.

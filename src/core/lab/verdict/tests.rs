@@ -1,90 +1,26 @@
 //! Assertions about boards whose counts are given.
 
 use super::{AssertionFault, Claim, Verdict, judge, together};
-use crate::lab::{
-    Assertion, Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Tokens, Trial,
-    Variant,
-};
-use crate::session::takes::TakeId;
-use crate::wording::{Channel, FailureKind};
+use crate::lab::{Assertion, Board, Class, Stop, boards};
 use Verdict::{Fails, Holds, Undecided};
-use std::sync::Arc;
 
 /// A wording with how often it was corrected, and out of how many answers.
 pub(in crate::lab) type Counts = (&'static str, usize, usize);
 
-fn variant(name: &str) -> Variant {
-    let is_recorded = name == "recorded";
-    Variant {
-        name: name.to_owned(),
-        title: name.to_owned(),
-        origin: if is_recorded {
-            Origin::Recorded
-        } else {
-            Origin::Library
-        },
-        template: "There is no {{ tool }}.".to_owned(),
-        channel: Channel::ErrorOutput,
-        axes: None,
-        words: String::new(),
-        take: TakeId(1),
-    }
-}
-
-fn samples(corrected: usize, answers: usize) -> Vec<Sample> {
-    let sample = |number| Sample {
-        class: if number < corrected {
-            Class::Corrected
-        } else {
-            Class::GaveUp
-        },
-        why: String::new(),
-        number: number as u32,
-        tokens: Tokens::none(),
-        ms: 1,
-        take: None,
-        is_earlier: false,
-    };
-    let mut samples: Vec<Sample> = (0..answers).map(sample).collect();
-    // It counts for no rate.
-    samples.push(Sample {
-        class: Class::Failed,
-        ..sample(0)
-    });
-    samples
-}
-
 /// A board with a trial for each model, and these counts in each.
 pub(in crate::lab) fn board(trials: &[(&str, &[Counts])]) -> Board {
-    let trial = |(model, counts): &(&str, &[Counts])| Trial {
-        subject: Subject {
-            finding: 0,
-            path: "desk/a.json".to_owned(),
-            session: 0,
-            item: 4,
-            rule: "unknown-tool".to_owned(),
-            kind: FailureKind::UnknownTool,
-            tool: "serch".to_owned(),
-            meant: Meant::Tool("search".to_owned()),
-        },
-        model: (*model).to_owned(),
-        is_scripted: true,
-        variants: counts.iter().map(|(name, ..)| variant(name)).collect(),
-    };
-    let experiment = Experiment {
-        name: "e".to_owned(),
-        trials: trials.iter().map(trial).collect(),
-        left_out: Vec::new(),
-        samples: 40,
-        stop: Stop::Never,
-        caps: Caps::default(),
-        concurrency: 1,
-        seed: 1,
-    };
-    let mut board = Board::new(Arc::new(experiment), Vec::new());
-    for (places, (_, counts)) in board.samples.iter_mut().zip(trials) {
-        for (place, (_, corrected, answers)) in places.iter_mut().zip(*counts) {
-            *place = samples(*corrected, *answers);
+    let names = trials
+        .iter()
+        .map(|(_, counts)| counts.iter().map(|(name, ..)| *name).collect());
+    let names: Vec<Vec<&str>> = names.collect();
+    let names: Vec<&[&str]> = names.iter().map(Vec::as_slice).collect();
+    let mut board = boards::board(&names, Stop::Never);
+    for (at, (model, counts)) in trials.iter().enumerate() {
+        boards::experiment(&mut board).trials[at].model = (*model).to_owned();
+        for (variant, (_, hits, of)) in counts.iter().enumerate() {
+            boards::corrected(&mut board, at, variant, *hits, *of);
+            // It counts for no rate.
+            boards::answer(&mut board, at, variant, Class::Failed, 1);
         }
     }
     board

@@ -1,8 +1,6 @@
 //! Stories of the lab with what works for it.
 
-use super::super::bench::World;
-use super::super::desk::Desk;
-use super::super::subject::{Bench, Order};
+use super::super::desk::{Bench, Desk, Order, World};
 use super::fake::{Done, Fake};
 use super::*;
 use crate::tui::effect::Effect;

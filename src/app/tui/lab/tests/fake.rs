@@ -1,8 +1,7 @@
 //! A bench that asks nobody: it tells what it is told to tell.
 
-use super::super::subject::{Bench, Order, Running};
-use retake_core::lab::Command;
-use retake_core::lab::Spec;
+use super::super::desk::{Bench, Order, Running};
+use retake_core::lab::{Command, Spec};
 use retake_live::lab::Report;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -6,9 +6,9 @@ mod hostile;
 mod measuring;
 mod ordering;
 
-use super::models::read_models;
+use super::desk::Subject;
+use super::form::read_models;
 use super::state::Lab;
-use super::subject::Subject;
 use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::state::tests::opened;

@@ -1,6 +1,7 @@
 //! What is on its way, in which order it counts, and what it costs.
 
 use super::*;
+use crate::session::ledger::Usage;
 
 #[test]
 fn a_slow_answer_holds_one_place_only_and_what_came_before_it_is_on_the_board() {
