@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((which.session, which.item), (Some(1), Some(5)));
         assert_eq!(which.path, "../desk/a.json");
         assert_eq!(which.tools.as_deref(), Some("t.json"));
-        assert_eq!(which.meant.as_deref(), Some("search"));
+        assert_eq!(which.meant.as_deref(), Some("search_flights"));
         let judged = judge(&board, &test.assertions).unwrap();
         assert_eq!(together(&judged), Verdict::Holds);
     }
