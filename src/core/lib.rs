@@ -14,7 +14,7 @@
 //! ```text
 //! bytes ─formats─▶ Session ─rules─▶ Findings ─offers─▶ actions ─▶ edits ─▶ new take ─formats─▶ bytes
 //!   ▲                 ▲
-//!  live            dialects            standing, events ─engine─▶ effects ─live─▶ model, tools, a take that grows
+//!  live              wire              standing, events ─engine─▶ effects ─live─▶ model, tools, a take that grows
 //! agent ─live::proxy─▶ exchange ─▶ what passes; what is held is a live run whose tools are the agent's ─▶ what agent and provider each see
 //! finding ─lab─▶ one history in many wordings ─live::lab─▶ model ─▶ takes, each classed by the rules, counted on a board
 //! recording ─replay─▶ the turn that answers a request ─live::replay─▶ agent;  chaos ─▶ faults in what the proxy tells it
@@ -28,8 +28,7 @@
 //! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
 //! | [`content`] | what does a content look like to a reader? calls in one line, diffs, Markdown, terminal colours | |
 //! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
-//! | [`wire`] | what differs from one provider to the next? | one file per dialect |
-//! | [`dialects`] | how does a provider spell it? | one file per dialect; error texts are rows in `provider_errors` |
+//! | [`wire`] | how does a provider spell it? | one folder per dialect and a line in its table; error texts are rows in `provider_errors` |
 //! | [`wording`] | what does the model read? templates, the library, rendering, recipes | one row in the table of `wording::library` |
 //! | [`config`] | what may a TOML file say? key tables, checks, errors with their lines | a key is one row of a table of `config::Keys` |
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
@@ -74,7 +73,6 @@ pub mod actions;
 pub mod chaos;
 pub mod config;
 pub mod content;
-pub mod dialects;
 pub mod dice;
 pub mod engine;
 pub mod exchange;
@@ -95,3 +93,5 @@ pub mod suggest;
 pub mod usage;
 pub mod wire;
 pub mod wording;
+
+pub use wire as dialects;

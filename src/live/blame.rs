@@ -2,11 +2,11 @@
 //! the rule that finds the same fault.
 
 use super::Recording;
-use retake_core::dialects::provider_errors::{Decoded, Fault, Place};
 use retake_core::json::Cursor;
 use retake_core::rules::Finding;
 use retake_core::session::{CallId, Flags, Item, Kind, Session, SourceError, Span};
 use retake_core::wire::RequestUnit;
+use retake_core::wire::provider_errors::{Decoded, Fault, Place};
 use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

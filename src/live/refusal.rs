@@ -3,10 +3,10 @@
 
 use super::Recording;
 use super::blame::{Suspect, suspects};
-use retake_core::dialects::provider_errors::{Decoded, decode};
 use retake_core::engine::REFUSED_BY_PROVIDERS;
 use retake_core::rules::{self, Finding, REFUSAL, Severity};
 use retake_core::session::{Kind, Session, SourceError};
+use retake_core::wire::provider_errors::{Decoded, decode};
 
 /// The rule of what is refused without one of its own: the shape of an item, for all that anybody can say.
 const OF_NO_RULE: &str = "malformed-message";

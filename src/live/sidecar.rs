@@ -2,8 +2,8 @@
 
 use super::discover::TOOLS_SUFFIX;
 use super::files::read_definitions;
-use retake_core::dialects::tools::read_tools;
 use retake_core::session::Tool;
+use retake_core::wire::tools::read_tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 

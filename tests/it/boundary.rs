@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 use retake_core::session::boundary::{Boundaries, BoundaryChoice};
-use retake_core::session::{
-    CallId, Dialect, Family, Flags, Item, Kind, NameId, Session, Shape, Span,
-};
+use retake_core::session::{CallId, Dialect, Family, Flags, Item, Kind, NameId, Session, Span};
 use retake_live::{Input, ReadOptions, read_input};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -295,7 +293,7 @@ fn heads(count: usize) -> Session {
             name: NameId::default(),
             kind,
             family: Family::Function,
-            shape: Shape::Responses,
+            dialect: Some(Dialect::Responses),
             flags: Flags::default(),
         });
     }

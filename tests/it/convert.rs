@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use proptest::prelude::*;
-use retake_core::dialects::body_of;
 use retake_core::formats::convert::{Converted, LossKind, Options, convert};
 use retake_core::formats::{FORMATS, read_buffer};
 use retake_core::json::skip_value;
@@ -11,6 +10,7 @@ use retake_core::rules::{Finding, Run, check};
 use retake_core::session::{
     Dialect, Flags, Kind, Problem, ProblemKind, Session, Source, SourceError,
 };
+use retake_core::wire::body_of;
 use retake_live::{Input, ReadOptions, read_input, read_path};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};

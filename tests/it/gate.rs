@@ -3,9 +3,9 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use proptest::prelude::*;
-use retake_core::dialects::write::{NewCall, NewReply, calls_of};
 use retake_core::exchange::gate::{End, Gate, Limits, Step};
 use retake_core::session::Dialect;
+use retake_core::wire::write::{NewCall, NewReply, calls_of};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Transcripts with planted defects: check finds exactly those, in every format and at every size, also when parts are read side by side.
 
-use retake_core::dialects::tools::read_tools;
+use retake_core::wire::tools::read_tools;
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use retake_core::dialects::provider_errors::{Decoded, Fault, Provider, decode, table};
+use retake_core::wire::provider_errors::{Decoded, Fault, Provider, decode, table};
 use serde_json::{Value, json};
 
 #[track_caller]

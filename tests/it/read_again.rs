@@ -40,7 +40,7 @@ fn told(recording: &Recording) -> String {
         writeln!(out, "{told:?}").unwrap();
         for item in &session.items {
             let record = &session.records[item.record as usize];
-            let head = (item.span, item.turn, item.kind, item.family, item.shape);
+            let head = (item.span, item.turn, item.kind, item.family, item.dialect);
             let ids = (session.name(item), item.call_id, item.flags);
             writeln!(out, "{head:?} {ids:?} {record:?}").unwrap();
         }

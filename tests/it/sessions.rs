@@ -1,8 +1,8 @@
 //! The bundled sessions: each is read in its format, and check finds what its story says, no less and no more.
 
-use retake_core::dialects::tools::read_tools;
 use retake_core::rules::Finding;
 use retake_core::session::Session;
+use retake_core::wire::tools::read_tools;
 use retake_live::{ReadOptions, Recording, check_recording, read_path};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake_core::dialects::stream::{Event, Splitter};
 use retake_core::session::Dialect;
+use retake_core::wire::stream::{Event, Splitter};
 use serde_json::{Value, json};
 
 const CASES: &str = include_str!("hostile/sse_cases.json");

@@ -1,10 +1,10 @@
 //! Requests that providers take or refuse, as their real answers tell: a request that is refused has an error, one that is taken has none.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake_core::dialects::provider_errors::decode;
 use retake_core::formats::{self, read_buffer};
 use retake_core::rules::{Finding, Run, Severity, check};
 use retake_core::session::{Dialect, Source};
+use retake_core::wire::provider_errors::decode;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;

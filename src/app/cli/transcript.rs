@@ -4,11 +4,11 @@ use super::flatten::FindingReport;
 use super::output::safe_line;
 use super::report::details;
 use super::style::Palette;
-use retake_core::dialects::{Body, body_of};
 use retake_core::json::complete;
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Item, Kind, PairStatus, Session, SourceError, Turn};
+use retake_core::wire::{Body, body_of};
 use std::collections::HashMap;
 use std::io::{self, Write};
 

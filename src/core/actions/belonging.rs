@@ -115,7 +115,7 @@ fn take_reasoning(
     let Some(first) = reasoning.first() else {
         return Ok(());
     };
-    if items[*first as usize].shape.is_block() {
+    if items[*first as usize].is_block() {
         return take_thinking(items, turn, &reasoning, going);
     }
     // From the end, so that what reasoning led to is known when it comes.

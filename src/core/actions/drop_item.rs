@@ -3,7 +3,7 @@
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::session::{Kind, PairStatus, Shape};
+use crate::session::{Kind, PairStatus};
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     if let Some(reason) = needed_by(scene)? {
@@ -38,7 +38,8 @@ fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
         }
         // Thinking without a valid signature is refused, whatever follows from it.
         (Kind::Reasoning, _)
-            if item.shape == Shape::Anthropic && scene.defect.rule == "missing-signature" =>
+            if item.facts().is_some_and(|facts| facts.signs_reasoning)
+                && scene.defect.rule == "missing-signature" =>
         {
             None
         }
@@ -64,7 +65,8 @@ fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
 /// `input` of a request, or `original_input` of a run, as a text instead of a list.
 fn is_bare_input(scene: &ActionContext<'_>) -> Result<bool, ActionError> {
     let item = scene.item()?;
-    Ok(item.shape == Shape::Responses && scene.bytes(scene.item)?.starts_with(b"\""))
+    Ok(item.facts().is_some_and(|facts| facts.calls_key.is_none())
+        && scene.bytes(scene.item)?.starts_with(b"\""))
 }
 
 /// Instructions of a request that are a text or a list of blocks instead of a message.

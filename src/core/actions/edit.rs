@@ -5,7 +5,7 @@ use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::{call_id_key, quoted};
 use crate::dialects::{Arguments, body_of};
 use crate::json::{skip_whitespace, string_end};
-use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, Shape, operations};
+use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, operations};
 use serde_json::Value;
 use similar::DiffOp;
 use std::collections::HashMap;
@@ -188,7 +188,7 @@ fn collect_seals<'a>(value: &'a Value, found: &mut Vec<(&'a str, &'a Value)>) {
 
 /// The calls of a Chat message are items of their own.
 fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
-    let holds_calls = item.shape == Shape::Chat && item.kind == Kind::Assistant;
+    let holds_calls = item.is_message_with_calls() && item.kind == Kind::Assistant;
     let is_list_of_calls = |value: Option<&Value>| {
         value.is_some_and(|value| value.as_array().is_none_or(|calls| !calls.is_empty()))
     };
@@ -281,7 +281,7 @@ fn with_arguments_as_text(item: &Item, old: &[u8], words: &str) -> Option<String
 /// The span of the arguments' text, quotes included, and the text itself. A text that is no sound Unicode
 /// is not taken apart: it could not be written back as it was.
 fn arguments_as_text(item: &Item, json: &str) -> Option<(Range<usize>, String)> {
-    if !matches!(item.shape, Shape::Chat | Shape::Responses) {
+    if item.facts().is_none_or(|facts| facts.object_arguments) {
         return None;
     }
     let body = body_of(item, json.as_bytes()).ok()?;

@@ -94,7 +94,7 @@ fn keep_replayable(
     planned: &mut Plan,
 ) -> Result<(), ActionError> {
     let item = scene.at(call)?;
-    let takes_objects = item.shape.is_block() || scene.target.facts().object_arguments;
+    let takes_objects = item.is_block() || scene.target.facts().object_arguments;
     if !takes_objects || !matches!(item.family, Family::Function | Family::Legacy) {
         return Ok(());
     }
@@ -104,8 +104,7 @@ fn keep_replayable(
     };
     let is_object =
         |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
-    let is_quoted =
-        item.shape.is_block() && matches!(body.arguments, crate::dialects::Arguments::Text(_));
+    let is_quoted = item.is_block() && matches!(body.arguments, crate::wire::Arguments::Text(_));
     if is_object(text) && !is_quoted {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use super::belonging::open_partner;
 use super::evidence::ordinal;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::write::set_call_id;
-use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus, Shape};
+use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus};
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
@@ -89,11 +89,7 @@ fn give(
 /// An id that the providers take and the session does not have: prefix, what can be kept of the old one, the
 /// number of the item.
 fn fresh(scene: &ActionContext<'_>, item: &Item, old: &str, index: u32) -> String {
-    let prefix = if item.shape == Shape::Anthropic {
-        "toolu_"
-    } else {
-        "call_"
-    };
+    let prefix = item.facts().map_or("call_", |facts| facts.call_prefix);
     let kept = old.strip_prefix(prefix).unwrap_or(old);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
     let kept = kept.bytes().filter(is_plain).map(char::from);

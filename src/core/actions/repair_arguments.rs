@@ -6,7 +6,7 @@ use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::Arguments;
 use crate::dialects::write::replace_arguments;
 use crate::repair::{Repair, decoded_twice, repair};
-use crate::session::{Edit, Family, Shape};
+use crate::session::{Edit, Family, Item};
 use serde_json::Value;
 
 pub(crate) fn plan(
@@ -24,7 +24,7 @@ pub(crate) fn plan(
     let json = match choice.words.filter(|words| !words.trim().is_empty()) {
         Some(own) => own.to_owned(),
         None => {
-            let is_odd = is_spelled_otherwise(item.shape, &arguments);
+            let is_odd = is_spelled_otherwise(item, &arguments);
             meant(&arguments, is_odd, choice.confirmed, &mut planned)?
         }
     };
@@ -37,15 +37,15 @@ pub(crate) fn plan(
     Ok(planned)
 }
 
-/// Whether the arguments are JSON, but not as the dialect holds it: a text where Anthropic or Gemini want the object,
-/// the object where OpenAI wants its text, nothing where Anthropic wants an object.
-fn is_spelled_otherwise(shape: Shape, arguments: &Arguments) -> bool {
-    matches!(
-        (shape, arguments),
-        (Shape::Anthropic, Arguments::Text(_) | Arguments::None)
-            | (Shape::Gemini, Arguments::Text(_))
-            | (Shape::Responses | Shape::Chat, Arguments::Value(_))
-    )
+/// Whether the arguments are JSON, but not as the dialect holds it: a text where it wants the object, the object
+/// where it wants its text, nothing where it wants an object.
+fn is_spelled_otherwise(item: &Item, arguments: &Arguments) -> bool {
+    item.facts().is_some_and(|facts| match arguments {
+        Arguments::None => facts.needs_arguments,
+        Arguments::Text(_) => facts.object_arguments,
+        Arguments::Value(_) => !facts.object_arguments,
+        Arguments::FreeForm(_) => false,
+    })
 }
 
 /// What the arguments probably meant.

@@ -4,9 +4,10 @@
 use super::evidence::{one_line, ordinal, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::dialects::leaked::{Block, Written, find};
-use crate::dialects::write::{MadeCall, make_call, texts_of};
 use crate::repair::likely;
-use crate::session::{CallId, Edit, Kind, Shape, ToolKind};
+use crate::session::{CallId, Edit, Item, Kind, ToolKind};
+use crate::wire::write::texts_of;
+use crate::wire::{Input, ToolCall};
 use serde_json::{Map, Value};
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
@@ -29,7 +30,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
         Some((at, text, place, blocks))
     });
     let (at, text, place, blocks) = found.ok_or(ActionError::NothingToDo)?;
-    if item.shape == Shape::Chat && has_call_beside(scene) {
+    if item.is_message_with_calls() && has_call_beside(scene) {
         return Err(ActionError::WouldBreak(
             "the message makes a call already: edit that".to_owned(),
         ));
@@ -47,15 +48,16 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
         (before, after) => format!("{before}\n\n{after}"),
     };
     let calls = blocks.iter().zip(&ids).zip(&arguments);
-    let calls = calls.map(|((block, id), arguments)| MadeCall {
-        id,
-        tool: block.tool,
-        arguments,
+    let calls = calls.map(|((block, id), arguments)| ToolCall {
+        id: Some(id.clone()),
+        name: block.tool.to_owned(),
+        input: Input::Json(arguments.clone()),
     });
     let calls = calls.collect::<Vec<_>>();
-    let made = make_call(item, &bytes, at.clone(), &calls, left.trim())?;
-    let made =
-        made.ok_or_else(|| ActionError::NotInDialect("no call can stand here".to_owned()))?;
+    let codec = item
+        .codec()
+        .ok_or_else(|| ActionError::NotInDialect("no call can stand here".to_owned()))?;
+    let made = codec.insert_calls(&bytes, at.clone(), &calls, left.trim())?;
     let form = blocks.first().map_or("", |block| block.form);
     planned.note(format!("the text was written as {form}"));
     planned.edits.push(Edit::Rewrite {
@@ -64,7 +66,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     });
     planned
         .edits
-        .extend(made.behind.into_iter().map(|element| Edit::Insert {
+        .extend(made.after.into_iter().map(|element| Edit::Insert {
             after: scene.item,
             element,
         }));
@@ -157,14 +159,12 @@ fn typed(named: &[(&str, &str)], schema: Option<&Value>) -> Map<String, Value> {
 
 /// So many ids that no call of the session has.
 fn fresh_ids(scene: &ActionContext<'_>, count: usize) -> Vec<String> {
-    let prefix = match scene.item().map(|item| item.shape) {
-        Ok(Shape::Anthropic) => "toolu",
-        _ => "call",
-    };
+    let facts = scene.item().ok().and_then(Item::facts);
+    let prefix = facts.map_or("call_", |facts| facts.call_prefix);
     let own = ordinal(scene.item);
     let ids = (1..).map(|number| match number {
-        1 => format!("{prefix}_text_{own}"),
-        number => format!("{prefix}_text_{own}_{number}"),
+        1 => format!("{prefix}text_{own}"),
+        number => format!("{prefix}text_{own}_{number}"),
     });
     let is_free = |id: &String| !scene.around.has_call_id(CallId::new(id.as_bytes(), 0).hash);
     ids.filter(is_free).take(count).collect()

@@ -6,7 +6,7 @@ use crate::dialects::Fields;
 use crate::dialects::tools::call_name_fault;
 use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
-use crate::session::{Edit, Family, Flags, Kind, NameId, PairStatus, Shape, ToolKind};
+use crate::session::{Edit, Family, Flags, Kind, NameId, PairStatus, ToolKind};
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;
@@ -20,7 +20,8 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     let name = scene.at(call)?.name;
     let old = scene.session().name(scene.at(call)?);
     if is_offered(scene, call, old) {
-        if scene.at(call)?.shape == Shape::Responses && old.contains('.') {
+        let facts = scene.at(call)?.facts();
+        if facts.is_some_and(|facts| facts.namespaces) && old.contains('.') {
             return with_namespace_apart(scene, call, old);
         }
         return Err(ActionError::WouldBreak(format!(

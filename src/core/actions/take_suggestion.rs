@@ -4,7 +4,7 @@ use super::evidence::{nearest, one_line, quote, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use super::sanitise_name::is_plain;
 use crate::dialects::write::rename;
-use crate::session::{Edit, Family, PairStatus, Shape};
+use crate::session::{Edit, Family, PairStatus};
 use serde_json::Value;
 
 pub(crate) fn plan(
@@ -32,8 +32,9 @@ pub(crate) fn plan(
     if let PairStatus::Paired(output) = scene.standing(call) {
         let text = scene.body(output)?.text;
         planned.note(format!("its output stays as it is: {}", quote(&text)));
-        // Outputs of old Chat and of Gemini name the tool.
-        if item.family == Family::Legacy || item.shape == Shape::Gemini {
+        // Some outputs name the tool.
+        let names_tool = item.facts().is_some_and(|facts| facts.names_outputs);
+        if item.family == Family::Legacy || names_tool {
             let patches = rename(scene.at(output)?, &scene.bytes(output)?, &name)?;
             planned.edits.push(Edit::Rewrite {
                 item: output,

@@ -1,16 +1,13 @@
 //! The turn of a whole reply that is changed, in the spelling of its dialect.
 
-use crate::dialects::write::edit::{
-    call_id, elements, items_of, member, with_elements, with_value, without_calls,
-};
-use crate::dialects::write::{
-    history_of, quoted, rename, replace_arguments, set_call_id, set_member,
-};
-use crate::dialects::{Content, body_of, stop_of};
 use crate::json::{JsonError, display_text};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Item, Kind, Patch};
-use crate::wire::{Element, Part, Role};
+use crate::wire::write::edit::{
+    call_id, elements, items_of, member, with_elements, with_value, without_calls,
+};
+use crate::wire::write::{history_of, quoted, rename, replace_arguments, set_call_id, set_member};
+use crate::wire::{Content, Element, Part, Role, body_of, stop_of};
 use serde_json::{Map, Value};
 use std::ops::Range;
 

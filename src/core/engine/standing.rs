@@ -1,10 +1,10 @@
 //! The status of a run's history: its last turn, the open calls, and what is wrong with them.
 
-use crate::dialects::body_of;
 use crate::rules::{Finding, REFUSAL, RULES, Severity};
 use crate::session::ledger::{CallKey, ExecutionStatus, Ledger, LedgerEvent};
 use crate::session::takes::TakeId;
 use crate::session::{Item, Kind, Session, SourceError, Speaker, Turn, index_number};
+use crate::wire::body_of;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::HashMap;
 

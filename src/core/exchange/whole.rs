@@ -1,8 +1,8 @@
 //! Whole replies: does one hold calls, or end before it was all said?
 
-use crate::dialects::write::calls_of;
-use crate::dialects::{stop_of, stops_early};
 use crate::session::Dialect;
+use crate::wire::write::calls_of;
+use crate::wire::{stop_of, stops_early};
 use memchr::memmem;
 
 /// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes.

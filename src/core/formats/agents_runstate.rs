@@ -7,11 +7,11 @@
 //! `last_processed_response` are those of its own calls, no tool list.
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
-use crate::dialects::{Fields, responses};
 use crate::json::{Cursor, JsonError, JsonErrorKind};
 use crate::session::{
-    CallId, Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
+    CallId, Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span,
 };
+use crate::wire::{Fields, responses};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonErr
     if cursor.peek() == Some(b'"') {
         let span = Span::within(0, cursor.skip()?);
         out.begin_record(span);
-        out.push(Kind::User, Shape::Responses, span);
+        out.push(Kind::User, Some(Dialect::Responses), span);
         return Ok(());
     }
     cursor.array(|cursor| {

@@ -5,9 +5,9 @@
 //! a database has no bytes that a span could point to; the number of a record is the id of its row.
 
 use super::{Contents, Format, Reading, agents_runstate, assemble_plain};
-use crate::dialects::{Fields, responses};
 use crate::json::{Cursor, skip_whitespace};
-use crate::session::{Fact, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span};
+use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceError, Span};
+use crate::wire::{Fields, responses};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn read_row(row: &Row, buffer: &[u8], range: std::ops::Range<usize>, out: &mut F
     };
     let place = format!("row {} of session {}: {reason}", row.id, label_of(row));
     out.report(span.start, ProblemKind::Undecodable(place));
-    out.push(Kind::Unreadable, Shape::Format, span);
+    out.push(Kind::Unreadable, None, span);
 }
 
 /// Reads the item of a row, or says why it is none.

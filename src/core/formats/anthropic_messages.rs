@@ -2,9 +2,9 @@
 //! messages, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::{Fields, anthropic, chat, responses};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
 /// The row of this format.

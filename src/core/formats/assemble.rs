@@ -63,7 +63,7 @@ pub(super) fn assemble_folded(
 /// Gives a session whose file holds several dialects the one of its first item that has any.
 pub(super) fn take_dialect_of_items(session: &mut Session) {
     let mut items = session.items.iter();
-    let dialect = items.find_map(|item| Dialect::of_shape(item.shape));
+    let dialect = items.find_map(|item| item.dialect);
     session.dialect = dialect.unwrap_or(session.dialect);
 }
 
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
     fn is_apart(&self, item: &Item) -> bool {
         let record = self.records.get(item.record as usize);
         item.kind == Kind::System
-            && item.shape.is_block()
+            && item.is_block()
             && record.is_some_and(|record| record.span == item.span)
     }
 

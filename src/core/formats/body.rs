@@ -1,9 +1,9 @@
 //! Requests, replies and exchanges of the dialects as they appear in files: bodies on a line,
 //! or one large document.
 
-use crate::dialects::{Fields, anthropic, chat, gemini};
 use crate::json::{Cursor, JsonError, skip_whitespace};
-use crate::session::{Dialect, Fact, Fragment, Kind, Shape, Span};
+use crate::session::{Dialect, Fact, Fragment, Kind, Span};
+use crate::wire::{Fields, anthropic, chat, gemini};
 use std::ops::Range;
 
 /// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what
@@ -88,11 +88,11 @@ pub(super) fn read_member(
             if !matches!(cursor.peek(), Some(b'n')) =>
         {
             let span = Span::within(base, cursor.skip()?);
-            let shape = match key {
-                b"systemInstruction" | b"system_instruction" => Shape::Gemini,
-                _ => Shape::Anthropic,
+            let dialect = match key {
+                b"systemInstruction" | b"system_instruction" => Some(Dialect::Gemini),
+                _ => Some(Dialect::Anthropic),
             };
-            push_member(Kind::System, shape, span, out);
+            push_member(Kind::System, dialect, span, out);
         }
         _ => {}
     }
@@ -101,7 +101,7 @@ pub(super) fn read_member(
 
 /// A system prompt or input that is a member of the request and no message. In a document it is a
 /// record of its own.
-fn push_member(kind: Kind, shape: Shape, span: Span, out: &mut Fragment) {
+fn push_member(kind: Kind, dialect: Option<Dialect>, span: Span, out: &mut Fragment) {
     // The record at hand, a line, gets its end only when it was read; one that has its end
     // was the element before.
     let is_member_of_line = out
@@ -111,7 +111,7 @@ fn push_member(kind: Kind, shape: Shape, span: Span, out: &mut Fragment) {
     if !is_member_of_line {
         out.begin_record(span);
     }
-    out.push(kind, shape, span);
+    out.push(kind, dialect, span);
 }
 
 /// What kind of body an object is, by its members.
@@ -305,7 +305,7 @@ fn read_list(
 ) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
-        push_member(Kind::User, Shape::Anthropic, span, out);
+        push_member(Kind::User, Some(Dialect::Anthropic), span, out);
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {

@@ -6,9 +6,12 @@
 //! a list that stays unknown.
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
-use crate::dialects::responses;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fact, Flags, Fragment, Kind, Shape, Source, SourceError, Span};
+use crate::session::{
+    Dialect, Fact, Flags, Fragment, Kind, MessageRole, Source, SourceError, Span,
+};
+use crate::wire::responses;
+use crate::wire::write::quoted;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -157,11 +160,7 @@ fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
     out.note(Fact::HistoryReplaced);
     let start = cursor.position();
     let mark = out.items.len();
-    out.push(
-        Kind::Compaction,
-        Shape::Format,
-        Span::within(base, start..start),
-    );
+    out.push(Kind::Compaction, None, Span::within(base, start..start));
     cursor.object(|cursor, key| {
         if key == b"replacement_history" {
             cursor.array(|cursor| match cursor.peek() {
@@ -187,14 +186,24 @@ fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     let span = Span::within(base, start..cursor.position());
     match kind {
         Some(b"turn_aborted") => {
-            out.push(Kind::Notice, Shape::Format, span).flags = Flags::INTERRUPT;
+            out.push(Kind::Notice, None, span).flags = Flags::INTERRUPT;
         }
         Some(b"error" | b"stream_error") => {
-            out.push(Kind::Notice, Shape::Format, span).flags = Flags::ERROR;
+            out.push(Kind::Notice, None, span).flags = Flags::ERROR;
         }
         _ => {}
     }
     Ok(())
+}
+
+/// A message with one text as a part: rollouts hold no other.
+pub(super) fn message(role: MessageRole, text: &str) -> String {
+    let part = match role {
+        MessageRole::User => "input_text",
+        MessageRole::Assistant => "output_text",
+    };
+    let (role, text) = (role.word(), quoted(text));
+    format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{part}","text":{text}}}]}}"#)
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {

@@ -2,9 +2,9 @@
 //! exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::{Fields, anthropic, chat, gemini, responses};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::wire::{Fields, anthropic, chat, gemini, responses};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -70,7 +70,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let mark = out.mark();
     let content = gemini::read_content(cursor, base, out)?;
-    if content.has_parts {
+    if content.has_list {
         return Ok(());
     }
     out.rewind(mark);

@@ -2,9 +2,9 @@
 //! tau-bench lists of trajectories.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::{Fields, anthropic, chat, responses};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Fact, Fragment, ProblemKind, Source, SourceError};
+use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
 /// The row of this format.

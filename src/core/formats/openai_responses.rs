@@ -2,9 +2,9 @@
 //! items, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::dialects::{Fields, anthropic, responses};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::wire::{Fields, anthropic, responses};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -101,7 +101,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     if fields.tool_calls.is_some() || matches!(fields.role, Some(b"tool" | b"function")) {
         out.report(place, ProblemKind::MixedFormats("openai-chat"));
-        return crate::dialects::chat::push_message(bytes, base, &fields, out);
+        return crate::wire::chat::push_message(bytes, base, &fields, out);
     }
     if fields.kind.is_none() && body::has_blocks(bytes, &fields) {
         out.report(place, ProblemKind::MixedFormats("anthropic-messages"));

@@ -8,7 +8,7 @@
 use super::sample::{Layout, Sample};
 use super::{ReadRecord, Records};
 use crate::json::{Cursor, JsonError, JsonErrorKind, skip_value, skip_whitespace, string_end};
-use crate::session::{Fragment, Kind, ProblemKind, Shape, Span};
+use crate::session::{Fragment, Kind, ProblemKind, Span};
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy)]
@@ -379,7 +379,7 @@ fn give_up(
 fn keep_raw(part: Part<'_>, at: usize, end: usize, kind: Kind, out: &mut Fragment) {
     let span = Span::within(part.base, at..end);
     out.begin_record(span);
-    out.push(kind, Shape::Format, span);
+    out.push(kind, None, span);
 }
 
 /// Jumps over what may stand between records: white space, commas, record separators (RFC 7464).

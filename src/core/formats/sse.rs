@@ -5,11 +5,11 @@
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
-use crate::dialects::stream::{Decoder, Reply, Splitter, dialect_of};
 use crate::json::{JsonError, JsonErrorKind, skip_value};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Shape, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span,
 };
+use crate::wire::stream::{Decoder, Reply, Splitter, dialect_of};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -236,7 +236,7 @@ impl Capture {
         let failure = failure.get("error").unwrap_or(failure);
         let start = self.begin_line(&failure.to_string());
         let span = Span::within(0, start..self.buffer.len() - 1);
-        self.fragment.push(Kind::Notice, Shape::Format, span);
+        self.fragment.push(Kind::Notice, None, span);
     }
 
     fn finish(mut self) -> Result<Contents, SourceError> {

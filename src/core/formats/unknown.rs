@@ -2,8 +2,8 @@
 //! file is of another format.
 
 use super::Format;
-use crate::dialects::unknown_in;
 use crate::session::{Flags, Item, Kind, Problem, ProblemKind, Session, SourceError};
+use crate::wire::unknown_in;
 use std::collections::HashMap;
 
 /// How many items are read to name the types that are not known, and to count the parts of a file that

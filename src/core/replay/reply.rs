@@ -7,7 +7,7 @@ use crate::dialects::{Arguments, body_of};
 use crate::formats::convert::LossKind;
 use crate::json::Cursor;
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Flags, Item, Kind, Session, Shape, SourceError};
+use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -102,10 +102,11 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Adds the text of a message, or of a block of Anthropic: what a citation splits there
+    /// Adds the text of a message, or of a block of one: what a citation splits there
     /// is one message elsewhere.
     fn add_text(&mut self, index: usize, text: String) {
-        let is_block = self.session.items[index].shape == Shape::Anthropic;
+        let facts = self.session.items[index].facts();
+        let is_block = facts.is_some_and(|facts| facts.splits_texts);
         let goes_on = self.last_text.is_some() && self.last_text == index.checked_sub(1);
         self.last_text = Some(index);
         match self.said.texts.last_mut() {

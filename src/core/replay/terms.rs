@@ -185,7 +185,7 @@ fn spelled(tool: &Tool) -> Value {
 /// What stands for the schema of a free-form tool.
 const INPUT: &str = "a text";
 
-/// The schema that `dialects::write::request` gives a free-form tool where the dialect has none.
+/// The schema that `wire::request` gives a free-form tool where the dialect has none.
 fn is_one_input(schema: &Value) -> bool {
     *schema
         == json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})

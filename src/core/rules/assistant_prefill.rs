@@ -2,8 +2,8 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::models::family_of;
 use crate::session::{Kind, Speaker};
+use crate::wire::models::family_of;
 
 pub(crate) static RULE: Rule = Rule {
     id: "assistant-prefill",

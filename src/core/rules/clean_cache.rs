@@ -80,7 +80,12 @@ fn judged_in(session: &Session) -> impl Iterator<Item = u32> {
 fn circumstances(run: &Run<'_>, index: usize) -> u64 {
     let item = &run.session.items[index];
     FixedState::default().hash_one((
-        (item.kind == Kind::Call, item.family, item.shape, item.flags),
+        (
+            item.kind == Kind::Call,
+            item.family,
+            item.dialect,
+            item.flags,
+        ),
         (run.session.name(item), item.call_id.length),
         (run.epoch(index), run.is_cut(index), run.target),
     ))

@@ -4,8 +4,8 @@
 //! Lines that begin with `//` are notes for the reader of the test and are left out.
 
 use super::{Finding, Rule, Run, check};
-use crate::dialects::tools::read_tools;
 use crate::session::{Dialect, OutputSchema, Session};
+use crate::wire::tools::read_tools;
 use serde_json::Value;
 
 /// A transcript with what is known beside it.

@@ -3,9 +3,9 @@
 use super::malformed_message::first_unproven;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::images::{Image, images_of};
-use crate::dialects::models::is_anthropic;
 use crate::session::{Flags, Kind, Session};
+use crate::wire::images::{Image, images_of};
+use crate::wire::models::is_anthropic;
 
 pub(crate) static RULE: Rule = Rule {
     id: "image-limits",

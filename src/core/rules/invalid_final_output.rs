@@ -110,11 +110,11 @@ pub(crate) fn final_reply(run: &Run<'_>) -> Option<FinalOutput> {
         let item = (last.end as usize).checked_sub(1)?;
         return Some(FinalOutput { item, text: None });
     };
-    // Anthropic: the blocks of one message; elsewhere each item is a message, and the
+    // The blocks of one message; elsewhere each item is a message, and the
     // last one counts (openai-agents).
-    let texts = match message.shape {
-        shape if shape.is_block() => messages.iter().map(|(index, _)| run.text(*index)).collect(),
-        _ => run.text(*item),
+    let texts = match message.is_block() {
+        true => messages.iter().map(|(index, _)| run.text(*index)).collect(),
+        false => run.text(*item),
     };
     let text = Some(texts).filter(|text| !text.trim().is_empty());
     Some(FinalOutput { item: *item, text })

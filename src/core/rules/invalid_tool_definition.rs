@@ -1,10 +1,10 @@
 //! invalid-tool-definition: an offered tool that the provider refuses, and with it every request.
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
-use crate::dialects::tools::{name_fault, type_word};
 use crate::schema::{SchemaError, Validator};
 use crate::session::{Dialect, Tool, ToolKind};
 use crate::wire::Schemas;
+use crate::wire::tools::{name_fault, type_word};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 

@@ -2,8 +2,8 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::tools::call_name_fault;
-use crate::session::{Family, Kind, NameId, Shape};
+use crate::session::{Dialect, Family, Kind, NameId};
+use crate::wire::tools::call_name_fault;
 use std::collections::HashMap;
 
 pub(crate) static RULE: Rule = Rule {
@@ -31,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
-    let mut known: HashMap<(NameId, Shape), Option<String>> = HashMap::new();
+    let mut known: HashMap<(NameId, Option<Dialect>), Option<String>> = HashMap::new();
     for (index, item) in run.session.items.iter().enumerate() {
         let is_named = item.kind == Kind::Call
             && matches!(
@@ -42,7 +42,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let fault = known
-            .entry((item.name, item.shape))
+            .entry((item.name, item.dialect))
             .or_insert_with(|| call_name_fault(run.target, run.session, item));
         if let Some(reason) = fault {
             let name = run.session.name(item);

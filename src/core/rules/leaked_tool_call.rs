@@ -2,8 +2,8 @@
 
 use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::leaked as blocks;
 use crate::session::{Flags, Kind};
+use crate::wire::leaked as blocks;
 
 pub(crate) static RULE: Rule = Rule {
     id: "leaked-tool-call",

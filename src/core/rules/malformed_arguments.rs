@@ -2,10 +2,10 @@
 
 use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
-use crate::dialects::Body;
-use crate::dialects::tools::type_word;
 use crate::repair::{Repair, SyntaxDefect, certain, decoded_twice, defects, first_error, repair};
-use crate::session::{Dialect, Family, Kind, Shape};
+use crate::session::{Dialect, Family, Item, Kind};
+use crate::wire::Body;
+use crate::wire::tools::type_word;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -72,22 +72,19 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
         .fact("fault", found.fault)
         .fact("error", found.error)
         .fact("defects", found.defects)
-        .fact("replay", replay(run.target, subject.item.shape));
+        .fact("replay", replay(run.target, subject.item));
     findings.push(with_repair(finding, run, subject, text));
 }
 
 /// A JSON object in a string where the dialect wants the object itself.
 fn quoted_in_place(subject: &CheckedItem<'_>) -> Option<Fault> {
     let Body { arguments, .. } = subject.body;
-    let is_quoted = subject.item.shape.is_block()
-        && matches!(arguments, crate::dialects::Arguments::Text(text) if !text.trim().is_empty());
+    let is_quoted = subject.item.is_block()
+        && matches!(arguments, crate::wire::Arguments::Text(text) if !text.trim().is_empty());
     is_quoted.then(|| Fault {
         fault: format!(
             "a string where {} wants an object",
-            match subject.item.shape {
-                Shape::Gemini => "Gemini",
-                _ => "Anthropic",
-            }
+            subject.item.facts().map_or("", |facts| facts.vendor)
         ),
         ..Fault::default()
     })
@@ -130,9 +127,10 @@ pub(crate) fn known_defects(text: &str) -> String {
 }
 
 /// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280).
-fn replay(target: Dialect, shape: Shape) -> String {
+fn replay(target: Dialect, item: &Item) -> String {
     let facts = target.facts();
-    match facts.object_arguments && matches!(shape, Shape::Responses | Shape::Chat) {
+    let is_text = item.facts().is_some_and(|own| !own.object_arguments);
+    match facts.object_arguments && is_text {
         true => format!(
             "{} takes only an object and would refuse the history",
             facts.vendor

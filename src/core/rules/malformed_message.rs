@@ -2,9 +2,9 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::dialects::{ShapeFault, shape_fault};
 use crate::json::Cursor;
-use crate::session::{CallId, Dialect, Flags, Item, Kind, Session, Shape, Span};
+use crate::session::{CallId, Flags, Item, Kind, Session, Span};
+use crate::wire::{ShapeFault, shape_fault};
 use std::collections::HashMap;
 
 pub(crate) static RULE: Rule = Rule {
@@ -106,13 +106,13 @@ fn is_foreign_output(run: &Run<'_>, item: &Item) -> bool {
     run.target.facts().refuses_tool_role
         && session.dialect == run.target
         && session.contract.is_request
-        && item.shape == Shape::Chat
+        && item.is_message_with_calls()
         && item.kind == Kind::Output
 }
 
 /// Whether the item is sent unchanged: it has the target's spelling.
 fn is_spelled_for(run: &Run<'_>, item: &Item) -> bool {
-    Dialect::of_shape(item.shape) == Some(run.target)
+    item.dialect == Some(run.target)
 }
 
 fn is_excused(session: &Session, index: usize, fault: ShapeFault, bytes: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
-use crate::dialects::{Misplaced, Misplacement, misplaced};
+use crate::wire::{Misplaced, Misplacement, misplaced};
 
 pub(crate) static RULE: Rule = Rule {
     id: "misplaced-output",

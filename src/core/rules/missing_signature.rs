@@ -4,11 +4,10 @@
 use super::malformed_message::first_unproven;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
-use crate::dialects::gemini::is_signed;
-use crate::dialects::models::{family_of, is_anthropic};
-use crate::dialects::{ShapeFault, body_of, shape_fault};
 use crate::json::{Cursor, display_text};
-use crate::session::{Flags, Item, Kind, Session, Shape};
+use crate::session::{Flags, Item, Kind, Session};
+use crate::wire::models::{family_of, is_anthropic};
+use crate::wire::{ShapeFault, body_of, shape_fault};
 
 pub(crate) static RULE: Rule = Rule {
     id: "missing-signature",
@@ -52,7 +51,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let open = open_reply(session);
     for (index, item) in session.items.iter().enumerate().skip(from) {
         let is_sent = item.kind == Kind::Reasoning
-            && item.shape == Shape::Anthropic
+            && item.facts().is_some_and(|facts| facts.signs_reasoning)
             && !item.flags.has(Flags::COMPACTED);
         if !is_sent || (!item.flags.has(Flags::MALFORMED) && index < open) {
             continue;
@@ -88,8 +87,13 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
 /// Gemini 3: of the replies that the user has not spoken after, the first call of each wants its signature back
 /// (Gemini API, thought signatures).
 fn check_calls(session: &Session, findings: &mut Vec<Finding>) {
-    let is_signed = |item: &Item| session.bytes(item).is_ok_and(|bytes| is_signed(&bytes));
-    let is_call = |item: &&Item| item.kind == Kind::Call && item.shape == Shape::Gemini;
+    let is_signed = |item: &Item| {
+        let bytes = session.bytes(item);
+        bytes.is_ok_and(|bytes| item.codec().is_some_and(|codec| codec.is_signed(&bytes)))
+    };
+    let is_call = |item: &&Item| {
+        item.kind == Kind::Call && item.facts().is_some_and(|facts| facts.signs_calls)
+    };
     // A request does not name its model.
     let is_known = session
         .model

@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, PairStatus, Shape};
+use crate::session::{Flags, Kind, PairStatus};
 
 pub(crate) static RULE: Rule = Rule {
     id: "orphan-hosted-result",
@@ -32,7 +32,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     }
     for (index, item) in session.items.iter().enumerate() {
         let is_result = item.kind == Kind::HostedOutput
-            && item.shape == Shape::Anthropic
+            && item.facts().is_some_and(|facts| facts.pairs_hosted_results)
             && !item.flags.has(Flags::COMPACTED);
         if !is_result || session.pairing.standing(index) != PairStatus::Alone {
             continue;

@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
         }
         for index in without_follower(&session.items, *turn) {
             let item = &session.items[index];
-            if item.shape != facts.shape || item.flags.has(Flags::COMPACTED) {
+            if item.dialect != Some(run.target) || item.flags.has(Flags::COMPACTED) {
                 continue;
             }
             let kept = facts.item_ids && has_id(session, item);

@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, Session, Shape};
+use crate::session::{Flags, Kind, Session};
 use std::collections::HashMap;
 
 pub(crate) static RULE: Rule = Rule {
@@ -50,8 +50,9 @@ fn is_made_up_for(session: &Session, index: usize) -> bool {
     let mut later = session.items[index + 1..].iter();
     let next = later.find(|item| !matches!(item.kind, Kind::Reasoning | Kind::Notice));
     next.is_some_and(|next| {
-        // The blocks of one Anthropic message are items of one turn.
-        let is_apart = next.turn != refusal.turn || next.shape == Shape::Responses;
+        // Where a message holds its calls, its parts are items of one turn.
+        let is_alone = next.facts().is_some_and(|facts| facts.calls_key.is_none());
+        let is_apart = next.turn != refusal.turn || is_alone;
         is_apart && next.kind == Kind::Assistant && !next.flags.has(Flags::REFUSAL)
     })
 }

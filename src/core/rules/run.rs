@@ -3,9 +3,9 @@
 
 use super::error_class::ErrorClass;
 use crate::actions::{ActionContext, Defect, OfferedTools, SessionIndex};
-use crate::dialects::Body;
 use crate::schema::SchemaCache;
 use crate::session::{Dialect, Flags, Item, Session};
+use crate::wire::Body;
 use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::hash::{BuildHasher, Hash, Hasher};

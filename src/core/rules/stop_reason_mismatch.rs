@@ -2,9 +2,9 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::dialects::{body_of, usage_of};
 use crate::json::Cursor;
-use crate::session::{Family, Flags, Item, Kind, Session, Shape, Stop};
+use crate::session::{Family, Flags, Item, Kind, Session, Stop};
+use crate::wire::{body_of, usage_of};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -64,6 +64,11 @@ fn reply_of(session: &Session, last: usize) -> Option<Range<usize>> {
     Some(turn.items())
 }
 
+/// Whether it is spelled as by the provider whose stop reasons and token counts are known to fit the content.
+fn signs_reasoning(item: &Item) -> bool {
+    item.facts().is_some_and(|facts| facts.signs_reasoning)
+}
+
 /// A stop reason that the content contradicts, with the item that shows it.
 fn contradiction(stop: &Stop, items: &[Item]) -> Option<(Option<usize>, String)> {
     let is_call = |item: &Item| {
@@ -78,7 +83,7 @@ fn contradiction(stop: &Stop, items: &[Item]) -> Option<(Option<usize>, String)>
             Some((None, fault))
         }
         reason @ "end_turn" => {
-            let is_own = |item: &Item| item.kind == Kind::Call && item.shape == Shape::Anthropic;
+            let is_own = |item: &Item| item.kind == Kind::Call && signs_reasoning(item);
             let call = items.iter().position(is_own)?;
             let fault = format!(
                 "the reply ended as if it were the last ({reason}), and there is a call in it"
@@ -96,7 +101,7 @@ fn lost_arguments(run: &Run<'_>, reply: Range<usize>) -> Option<(usize, String)>
     let is_plain = |item: &Item| item.kind == Kind::Call && item.family == Family::Function;
     let has_hidden = items
         .iter()
-        .any(|item| item.kind == Kind::Reasoning || item.shape != Shape::Anthropic);
+        .any(|item| item.kind == Kind::Reasoning || !signs_reasoning(item));
     if session.format == "claude-code" || has_hidden || !items.iter().any(is_plain) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, OfferedTools};
-use crate::session::{Family, Flags, Item, Kind, NameId, Shape, Tool, ToolKind};
+use crate::session::{Family, Flags, Item, Kind, NameId, Tool, ToolKind};
 use crate::suggest::home_of;
 use std::collections::HashMap;
 
@@ -148,7 +148,7 @@ fn tool_match(offered: &OfferedTools<'_>, item: &Item, name: &str) -> ToolMatch 
 /// the one or the other: a bare name in a list may be either.
 fn is_told_apart(item: &Item, tool: &Tool) -> bool {
     let is_known = tool.kind == ToolKind::Custom || tool.parameters.is_some();
-    is_known && matches!(item.shape, Shape::Responses | Shape::Chat)
+    is_known && item.facts().is_some_and(|facts| facts.custom_tools)
 }
 
 /// The names that may have been meant, and why the first of them is near.

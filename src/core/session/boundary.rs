@@ -5,7 +5,7 @@
 //! provider wants whole. All boundaries of a session are judged in one pass from the end, which carries the
 //! earliest item that anything later still needs.
 
-use super::item::{Item, Kind, Shape, index_number};
+use super::item::{Item, Kind, index_number};
 use super::pairing::{PairStatus, Session};
 
 /// Two items of which a cut keeps both or none, or one that has to be kept.
@@ -211,7 +211,7 @@ impl Reply {
             };
         }
         // A turn is one message where a dialect has messages that hold calls.
-        let is_message = item.shape == Shape::Chat || item.shape.is_block();
+        let is_message = item.facts().is_some_and(|facts| facts.calls_key.is_some());
         let message = (is_message && self.first < index)
             .then(|| Bond::between(self.first, index, BondKind::Message));
         if item.kind == Kind::Reasoning {
@@ -235,8 +235,7 @@ impl Reply {
 /// whole request, messages of the user in a row count as one, as the API merges them.
 fn answer(session: &Session, index: u32) -> Option<Bond> {
     let before = index.checked_sub(1)?;
-    let is_block =
-        |item: &Item| item.shape.is_block() && matches!(item.kind, Kind::User | Kind::Output);
+    let is_block = |item: &Item| item.is_block() && matches!(item.kind, Kind::User | Kind::Output);
     let (first, last) = (
         &session.items[before as usize],
         &session.items[index as usize],

@@ -2,7 +2,7 @@
 
 use super::contract::{NameId, Names};
 use super::dialect::Dialect;
-use super::item::{CallId, Family, Flags, Item, Kind, Record, Shape, hash, index_number};
+use super::item::{CallId, Family, Flags, Item, Kind, Record, hash, index_number};
 use super::problem::{Problem, ProblemKind};
 use super::source::Span;
 use crate::json::{bad_strings, display_text};
@@ -184,7 +184,7 @@ impl Fragment {
 
     /// Adds an item of the record that was started last: no call yet, without name, id and flags.
     #[inline]
-    pub fn push(&mut self, kind: Kind, shape: Shape, span: Span) -> &mut Item {
+    pub fn push(&mut self, kind: Kind, dialect: Option<Dialect>, span: Span) -> &mut Item {
         let (record, at) = (self.record(), self.items.len());
         self.items.push(Item {
             span,
@@ -194,7 +194,7 @@ impl Fragment {
             name: NameId::default(),
             kind,
             family: Family::None,
-            shape,
+            dialect,
             flags: Flags::default(),
         });
         &mut self.items[at]
@@ -470,7 +470,8 @@ mod tests {
         part.begin_record(Span { start: 0, end: 9 });
         let name = part.names.intern(name);
         part.note(Fact::Request);
-        part.push(Kind::Call, Shape::Chat, Span::default()).name = name;
+        part.push(Kind::Call, Some(Dialect::Chat), Span::default())
+            .name = name;
         part
     }
 

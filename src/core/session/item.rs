@@ -1,6 +1,7 @@
 //! The head of an item: what it is and where its bytes are, in 56 bytes.
 
 use super::contract::NameId;
+use super::dialect::Dialect;
 use super::source::Span;
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
@@ -23,8 +24,8 @@ pub struct Item {
     pub kind: Kind,
     /// Which call type it belongs to; outputs answer calls of their own family only.
     pub family: Family,
-    /// Whose spelling its bytes have.
-    pub shape: Shape,
+    /// Whose spelling its bytes have; `None` for something of the file format itself: a compaction mark, an event.
+    pub dialect: Option<Dialect>,
     /// What was seen in passing.
     pub flags: Flags,
 }
@@ -119,29 +120,6 @@ pub enum Family {
     Approval,
 }
 
-/// Whose spelling the bytes of an item have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Shape {
-    /// An item of the Responses API.
-    Responses,
-    /// A message of Chat Completions, or one entry of its `tool_calls`.
-    Chat,
-    /// A content block of Anthropic Messages, or a message whose content is a string.
-    Anthropic,
-    /// A part of a content of Gemini, or a content without parts.
-    Gemini,
-    /// Something of the file format itself: a compaction mark, an event.
-    Format,
-}
-
-impl Shape {
-    /// Whether the items of a message are the parts of a list in it: texts, calls and outputs side by side.
-    pub fn is_block(self) -> bool {
-        matches!(self, Self::Anthropic | Self::Gemini)
-    }
-}
-
 /// The call id of an item: a hash to find it by, and its place in the item to be sure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallId {
@@ -225,14 +203,14 @@ impl Flags {
     /// message over many lines).
     pub const CONTINUES_REPLY: Self = Self(1 << 11);
     /// Its shape is one that the provider whose spelling it has takes in
-    /// no request (see `dialects::shape_fault`).
+    /// no request (see `wire::shape_fault`).
     pub const MALFORMED: Self = Self(1 << 12);
     /// It has an id of its own beside its call id.
     pub const OWN_ID: Self = Self(1 << 13);
     /// The record that holds it, or one right before that, names a record before it that is not in the file.
     pub const BROKEN_CHAIN: Self = Self(1 << 14);
     /// It is of a type that its dialect does not have, or a part of its
-    /// content is (see `dialects::unknown_in`).
+    /// content is (see `wire::unknown_in`).
     pub const UNKNOWN: Self = Self(1 << 15);
 
     pub const fn with(self, other: Self) -> Self {
@@ -343,6 +321,16 @@ pub struct Patch {
 pub enum MessageRole {
     User,
     Assistant,
+}
+
+impl MessageRole {
+    /// The word for it in the dialects of OpenAI and Anthropic.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
 }
 
 #[cfg(test)]

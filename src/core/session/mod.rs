@@ -29,7 +29,7 @@ pub use contract::{
 pub use dialect::Dialect;
 pub use fragment::{Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink};
 pub use item::{
-    CallId, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, Shape, hash, index_number,
+    CallId, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, hash, index_number,
 };
 pub use pairing::{PairStatus, Pairing, Session, Stop};
 pub use problem::{Problem, ProblemKind};

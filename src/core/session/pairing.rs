@@ -7,11 +7,11 @@
 //!
 //! Where ids are missing (legacy `function_call`, Gemini) calls and outputs pair by name and order; in Gemini
 //! also where only one of the two has an id. Which places a provider accepts for a pair is not decided here
-//! but in [`crate::dialects`].
+//! but in [`crate::wire`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
 use super::dialect::Dialect;
-use super::item::{CallId, Family, Flags, Item, Kind, Record, Shape, index_number};
+use super::item::{CallId, Family, Flags, Item, Kind, Record, index_number};
 use super::ledger;
 use super::source::{Source, SourceError};
 use super::turn::{Speaker, Turn, number_turns};
@@ -243,9 +243,9 @@ enum Key {
 /// The key by which an item finds its partner. Hosted calls of all kinds share one family, as their results do;
 /// in Chat a `tool` message answers custom calls and function calls alike.
 fn key_of(item: &Item) -> Key {
-    let family = match (item.family, item.shape) {
-        (Family::Custom, Shape::Chat) => Family::Function,
-        (family, _) => family,
+    let family = match item.family {
+        Family::Custom if item.facts().is_some_and(|facts| facts.plain_outputs) => Family::Function,
+        family => family,
     };
     match (family, item.call_id) {
         (Family::Legacy, _) => Key::Name(Family::Legacy, item.name),
@@ -254,10 +254,10 @@ fn key_of(item: &Item) -> Key {
     }
 }
 
-/// The key by which an item of Gemini is found that answers, or is answered by, one without an id.
+/// The key by which an item is found that answers, or is answered by, one without an id, where outputs name tools.
 fn name_of(item: &Item) -> Option<Key> {
-    let is_named = item.shape == Shape::Gemini && item.family == Family::Function;
-    is_named.then_some(Key::Name(Family::Function, item.name))
+    let is_named = item.facts().is_some_and(|facts| facts.names_outputs);
+    (is_named && item.family == Family::Function).then_some(Key::Name(Family::Function, item.name))
 }
 
 struct Matcher<'a> {
@@ -327,9 +327,9 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The call that an answer of Gemini belongs to by its name, where one of the two has an id and the other none.
+    /// The call that an output belongs to by its name, where one of the two has an id and the other none.
     fn take_named(&mut self, answer: &Item) -> Option<u32> {
-        if answer.shape != Shape::Gemini {
+        if !answer.facts().is_some_and(|facts| facts.names_outputs) {
             return None;
         }
         let other = match answer.family {

@@ -127,7 +127,7 @@ fn same_message(items: &[Item], records: &[Record], index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{CallId, Family, NameId, Shape, Span};
+    use crate::session::{CallId, Dialect, Family, NameId, Span};
 
     fn speak(kinds: &[(Kind, Flags)]) -> Vec<(Speaker, u32)> {
         let mut items = kinds
@@ -141,7 +141,7 @@ mod tests {
                 name: NameId::default(),
                 kind: *kind,
                 family: Family::None,
-                shape: Shape::Responses,
+                dialect: Some(Dialect::Responses),
                 flags: *flags,
             })
             .collect::<Vec<_>>();

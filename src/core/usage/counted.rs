@@ -2,9 +2,9 @@
 //! right before its items are written. A state of the openai-agents SDK: in its list of replies.
 
 use super::tokens::Tokens;
-use crate::dialects::write::edit::member;
 use crate::json::Cursor;
 use crate::session::{Session, SourceError, Span};
+use crate::wire::write::edit::member;
 
 /// What the events of a turn say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,7 @@
 //! What can be said of a dialect without code.
 
-use crate::session::{Dialect, Shape};
+use crate::session::{Dialect, OutputSchema};
+use serde_json::{Value, json};
 
 #[derive(Debug)]
 pub struct Facts {
@@ -13,8 +14,6 @@ pub struct Facts {
     pub title: &'static str,
     /// Its histories, as `Chat messages`.
     pub history_title: &'static str,
-    /// The spelling of the elements of its requests.
-    pub shape: Shape,
     /// Id of the format that reads its requests and replies.
     pub format: &'static str,
 
@@ -49,6 +48,10 @@ pub struct Facts {
     pub model_role: &'static str,
     /// The member of a message that holds its calls; `None` where a call is an element by itself.
     pub calls_key: Option<&'static str>,
+    /// The member of a message that holds its one call without an id.
+    pub legacy_call_key: Option<&'static str>,
+    /// The types that the parts of a content may have, where a part has one.
+    pub content_types: &'static [&'static [u8]],
     /// How a tool is offered.
     pub tool: ToolSpelling,
     /// The members of a request that belong to the run, so that no setting may name them.
@@ -93,8 +96,18 @@ pub struct Facts {
     pub refuses_repeated_tools: bool,
     /// Whether arguments are JSON in place, so that broken ones make the history unsendable (vercel/ai #14280).
     pub object_arguments: bool,
+    /// Whether a call without arguments is refused.
+    pub needs_arguments: bool,
     /// Whether a stream holds them in place, too, and not as pieces of text.
     pub streams_objects: bool,
+    /// Whether an output names its tool, and pairs by that name where it or its call has no id.
+    pub names_outputs: bool,
+    /// Whether outputs of custom tools are spelled like all others.
+    pub plain_outputs: bool,
+    /// Whether outputs and words of the user may share a message.
+    pub mixes_outputs: bool,
+    /// Whether citations split a text of one message into several blocks.
+    pub splits_texts: bool,
     /// Whether an output may hold pictures, and one of an error is marked as such.
     pub images_in_outputs: bool,
     pub marks_errors: bool,
@@ -260,4 +273,40 @@ pub enum ServerState {
     Replies,
     /// The replies of threads.
     Threads,
+}
+
+impl Facts {
+    /// A message that is a list of these blocks.
+    pub fn message_of(&self, role: &str, blocks: &str) -> String {
+        let key = self.calls_key.unwrap_or("content");
+        format!(r#"{{"role":"{role}","{key}":[{blocks}]}}"#)
+    }
+
+    /// What the final output must look like, as a member of a request and its value:
+    /// `text.format` of Responses, `response_format` of Chat, `output_config.format` of
+    /// Anthropic, `generationConfig` of Gemini.
+    pub fn output_setting(&self, known: &OutputSchema) -> (&'static str, Value) {
+        let schema = &known.schema;
+        let name = match known.name.as_str() {
+            "" => "output",
+            name => name,
+        };
+        let format = match self.tool {
+            ToolSpelling::Flat => json!({"type": "json_schema", "name": name, "schema": schema}),
+            ToolSpelling::Nested => {
+                json!({"type": "json_schema", "json_schema": {"name": name, "schema": schema}})
+            }
+            ToolSpelling::Untyped => json!({"type": "json_schema", "schema": schema}),
+            ToolSpelling::Declared => schema.clone(),
+        };
+        match self.formats {
+            [[key, inner], ..] if self.tool == ToolSpelling::Declared => (
+                key,
+                json!({"responseMimeType": "application/json", *inner: format}),
+            ),
+            [[key, inner], ..] => (key, json!({*inner: format})),
+            [[key], ..] => (key, format),
+            _ => ("text", format),
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Which requests are looked at: those whose path says that a model is asked, in a dialect that is read.
 
-use super::Facts;
-use super::facts::Methods;
+use super::facts::{Facts, Methods};
 use crate::session::Dialect;
 
 /// Other resources whose paths end alike: the messages of a thread or of a stored chat

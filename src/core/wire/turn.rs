@@ -1,6 +1,8 @@
 //! What is said in a conversation, as no dialect spells it: the form in which it goes from one dialect into
 //! another.
 
+use super::object::quoted;
+
 /// A message of a history, with the calls or the outputs that belong to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element {
@@ -77,6 +79,16 @@ pub struct ToolResult {
     pub is_custom: bool,
 }
 
+impl Input {
+    /// An object that holds it, for a dialect that has no other arguments.
+    pub fn as_object(&self) -> String {
+        match self {
+            Self::Json(json) => json.clone(),
+            Self::Free(text) => format!(r#"{{"input":{}}}"#, quoted(text)),
+        }
+    }
+}
+
 impl Element {
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
         Self { role, parts }
@@ -91,6 +103,12 @@ impl Part {
             Self::Image(_) | Self::Other(_) | Self::Call(_) | Self::Result(_) => None,
         }
     }
+}
+
+/// The texts of parts, joined by line feeds.
+pub fn joined(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(Part::text);
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The media type and the data of a `data:` URL.

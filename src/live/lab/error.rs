@@ -3,8 +3,8 @@
 use crate::live::PrepareError;
 use crate::{InputError, RunError, TakeError};
 use retake_core::actions::ActionError;
-use retake_core::dialects::write::request::NoRequest;
 use retake_core::session::Dialect;
+use retake_core::wire::write::request::NoRequest;
 use std::io;
 
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,6 @@ use crate::tools::command::environment;
 use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
 use crate::tools::{Means, Supervisor, Toolbox, ToolboxError};
 use retake_core::config::ConfigErrors;
-use retake_core::dialects::write::request::{NoRequest, Offered};
 use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
 use retake_core::engine::{
     Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, ToolOwner,
@@ -20,11 +19,11 @@ use retake_core::engine::{
 use retake_core::redact::{Redactor, Vault};
 use retake_core::script::Script;
 use retake_core::session::{JSON_TOOL_CALL, Session, Tool};
+use retake_core::wire::write::request::{NoRequest, Offered};
 use std::collections::BTreeMap;
-use std::env;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{env, io};
 
 /// What is decided about a run outside of its agent file.
 #[derive(Debug, Clone, Default)]

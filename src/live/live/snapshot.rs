@@ -1,7 +1,6 @@
 //! The status of a take: read, judged, and given to the engine. And which take a run can drive at all.
 
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
-use retake_core::dialects::write::draft_message;
 use retake_core::dialects::write::request::NoRequest;
 use retake_core::engine::agent::Model;
 use retake_core::engine::{RunStatus, request_status, run_status};
@@ -147,9 +146,9 @@ pub(crate) fn drivable(
 
 /// Whether a history is a request to which elements can be appended; if not, why.
 fn can_grow(session: &Session) -> Result<(), CannotWrite> {
-    let shape = session.dialect.facts().shape;
+    let codec = session.dialect.codec();
     let probe = Edit::Extend {
-        items: vec![draft_message(shape, MessageRole::User, "")],
+        items: vec![codec.message(MessageRole::User, "")],
     };
     if !session.contract.is_request && !session.contract.goes_on {
         return Err(CannotWrite::NotAppended);

@@ -151,7 +151,7 @@ impl Streamed {
         let is_ping = event.get("type").is_some_and(|kind| kind == "ping");
         self.fits |= of == Some(self.dialect);
         self.is_foreign |= of != Some(self.dialect) && !is_ping;
-        let words = self.dialect.codec().said(event);
+        let words = self.dialect.codec().text_of(event);
         let (reasoning, text) = (visible(words.reasoning), visible(words.text));
         if !reasoning.is_empty() {
             watch.show(Progress::Reasoning(&reasoning));

@@ -9,10 +9,10 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Body as _, Frame, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use retake_core::dialects::write::NewEvent;
-use retake_core::dialects::write::request::with_route;
 use retake_core::session::Dialect;
 use retake_core::wire::route;
+use retake_core::wire::write::NewEvent;
+use retake_core::wire::write::request::with_route;
 use std::borrow::Cow;
 use std::time::Duration;
 

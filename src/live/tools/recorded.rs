@@ -3,11 +3,11 @@
 //! Nothing is remembered here about which call comes next: that follows from the calls that the history at hand
 //! shows already, so that going back to another take, or starting again, asks for the same outputs again.
 
-use retake_core::dialects::body_of;
 use retake_core::engine::Outcome;
 use retake_core::engine::arguments::says_the_same;
 use retake_core::session::ledger::Failure;
 use retake_core::session::{Flags, Kind, Session, SourceError};
+use retake_core::wire::body_of;
 
 /// How much of recorded arguments a note quotes, in characters.
 const QUOTED: usize = 300;

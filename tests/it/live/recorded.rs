@@ -3,11 +3,11 @@
 use super::Stage;
 use super::driven::{HeldRun, attended, reasons};
 use super::wire::Wire;
-use retake_core::dialects::body_of;
 use retake_core::engine::{Command, Reason};
 use retake_core::session::ledger::{CallKey, Ending};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Session};
+use retake_core::wire::body_of;
 use retake_live::live::{Phase, RunOptions};
 use retake_live::takes::wall_clock;
 use retake_live::{AS_REQUEST, ReadOptions, Recording, TakeStore, read_path};

@@ -2,8 +2,8 @@
 
 use super::speech::{Agent, GOOD, body, http, turn, ways};
 use super::stage::{Stage, upstream};
-use retake_core::dialects::write::{End, NewReply};
 use retake_core::exchange::Ending;
+use retake_core::wire::write::{End, NewReply};
 
 /// Replies that did not end by themselves, each with the rule that says so.
 fn early() -> [(&'static str, NewReply); 4] {

@@ -2,11 +2,11 @@
 
 use crate::proxy_wire::client::Got;
 use crate::proxy_wire::fake::{STREAM, chunk, ok};
-use retake_core::dialects::stop_of;
-use retake_core::dialects::stream::{Splitter, event_value, rejoin};
-use retake_core::dialects::write::{NewCall, NewReply, history_of};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
+use retake_core::wire::stop_of;
+use retake_core::wire::stream::{Splitter, event_value, rejoin};
+use retake_core::wire::write::{NewCall, NewReply, history_of};
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 

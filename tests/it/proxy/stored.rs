@@ -4,11 +4,11 @@
 use super::speech::{calls_in, list, output, path, read_stream};
 use super::stage::{PATIENCE, addresses, keeping, options};
 use crate::proxy_wire::client::{Client, Got};
-use retake_core::dialects::write::history_of;
 use retake_core::engine::Policy;
 use retake_core::exchange::{Ending, Phase};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
+use retake_core::wire::write::history_of;
 use retake_live::proxy::{News, Proxy};
 use retake_live::scripted::{ANY_PORT, Endpoint};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The recordings on which actions are tried.
 
 use super::stories::TOLD;
-use retake_core::dialects::tools::read_tools;
 use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_core::wire::tools::read_tools;
 use retake_live::{ReadOptions, Recording, read_path};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

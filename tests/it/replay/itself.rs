@@ -2,13 +2,13 @@
 //! reply read back says what was recorded.
 #![allow(clippy::print_stderr)]
 
-use retake_core::dialects::body_of;
-use retake_core::dialects::write::{NewCall, NewReply};
 use retake_core::formats::convert::{Loss, LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
 use retake_core::replay::{Asked, Found, How, Matching, Place, Tape};
 use retake_core::session::{Dialect, Flags, Kind, Session, Source, SourceError};
+use retake_core::wire::body_of;
+use retake_core::wire::write::{NewCall, NewReply};
 use retake_live::{ReadOptions, read_path};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -3,10 +3,10 @@
 use super::client::{DIALECTS, PATIENCE, ask, ask_with, recording, request};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use retake_core::dialects::body_of;
 use retake_core::formats::{Sample, find, read_buffer, recognise};
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::{Dialect, Kind, Session, Source};
+use retake_core::wire::body_of;
 use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -54,7 +54,7 @@ pub(super) fn calls(session: &Session) -> Vec<Call> {
     let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
     let read = calls.map(|item| {
         let bytes = session.bytes(item).unwrap();
-        let body = retake_core::dialects::body_of(item, &bytes).unwrap();
+        let body = retake_core::wire::body_of(item, &bytes).unwrap();
         let id = session.call_id(item).unwrap();
         let id = display_text(id.as_bytes()).into_owned();
         let arguments = body.arguments.as_written().to_owned();
@@ -74,7 +74,7 @@ pub(super) fn text(session: &Session) -> String {
                 let message: Value = serde_json::from_slice(&bytes).unwrap();
                 message["content"].as_str().unwrap_or_default().to_owned()
             }
-            _ => retake_core::dialects::body_of(item, &bytes).unwrap().text,
+            _ => retake_core::wire::body_of(item, &bytes).unwrap().text,
         }
     });
     said.collect()

@@ -2,9 +2,9 @@
 
 use super::client::{PATIENCE, ask, connect, path, receive, send};
 use super::dialogue::{DIALECTS, opening, read};
-use retake_core::dialects::stream::Splitter;
 use retake_core::script::Script;
 use retake_core::session::{Dialect, Flags};
+use retake_core::wire::stream::Splitter;
 use retake_live::scripted::{ANY_PORT, Endpoint, ScriptError, read_script};
 use serde_json::Value;
 use std::io::{ErrorKind, Read};

@@ -2,9 +2,9 @@
 
 use super::proposal::{Change, Fate};
 use retake_core::actions::with_open_arguments;
-use retake_core::dialects::write::draft_output;
 use retake_core::formats::{lower, new_message};
 use retake_core::session::{Edit, Item, Kind, MessageRole, Patch, Session};
+use retake_core::wire::write::draft_output;
 
 /// Most items that are read of those that leave the history together.
 const READ: u32 = 20;

@@ -6,12 +6,12 @@ use super::preview::tool_of;
 use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
-use retake_core::dialects::{Arguments, Body, body_of};
 use retake_core::json::{complete, display_text, skip_value};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::Violation;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session};
+use retake_core::wire::{Arguments, Body, body_of};
 
 /// The longest line that is laid out as one; longer ones are cut in several.
 const LONGEST: usize = 2048;

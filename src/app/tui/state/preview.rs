@@ -2,9 +2,9 @@
 //! kept for a while.
 
 use super::document::Place;
-use retake_core::dialects::body_of;
 use retake_core::json::complete;
 use retake_core::session::{Item, Kind, Session};
+use retake_core::wire::body_of;
 use std::collections::HashMap;
 
 /// How much of an item is read for its row.

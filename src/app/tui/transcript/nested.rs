@@ -1,9 +1,9 @@
 //! Sub-agents: a call that gives a prompt to another agent, and the session of the same file that begins with
 //! this prompt.
 
-use retake_core::dialects::body_within;
 use retake_core::json::complete;
 use retake_core::session::{Kind, Session};
+use retake_core::wire::body_within;
 use serde_json::Value;
 
 /// How much of a call and of a first message is read.

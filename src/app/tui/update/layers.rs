@@ -13,9 +13,9 @@ use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
 use crate::tui::texts::{self, TextPage};
 use crate::tui::transcript::keys;
-use retake_core::dialects::body_of;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
+use retake_core::wire::body_of;
 use retake_live::search::Needle;
 use std::sync::Arc;
 

@@ -424,7 +424,7 @@ fn reading(state: &State, index: usize) -> Option<String> {
 fn arguments_of(attempt: &Attempt) -> Option<String> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
-    let body = retake_core::dialects::body_of(item, &session.bytes(item).ok()?).ok()?;
+    let body = retake_core::wire::body_of(item, &session.bytes(item).ok()?).ok()?;
     Some(body.arguments.as_written().to_owned())
 }
 

@@ -1,6 +1,6 @@
 //! The calls of a reply that were not found sound yet.
 
-use crate::dialects::stream::Part;
+use crate::wire::stream::CallPart;
 
 /// The most calls that wait at a time; each event is matched with all of them.
 const MOST: usize = 1024;
@@ -24,7 +24,7 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Takes an event about a part of the reply, which begins at `at`. Gives whether a call is complete by it.
-    pub(crate) fn take(&mut self, part: Part<'_>, at: usize) -> bool {
+    pub(crate) fn take(&mut self, part: CallPart<'_>, at: usize) -> bool {
         let known = self.place_of(part.key);
         let place = match known {
             Some(place) => place,

@@ -20,8 +20,8 @@ mod tests;
 pub use end::{End, Oddities};
 pub use sent::Sent;
 
-use crate::dialects::stream::{Look, event_value, look, rejoin};
 use crate::session::Dialect;
+use crate::wire::stream::{EventSummary, classify, event_value, rejoin};
 use calls::Calls;
 use cut::{Cutter, data_of, events};
 use end::Course;
@@ -162,7 +162,7 @@ impl Gate {
         let tail = self.whole..self.sent.stream.len();
         // Some servers forget the last blank line. What is no JSON was cut there.
         let data = data_of(&self.sent.stream, tail.clone());
-        if data.is_some_and(|data| look(self.dialect, &data).is_some()) {
+        if data.is_some_and(|data| classify(self.dialect, &data).is_some()) {
             self.whole = tail.end;
             self.take(tail);
         }
@@ -209,7 +209,7 @@ impl Gate {
             let Some(data) = data_of(stream, event) else {
                 continue;
             };
-            let Some(look) = look(self.dialect, &data) else {
+            let Some(look) = classify(self.dialect, &data) else {
                 continue;
             };
             let is_open = look.part;
@@ -273,7 +273,7 @@ impl Gate {
             return false;
         }
         self.course.events += 1;
-        let Some(look) = look(self.dialect, &data) else {
+        let Some(look) = classify(self.dialect, &data) else {
             self.course.oddities.malformed += 1;
             return false;
         };
@@ -324,7 +324,7 @@ impl Gate {
 }
 
 /// Follows the calls through an event. Gives whether a call is complete by it.
-fn follow(calls: &mut Calls, look: &Look<'_>, at: usize) -> bool {
+fn follow(calls: &mut Calls, look: &EventSummary<'_>, at: usize) -> bool {
     let mut is_complete = look.part.is_some_and(|part| calls.take(part, at));
     if look.calls > calls.begun() {
         // The end of a Response brings calls that no event before it told of.

@@ -1,10 +1,10 @@
 //! What a client has seen of a streamed reply: the bytes that passed, read when somebody needs to know.
 
 use super::cut::{data_lines, data_of, events};
-use crate::dialects::stream::{event_value, look, number};
-use crate::dialects::write::rewrite::Begun;
 use crate::json::Cursor;
 use crate::session::Dialect;
+use crate::wire::stream::{classify, event_value, number};
+use crate::wire::write::SentStream;
 use serde_json::Value;
 use std::ops::Range;
 
@@ -31,8 +31,8 @@ impl Sent {
     }
 
     /// What of it a writer needs to go on.
-    pub(crate) fn begun(&self, dialect: Dialect) -> Begun {
-        Begun {
+    pub(crate) fn begun(&self, dialect: Dialect) -> SentStream {
+        SentStream {
             events: self.events().collect(),
             next_number: match dialect.facts().numbers_events {
                 true => self.next_number(dialect),
@@ -46,7 +46,7 @@ impl Sent {
         let passed = &self.stream[..self.passed];
         events(passed).any(|event| {
             let data = data_of(passed, event).unwrap_or_default();
-            look(dialect, &data).is_some_and(|look| look.ends)
+            classify(dialect, &data).is_some_and(|look| look.ends)
         })
     }
 
@@ -59,7 +59,7 @@ impl Sent {
             let Some(data) = data_of(passed, event) else {
                 continue;
             };
-            if let Some(look) = look(dialect, &data) {
+            if let Some(look) = classify(dialect, &data) {
                 is_numbered = look.number.is_some();
                 last = look.number.or(last);
             }

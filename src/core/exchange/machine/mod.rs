@@ -34,9 +34,9 @@ pub use event::{Decision, Effect, Event, Head, Held, Judgement, Millis, Shape, T
 use super::client::Client;
 use super::gate::Gate;
 use super::{AgentHas, Ending, Holding, Phase};
-use crate::dialects::stream::rejoin;
-use crate::dialects::write::history_of;
 use crate::session::Dialect;
+use crate::wire::stream::rejoin;
+use crate::wire::write::history_of;
 
 /// The most bytes of a whole reply that are kept to be judged; a longer one passes as it comes.
 const WHOLE: usize = 16 * 1024 * 1024;

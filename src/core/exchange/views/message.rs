@@ -4,8 +4,8 @@ use super::element::{Call, Element, PASSING, digest};
 use crate::dialects::write::edit::{
     blocks, elements, member, with_elements, with_value, without_member,
 };
-use crate::dialects::write::{quoted, text_block};
-use crate::session::{Dialect, Shape};
+use crate::dialects::write::quoted;
+use crate::session::Dialect;
 use std::collections::HashMap;
 
 /// A message with the calls of `turn` that were answered for the agent, each behind the call
@@ -50,7 +50,11 @@ pub(crate) fn with_calls(
 
 /// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's
 /// or not the user's.
-pub(crate) fn with_results(next: &Element, results: &[Element]) -> Option<String> {
+pub(crate) fn with_results(
+    dialect: Dialect,
+    next: &Element,
+    results: &[Element],
+) -> Option<String> {
     let text = &next.text;
     let content = blocks(text).filter(|_| next.has_role("user"))?;
     let mut all = results.iter().flat_map(blocks_of).collect::<Vec<_>>();
@@ -60,7 +64,7 @@ pub(crate) fn with_results(next: &Element, results: &[Element]) -> Option<String
     let said = match text.as_bytes().get(content.start) {
         Some(b'"') => {
             let said: String = serde_json::from_str(&text[content.clone()]).ok()?;
-            Some(text_block(Shape::Anthropic, &said))
+            Some(dialect.codec().text_block(&said))
         }
         _ => None,
     };

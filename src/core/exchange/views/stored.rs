@@ -9,10 +9,10 @@
 use super::element::{Element, Side};
 use super::message::with_results;
 use super::told::history;
-use crate::dialects::stream::{Splitter, event_value, rejoin};
-use crate::dialects::write::edit::{member, with_value, without_member};
-use crate::dialects::write::history_of;
 use crate::session::Dialect;
+use crate::wire::stream::{Splitter, event_value, rejoin};
+use crate::wire::write::edit::{member, with_value, without_member};
+use crate::wire::write::history_of;
 use crate::wire::{RequestHead, ServerState};
 use bytes::Bytes;
 use serde_json::Value;
@@ -204,7 +204,7 @@ fn joined(dialect: Dialect, history: &[String], own: &[String]) -> Option<String
     if last.side != Side::Outputs {
         return None;
     }
-    with_results(&Element::read(dialect, next), &[last])
+    with_results(dialect, &Element::read(dialect, next), &[last])
 }
 
 /// The request with these elements, and with what the first request of its conversation said once for all.

@@ -259,7 +259,7 @@ impl Story {
         let next = list
             .get(anchor + 1)
             .filter(|_| self.dialect.facts().has_blocks);
-        match next.and_then(|next| message::with_results(next, self.behind())) {
+        match next.and_then(|next| message::with_results(self.dialect, next, self.behind())) {
             Some(text) => list.replace(anchor + 1, &text),
             None => list.insert(anchor + 1, outputs),
         }

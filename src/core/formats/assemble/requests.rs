@@ -7,8 +7,8 @@
 //! repeats that very request.
 
 use super::Builder;
-use crate::dialects::body_without_reasoning;
 use crate::session::{Fact, Item, Kind, Session, SourceError, ToolSet, hash, index_number};
+use crate::wire::body_without_reasoning;
 use std::collections::{HashMap, HashSet};
 
 /// How many conversations that end with the same words are told apart by their calls.

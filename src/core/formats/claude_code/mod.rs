@@ -12,9 +12,9 @@ mod graph;
 mod tests;
 
 use super::{Document, Format, Reading, Records, Sample};
-use crate::dialects::anthropic;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Shape, Span};
+use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Span};
+use crate::wire::anthropic;
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
@@ -151,7 +151,7 @@ fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
             } else {
                 Kind::Notice
             };
-            out.push(kind, Shape::Format, span);
+            out.push(kind, None, span);
         }
         return;
     }

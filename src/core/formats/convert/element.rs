@@ -2,11 +2,11 @@
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
-use crate::dialects::gemini::is_signed;
-use crate::dialects::write::quoted;
-use crate::dialects::{Arguments, Content, body_of, joined};
-use crate::session::{Family, Flags, Kind, PairStatus, Shape, SourceError};
-use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult};
+use crate::session::{Family, Flags, Kind, PairStatus, SourceError};
+use crate::wire::write::quoted;
+use crate::wire::{
+    Arguments, Content, Element, Input, Part, Role, ToolCall, ToolResult, body_of, joined,
+};
 use serde::de::IgnoredAny;
 
 impl Conversion<'_> {
@@ -139,7 +139,7 @@ impl Conversion<'_> {
     fn call(&mut self, index: usize) -> Result<Option<ToolCall>, SourceError> {
         let item = self.item(index);
         let bytes = self.session.bytes(item)?;
-        if item.shape == Shape::Gemini && is_signed(&bytes) {
+        if item.codec().is_some_and(|codec| codec.is_signed(&bytes)) {
             self.lose(index, LossKind::Signature);
         }
         let Ok(body) = body_of(item, &bytes) else {
@@ -167,7 +167,7 @@ impl Conversion<'_> {
             Arguments::Value(text) | Arguments::Text(text) if is_object(text) => text.clone(),
             Arguments::Value(json) if is_json(json) => format!(r#"{{"input":{json}}}"#),
             Arguments::Value(text) | Arguments::Text(text) | Arguments::FreeForm(text) => {
-                format!(r#"{{"input":{}}}"#, quoted(text))
+                Input::Free(text.clone()).as_object()
             }
         })
     }

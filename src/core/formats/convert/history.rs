@@ -6,7 +6,6 @@
 
 use super::order::{Order, Step, is_of_reply};
 use super::{Conversion, LossKind, Out, is_with_role, reply, request};
-use crate::dialects::gemini::is_content;
 use crate::session::{Flags, Kind, SourceError};
 
 /// Writes the history, or the request that holds it. A history with a prompt apart is an object as well.
@@ -87,7 +86,7 @@ fn first_of_conversation(conversion: &Conversion<'_>) -> usize {
 fn is_in_prompt(conversion: &Conversion<'_>, first: usize, index: usize) -> bool {
     let item = conversion.item(index);
     let facts = conversion.to.facts();
-    let stays = item.shape == facts.shape && facts.prompt_parts.is_none();
+    let stays = item.dialect == Some(conversion.to) && facts.prompt_parts.is_none();
     item.kind == Kind::System && (index < first || !stays)
 }
 
@@ -130,7 +129,7 @@ fn system_blocks(
         return spell_anew(conversion, index);
     };
     Ok(match bytes.first() {
-        Some(b'{') if !is_content(&bytes) => vec![bytes],
+        Some(b'{') if !conversion.to.codec().is_prompt_message(&bytes) => vec![bytes],
         Some(b'[') => {
             // The list as it stands, without its brackets: its blocks with whatever stands between them.
             let inside = bytes[1..bytes.len() - 1].trim_ascii();
@@ -189,7 +188,7 @@ impl List {
         let role = role(conversion, index);
         let item = conversion.item(index);
         let is_stranger = item.kind == Kind::Other && item.flags.has(Flags::MALFORMED);
-        if is_stranger && item.shape == conversion.to.facts().shape {
+        if is_stranger && item.dialect == Some(conversion.to) {
             return Ok(conversion.leave_out(index)?);
         }
         for block in spell(conversion, index)? {

@@ -1,7 +1,8 @@
 //! Call ids as the target wants them: a call and its output always share one, and no two calls do.
 
 use super::LossKind;
-use crate::session::{Dialect, Flags, Kind, PairStatus, Session, Shape, SourceError};
+use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceError};
+use crate::wire::{Facts, IdsNeeded};
 use std::collections::{HashMap, HashSet};
 
 /// The ids that had to change, by the index of the call.
@@ -30,13 +31,14 @@ impl TargetIds {
             calls.filter(|(_, item)| item.kind == Kind::Call && !item.flags.has(Flags::COMPACTED));
         for (index, item) in calls {
             let recorded = session.call_id(item)?;
-            if item.shape == to.facts().shape {
+            if item.dialect == Some(to) {
                 taken.insert(recorded);
                 continue;
             }
             // What has no id and no partner is no worse off without one in the target.
-            // A call of Gemini needs none, and has an output by its name.
-            let is_paired = item.shape == Shape::Gemini
+            // A call that needs none has an output by its name.
+            let needs_none = |facts: &Facts| facts.call_ids.needed == IdsNeeded::Neither;
+            let is_paired = item.facts().is_some_and(needs_none)
                 || matches!(session.pairing.standing(index), PairStatus::Paired(_));
             if recorded.is_empty() && !is_paired {
                 continue;

@@ -18,10 +18,9 @@ mod request;
 pub use losses::{Loss, LossKind};
 pub(crate) use names::sanitised;
 
-use crate::dialects::Fields;
 use crate::json::{Cursor, display_text, respelled};
-use crate::session::{Dialect, Flags, Item, Kind, Session, Shape, SourceError};
-use crate::wire::IdsNeeded;
+use crate::session::{Dialect, Flags, Item, Kind, Session, SourceError};
+use crate::wire::{Fields, IdsNeeded};
 use ids::TargetIds;
 use names::TargetNames;
 
@@ -135,8 +134,8 @@ impl<'a> Conversion<'a> {
     fn copied(&self, index: usize) -> Result<Option<Vec<u8>>, SourceError> {
         let item = self.item(index);
         // A client's note of a failed request is spelled as a message of the model, and was none.
-        let is_note = item.kind == Kind::Notice && item.shape == Shape::Anthropic;
-        if item.shape != self.to.facts().shape || item.kind == Kind::Unreadable || is_note {
+        let is_note = item.kind == Kind::Notice && item.is_block();
+        if item.dialect != Some(self.to) || item.kind == Kind::Unreadable || is_note {
             return Ok(None);
         }
         if item.flags.has(Flags::UNKNOWN)
@@ -151,18 +150,11 @@ impl<'a> Conversion<'a> {
         Ok(is_item.then_some(bytes))
     }
 
-    /// Whether an item that nobody knows is one of the target all the same: providers add types faster than
-    /// anyone lists them. A message of no role and an object without a type are nothing in any list.
+    /// Whether an item that nobody knows is one of the target all the same.
     fn keeps_unknown(&self, item: &Item) -> Result<bool, SourceError> {
         let bytes = self.session.bytes(item)?;
         let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
-        let is_typed = fields.kind.is_some_and(|kind| kind != b"message");
-        Ok(match self.to.facts().shape {
-            Shape::Chat => fields.role.is_some(),
-            Shape::Responses => is_typed || fields.role.is_some(),
-            Shape::Gemini => true,
-            _ => fields.kind.is_some(),
-        })
+        Ok(self.to.codec().takes_unknown(&fields))
     }
 
     /// The name of a call in the target, and what changed about it.

@@ -118,7 +118,7 @@ pub(super) fn is_of_reply(session: &Session, index: usize) -> bool {
     if item.kind.is_from_model() {
         return true;
     }
-    if item.kind != Kind::Other || !item.shape.is_block() {
+    if item.kind != Kind::Other || !item.is_block() {
         return false;
     }
     let is_same_message = |other: &usize| session.items[*other].record == item.record;

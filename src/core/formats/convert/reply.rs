@@ -10,7 +10,7 @@ pub(super) fn messages(
     items: &[usize],
 ) -> Result<Vec<Vec<u8>>, SourceError> {
     let mut messages = Vec::new();
-    let (codec, shape) = (conversion.to.codec(), conversion.to.facts().shape);
+    let (codec, own) = (conversion.to.codec(), Some(conversion.to));
     let mut new: Option<Element> = None;
     let take = |new: &mut Option<Element>| {
         let messages = new.take().map(|element| codec.write_element(&element));
@@ -21,10 +21,10 @@ pub(super) fn messages(
     for index in items.iter().copied() {
         let item = conversion.item(index);
         let is_inside = !copied_until.is_empty() && copied_until.contains(item.span.start);
-        if is_inside && item.shape == shape {
+        if is_inside && item.dialect == own {
             continue;
         }
-        if item.shape == shape && item.kind == Kind::Call {
+        if item.dialect == own && item.kind == Kind::Call {
             bare_calls.push(index);
             continue;
         }

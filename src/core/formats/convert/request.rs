@@ -1,11 +1,11 @@
 //! The members of a request body beside the history: model, tools, the schema of the final output.
 
 use super::{Conversion, LossKind, Out};
-use crate::dialects::write::quoted;
-use crate::dialects::write::request::{Offered, tool_definition};
 use crate::schema::normalise_gemini;
 use crate::session::{SourceError, Tool, ToolKind, index_number};
 use crate::wire::ToolSpelling;
+use crate::wire::write::quoted;
+use crate::wire::write::request::{Offered, tool_definition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
-//! Anthropic: outputs that come into a message of the user, whatever its content looks like.
+//! Outputs that come into a message of the user, whatever its content looks like.
 
 use super::place::Seat;
 use super::unit::members_of;
 use super::{CannotWrite, Lowering, is_within};
-use crate::dialects::write::message_of;
 use crate::session::{Kind, Span, Splice};
 use std::ops::Range;
 
@@ -24,8 +23,9 @@ impl Lowering<'_> {
         last: u32,
         block: &str,
     ) -> Result<(), CannotWrite> {
-        let shape = self.ground.item(last)?.shape;
-        let message_of = |blocks: &str| message_of(shape, "user", blocks);
+        let facts = self.ground.item(last)?.facts();
+        let facts = facts.ok_or(CannotWrite::NoPlace(last))?;
+        let message_of = |blocks: &str| facts.message_of("user", blocks);
         let Some(begun) = self.begun.get_mut(&last) else {
             let edits = self.lists.get(&seat.list);
             let there = edits.and_then(|edits| edits.at.get(&seat.index));

@@ -5,9 +5,9 @@ use super::CannotWrite;
 use super::list::ListEdits;
 use super::place::Ground;
 use super::unit::is_gone;
-use crate::dialects::write::quoted;
 use crate::json::Cursor;
 use crate::session::{Span, Splice};
+use crate::wire::write::quoted;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -2,21 +2,10 @@
 
 use super::list::insertion;
 use super::{CannotWrite, Lowering, on_one_line};
-use crate::dialects::write::draft_message;
-use crate::formats::{anthropic_messages, gemini_contents, openai_chat, openai_responses};
 use crate::json::{Cursor, JsonError, JsonErrorKind};
-use crate::session::{MessageRole, Span, Splice};
+use crate::session::{Dialect, MessageRole, Span, Splice};
 use std::ops::Range;
 
-/// Formats in which a history is a plain list of what the provider is sent.
-const PLAIN: [&str; 4] = [
-    openai_responses::FORMAT.id,
-    openai_chat::FORMAT.id,
-    anthropic_messages::FORMAT.id,
-    gemini_contents::FORMAT.id,
-];
-/// The members of a request that hold its history.
-const LISTS: [&[u8]; 4] = [b"messages", b"contents", b"input", b"items"];
 /// The largest request without a history that is looked through for the place of one, in
 /// bytes: instructions and tools.
 const LARGEST: u64 = 64 << 20;
@@ -24,7 +13,7 @@ const LARGEST: u64 = 64 << 20;
 impl Lowering<'_> {
     /// Appends elements, each the JSON of one object of the dialect.
     pub(super) fn extend(&mut self, items: &[String]) -> Result<(), CannotWrite> {
-        if !PLAIN.contains(&self.ground.session.format) {
+        if !is_plain(self.ground.session.format) {
             return Err(CannotWrite::NotAppended);
         }
         let mut elements = Vec::with_capacity(items.len());
@@ -50,14 +39,14 @@ impl Lowering<'_> {
 
     /// A message at the end of a history that has no element yet.
     pub(super) fn say_first(&mut self, voice: MessageRole, text: &str) -> Result<(), CannotWrite> {
-        let shape = self.ground.session.dialect.facts().shape;
-        self.extend(&[draft_message(shape, voice, text)])
+        let codec = self.ground.session.dialect.codec();
+        self.extend(&[codec.message(voice, text)])
     }
 
     /// Whether no item is an element of a list: there is none, or instructions, or all of the
     /// input is one text.
     pub(super) fn has_no_list(&mut self) -> Result<bool, CannotWrite> {
-        let is_plain = PLAIN.contains(&self.ground.session.format);
+        let is_plain = is_plain(self.ground.session.format);
         Ok(is_plain && self.last_in_a_list()?.is_none())
     }
 
@@ -126,6 +115,21 @@ impl Lowering<'_> {
 /// string as `input` is a text input with the role `user`).
 const INPUT_OPENS: &str = r#"[{"role":"user","content":"#;
 
+/// Whether a history in this format is a plain list of what the provider is sent.
+fn is_plain(format: &str) -> bool {
+    Dialect::ALL
+        .iter()
+        .any(|dialect| dialect.facts().format == format)
+}
+
+/// Whether a member of a request holds its history.
+fn holds_history(key: &[u8]) -> bool {
+    let mut keys = Dialect::ALL
+        .iter()
+        .map(|dialect| dialect.facts().history_key);
+    key == b"items" || keys.any(|known| known.as_bytes() == key)
+}
+
 /// Where a request holds its history.
 enum Holder {
     List(Range<usize>),
@@ -145,7 +149,7 @@ fn list_of(bytes: &[u8]) -> Result<Holder, CannotWrite> {
             let opens = cursor.peek();
             let value = cursor.skip()?;
             match opens {
-                Some(b'[') if LISTS.contains(&key) => found = Some(Holder::List(value)),
+                Some(b'[') if holds_history(key) => found = Some(Holder::List(value)),
                 Some(b'"') if key == b"input" => found = Some(Holder::Text(value)),
                 _ => {}
             }

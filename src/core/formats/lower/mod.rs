@@ -16,11 +16,11 @@ mod place;
 mod tests;
 mod unit;
 
-use crate::dialects::write::{draft_message, draft_output, draft_parts, message_of, text_block};
 use crate::json::JsonError;
 use crate::session::{
-    Edit, Family, Item, Kind, MessageRole, Patch, Session, Shape, SourceError, Span, Splice,
+    Dialect, Edit, Family, Item, Kind, MessageRole, Patch, Session, SourceError, Span, Splice,
 };
+use crate::wire::write::draft_output;
 use block::Begun;
 use claude_code::Lines;
 use list::{ListEdits, splice_list};
@@ -142,13 +142,10 @@ fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
 /// A new message as the file of a session spells it beside an item.
 pub fn new_message(session: &Session, beside: &Item, voice: MessageRole, text: &str) -> String {
     if session.format == super::codex::FORMAT.id {
-        return draft_parts(voice, text);
+        return super::codex::message(voice, text);
     }
-    let shape = match beside.shape {
-        Shape::Format => shape_of(session),
-        shape => shape,
-    };
-    draft_message(shape, voice, text)
+    let dialect = beside.dialect.unwrap_or_else(|| dialect_of(session));
+    dialect.codec().message(voice, text)
 }
 
 fn cut_of(edit: &Edit) -> Option<u32> {
@@ -246,12 +243,12 @@ impl Lowering<'_> {
     /// Anthropic at the head of the next message.
     fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
         let item = *self.ground.item(call)?;
-        if !item.shape.is_block() {
+        let Some(facts) = item.facts().filter(|facts| facts.has_blocks) else {
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), output);
-        }
+        };
         if self.is_linked {
-            let message = message_of(item.shape, "user", &output);
+            let message = facts.message_of("user", &output);
             let anchor = self.end_of_reply(call);
             return self.put_unit(anchor, Some(call), message);
         }
@@ -280,7 +277,7 @@ impl Lowering<'_> {
         let (mut last, mut end) = (call, call + 1);
         for (index, item) in (call..).zip(&session.items[call as usize..]).skip(1) {
             let belongs = item.kind.is_from_model() || item.kind == Kind::Output;
-            if Some(item.turn) != turn || !belongs || item.shape == Shape::Format {
+            if Some(item.turn) != turn || !belongs || item.dialect.is_none() {
                 break;
             }
             if !self.dropped.contains(&index) {
@@ -308,19 +305,19 @@ impl Lowering<'_> {
     /// The first item of the message behind an item, where that is the user's.
     fn next_of_user(&self, last: u32) -> Option<u32> {
         let next = self.ground.session.items.get(last as usize + 1)?;
-        let is_of_user = match next.shape {
-            Shape::Anthropic => matches!(next.kind, Kind::User | Kind::Output),
-            // Outputs and other words need not share a content.
-            Shape::Gemini => next.kind == Kind::Output,
+        let is_of_user = next.facts().is_some_and(|facts| match next.kind {
+            Kind::Output => facts.has_blocks,
+            Kind::User => facts.mixes_outputs,
             _ => false,
-        };
+        });
         is_of_user.then_some(last + 1)
     }
 
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
         let item = *self.ground.item(index)?;
         let place = self.ground.place(index)?;
-        let (true, Some(seat)) = (item.shape.is_block(), place.part) else {
+        let codec = item.codec().filter(|codec| codec.facts().has_blocks);
+        let (Some(codec), Some(seat)) = (codec, place.part) else {
             let with =
                 new_message(self.ground.session, &item, MessageRole::User, text).into_bytes();
             self.splices.push(Splice {
@@ -335,7 +332,7 @@ impl Lowering<'_> {
             .zip(&items[index as usize + 1..])
             .take_while(|(_, next)| is_within(next, place.unit))
             .filter(|(_, next)| next.kind == Kind::Output);
-        let block = text_block(item.shape, text);
+        let block = codec.text_block(text);
         match results.last() {
             None => self.splices.push(Splice {
                 at: seat.span,
@@ -462,9 +459,7 @@ fn is_within(item: &Item, unit: Span) -> bool {
 }
 
 /// How the messages of a session are spelled.
-fn shape_of(session: &Session) -> Shape {
-    let mut shapes = session.items.iter().map(|item| item.shape);
-    shapes
-        .find(|shape| *shape != Shape::Format)
-        .unwrap_or(Shape::Responses)
+fn dialect_of(session: &Session) -> Dialect {
+    let spelled = session.items.iter().find_map(|item| item.dialect);
+    spelled.unwrap_or_default()
 }

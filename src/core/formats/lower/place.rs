@@ -3,7 +3,7 @@
 
 use super::CannotWrite;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Item, Kind, Session, Shape, Span};
+use crate::session::{Dialect, Item, Kind, Session, Span};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -324,10 +324,11 @@ fn is_conversation(step: &Step) -> bool {
     let Step::Member { key, .. } = step else {
         return false;
     };
-    matches!(
-        &key[..],
-        b"messages" | b"contents" | b"input" | b"items" | b"output" | b"traj" | b"trajectory"
-    )
+    let mut holders = Dialect::ALL
+        .iter()
+        .flat_map(|dialect| dialect.facts().holders);
+    matches!(&key[..], b"traj" | b"trajectory")
+        || holders.any(|holder| holder.as_bytes() == &key[..])
 }
 
 /// The unit of an item, how many of the steps lead to it, and the step by which the item is a part of it.
@@ -336,15 +337,16 @@ fn unit_of<'s>(
     steps: &'s [Step],
     own: Range<usize>,
 ) -> (Option<Range<usize>>, usize, Option<&'s Step>) {
-    let keys: &[&[u8]] = match (item.shape, item.kind) {
-        (Shape::Chat, Kind::Call) => &[b"tool_calls", b"function_call"],
-        (Shape::Anthropic, _) => &[b"content"],
-        (Shape::Gemini, _) => &[b"parts"],
-        _ => &[],
+    let facts = item.facts();
+    let facts = facts.filter(|facts| facts.has_blocks || item.kind == Kind::Call);
+    let keys = facts.map(|facts| [facts.calls_key, facts.legacy_call_key]);
+    let is_list = |known: &[u8]| {
+        let mut keys = keys.iter().flatten().flatten();
+        keys.any(|key| key.as_bytes() == known)
     };
     let holder = steps
         .iter()
-        .rposition(|step| matches!(step, Step::Member { key, .. } if keys.contains(&&key[..])));
+        .rposition(|step| matches!(step, Step::Member { key, .. } if is_list(key)));
     if let Some(depth) = holder
         && let Step::Member { object, .. } = &steps[depth]
     {

@@ -4,7 +4,7 @@
 use super::place::{Place, Seat};
 use super::{CannotWrite, Lowering, is_within};
 use crate::json::Cursor;
-use crate::session::{Kind, Shape, Span, Splice};
+use crate::session::{Item, Kind, Span, Splice};
 use std::ops::Range;
 
 /// Takes out every dropped item.
@@ -54,14 +54,15 @@ fn drop_from_unit(
     let (gone, kept): (Vec<u32>, Vec<u32>) = own
         .into_iter()
         .partition(|index| lowering.dropped.contains(index));
-    let shape = gone
+    let first = gone
         .first()
         .map(|index| lowering.ground.item(*index))
-        .transpose()?
-        .map(|item| item.shape);
-    match shape {
-        Some(Shape::Chat) => drop_from_message(lowering, place, &gone, &kept),
-        Some(shape) if shape.is_block() => drop_blocks(lowering, place, &gone, &kept),
+        .transpose()?;
+    match first.and_then(Item::facts) {
+        Some(facts) if facts.has_blocks => drop_blocks(lowering, place, &gone, &kept),
+        Some(facts) if facts.calls_key.is_some() => {
+            drop_from_message(lowering, place, &gone, &kept)
+        }
         _ => {
             drop_seat(lowering, place.seat);
             Ok(())

@@ -9,9 +9,7 @@
 
 use super::super::body;
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{
-    Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, Shape, Span,
-};
+use crate::session::{Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, Span};
 use std::ops::Range;
 
 /// The members that are read.
@@ -69,7 +67,7 @@ pub(super) fn read(
         read_reply(dialect, bytes, response, members.incomplete, base, out)?;
     }
     for notice in members.notices {
-        out.push(Kind::Notice, Shape::Format, Span::within(base, notice));
+        out.push(Kind::Notice, None, Span::within(base, notice));
     }
     if let Some(told) = &members.told {
         out.note(Fact::ReplacementBegins);
@@ -163,7 +161,7 @@ fn read_reply(
     let first = out.items.len();
     if is_error(bytes, reply.start)? {
         let span = Span::within(base, reply.clone());
-        out.push(Kind::Notice, Shape::Format, span);
+        out.push(Kind::Notice, None, span);
         return Ok(());
     }
     body::read_reply(dialect, bytes, reply.start, base, out)?;

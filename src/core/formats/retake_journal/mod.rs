@@ -11,12 +11,12 @@
 
 use super::assemble::{chained, take_dialect_of_items};
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
-use crate::dialects::body_without_reasoning;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Record, Shape, Source,
-    SourceError, Span, hash,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Record, Source, SourceError,
+    Span, hash,
 };
+use crate::wire::body_without_reasoning;
 use conversations::assemble_conversations;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 /// Keeps a line that cannot be trusted. What is said about it waits until the version is known.
 fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
     let span = Span::within(base, range);
-    out.push(Kind::Unreadable, Shape::Format, span).flags = Flags::ERROR;
+    out.push(Kind::Unreadable, None, span).flags = Flags::ERROR;
 }
 
 fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {

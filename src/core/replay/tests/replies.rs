@@ -1,10 +1,10 @@
 //! Stories of a turn that is written as a reply.
 
 use super::{assistant, sessions, user};
-use crate::dialects::write::End;
 use crate::formats::convert::LossKind;
 use crate::replay::Tape;
 use crate::session::Dialect;
+use crate::wire::write::End;
 use serde_json::json;
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::rules::fixture::{Fixture, fixture};
+use crate::session::Dialect;
 use serde_json::{Value, json};
 
 /// A request of each dialect whose history holds these items behind a message of the user.

@@ -1,7 +1,7 @@
 //! Pairing told as short histories: `call id`, `out id`, `user`, `say`, `cut`.
 
 use super::*;
-use crate::session::{Dialect, Record, Shape, Span};
+use crate::session::{Dialect, Record, Span};
 use std::sync::Arc;
 
 /// Pairs a history written as words and writes each standing behind its word.
@@ -39,7 +39,7 @@ fn stand(history: &str) -> String {
             name: NameId::default(),
             kind,
             family,
-            shape: Shape::Responses,
+            dialect: Some(Dialect::Responses),
             flags: Flags::default(),
         });
     }
@@ -147,7 +147,7 @@ fn in_chat_a_tool_message_answers_a_custom_call() {
         name: NameId::default(),
         kind,
         family,
-        shape: Shape::Chat,
+        dialect: Some(Dialect::Chat),
         flags: Flags::default(),
     };
     session.items = vec![

@@ -2,7 +2,7 @@
 
 use super::server::{head, whole};
 use super::*;
-use retake_core::dialects::provider_errors::decode;
+use retake_core::wire::provider_errors::decode;
 
 async fn refused(dialect: Dialect, status: &str, lines: &str, body: &str) -> ModelFault {
     let (outcome, shown) = ask_sent(dialect, whole(status, lines, body)).await;

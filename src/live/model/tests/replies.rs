@@ -2,7 +2,7 @@
 
 use super::server::{chunk, events, named, stream, stream_head, whole};
 use super::*;
-use retake_core::dialects::write::{calls_of, history_of};
+use retake_core::wire::write::{calls_of, history_of};
 
 fn assert_is_the_example(dialect: Dialect, outcome: Result<Answer, ModelFault>, streamed: bool) {
     let answer = outcome.unwrap();

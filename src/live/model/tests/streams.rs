@@ -3,7 +3,7 @@
 use super::server::{chunk, events, head, named, stream, stream_head};
 use super::*;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use retake_core::dialects::stream::Splitter;
+use retake_core::wire::stream::Splitter;
 
 #[tokio::test]
 async fn a11_an_event_that_is_no_json_is_counted_and_later_ones_still_count() {

@@ -263,7 +263,7 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) {
         let item = session.items.get((*place)?)?;
         let is_meant = session.call_id(item).is_ok_and(|id| id == call.call_id);
         let body = is_meant.then(|| session.bytes(item).ok())??;
-        let body = retake_core::dialects::body_of(item, &body).ok()?;
+        let body = retake_core::wire::body_of(item, &body).ok()?;
         Some(body.arguments.as_written().to_owned())
     });
     let arguments = arguments.unwrap_or_default();

@@ -147,7 +147,7 @@ fn library(
         .filter(|output| output.kind == Kind::Output);
     let recorded = output.and_then(|output| {
         let bytes = session.bytes(output).ok()?;
-        let body = retake_core::dialects::body_of(output, &bytes).ok()?;
+        let body = retake_core::wire::body_of(output, &bytes).ok()?;
         Some(Entry {
             name: "recorded".to_owned(),
             title: "what the recording says".to_owned(),
@@ -217,7 +217,7 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
 /// What the model gave as its final output, where that is JSON: there is a value to mend.
 fn final_value(session: &Session, item: &Item) -> String {
     let bytes = session.bytes(item).unwrap_or_default();
-    match retake_core::dialects::body_of(item, &bytes) {
+    match retake_core::wire::body_of(item, &bytes) {
         Ok(body) if item.kind == Kind::Assistant && body.text.trim_start().starts_with('{') => {
             lines_of(&body.text).join("\n")
         }

@@ -3,9 +3,8 @@
 mod faults;
 
 use super::*;
-use crate::dialects::write::{NewCall, NewReply, calls_of};
-use serde_json::Value;
-use serde_json::json;
+use crate::wire::write::{NewCall, NewReply, calls_of};
+use serde_json::{Value, json};
 
 fn wire(events: &[Value]) -> Vec<u8> {
     let spell = |event: &Value| match event {
@@ -284,7 +283,7 @@ fn events_behind_inserted_ones_are_numbered_on() {
     let (mut last, mut count) = (None, 0);
     for event in events(&out) {
         let data = data_of(&out, event).unwrap();
-        let number = look(Dialect::Responses, &data).unwrap().number;
+        let number = classify(Dialect::Responses, &data).unwrap().number;
         assert!(number > last, "{number:?} behind {last:?}");
         (last, count) = (number, count + 1);
     }

@@ -5,8 +5,8 @@ mod streams;
 mod whole;
 
 use super::*;
-use crate::dialects::write::{NewCall, NewReply};
 use crate::exchange::gate::{Gate, Limits, Step};
+use crate::wire::write::{NewCall, NewReply};
 use serde_json::Value;
 
 const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];

@@ -2,8 +2,8 @@
 
 use super::client::read;
 use super::*;
-use crate::dialects::stream::event_value;
-use crate::dialects::write::rewrite::push_event;
+use crate::wire::stream::event_value;
+use crate::wire::write::push_event;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -337,7 +337,7 @@ fn any_reply(tag: &'static str) -> impl Strategy<Value = NewReply> {
 /// What a client has of a stream that is not over.
 fn so_far(dialect: Dialect, stream: &[u8]) -> Value {
     let mut reply = dialect.codec().decoder();
-    let mut splitter = crate::dialects::stream::Splitter::default();
+    let mut splitter = crate::wire::stream::Splitter::default();
     splitter.push(stream, |event| {
         if let Some(event) = event_value(&event.data) {
             reply.push(&event);

@@ -1,8 +1,7 @@
 //! Whole replies around a mended turn.
 
 use super::*;
-use crate::dialects::write::rewrite::Object;
-use crate::dialects::write::{calls_of, history_of};
+use crate::wire::write::{Object, calls_of, history_of};
 use serde_json::json;
 
 const SUM: Usage = Usage {
@@ -17,7 +16,7 @@ fn a_turn_comes_back_as_it_was_given() {
         let template = seen().spell(dialect);
         let reply = dialect.codec().reply_with(&template, &turn, SUM);
         assert_eq!(history_of(dialect, &reply).unwrap(), turn, "{dialect:?}");
-        assert_eq!(crate::dialects::usage_of(&reply), SUM);
+        assert_eq!(crate::wire::usage_of(&reply), SUM);
         let (reply, template) = (Object::read(&reply), Object::read(&template));
         assert_eq!(reply.get("id"), template.get("id"));
         assert_eq!(reply.get("model"), template.get("model"));

@@ -142,7 +142,7 @@ impl Pump {
         }
         let is_first_turn = self.held_reply().as_deref() == Some(edited.last_reply.as_str());
         let elements = match is_first_turn {
-            true => dialect.codec().behind(&sent, &views.agent),
+            true => dialect.codec().unsent(&sent, &views.agent),
             false => views.agent.clone(),
         };
         let before = if is_first_turn { &[] } else { sent.as_slice() };

@@ -1,0 +1,395 @@
+//! What an item says, read from its bytes when it is shown or checked: the same view of all dialects.
+
+use crate::json::{Cursor, JsonError, complete, display_text};
+use crate::session::{Item, Kind, Session};
+use std::ops::Range;
+
+/// The readable content of one item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Body {
+    /// Message text, reasoning summary, output text; parts are joined by line feeds, what is no text
+    /// is named in brackets.
+    pub text: String,
+    /// What a call was called with.
+    pub arguments: Arguments,
+    /// Where the value of the arguments stands in the item's bytes.
+    pub arguments_at: Option<Range<usize>>,
+}
+
+/// The arguments of a call as they stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Arguments {
+    #[default]
+    None,
+    /// JSON text inside a string, as OpenAI sends it; escapes of the outer string are resolved.
+    Text(String),
+    /// A JSON value in place, as Anthropic and Gemini send it.
+    Value(String),
+    /// Free-form input of a custom tool; not JSON.
+    FreeForm(String),
+}
+
+impl Arguments {
+    /// The text that is, or should be, the JSON of the arguments; `None` for free-form input. No
+    /// arguments count as `{}`.
+    pub fn json(&self) -> Option<&str> {
+        match self {
+            Self::None => Some("{}"),
+            Self::Text(text) | Self::Value(text) if text.trim().is_empty() => Some("{}"),
+            Self::Text(text) | Self::Value(text) => Some(text),
+            Self::FreeForm(_) => None,
+        }
+    }
+
+    /// The arguments as they are written.
+    pub fn as_written(&self) -> &str {
+        match self {
+            Self::None => "",
+            Self::Text(text) | Self::Value(text) | Self::FreeForm(text) => text,
+        }
+    }
+}
+
+/// The body of an item as far as its first `limit` bytes hold it; `None` where they cannot be read.
+pub fn body_within(session: &Session, item: &Item, limit: u64) -> Option<Body> {
+    let head = item.span.head(limit);
+    let bytes = session.source.read(head).ok()?;
+    match head.len() < item.span.len() {
+        true => body_of(item, &complete(&bytes)).ok(),
+        false => body_of(item, &bytes).ok(),
+    }
+}
+
+/// Reads the body of an item from its bytes. Fails where the bytes are not JSON; the item is then shown raw.
+pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
+    let mut body = Body::default();
+    let mut cursor = Cursor::new(bytes);
+    if cursor.peek() != Some(b'{') {
+        collect_text(&mut cursor, &mut body.text)?;
+        return Ok(body);
+    }
+    cursor.object(|cursor, key| read_member(item, cursor, key, &mut body))?;
+    Ok(body)
+}
+
+/// What an item says, without the reasoning that a Chat message may have beside its text: a client need
+/// not send that again.
+pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
+    let mut body = Body::default();
+    let mut cursor = Cursor::new(bytes);
+    if cursor.peek() != Some(b'{') {
+        return body_of(item, bytes);
+    }
+    cursor.object(|cursor, key| match key {
+        b"reasoning_content" => Ok(()),
+        _ => read_member(item, cursor, key, &mut body),
+    })?;
+    Ok(body)
+}
+
+fn read_member(
+    item: &Item,
+    cursor: &mut Cursor<'_>,
+    key: &[u8],
+    body: &mut Body,
+) -> Result<(), JsonError> {
+    match (item.kind, key) {
+        (
+            Kind::Call | Kind::HostedCall | Kind::ApprovalRequest,
+            b"arguments" | b"input" | b"action" | b"operation" | b"code" | b"args",
+        ) => read_arguments(item, cursor, key, body),
+        (kind, key)
+            if item
+                .codec()
+                .is_some_and(|codec| codec.is_envelope(kind, key)) =>
+        {
+            cursor.object(|cursor, key| match key {
+                b"response" if item.kind != Kind::Call => collect_response(cursor, &mut body.text),
+                _ => read_member(item, cursor, key, body),
+            })?;
+            Ok(())
+        }
+        (Kind::Call, _) => Ok(()),
+        (Kind::HostedCall, b"output" | b"error" | b"results" | b"result") => {
+            collect_text(cursor, &mut body.text)
+        }
+        (
+            Kind::Output | Kind::HostedOutput,
+            b"output" | b"content" | b"result" | b"response" | b"tools",
+        ) => collect_text(cursor, &mut body.text),
+        (Kind::Reasoning, b"summary" | b"content" | b"thinking" | b"text") => {
+            collect_text(cursor, &mut body.text)
+        }
+        (
+            Kind::System | Kind::User | Kind::Assistant | Kind::Other,
+            b"content" | b"text" | b"refusal" | b"reasoning_content" | b"parts",
+        ) => collect_text(cursor, &mut body.text),
+        (Kind::ApprovalResponse, b"approve" | b"reason") => collect_text(cursor, &mut body.text),
+        (
+            Kind::Compaction | Kind::Notice,
+            b"content" | b"message" | b"summary" | b"reason" | b"subtype",
+        ) => collect_text(cursor, &mut body.text),
+        (Kind::Notice, b"payload") => {
+            cursor.object(|cursor, key| match key {
+                // An envelope holds no other one.
+                b"payload" => Ok(()),
+                _ => read_member(item, cursor, key, body),
+            })?;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_arguments(
+    item: &Item,
+    cursor: &mut Cursor<'_>,
+    key: &[u8],
+    body: &mut Body,
+) -> Result<(), JsonError> {
+    let is_string = cursor.peek() == Some(b'"');
+    let range = cursor.skip()?;
+    let raw = &cursor.bytes()[range.clone()];
+    let free_form = item.family == crate::session::Family::Custom || key == b"code";
+    body.arguments = match (is_string, free_form) {
+        (true, true) => Arguments::FreeForm(display_text(&raw[1..raw.len() - 1]).into_owned()),
+        (true, false) => Arguments::Text(display_text(&raw[1..raw.len() - 1]).into_owned()),
+        (false, true) => Arguments::FreeForm(String::from_utf8_lossy(raw).into_owned()),
+        (false, false) if raw == b"null" => Arguments::None,
+        (false, false) => Arguments::Value(String::from_utf8_lossy(raw).into_owned()),
+    };
+    body.arguments_at = Some(range);
+    Ok(())
+}
+
+/// The members that hold all of what a tool answered: by the Gemini API reference, and as its SDKs write them.
+const ANSWERS: &[&[u8]] = &[b"output", b"error", b"result", b"content"];
+
+/// Adds what a tool answered: the text where the object holds nothing else, or else the object.
+fn collect_response(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
+    let start = cursor.position();
+    let (mut only, mut members) = (None, 0);
+    cursor.object(|cursor, key| {
+        members += 1;
+        if ANSWERS.contains(&key) && cursor.peek() == Some(b'"') {
+            only = cursor.string()?;
+        }
+        Ok(())
+    })?;
+    match only {
+        Some(answer) if members == 1 => push_line(text, &display_text(answer)),
+        _ => collect_text(&mut Cursor::at(cursor.bytes(), start), text)?,
+    }
+    Ok(())
+}
+
+/// Adds the text of a value: strings as they are, parts by their text, other values as JSON.
+fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
+    collect_within(cursor, text, 0)
+}
+
+/// Lists nest once (a tool result holds parts); what hides deeper than this is shown as JSON, and no text
+/// can exhaust the stack.
+const LISTS: usize = 8;
+
+fn collect_within(
+    cursor: &mut Cursor<'_>,
+    text: &mut String,
+    lists: usize,
+) -> Result<(), JsonError> {
+    match cursor.peek() {
+        Some(b'"') => {
+            if let Some(inside) = cursor.string()? {
+                push_line(text, &display_text(inside));
+            }
+        }
+        Some(b'[') if lists < LISTS => {
+            cursor.array(|cursor| collect_part(cursor, text, lists + 1))?;
+        }
+        _ => {
+            let raw = cursor.raw()?;
+            if raw != b"null" {
+                push_line(text, &String::from_utf8_lossy(raw));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One part of a content list.
+fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), JsonError> {
+    if cursor.peek() != Some(b'{') {
+        return collect_within(cursor, text, lists);
+    }
+    let start = cursor.position();
+    let (mut kind, mut found) = (None, false);
+    cursor.object(|cursor, key| {
+        match key {
+            b"type" => kind = cursor.string()?,
+            b"text" | b"refusal" | b"thinking" | b"stdout" | b"stderr"
+                if cursor.peek() == Some(b'"') =>
+            {
+                found = true;
+                collect_text(cursor, text)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    match kind {
+        _ if found => {}
+        Some(kind) => push_line(text, &format!("[{}]", display_text(kind))),
+        None => push_line(
+            text,
+            &String::from_utf8_lossy(&cursor.bytes()[start..cursor.position()]),
+        ),
+    }
+    Ok(())
+}
+
+fn push_line(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{CallId, Dialect, Family, Flags, NameId, Span};
+
+    fn body(kind: Kind, family: Family, dialect: Option<Dialect>, text: &str) -> Body {
+        let item = Item {
+            span: Span {
+                start: 0,
+                end: text.len() as u64,
+            },
+            call_id: CallId::default(),
+            record: 0,
+            turn: 0,
+            name: NameId::default(),
+            kind,
+            family,
+            dialect,
+            flags: Flags::default(),
+        };
+        body_of(&item, text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn arguments_are_found_in_every_dialect() {
+        let spellings = [
+            (
+                Some(Dialect::Responses),
+                r#"{"type":"function_call","arguments":"{\"a\":1}"}"#,
+            ),
+            (
+                Some(Dialect::Chat),
+                r#"{"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}}"#,
+            ),
+            (
+                Some(Dialect::Chat),
+                r#"{"name":"f","arguments":"{\"a\":1}"}"#,
+            ),
+            (
+                Some(Dialect::Anthropic),
+                r#"{"type":"tool_use","input":{"a":1}}"#,
+            ),
+        ];
+        for (dialect, text) in spellings {
+            let body = body(Kind::Call, Family::Function, dialect, text);
+            assert_eq!(body.arguments.json(), Some(r#"{"a":1}"#), "{text}");
+            let at = body.arguments_at.unwrap();
+            assert!(text[at].contains("a"), "{text}");
+        }
+    }
+
+    #[test]
+    fn empty_arguments_count_as_an_empty_object_and_free_form_input_as_no_json() {
+        let empty = body(
+            Kind::Call,
+            Family::Function,
+            Some(Dialect::Responses),
+            r#"{"arguments":""}"#,
+        );
+        assert_eq!(empty.arguments.json(), Some("{}"));
+        let patch = body(
+            Kind::Call,
+            Family::Custom,
+            Some(Dialect::Responses),
+            r#"{"input":"*** Begin Patch"}"#,
+        );
+        assert_eq!(patch.arguments.json(), None);
+    }
+
+    #[test]
+    fn texts_are_read_from_strings_and_from_parts() {
+        let parts = r#"{"role":"user","content":[{"type":"text","text":"a\nb"},{"type":"image","source":{}}]}"#;
+        assert_eq!(
+            body(Kind::User, Family::None, Some(Dialect::Chat), parts).text,
+            "a\nb\n[image]"
+        );
+        let output = r#"{"type":"tool_result","content":[{"type":"text","text":"done"}]}"#;
+        assert_eq!(
+            body(
+                Kind::Output,
+                Family::Function,
+                Some(Dialect::Anthropic),
+                output
+            )
+            .text,
+            "done"
+        );
+        assert_eq!(
+            body(
+                Kind::User,
+                Family::None,
+                Some(Dialect::Anthropic),
+                r#""plain""#
+            )
+            .text,
+            "plain"
+        );
+        let shell =
+            r#"{"type":"shell_call_output","output":[{"stdout":"ok","stderr":"","outcome":{}}]}"#;
+        assert_eq!(
+            body(Kind::Output, Family::Shell, Some(Dialect::Responses), shell).text,
+            "ok\n"
+        );
+    }
+
+    #[test]
+    fn lists_and_envelopes_that_nest_without_end_do_not_exhaust_the_stack() {
+        let levels = 200_000;
+        let lists = format!(
+            r#"{{"output":{}"deep"{}}}"#,
+            "[".repeat(levels),
+            "]".repeat(levels)
+        );
+        let deep = body(
+            Kind::Output,
+            Family::Function,
+            Some(Dialect::Responses),
+            &lists,
+        );
+        assert!(deep.text.starts_with("[[") && deep.text.contains("deep"));
+        let few = r#"{"output":[["deep"]]}"#;
+        assert_eq!(
+            body(
+                Kind::Output,
+                Family::Function,
+                Some(Dialect::Responses),
+                few
+            )
+            .text,
+            "deep"
+        );
+        let envelopes = format!(
+            "{}{{}}{}",
+            r#"{"payload":"#.repeat(levels),
+            "}".repeat(levels)
+        );
+        body(Kind::Notice, Family::None, None, &envelopes);
+    }
+}

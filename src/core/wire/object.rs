@@ -1,0 +1,139 @@
+//! JSON objects that are changed member by member; what is not changed keeps its spelling.
+
+use crate::json::{Cursor, display_text};
+use std::borrow::Cow;
+
+/// An object: keys and values as they are spelled, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Object<'a> {
+    members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Object<'a> {
+    /// Reads an object; what is none has no members.
+    pub fn read(json: &'a str) -> Self {
+        let mut members = Vec::new();
+        let walked = Cursor::new(json.as_bytes()).object(|cursor, key| {
+            let value = cursor.skip()?;
+            let key = std::str::from_utf8(key).unwrap_or_default();
+            members.push((Cow::Borrowed(key), Cow::Borrowed(&json[value])));
+            Ok(())
+        });
+        match walked {
+            Ok(true) => Self { members },
+            _ => Self::default(),
+        }
+    }
+
+    /// The value of a member as it is spelled; `None` also where it is null.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let found = self.members.iter().find(|(name, _)| name == key);
+        found
+            .map(|(_, value)| value.as_ref())
+            .filter(|value| *value != "null")
+    }
+
+    /// Whether there is a member of this name, null or not.
+    pub fn has(&self, key: &str) -> bool {
+        self.members.iter().any(|(name, _)| name == key)
+    }
+
+    /// The text of a member that is a string; empty where it is none.
+    pub fn text(&self, key: &str) -> String {
+        self.get(key).map(text_of).unwrap_or_default()
+    }
+
+    /// The members, in their order.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members
+            .iter()
+            .map(|(key, value)| (key.as_ref(), value.as_ref()))
+    }
+
+    /// Changes a member in its place, or adds it behind the others.
+    pub fn set(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        let value = value.into();
+        match self.members.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
+            None => self.members.push((Cow::Borrowed(key), value)),
+        }
+    }
+
+    /// Changes a member that is there.
+    pub fn change(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        if self.has(key) {
+            self.set(key, value);
+        }
+    }
+
+    /// Adds a member unless it is there, null or not.
+    pub fn add(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
+        if !self.has(key) {
+            self.set(key, value);
+        }
+    }
+
+    /// Takes a member out.
+    pub fn remove(&mut self, key: &str) {
+        self.members.retain(|(name, _)| name != key);
+    }
+
+    /// The object as JSON.
+    pub fn json(&self) -> String {
+        let mut json = String::from("{");
+        for (place, (key, value)) in self.members.iter().enumerate() {
+            if place > 0 {
+                json.push(',');
+            }
+            json.push('"');
+            json.push_str(key);
+            json.push_str("\":");
+            json.push_str(value);
+        }
+        json.push('}');
+        json
+    }
+}
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The elements of an array as they are spelled; none where it is none.
+pub(crate) fn elements(json: &str) -> Vec<&str> {
+    let mut elements = Vec::new();
+    let walked = Cursor::new(json.as_bytes()).array(|cursor| {
+        elements.push(&json[cursor.skip()?]);
+        Ok(())
+    });
+    match walked {
+        Ok(true) => elements,
+        _ => Vec::new(),
+    }
+}
+
+/// The text of a JSON string; empty where a value is none.
+pub(crate) fn text_of(json: &str) -> String {
+    let inside = json
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inside.map_or_else(String::new, |inside| {
+        display_text(inside.as_bytes()).into_owned()
+    })
+}
+
+/// A list of JSON values.
+pub(crate) fn list<Element: AsRef<str>>(elements: &[Element]) -> String {
+    let elements = elements.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+    format!("[{}]", elements.join(","))
+}
+
+/// The suffix of a JSON string after a text that was sent already, as a JSON string; itself
+/// where nothing was sent.
+pub(crate) fn suffix(sent: &str, json: &str) -> Option<String> {
+    if sent.is_empty() {
+        return Some(json.to_owned());
+    }
+    text_of(json).strip_prefix(sent).map(quoted)
+}

@@ -1,0 +1,257 @@
+//! Requests to a model: the first one of a run, and a history with the settings of the run laid over it.
+//!
+//! Each part has its member in each API (request bodies of the OpenAI, Anthropic and Gemini API references).
+
+mod overlay;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+pub use overlay::NoRequest;
+
+use super::facts::ToolSpelling;
+use super::head::RequestHead;
+use super::object::quoted;
+use super::route::Route;
+use crate::session::{Dialect, MessageRole, OutputSchema, Tool, ToolKind};
+use overlay::laid_over;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// A tool as the model is offered it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    pub tool: Tool,
+    /// Whether the provider is to keep the model to the schema; `None` leaves it to the provider.
+    pub strict: Option<bool>,
+}
+
+/// What is laid over a history when it is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestSettings<'a> {
+    /// How the provider spells it.
+    pub dialect: Dialect,
+    pub model: &'a str,
+    /// Most tokens of a reply.
+    pub max_tokens: Option<u32>,
+    /// The member of Chat that holds it: the API has two.
+    pub max_tokens_key: &'static str,
+    /// Further members of the body. Objects are merged member by member, all else replaces what is there.
+    pub members: &'a Map<String, Value>,
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// What the model is told before all else; empty where there is nothing.
+    pub instructions: &'a str,
+    /// The first message of the user; without it the history is empty.
+    pub input: Option<&'a str>,
+    pub tools: &'a [Offered],
+    /// What the final output must look like.
+    pub output_schema: Option<&'a OutputSchema>,
+}
+
+/// The body that begins a run: model, limit, instructions, history, tools, output schema, settings, in this
+/// order. Messages and tools stand on lines of their own.
+pub fn first_request(
+    opening: &Opening<'_>,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, NoRequest> {
+    let dialect = settings.dialect;
+    let mut members = vec![format!("\"model\":{}", quoted(settings.model))];
+    let facts = dialect.facts();
+    let mut laid = settings.members.clone();
+    if let Some(limit) = settings.max_tokens.or(facts.default_limit) {
+        match facts.settings_key {
+            Some(_) => set_limit(&mut laid, settings, limit),
+            None => members.push(format!("\"{}\":{limit}", limit_key(settings))),
+        }
+    }
+    let mut messages = Vec::new();
+    if !opening.instructions.is_empty() {
+        let text = quoted(opening.instructions);
+        match facts.instructions_key {
+            Some(key) => members.push(match facts.prompt_parts {
+                Some(parts) => format!(r#""{key}":{{"{parts}":[{{"text":{text}}}]}}"#),
+                None => format!("\"{key}\":{text}"),
+            }),
+            None => messages.push(format!(r#"{{"role":"system","content":{text}}}"#)),
+        }
+    }
+    let input = opening.input;
+    messages.extend(input.map(|text| dialect.codec().message(MessageRole::User, text)));
+    members.push(list(facts.history_key, &messages));
+    let tools = opening.tools.iter();
+    let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());
+    let [opens, closes] = facts.tool.brackets();
+    members.push(match tools.collect::<Vec<_>>() {
+        tools if tools.is_empty() => r#""tools":[]"#.to_owned(),
+        tools => format!("\"tools\":{opens}\n{}\n{closes}", tools.join(",\n")),
+    });
+    if let Some(schema) = opening.output_schema {
+        let (key, setting) = facts.output_setting(schema);
+        members.push(format!("\"{key}\":{setting}"));
+    }
+    let body = format!("{{{}}}\n", members.join(",\n"));
+    laid_over(body.as_bytes(), &laid, &[])
+}
+
+/// A history as it is sent: the model, its settings and how the reply comes are laid over it, all else
+/// stays byte for byte.
+///
+/// Fails where the body is no JSON object.
+pub fn wire_request(
+    body: &[u8],
+    settings: &RequestSettings<'_>,
+    stream: bool,
+) -> Result<Vec<u8>, NoRequest> {
+    let keys = overlay::keys(body)?;
+    let has = |key: &str| keys.iter().any(|known| known == key);
+    let mut laid = settings.members.clone();
+    laid.insert("model".to_owned(), settings.model.into());
+    let limit_key = limit_key(settings);
+    let is_missing = !has(limit_key) && !laid.contains_key(limit_key);
+    let facts = settings.dialect.facts();
+    let usual = facts.default_limit.filter(|_| is_missing);
+    if let Some(limit) = settings.max_tokens.or(usual) {
+        set_limit(&mut laid, settings, limit);
+    }
+    let mut without = Vec::new();
+    if facts.limit_keys.iter().any(|key| laid.contains_key(*key)) {
+        // Chat refuses a request that holds both.
+        let mut others = facts.limit_keys.to_vec();
+        others.retain(|key| !laid.contains_key(*key));
+        without = others;
+    }
+    if stream {
+        laid.insert("stream".to_owned(), true.into());
+        if facts.tells_usage_last {
+            // Without it no chunk tells the tokens.
+            let options = laid.entry("stream_options").or_insert_with(|| json!({}));
+            match options.as_object_mut() {
+                Some(options) => {
+                    options.insert("include_usage".to_owned(), true.into());
+                }
+                None => *options = json!({"include_usage": true}),
+            }
+        }
+    } else {
+        if has("stream") || laid.contains_key("stream") {
+            laid.insert("stream".to_owned(), false.into());
+        }
+        // The API refuses it in a request that is not streamed.
+        laid.shift_remove("stream_options");
+        without.push("stream_options");
+    }
+    laid_over(body, &laid, &without)
+}
+
+/// Puts the limit of tokens where the dialect has it.
+fn set_limit(laid: &mut Map<String, Value>, settings: &RequestSettings<'_>, limit: u32) {
+    let key = limit_key(settings).to_owned();
+    let Some(holder) = settings.dialect.facts().settings_key else {
+        laid.insert(key, limit.into());
+        return;
+    };
+    let holder = laid.entry(holder).or_insert_with(|| json!({}));
+    if let Some(holder) = holder.as_object_mut() {
+        holder.insert(key, limit.into());
+    }
+}
+
+/// Where a request goes behind the base of its provider, and its body: in a dialect with methods the path says
+/// what `model` and `stream` say of it, and the body does not.
+pub fn addressed(dialect: Dialect, body: &[u8]) -> (String, Cow<'_, [u8]>) {
+    let facts = dialect.facts();
+    let Some(methods) = facts.methods else {
+        return (facts.path.to_owned(), Cow::Borrowed(body));
+    };
+    let head = RequestHead::read(dialect, body).unwrap_or_default();
+    let (model, path) = (
+        head.model.rsplit('/').next().unwrap_or_default(),
+        facts.path,
+    );
+    let path = match head.streams {
+        true => format!("{path}/{model}:{}?{}", methods.streamed, methods.query),
+        false => format!("{path}/{model}:{}", methods.whole),
+    };
+    // What cannot be read the provider refuses.
+    let left = laid_over(body, &Map::new(), &["model", "stream"]);
+    (path, left.map_or(Cow::Borrowed(body), Cow::Owned))
+}
+
+/// A body that says what the path of its request says; itself where the path says nothing.
+pub fn with_route<'a>(route: &Route, body: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some((model, streams)) = &route.asks else {
+        return Cow::Borrowed(body);
+    };
+    let mut said = Map::new();
+    said.insert("model".to_owned(), model.as_str().into());
+    said.insert("stream".to_owned(), (*streams).into());
+    // What is no object is refused by whoever reads it.
+    laid_over(body, &said, &[]).map_or(Cow::Borrowed(body), Cow::Owned)
+}
+
+fn limit_key(settings: &RequestSettings<'_>) -> &'static str {
+    match settings.dialect.facts().limit_keys {
+        [only] => only,
+        _ => settings.max_tokens_key,
+    }
+}
+
+/// A tool in the spelling of a dialect: flat in Responses, nested in Chat, `input_schema` in Anthropic. One
+/// with free-form input, which Anthropic has not, gets a text there.
+pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
+    let tool = &offered.tool;
+    let is_free = tool.kind == ToolKind::Custom;
+    let mut inside = Map::new();
+    inside.insert("name".to_owned(), tool.name.as_str().into());
+    if !tool.description.is_empty() {
+        inside.insert("description".to_owned(), tool.description.as_str().into());
+    }
+    let spelling = dialect.facts().tool;
+    let schema_key = match spelling {
+        ToolSpelling::Untyped => "input_schema",
+        ToolSpelling::Declared => "parametersJsonSchema",
+        ToolSpelling::Flat | ToolSpelling::Nested => "parameters",
+    };
+    let has_custom = dialect.facts().custom_tools;
+    let schema = match (&tool.parameters, is_free) {
+        (_, true) if !has_custom => Some(
+            json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}),
+        ),
+        (_, true) => None,
+        (Some(parameters), false) => Some(parameters.clone()),
+        (None, false) => Some(json!({"type": "object", "properties": {}})),
+    };
+    if let Some(schema) = schema {
+        inside.insert(schema_key.to_owned(), schema);
+        // Gemini has a mode of calling for all tools instead.
+        if let Some(strict) = offered
+            .strict
+            .filter(|_| spelling != ToolSpelling::Declared)
+        {
+            inside.insert("strict".to_owned(), strict.into());
+        }
+    }
+    let of_type = if is_free { "custom" } else { "function" };
+    match spelling {
+        ToolSpelling::Untyped | ToolSpelling::Declared => Value::Object(inside),
+        ToolSpelling::Nested => json!({"type": of_type, of_type: inside}),
+        ToolSpelling::Flat => {
+            let mut object = Map::new();
+            object.insert("type".to_owned(), of_type.into());
+            object.extend(inside);
+            Value::Object(object)
+        }
+    }
+}
+
+/// A member that is a list, each element on a line of its own.
+fn list(key: &str, elements: &[String]) -> String {
+    if elements.is_empty() {
+        return format!("\"{key}\":[]");
+    }
+    format!("\"{key}\":[\n{}\n]", elements.join(",\n"))
+}
