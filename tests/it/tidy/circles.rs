@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// Files of the largest circle.
-const LARGEST: usize = 17;
+const LARGEST: usize = 9;
 /// How many circles there are.
 const COUNT: usize = 12;
 

@@ -66,7 +66,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config", "dice",
         ],
     ),
-    ("usage", &["json", "session", "dialects"]),
+    ("usage", &["json", "session", "wire", "dialects"]),
     (
         "replay",
         &[

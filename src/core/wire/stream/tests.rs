@@ -1,3 +1,5 @@
+//! What single events mean, and which call of a reply a part is.
+
 use super::*;
 
 fn of(dialect: Dialect, data: &str) -> EventSummary<'_> {
