@@ -386,7 +386,7 @@ impl ValueEnum for ExportForm {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
             Self::Recovery(form) => form.to_possible_value(),
-            Self::Page(form) => form.to_possible_value(),
+            Self::Page(form) => Some(PossibleValue::new(form.word()).help(form.title())),
         }
     }
 }

@@ -10,7 +10,6 @@ use crate::tui::state::document::Checked;
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::theme::Glyphs;
 use crate::tui::transcript::block::{BlockRow, RowKind};
-use clap::ValueEnum;
 use html::HtmlPage;
 use markdown::MarkdownPage;
 use retake_core::rules::Severity;
@@ -21,11 +20,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// A form of the transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageForm {
-    /// The transcript as one page of HTML, without secrets
     Html,
-    /// The transcript as Markdown, without secrets
     Markdown,
 }
 
@@ -41,11 +38,13 @@ pub(crate) struct PageSource<'a> {
 }
 
 impl PageForm {
-    /// What it is called among the formats of the debugger.
+    pub(crate) const ALL: [Self; 2] = [Self::Html, Self::Markdown];
+
+    /// What it is called among other formats.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Html => "page to share, without secrets (HTML)",
-            Self::Markdown => "page to share, without secrets (Markdown)",
+            Self::Html => "page of HTML to share, without secrets",
+            Self::Markdown => "page of Markdown to share, without secrets",
         }
     }
 

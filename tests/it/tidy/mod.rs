@@ -41,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "rules",
         &[
             "json", "session", "wire", "dialects", "schema", "repair", "suggest", "wording",
-            "actions", "redact",
+            "actions", "redact", "content",
         ],
     ),
     // Of the guards, the engine knows jq and patterns: breakpoints, tools of a policy.

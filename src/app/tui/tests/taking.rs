@@ -123,7 +123,7 @@ fn a_take_is_shared_as_a_page_without_secrets() {
     let mut desk = Desk::on("unknown-tool.json", recorded.as_bytes(), None);
     desk.go_to(3)
         .press("D w down down down down down")
-        .sees("(*) page to share, without secrets (HTML)")
+        .sees("(*) page of HTML to share, without secrets")
         .sees("take-1.html");
     desk.press("enter").sees("the page is");
     let page = fs::read_to_string(desk.file("unknown-tool.take-1.html")).unwrap();

@@ -5,7 +5,6 @@ use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
-use clap::ValueEnum;
 use retake_core::formats::convert::{Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
@@ -62,7 +61,7 @@ impl Work {
                 losses: history.map_or_else(Vec::new, |history| losses(history, to)),
             });
         }
-        for form in PageForm::value_variants() {
+        for form in PageForm::ALL {
             formats.push(SaveFormat {
                 id: form.word(),
                 title: form.title().to_owned(),
@@ -115,10 +114,11 @@ impl Work {
         }
         let id = bench.takes().current();
         let dialect = Dialect::ALL.into_iter().find(|to| id_of(*to) == format);
-        let saved = match (dialect, PageForm::from_str(format, false)) {
+        let form = PageForm::ALL.into_iter().find(|form| form.word() == format);
+        let saved = match (dialect, form) {
             (Some(to), _) => save_converted(shown, session, to, &path),
-            (None, Ok(form)) => self.save_page(bench, id, session, form, &path),
-            (None, Err(_)) => save_own(bench, id, &path),
+            (None, Some(form)) => self.save_page(bench, id, session, form, &path),
+            (None, None) => save_own(bench, id, &path),
         };
         match saved {
             Ok(said) => Report::Saved(said),
