@@ -87,13 +87,18 @@ impl Own {
     }
 }
 
+/// Where retake's own files of settings lie: on Linux and macOS below `$XDG_CONFIG_HOME` or `~/.config`.
+pub fn config_folder() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.config_dir().join("retake"))
+}
+
 /// The files to look for: in the config folder (on Linux and macOS `$XDG_CONFIG_HOME` or `~/.config`; left out
 /// where no home is known) and in the project.
 pub fn usual_files(project: &Path) -> Vec<WordingFile> {
-    let config = etcetera::choose_base_strategy().ok().map(|strategy| {
-        let path = strategy.config_dir().join("retake/wordings.toml");
-        let origin = Origin::Config;
-        WordingFile { path, origin }
+    let config = config_folder().map(|folder| WordingFile {
+        path: folder.join("wordings.toml"),
+        origin: Origin::Config,
     });
     let project = WordingFile {
         path: project.join(".retake/wordings.toml"),

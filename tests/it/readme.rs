@@ -1,5 +1,6 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
+use retake_app::tui::settings;
 use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::{self, Keys};
 use retake_core::engine::agent::AGENT_TABLES;
@@ -103,6 +104,16 @@ fn readme_and_help_tables_are_true() {
             "src/help/keys.md",
             "keys",
             retake_app::tui::keymap::markdown_table(),
+        ),
+        (
+            "src/help/config.md",
+            "config",
+            key_tables(&[&settings::FILE, &settings::PICKER]),
+        ),
+        (
+            "src/help/config.md",
+            "config-keys",
+            retake_app::tui::keymap::settings::markdown(),
         ),
         (
             "src/help/scripted.md",

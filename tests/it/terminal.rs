@@ -273,6 +273,9 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
         })
         .unwrap();
     terminal.send(Key::Esc);
+    terminal
+        .wait_until(|screen| screen.contains("recordings 4"))
+        .unwrap();
     terminal.send(Key::Char('s'));
     terminal.send(Key::Tab);
     terminal
@@ -293,5 +296,52 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
         .wait_until(|screen| screen.contains("enter open"))
         .unwrap();
     terminal.send(Key::Char('q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}
+
+#[test]
+fn a_file_of_settings_gives_keys_columns_and_a_theme() {
+    let home = TempDir::new().unwrap();
+    let config = home.path().join(".config/retake");
+    fs::create_dir_all(&config).unwrap();
+    let settings = "theme = \"dark-contrast\"\n[picker]\ncolumns = [\"title\", \"size\"]\nsort = \"size\"\n\
+        [keys.recordings]\nsort = \"F5 o\"\n[keys.program]\nclose = \"w\"\n";
+    fs::write(config.join("config.toml"), settings).unwrap();
+    let start = |home: &TempDir| {
+        Terminal::builder()
+            .size(100, 30)
+            .env_clear()
+            .env("LANG", "C.UTF-8")
+            .env("COLORTERM", "truecolor")
+            .env("HOME", home.path().to_str().unwrap())
+            .timeout(Duration::from_secs(20))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .spawn(RETAKE)
+            .unwrap()
+    };
+    let mut terminal = start(&home);
+    // What a file sets does not hold for the panes below, which is said at once.
+    terminal
+        .wait_until(|screen| screen.contains("`w` is the key of `save-as` of [keys.files]"))
+        .unwrap();
+    assert!(!terminal.wait_exit().unwrap().success());
+    fs::write(
+        config.join("config.toml"),
+        settings.replace("\"w\"", "\"^q\""),
+    )
+    .unwrap();
+    let mut terminal = start(&home);
+    terminal
+        .wait_until(|screen| {
+            let words = ["sort: size", "F5 sort", "^q quit", " title "];
+            words.iter().all(|words| screen.contains(words)) && !screen.contains("findings ")
+        })
+        .unwrap();
+    terminal.send(Key::Char('q'));
+    terminal.send(Key::Char('o'));
+    terminal
+        .wait_until(|screen| screen.contains("sort: findings"))
+        .unwrap();
+    terminal.send_str("\u{11}");
     assert!(terminal.wait_exit().unwrap().success());
 }

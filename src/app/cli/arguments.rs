@@ -60,6 +60,8 @@ pub enum Task {
     Health(HealthArguments),
     /// Report where tokens and time went: by tool, by turn, the largest results
     Usage(UsageArguments),
+    /// Print the settings of the screen, and where each came from
+    Config(ConfigArguments),
     /// Export a recovery as code, as a policy entry or as a test fixture; a transcript as HTML or Markdown
     Export(ExportArguments),
     /// Run an agent under the debugger, which checks calls before they are executed
@@ -157,6 +159,7 @@ macro_rules! topics {
 /// The topics, in the order in which `retake help` lists them.
 pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "keys": "every key of the debugger",
+    "config": "theme, keys and lists: the file of settings",
     "formats": "formats that retake reads and writes",
     "recovery": "fix a run: recoveries, takes, `fix`, `export`",
     "wording": "the templates of error messages, and your own",
@@ -540,6 +543,9 @@ pub struct LookArguments {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
+    /// The file of settings (`retake help config`)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -700,6 +706,13 @@ pub struct HealthArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigArguments {
+    /// The file of settings [default: $RETAKE_CONFIG, else retake/config.toml in the configuration folder]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

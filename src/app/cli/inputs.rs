@@ -2,9 +2,11 @@
 //! where they are given.
 
 use super::arguments::{OpenArguments, ReadingArguments};
+use super::config;
 use super::exit::{Failure, print_error};
 use super::output::safe_line;
 use crate::tui::OpenRequest;
+use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::Wish;
@@ -109,6 +111,8 @@ impl Inputs {
 
     /// The same for the debugger, which reads by itself.
     pub(super) fn request(self, arguments: &OpenArguments) -> Result<OpenRequest, Failure> {
+        let settings = config::settings(&arguments.look)?;
+        keymap::choose(settings.bindings());
         Ok(OpenRequest {
             paths: arguments.paths.clone(),
             options: self.options,
@@ -119,12 +123,13 @@ impl Inputs {
                 self.target,
             ),
             wish: Wish {
-                variant: arguments.look.theme,
-                ascii: arguments.look.ascii,
+                variant: settings.theme,
+                ascii: settings.ascii,
             },
-            view: arguments.look.view,
-            prices: prices_of(arguments.look.prices.as_deref())?,
-            without_mouse: arguments.look.no_mouse,
+            picker: settings.picker,
+            view: settings.view,
+            prices: prices_of(settings.prices.as_deref())?,
+            without_mouse: settings.without_mouse,
             staged: Staged::default(),
         })
     }

@@ -7,6 +7,7 @@
 mod arguments;
 mod chaos;
 mod check;
+mod config;
 mod confirm;
 mod convert;
 mod exit;
@@ -63,6 +64,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Usage(arguments)) => usage::run(arguments),
+        Some(Task::Config(arguments)) => config::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Run(arguments)) => run::run(arguments),
         Some(Task::Proxy(arguments)) => proxy::run(arguments),

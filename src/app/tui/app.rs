@@ -53,7 +53,7 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     match opened {
         Some(opened) => face.debug(opened, request.staged.clone(), None)?,
         None => {
-            face.app.open(Picker::among(&request.paths), |_, _, ()| ());
+            face.app.open(Picker::among(request), |_, _, ()| ());
             face.draw()?;
             let news = face.app.news.clone();
             if let Some(picker) = face.app.layers.top_mut::<Picker>() {

@@ -8,11 +8,13 @@ mod group;
 pub mod hints;
 pub mod lab;
 pub mod layers;
+pub mod settings;
 
 pub use context::Context;
 pub use group::Group;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::sync::{LazyLock, OnceLock};
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,15 +164,19 @@ fn named(name: &str) -> Option<KeyCode> {
         "S-tab" => KeyCode::BackTab,
         "enter" => KeyCode::Enter,
         "esc" => KeyCode::Esc,
-        "F1" => KeyCode::F(1),
-        "F2" => KeyCode::F(2),
-        _ => return None,
+        "del" => KeyCode::Delete,
+        "insert" => KeyCode::Insert,
+        "backspace" => KeyCode::Backspace,
+        _ => {
+            let number = name.strip_prefix('F')?.parse().ok()?;
+            return (1..=12).contains(&number).then_some(KeyCode::F(number));
+        }
     };
     Some(code)
 }
 
 /// A row of the table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Binding {
     /// The keys as people read them, `^d` with control, with spaces between; the first one is
     /// named in the footer.
@@ -258,6 +264,11 @@ impl Binding {
             aliases: self.aliases,
             is_destructive: self.is_destructive,
         }
+    }
+
+    /// Whether it has a key.
+    fn has_key(&self) -> bool {
+        !self.keys.is_empty()
     }
 
     fn works_in(&self, contexts: &[Context]) -> bool {
@@ -358,10 +369,25 @@ pub const KEYMAP: &[Binding] = &[
     row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
 ];
 
-/// Every row: those of the panes first.
+static DEFAULTS: LazyLock<Vec<Binding>> =
+    LazyLock::new(|| [KEYMAP, lab::LAB, layers::LAYERS, exchanges::EXCHANGES].concat());
+/// The rows with the keys that the operator chose.
+static CHOSEN: OnceLock<Vec<Binding>> = OnceLock::new();
+
+/// Every row as retake comes: those of the panes first.
+pub fn defaults() -> &'static [Binding] {
+    &DEFAULTS
+}
+
+/// Every row as it holds.
 pub fn rows() -> impl DoubleEndedIterator<Item = &'static Binding> {
-    let tables = [KEYMAP, lab::LAB, layers::LAYERS, exchanges::EXCHANGES];
-    tables.into_iter().flatten()
+    CHOSEN.get().unwrap_or(&DEFAULTS).iter()
+}
+
+/// From now on these rows hold, in the order of the defaults. Later calls change nothing.
+pub fn choose(rows: Vec<Binding>) {
+    // The first choice stays.
+    let _ = CHOSEN.set(rows);
 }
 
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
@@ -372,7 +398,8 @@ pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
 
 /// What the footer may say here, what matters most first.
 pub fn footer(context: Context) -> Vec<&'static Binding> {
-    let here = rows().filter(|row| row.footer.0 > 0 && row.contexts.contains(&context));
+    let here =
+        rows().filter(|row| row.footer.0 > 0 && row.has_key() && row.contexts.contains(&context));
     let mut here: Vec<_> = here.collect();
     here.sort_by_key(|row| std::cmp::Reverse(row.footer.0));
     here
@@ -387,20 +414,24 @@ pub fn key_of(command: Command) -> Option<KeyEvent> {
 pub fn recovery(action: &str) -> Option<&'static Binding> {
     let is_meant =
         |binding: &&Binding| matches!(binding.command, Command::Recover(id) if id == action);
-    KEYMAP.iter().find(is_meant)
+    rows().find(is_meant)
 }
 
 /// What can be done in these places, for a palette: what is done nowhere else first.
 pub fn commands_of(contexts: &[Context]) -> Vec<(KeyEntry, Command)> {
-    let tables = [exchanges::EXCHANGES, lab::LAB, KEYMAP];
-    let rows = tables.into_iter().flatten();
-    let rows = rows.filter(|row| row.works_in(contexts));
+    let mut rows: Vec<_> = rows().filter(|row| row.works_in(contexts)).collect();
+    rows.sort_by_key(|row| match row.group {
+        Group::Exchanges => 0,
+        Group::Lab => 1,
+        _ => 2,
+    });
+    let rows = rows.into_iter();
     rows.map(|row| (row.described(), row.command)).collect()
 }
 
 /// The keys that work in one of these places, for the help, by group.
 pub fn keys_of(contexts: &[Context], has_use: impl Fn(Command) -> bool) -> Vec<KeyEntry> {
-    let rows = rows().filter(|row| row.works_in(contexts) && has_use(row.command));
+    let rows = rows().filter(|row| row.has_key() && row.works_in(contexts) && has_use(row.command));
     let mut keys: Vec<_> = rows.map(Binding::described).collect();
     sort_by_group(&mut keys);
     keys
@@ -413,7 +444,10 @@ fn sort_by_group(keys: &mut [KeyEntry]) {
 
 /// Every key, for the help: those of the panes and those of what lies over them, by group.
 pub fn all_keys() -> Vec<KeyEntry> {
-    let mut keys: Vec<_> = rows().map(Binding::described).collect();
+    let mut keys: Vec<_> = rows()
+        .filter(|row| row.has_key())
+        .map(Binding::described)
+        .collect();
     sort_by_group(&mut keys);
     keys
 }

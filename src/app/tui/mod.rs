@@ -36,6 +36,7 @@ pub mod recovery;
 pub mod render;
 pub mod report;
 mod request;
+pub mod settings;
 mod signals;
 pub mod stack;
 pub mod state;

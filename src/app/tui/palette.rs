@@ -4,14 +4,14 @@
 //! table. What is typed has to begin words of a title or of an alias, in their order, or to stand in one as it
 //! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
-use super::keymap::{Context, KeyEntry};
+use super::keymap::{Command, Context, Direction, KeyEntry, command};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
 use super::popup::split_top;
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -112,13 +112,10 @@ impl<S> Layer<S> for Palette {
     }
 
     fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Choice> {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let moves = match key.code {
-            KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => Some(key),
-            KeyCode::Tab => Some(KeyCode::Down.into()),
-            KeyCode::BackTab => Some(KeyCode::Up.into()),
-            KeyCode::Char('n') if control => Some(KeyCode::Down.into()),
-            KeyCode::Char('p') if control => Some(KeyCode::Up.into()),
+        let moves = match (command(Context::Palette, &key), key.code) {
+            (Some(Command::Value(Direction::Forward)), _) => Some(KeyCode::Down.into()),
+            (Some(Command::Value(Direction::Backward)), _) => Some(KeyCode::Up.into()),
+            (_, KeyCode::PageUp | KeyCode::PageDown) => Some(key),
             _ => None,
         };
         if let Some(key) = moves {

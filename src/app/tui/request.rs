@@ -2,6 +2,7 @@
 
 use super::loader::Knowledge;
 use super::loader::takes::conductor::Staged;
+use super::picker::rows::PickerSettings;
 use super::theme::Wish;
 use retake_core::usage::Prices;
 use retake_live::{InputError, ReadOptions};
@@ -30,6 +31,8 @@ pub struct OpenRequest {
     pub knowledge: Knowledge,
     pub wish: Wish,
     pub prices: Prices,
+    /// How the list of recordings begins.
+    pub picker: PickerSettings,
     /// Without it recordings flow, and what is live stands in columns.
     pub view: Option<View>,
     /// Whether the mouse is left to the terminal.

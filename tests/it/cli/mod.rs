@@ -1,5 +1,6 @@
 //! The program as a process.
 
+mod config;
 mod convert;
 mod ends;
 mod export;

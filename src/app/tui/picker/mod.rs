@@ -37,7 +37,9 @@ use retake_core::session::Kind;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
-use rows::{Grouping, ListLine, Row, Sort, arranged, cells, fit, next, shortened, word};
+use rows::{
+    COLUMN_NAMES, Grouping, ListLine, Row, Sort, arranged, cells, fit, next, shortened, word,
+};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +60,7 @@ pub struct Picker {
     home: Option<String>,
     rows: Vec<Row>,
     lines: Vec<ListLine>,
+    columns: Vec<rows::Id>,
     sort: Sort,
     grouping: Grouping,
     has_preview: bool,
@@ -76,8 +79,9 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// A choice among these files and folders; without any, among those where agents keep theirs.
-    pub fn among(paths: &[PathBuf]) -> Self {
+    /// A choice among the files and folders that are asked for; without any, among those where agents keep theirs.
+    pub fn among(request: &OpenRequest) -> Self {
+        let paths = &request.paths;
         let named = |path: &PathBuf| Place {
             path: path.clone(),
             origin: Origin::Named,
@@ -87,6 +91,11 @@ impl Picker {
             false => paths.iter().map(named).collect(),
         };
         let mut picker = Self::new(places, SystemTime::now());
+        let settings = &request.picker;
+        picker.columns.clone_from(&settings.columns);
+        picker.sort = settings.sort;
+        picker.grouping = settings.grouping;
+        picker.has_preview = settings.has_preview;
         picker.home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
         picker
     }
@@ -99,6 +108,7 @@ impl Picker {
             home: None,
             rows: Vec::new(),
             lines: Vec::new(),
+            columns: COLUMN_NAMES.map(|(id, _)| id).to_vec(),
             sort: Sort::default(),
             grouping: Grouping::default(),
             has_preview: true,
@@ -384,7 +394,7 @@ impl Picker {
         };
         let [list, below] = split_bottom(below, preview + 1);
         let [preview, footer] = split_bottom(below, 1);
-        let columns = fit(usize::from(area.width.saturating_sub(1)));
+        let columns = fit(&self.columns, usize::from(area.width.saturating_sub(1)));
         if !heads.is_empty() {
             write(frame, heads, titles(&columns, theme), Style::new());
         }

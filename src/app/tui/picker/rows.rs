@@ -361,9 +361,44 @@ const ALL: [Column<Id>; 8] = [
 /// Cells that the title has before what matters less has any.
 const TITLE: usize = 14;
 
-/// The columns that fit into this width, with their widths.
-pub fn fit(width: usize) -> Vec<(Column<Id>, usize)> {
-    columns::fit(&ALL, width)
+/// Each column with the word for it in a file of settings.
+pub const COLUMN_NAMES: [(Id, &str); 8] = [
+    (Id::When, "when"),
+    (Id::Findings, "findings"),
+    (Id::Turns, "turns"),
+    (Id::Size, "size"),
+    (Id::Tokens, "tokens"),
+    (Id::Agent, "agent"),
+    (Id::Model, "model"),
+    (Id::Title, "title"),
+];
+
+/// How the list of recordings begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PickerSettings {
+    pub columns: Vec<Id>,
+    pub sort: Sort,
+    pub grouping: Grouping,
+    pub has_preview: bool,
+}
+
+impl Default for PickerSettings {
+    fn default() -> Self {
+        Self {
+            columns: COLUMN_NAMES.iter().map(|(id, _)| *id).collect(),
+            sort: Sort::default(),
+            grouping: Grouping::default(),
+            has_preview: true,
+        }
+    }
+}
+
+/// Those of the columns that fit into this width, in the order of `wanted`, with their widths.
+pub fn fit(wanted: &[Id], width: usize) -> Vec<(Column<Id>, usize)> {
+    let columns = wanted
+        .iter()
+        .filter_map(|id| ALL.iter().find(|column| column.id == *id).copied());
+    columns::fit(&columns.collect::<Vec<_>>(), width)
 }
 
 /// The cells of a row.
@@ -520,7 +555,8 @@ mod tests {
     #[test]
     fn a_narrow_list_keeps_what_matters_and_a_wide_one_has_all() {
         let names = |width| -> Vec<&str> {
-            let columns = fit(width).into_iter();
+            let all = COLUMN_NAMES.map(|(id, _)| id);
+            let columns = fit(&all, width).into_iter();
             columns.map(|(column, _)| column.title).collect()
         };
         assert_eq!(names(38), ["when", "findings", "title"]);
@@ -530,7 +566,8 @@ mod tests {
         );
         assert_eq!(names(140).len(), 8);
         for width in 0..200 {
-            let used: usize = fit(width).iter().map(|(_, width)| width + 1).sum();
+            let all = COLUMN_NAMES.map(|(id, _)| id);
+            let used: usize = fit(&all, width).iter().map(|(_, width)| width + 1).sum();
             assert!(used <= width, "{used} of {width}");
         }
     }

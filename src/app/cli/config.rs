@@ -1,0 +1,71 @@
+//! `config`: the settings of the screen that hold, and where they came from.
+
+use super::arguments::{ConfigArguments, LookArguments};
+use super::exit::{Exit, Failure, refused};
+use super::output::{Output, safe_line};
+use crate::tui::settings::Settings;
+use retake_live::wordings::config_folder;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The name of the file in the folder of retake's settings.
+const NAME: &str = "config.toml";
+/// Names another file.
+const VARIABLE: &str = "RETAKE_CONFIG";
+
+pub(super) fn run(arguments: &ConfigArguments) -> Result<Exit, Failure> {
+    let settings = load(arguments.config.as_deref())?;
+    let mut output = Output::stdout();
+    output.write_all(settings.effective().as_bytes())?;
+    output.finish()?;
+    Ok(Exit::Clean)
+}
+
+/// The settings of the screen: those of the file, unless the command line says something else.
+pub(super) fn settings(look: &LookArguments) -> Result<Settings, Failure> {
+    let mut settings = load(look.config.as_deref())?;
+    settings.theme = look.theme.or(settings.theme);
+    settings.view = look.view.or(settings.view);
+    settings.prices = match (&look.prices, settings.prices) {
+        (Some(named), _) => Some(named.clone()),
+        (None, Some(set)) => {
+            let folder = settings.file.as_deref().and_then(Path::parent);
+            Some(folder.unwrap_or(Path::new("")).join(set))
+        }
+        (None, None) => None,
+    };
+    settings.ascii |= look.ascii;
+    settings.without_mouse |= look.no_mouse;
+    Ok(settings)
+}
+
+/// Reads the file that is named, else that of the environment, else the usual one, which need not be there.
+fn load(named: Option<&Path>) -> Result<Settings, Failure> {
+    let of_environment = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    let named = named
+        .map(Path::to_owned)
+        .or_else(|| of_environment().map(PathBuf::from));
+    let usual = || Some(config_folder()?.join(NAME));
+    let Some(path) = named.clone().or_else(usual) else {
+        return Ok(Settings::default());
+    };
+    let name = path.to_string_lossy();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => {
+            return Ok(Settings::default());
+        }
+        Err(error) => {
+            return Err(Failure::refused(format!("{}: {error}", safe_line(&name))));
+        }
+    };
+    let read = Settings::read(&text);
+    let mut settings = read.map_err(|errors| {
+        let hint =
+            "`retake help config` lists what it can hold; `--config /dev/null` starts without it";
+        refused(errors.in_file(&name)).hinting(hint)
+    })?;
+    settings.file = Some(path);
+    Ok(settings)
+}

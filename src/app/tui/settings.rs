@@ -1,0 +1,389 @@
+//! What the operator sets in `config.toml`: theme, view, keys, the list of recordings.
+//!
+//! [`Settings::read`] reports all that is wrong with a file at once, with lines; [`Settings::effective`] writes
+//! what holds as such a file, and where each value came from.
+
+use super::keymap::settings::{Rebound, key_faults, rebound};
+use super::keymap::{self, Binding};
+use super::picker::rows::{COLUMN_NAMES, Grouping, Id, PickerSettings, Sort};
+use super::request::View;
+use super::theme::Variant;
+use retake_core::config::{self, Checker, ConfigErrors, Key, Keys, Section, Shape};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Longest file, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// The keys of the file, for its check and for the help.
+pub static FILE: Keys = Keys {
+    place: "the file",
+    keys: &[
+        key(
+            "theme",
+            Shape::Word(None, themes),
+            "the colours",
+            "\"auto\"",
+        ),
+        key(
+            "view",
+            Shape::Word(None, views),
+            "how a recording is shown at first",
+            "\"flow\"",
+        ),
+        key(
+            "ascii",
+            Shape::Flag,
+            "only ASCII characters on the screen",
+            "false",
+        ),
+        key(
+            "mouse",
+            Shape::Flag,
+            "whether retake takes the mouse",
+            "true",
+        ),
+        key(
+            "prices",
+            Shape::Text,
+            "a file of prices of models; its path counts from the folder of this file",
+            "",
+        ),
+        key(
+            "picker",
+            Shape::Table(&PICKER),
+            "the list of recordings",
+            "",
+        ),
+        key(
+            "keys",
+            Shape::JsonTable,
+            "other keys, in a table for each group of them",
+            "",
+        ),
+    ],
+    rules: &[],
+};
+
+/// The keys of its table for the list of recordings.
+pub static PICKER: Keys = Keys {
+    place: "[picker]",
+    keys: &[
+        key(
+            "columns",
+            Shape::List("columns", &Shape::Word(None, columns)),
+            "the columns, in their order, as far as they fit",
+            "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"agent\", \"model\", \"title\"]",
+        ),
+        key(
+            "sort",
+            Shape::Word(None, sorts),
+            "what stands first",
+            "\"time\"",
+        ),
+        key(
+            "group",
+            Shape::Word(None, groupings),
+            "what stands together",
+            "\"folder\"",
+        ),
+        key(
+            "preview",
+            Shape::Flag,
+            "whether the preview is shown",
+            "true",
+        ),
+    ],
+    rules: &[],
+};
+
+const fn key(
+    name: &'static str,
+    shape: Shape,
+    meaning: &'static str,
+    default: &'static str,
+) -> Key {
+    Key {
+        name,
+        shape,
+        meaning,
+        default: match default.is_empty() {
+            true => None,
+            false => Some(default),
+        },
+        is_required: false,
+    }
+}
+
+fn words<T>(all: &[(T, &'static str)]) -> Vec<&'static str> {
+    all.iter().map(|(_, word)| *word).collect()
+}
+
+fn themes() -> Vec<&'static str> {
+    [vec!["auto"], words(&Variant::ALL)].concat()
+}
+
+fn views() -> Vec<&'static str> {
+    words(&View::ALL)
+}
+
+fn columns() -> Vec<&'static str> {
+    words(&COLUMN_NAMES)
+}
+
+fn sorts() -> Vec<&'static str> {
+    words(&Sort::ALL)
+}
+
+fn groupings() -> Vec<&'static str> {
+    words(&Grouping::ALL)
+}
+
+fn named<T: Copy>(all: &[(T, &'static str)], word: &str) -> Option<T> {
+    let found = all.iter().find(|(_, known)| *known == word);
+    found.map(|(value, _)| *value)
+}
+
+/// What a file sets.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The file; `None` where there is none.
+    pub file: Option<PathBuf>,
+    /// `None` leaves it to the environment.
+    pub theme: Option<Variant>,
+    pub view: Option<View>,
+    /// As it is written.
+    pub prices: Option<PathBuf>,
+    pub ascii: bool,
+    pub without_mouse: bool,
+    pub picker: PickerSettings,
+    pub keys: Vec<Rebound>,
+    /// The lines of the values that the file sets.
+    lines: BTreeMap<&'static str, usize>,
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn read(text: &str) -> Result<Self, ConfigErrors> {
+        config::read(text, LONGEST, &FILE, |file, checker| {
+            let mut settings = Self::default();
+            settings.take(file, checker);
+            Some(settings)
+        })
+    }
+
+    fn take(&mut self, file: Section<'_>, checker: &mut Checker<'_>) {
+        for key in FILE.keys.iter().filter(|key| file.has(key.name)) {
+            self.lines
+                .insert(key.name, checker.line(file.at_key(key.name)));
+        }
+        let word = |key| file.text(key).unwrap_or_default();
+        self.theme = named(&Variant::ALL, word("theme"));
+        self.view = named(&View::ALL, word("view"));
+        self.prices = file.text("prices").map(PathBuf::from);
+        self.ascii = file.get("ascii").unwrap_or(false);
+        self.without_mouse = !file.get("mouse").unwrap_or(true);
+        if let Some(picker) = file.table("picker") {
+            for key in PICKER.keys.iter().filter(|key| picker.has(key.name)) {
+                let line = checker.line(picker.at_key(key.name));
+                self.lines.insert(key.name, line);
+            }
+            let word = |key| picker.text(key).unwrap_or_default();
+            let names: Option<Vec<String>> = picker.get("columns");
+            let columns = names.into_iter().flatten();
+            let columns: Vec<Id> = columns
+                .filter_map(|name| named(&COLUMN_NAMES, &name))
+                .collect();
+            if !columns.is_empty() {
+                self.picker.columns = columns;
+            }
+            self.picker.sort = named(&Sort::ALL, word("sort")).unwrap_or_default();
+            self.picker.grouping = named(&Grouping::ALL, word("group")).unwrap_or_default();
+            self.picker.has_preview = picker.get("preview").unwrap_or(true);
+        }
+        if let Some(keys) = file.table("keys") {
+            self.keys = rebound(keys, checker);
+            key_faults(&self.keys, checker);
+        }
+    }
+
+    /// The table of keys with those of the file.
+    pub fn bindings(&self) -> Vec<Binding> {
+        let mut rows: Vec<Binding> = keymap::defaults().to_vec();
+        for rebound in &self.keys {
+            rows[rebound.row].keys = String::leak(rebound.keys.clone());
+        }
+        rows
+    }
+
+    /// What holds, written as a file; behind each value stands the line that set it, or that it is the default.
+    pub fn effective(&self) -> String {
+        let mut text = match &self.file {
+            Some(file) => format!("# read from {}\n", file.display()),
+            None => "# there is no file: these are the defaults\n".to_owned(),
+        };
+        let from = |line: Option<&usize>| match line {
+            Some(line) => format!("line {line}"),
+            None => "default".to_owned(),
+        };
+        let mut put = |name: &str, value: &str, from: &str| {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{:<40} # {from}", format!("{name} = {value}"));
+        };
+        let quoted = |word: &str| format!("\"{word}\"");
+        let word = |found: Option<&'static str>, default| quoted(found.unwrap_or(default));
+        let theme = Variant::ALL.iter().find(|(it, _)| Some(*it) == self.theme);
+        let view = View::ALL.iter().find(|(it, _)| Some(*it) == self.view);
+        for (name, value) in [
+            ("theme", word(theme.map(|(_, word)| *word), "auto")),
+            ("view", word(view.map(|(_, word)| *word), "flow")),
+            ("ascii", self.ascii.to_string()),
+            ("mouse", (!self.without_mouse).to_string()),
+        ] {
+            put(name, &value, &from(self.lines.get(name)));
+        }
+        if let Some(prices) = &self.prices {
+            let prices = toml::Value::String(prices.to_string_lossy().into_owned());
+            put(
+                "prices",
+                &prices.to_string(),
+                &from(self.lines.get("prices")),
+            );
+        }
+        text.push_str("\n[picker]\n");
+        let picker = &self.picker;
+        let names = picker.columns.iter().map(|id| {
+            let name = COLUMN_NAMES.iter().find(|(known, _)| known == id);
+            quoted(name.map_or("", |(_, name)| name))
+        });
+        let names: Vec<String> = names.collect();
+        let sort = Sort::ALL.iter().find(|(it, _)| *it == picker.sort);
+        let grouping = Grouping::ALL.iter().find(|(it, _)| *it == picker.grouping);
+        let mut put = |name: &str, value: &str, from: &str| {
+            let _ = writeln!(text, "{:<40} # {from}", format!("{name} = {value}"));
+        };
+        for (name, value) in [
+            ("columns", format!("[{}]", names.join(", "))),
+            ("sort", word(sort.map(|(_, word)| *word), "time")),
+            ("group", word(grouping.map(|(_, word)| *word), "folder")),
+            ("preview", picker.has_preview.to_string()),
+        ] {
+            put(name, &value, &from(self.lines.get(name)));
+        }
+        let rows = self.bindings();
+        let mut last = "";
+        for (row, (group, name)) in keymap::settings::names() {
+            if group != last {
+                let _ = writeln!(text, "\n[keys.{group}]");
+            }
+            last = group;
+            let set = self.keys.iter().find(|rebound| rebound.row == row);
+            let from = from(set.map(|rebound| &rebound.line));
+            let keys = toml::Value::String(rows[row].keys.to_owned());
+            let _ = writeln!(text, "{:<40} # {from}", format!("{name} = {keys}"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::keymap::{Command, Context, event};
+
+    #[test]
+    fn a_file_sets_what_it_names_and_says_where() {
+        let text = "theme = \"light-contrast\"\nview = \"columns\"\nmouse = false\n[picker]\ncolumns = \
+            [\"when\", \"title\"]\nsort = \"findings\"\n[keys.findings]\nnext-finding = \"^n\"\n[keys.recover]\n\
+            note = \"\"\n";
+        let text = text.replace(
+            "[keys.recover]\nnote = \"\"\n",
+            "[keys.find]\nnote = \"\"\n",
+        );
+        let settings = Settings::read(&text).unwrap();
+        assert_eq!(settings.theme, Some(Variant::LightContrast));
+        assert_eq!(settings.picker.columns, [Id::When, Id::Title]);
+        assert!(settings.without_mouse);
+        let rows = settings.bindings();
+        let keys = |command| rows.iter().find(|row| row.command == command).unwrap().keys;
+        assert_eq!(keys(Command::Finding(keymap::Direction::Forward)), "^n");
+        assert_eq!(keys(Command::Note), "");
+        let effective = settings.effective();
+        for (value, from) in [
+            ("theme = \"light-contrast\"", "# line 1"),
+            ("ascii = false", "# default"),
+            ("sort = \"findings\"", "# line 6"),
+            ("next-finding = \"^n\"", "# line 8"),
+            ("down = \"j down\"", "# default"),
+        ] {
+            let mut lines = effective.lines();
+            let line = lines.find(|line| line.starts_with(value)).unwrap();
+            assert!(line.ends_with(from), "{line}");
+        }
+        let again = Settings::read(&effective).unwrap();
+        assert_eq!(again.bindings().len(), rows.len());
+        for (one, other) in again.bindings().iter().zip(&rows) {
+            assert_eq!(one.keys, other.keys);
+        }
+    }
+
+    #[test]
+    fn all_faults_of_a_file_are_told_at_once_with_their_lines() {
+        let faults = Settings::read(
+            r#"them = "dark"
+view = "rows"
+[picker]
+columns = ["when", "titel"]
+[keys.findings]
+next-findng = "n"
+next-finding = "ctl-x"
+previous-finding = "n"
+[keys.panes]
+turns = 1
+[keys.lines]
+leave = "x esc"
+[keys.takes]
+leave = ""
+[keys.pains]
+down = "j"
+"#,
+        );
+        insta::assert_snapshot!(faults.unwrap_err().to_string());
+    }
+
+    #[test]
+    fn the_defaults_written_as_a_file_are_the_defaults() {
+        let settings = Settings::read(&Settings::default().effective()).unwrap();
+        for (one, other) in settings.bindings().iter().zip(keymap::defaults()) {
+            assert_eq!(one.keys, other.keys, "{other:?}");
+        }
+        assert_eq!(settings.picker, PickerSettings::default());
+    }
+
+    #[test]
+    fn the_names_of_actions_stay_as_files_have_them() {
+        let names = keymap::settings::names().map(|(_, (group, name))| format!("{group}.{name}"));
+        let names: Vec<String> = names.collect();
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+        insta::assert_snapshot!(names.join("\n"));
+    }
+
+    #[test]
+    fn keys_that_only_a_file_has_are_understood() {
+        for name in ["F12", "del", "backspace", "insert", "^x", "ä"] {
+            assert!(event(name).is_some(), "{name}");
+        }
+        for name in ["", "ctl-x", "^", "F0", "F13", "ab"] {
+            let is_caret = name == "^";
+            assert_eq!(event(name).is_some(), is_caret, "{name}");
+        }
+        assert!(keymap::command(Context::Picker, &event("s").unwrap()).is_some());
+    }
+}

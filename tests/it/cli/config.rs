@@ -1,0 +1,41 @@
+//! `config`: what holds, where it came from, and what is wrong with a file of settings.
+
+use super::{STORY, folder, told};
+
+#[test]
+fn what_holds_is_printed_with_the_line_that_says_so() {
+    let here = folder(&[(
+        "mine.toml",
+        "theme = \"dark\"\n[keys.find]\nmark = \"m backspace\"\n",
+    )]);
+    let (code, out, err) = told(here.path(), &["config", "--config", "mine.toml"]);
+    assert_eq!((code, &*err), (0, ""));
+    for (value, from) in [
+        ("# read from mine.toml", "mine.toml"),
+        ("theme = \"dark\"", "# line 1"),
+        ("mark = \"m backspace\"", "# line 3"),
+        ("view = \"flow\"", "# default"),
+    ] {
+        let line = out.lines().find(|line| line.starts_with(value)).unwrap();
+        assert!(line.ends_with(from), "{line}");
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once_and_nothing_is_opened() {
+    let here = folder(&[
+        (
+            "mine.toml",
+            "them = \"dark\"\n[keys.find]\nmark = \"ctl-m\"\n",
+        ),
+        ("story.json", STORY),
+    ]);
+    let (code, out, err) = told(here.path(), &["config", "--config", "mine.toml"]);
+    assert_eq!((code, &*out), (2, ""));
+    assert!(err.contains("mine.toml:1: `them` is not known"), "{err}");
+    assert!(err.contains("mine.toml:3: `ctl-m` is no key"), "{err}");
+    assert!(err.contains("--config /dev/null"), "{err}");
+    let (code, _, err) = told(here.path(), &["config", "--config", "none.toml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("none.toml: No such file"), "{err}");
+}
