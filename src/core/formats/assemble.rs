@@ -372,9 +372,6 @@ fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
 pub enum RequestError {
     #[error("the request is not a JSON object: {0}")]
     NotJson(String),
-    /// Requests of the dialect are not read.
-    #[error("requests are not answered in the dialect {0}")]
-    Dialect(&'static str),
     #[error("the request cannot be read: {0}")]
     Unreadable(String),
     /// Older items are not in it.
@@ -408,7 +405,7 @@ pub fn read_request_part(
         Ok(_) => RequestError::NotJson("it is another value".to_owned()),
     };
     let head = RequestHead::read(dialect, body).ok_or_else(not_json)?;
-    let format = of_dialect(dialect).ok_or(RequestError::Dialect(dialect.word()))?;
+    let format = of_dialect(dialect);
     let source: Arc<dyn Source> = Arc::new(body.to_vec());
     let session = read_buffer(format, &source, body)?
         .sessions

@@ -130,8 +130,13 @@ pub fn is_written(format: &Format) -> bool {
 }
 
 /// The format that reads the requests and replies of a dialect.
-pub fn of_dialect(dialect: Dialect) -> Option<&'static Format> {
-    find(dialect.facts().format)
+pub fn of_dialect(dialect: Dialect) -> &'static Format {
+    match dialect {
+        Dialect::Responses => &openai_responses::FORMAT,
+        Dialect::Chat => &openai_chat::FORMAT,
+        Dialect::Anthropic => &anthropic_messages::FORMAT,
+        Dialect::Gemini => &gemini_contents::FORMAT,
+    }
 }
 
 pub fn find(id: &str) -> Option<&'static Format> {

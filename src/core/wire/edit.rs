@@ -2,33 +2,17 @@
 //! stays byte for byte.
 
 use super::body::body_of;
-use super::object::quoted;
+use super::object::{Object, members_at, quoted};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Family, Fragment, Item, Patch};
 use std::ops::Range;
 
-/// The members of an object: each key as it stands between its quotes, and where its value is. None where
-/// it is no object.
-fn members(object: &str) -> Vec<(&str, Range<usize>)> {
-    let mut found = Vec::new();
-    let read = Cursor::new(object.as_bytes()).object(|cursor, key| {
-        cursor.peek();
-        found.push((std::str::from_utf8(key).unwrap_or_default(), cursor.skip()?));
-        Ok(())
-    });
-    if read.is_err() {
-        found.clear();
-    }
-    found
-}
-
 /// Where the value of a member of an object stands; of a key that stands twice the last one counts,
 /// as for most readers.
 pub fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
-    let mut found = members(object).into_iter().rev();
-    found
-        .find(|(key, _)| *key == wanted)
-        .map(|(_, value)| value)
+    value_of(object.as_bytes(), 0, wanted.as_bytes())
+        .ok()
+        .flatten()
 }
 
 /// Where the blocks of a message stand: its content, or its parts.
@@ -57,9 +41,9 @@ pub fn with_value(object: &str, value: &Range<usize>, new: &str) -> String {
 }
 
 pub fn without_member(object: &str, unwanted: &str) -> String {
-    let kept = members(object).into_iter();
-    let kept = kept.filter(|(key, _)| *key != unwanted);
-    let kept = kept.map(|(key, value)| format!("\"{key}\":{}", &object[value]));
+    let kept = Object::read(object);
+    let kept = kept.members().filter(|(key, _)| *key != unwanted);
+    let kept = kept.map(|(key, value)| format!("\"{key}\":{value}"));
     format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
 }
 
@@ -223,15 +207,9 @@ pub(crate) fn has_member(bytes: &[u8], key: &[u8]) -> Result<bool, JsonError> {
 /// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts,
 /// as for most readers.
 fn value_of(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, JsonError> {
-    let mut found = None;
-    Cursor::at(bytes, at).object(|cursor, key| {
-        if key == wanted {
-            cursor.peek();
-            found = Some(cursor.skip()?);
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    let mut members = members_at(bytes, at)?.into_iter().rev();
+    let found = members.find(|member| member.key == wanted);
+    Ok(found.map(|member| member.value))
 }
 
 /// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None`

@@ -5,6 +5,7 @@
 //! Those go; whatever else a reply holds (ids, reasoning, encrypted content, signatures) stays byte for byte.
 
 use super::edit::{call_id, items_of};
+use super::object::members_at;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Kind};
 
@@ -68,20 +69,16 @@ pub(crate) fn without(
     object: &str,
     mut goes: impl FnMut(&str, &str) -> bool,
 ) -> Result<String, JsonError> {
-    let mut kept = Vec::new();
-    let mut all = true;
-    let mut cursor = Cursor::new(object.as_bytes());
-    let is_object = cursor.object(|cursor, key| {
-        let value = &object[cursor.skip()?];
-        let key = String::from_utf8_lossy(key);
-        if goes(&key, value) {
-            all = false;
-        } else {
-            kept.push(format!("\"{key}\":{value}"));
-        }
-        Ok(())
-    })?;
-    Ok(match is_object && !all {
+    let members = members_at(object.as_bytes(), 0)?;
+    let count = members.len();
+    let members = members.into_iter().map(|member| {
+        let key = String::from_utf8_lossy(member.key);
+        (key, &object[member.value])
+    });
+    let kept = members.filter(|(key, value)| !goes(key, value));
+    let kept = kept.map(|(key, value)| format!("\"{key}\":{value}"));
+    let kept = kept.collect::<Vec<_>>();
+    Ok(match kept.len() < count {
         true => format!("{{{}}}", kept.join(",")),
         false => object.to_owned(),
     })

@@ -61,7 +61,7 @@ pub mod write {
     };
     pub use super::history::{NoReply, calls_of, history_of};
     pub use super::new_reply::{End, NewCall, NewEvent, NewReply, SentStream, push_event};
-    pub use super::object::{Object, quoted};
+    pub use super::object::{Member, Object, members_at, quoted};
     pub use super::request;
 }
 

@@ -1,7 +1,39 @@
 //! JSON objects that are changed member by member; what is not changed keeps its spelling.
 
-use crate::json::{Cursor, display_text};
+use crate::json::{Cursor, JsonError, display_text};
 use std::borrow::Cow;
+use std::ops::Range;
+
+/// A member of an object by its places in the text.
+#[derive(Debug)]
+pub struct Member<'a> {
+    /// The key as it stands between its quotes.
+    pub key: &'a [u8],
+    /// Where the quote of the key stands.
+    pub start: usize,
+    pub value: Range<usize>,
+}
+
+impl Member<'_> {
+    /// From the quote of its key to the end of its value.
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.value.end
+    }
+}
+
+/// The members of the object at a place; none where it is another value.
+pub fn members_at(bytes: &[u8], at: usize) -> Result<Vec<Member<'_>>, JsonError> {
+    let mut members = Vec::new();
+    Cursor::at(bytes, at).object(|cursor, key| {
+        // The key is a part of the text, so that the distance of their addresses is its place in it.
+        let start = (key.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) - 1;
+        cursor.peek();
+        let value = cursor.skip()?;
+        members.push(Member { key, start, value });
+        Ok(())
+    })?;
+    Ok(members)
+}
 
 /// An object: keys and values as they are spelled, in their order.
 #[derive(Debug, Clone, Default)]
@@ -12,16 +44,13 @@ pub struct Object<'a> {
 impl<'a> Object<'a> {
     /// Reads an object; what is none has no members.
     pub fn read(json: &'a str) -> Self {
-        let mut members = Vec::new();
-        let walked = Cursor::new(json.as_bytes()).object(|cursor, key| {
-            let value = cursor.skip()?;
-            let key = std::str::from_utf8(key).unwrap_or_default();
-            members.push((Cow::Borrowed(key), Cow::Borrowed(&json[value])));
-            Ok(())
+        let members = members_at(json.as_bytes(), 0).unwrap_or_default();
+        let members = members.into_iter().map(|member| {
+            let key = std::str::from_utf8(member.key).unwrap_or_default();
+            (Cow::Borrowed(key), Cow::Borrowed(&json[member.value]))
         });
-        match walked {
-            Ok(true) => Self { members },
-            _ => Self::default(),
+        Self {
+            members: members.collect(),
         }
     }
 

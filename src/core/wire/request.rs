@@ -2,19 +2,16 @@
 //!
 //! Each part has its member in each API (request bodies of the OpenAI, Anthropic and Gemini API references).
 
-mod overlay;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-pub use overlay::NoRequest;
-
 use super::facts::ToolSpelling;
 use super::head::RequestHead;
-use super::object::quoted;
+use super::object::{Member, members_at, quoted};
 use super::route::Route;
+use crate::json::{JsonError, skip_whitespace, unescape};
 use crate::session::{Dialect, MessageRole, OutputSchema, Tool, ToolKind};
-use overlay::laid_over;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -106,7 +103,7 @@ pub fn wire_request(
     settings: &RequestSettings<'_>,
     stream: bool,
 ) -> Result<Vec<u8>, NoRequest> {
-    let keys = overlay::keys(body)?;
+    let keys = keys(body)?;
     let has = |key: &str| keys.iter().any(|known| known == key);
     let mut laid = settings.members.clone();
     laid.insert("model".to_owned(), settings.model.into());
@@ -254,4 +251,98 @@ fn list(key: &str, elements: &[String]) -> String {
         return format!("\"{key}\":[]");
     }
     format!("\"{key}\":[\n{}\n]", elements.join(",\n"))
+}
+
+// Members laid over a JSON object: what they do not name stays byte for byte.
+
+/// Why a text is no request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoRequest {
+    /// A list, a text or nothing at all.
+    #[error("a request body is a JSON object, and this is none")]
+    NoObject,
+    /// It breaks off, or is no JSON.
+    #[error("the request body cannot be read at byte {}: {}", .0.at, .0.kind)]
+    NoJson(JsonError),
+}
+
+impl From<JsonError> for NoRequest {
+    fn from(fault: JsonError) -> Self {
+        Self::NoJson(fault)
+    }
+}
+
+fn keys(object: &[u8]) -> Result<Vec<String>, NoRequest> {
+    let (_, members) = members(object)?;
+    let text = |member: Member<'_>| String::from_utf8_lossy(&unescape(member.key)).into_owned();
+    Ok(members.into_iter().map(text).collect())
+}
+
+/// Lays members over an object and leaves some out. Objects are merged member by member; a key that stands
+/// twice is set twice, since readers differ in which of them counts.
+fn laid_over(
+    object: &[u8],
+    set: &Map<String, Value>,
+    without: &[&str],
+) -> Result<Vec<u8>, NoRequest> {
+    let (open, members) = members(object)?;
+    let mut out = Vec::with_capacity(object.len() + 256);
+    out.extend_from_slice(&object[..open]);
+    let mut at = open;
+    let mut is_first = true;
+    for member in &members {
+        let between = at..member.start;
+        at = member.value.end;
+        if without
+            .iter()
+            .any(|key| *unescape(member.key) == *key.as_bytes())
+        {
+            continue;
+        }
+        if is_first && between.start != open {
+            // What stood before it is gone, and its comma with that.
+            let space = skip_whitespace(object, open);
+            out.extend_from_slice(&object[open..space]);
+        } else {
+            out.extend_from_slice(&object[between]);
+        }
+        is_first = false;
+        let old = &object[member.value.clone()];
+        out.extend_from_slice(&object[member.start..member.value.start]);
+        let new = set
+            .iter()
+            .find(|(key, _)| *unescape(member.key) == *key.as_bytes());
+        match new {
+            Some((_, Value::Object(inner))) if old.first() == Some(&b'{') => {
+                out.extend(laid_over(old, inner, &[])?);
+            }
+            Some((_, value)) => out.extend_from_slice(value.to_string().as_bytes()),
+            None => out.extend_from_slice(old),
+        }
+    }
+    let is_there = |key: &str| {
+        members
+            .iter()
+            .any(|known| *unescape(known.key) == *key.as_bytes())
+    };
+    for (key, value) in set.iter().filter(|(key, _)| !is_there(key)) {
+        if !is_first {
+            out.extend_from_slice(b",\n");
+        }
+        is_first = false;
+        let key = quoted(key);
+        out.extend_from_slice(format!("{key}:{value}").as_bytes());
+    }
+    out.extend_from_slice(&object[at..]);
+    Ok(out)
+}
+
+/// Where the object opens, after its bracket, and its members.
+fn members(object: &[u8]) -> Result<(usize, Vec<Member<'_>>), NoRequest> {
+    let open = skip_whitespace(object, 0);
+    let members = members_at(object, 0)?;
+    match object.get(open) {
+        Some(b'{') => Ok((open + 1, members)),
+        _ => Err(NoRequest::NoObject),
+    }
 }

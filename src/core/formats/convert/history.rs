@@ -4,9 +4,11 @@
 //! of a reply hang on one message of the model, their outputs follow it. A dialect of blocks has a system prompt
 //! apart, and messages of user and model by turns; outputs come first in the user's message.
 
-use super::order::{Order, Step, is_of_reply};
-use super::{Conversion, LossKind, Out, is_with_role, reply, request};
-use crate::session::{Flags, Kind, SourceError};
+use super::ids::visible_partner;
+use super::{Conversion, LossKind, Out, is_message_of_model, is_with_role, request};
+use crate::session::{Family, Flags, Kind, PairStatus, Session, SourceError, Span};
+use crate::wire::{Element, IdsNeeded, Role};
+use std::collections::HashMap;
 
 /// Writes the history, or the request that holds it. A history with a prompt apart is an object as well.
 pub(super) fn write<E: From<SourceError>>(
@@ -37,7 +39,7 @@ pub(super) fn write<E: From<SourceError>>(
                 }
             }
             Step::Reply(items) => {
-                for message in reply::messages(conversion, &items)? {
+                for message in messages_of_reply(conversion, &items)? {
                     list.element(message, out)?;
                 }
             }
@@ -216,4 +218,213 @@ fn role(conversion: &Conversion<'_>, index: usize) -> &'static str {
         _ if is_of_reply(conversion.session, index) => model,
         _ => "user",
     }
+}
+
+// The order in which all but Responses want a history: each reply whole, the outputs of its calls right behind it.
+
+/// What stands together in the target.
+enum Step {
+    /// What the model said and called in one reply; the calls come last where the recording's own
+    /// dialect has no order.
+    Reply(Vec<usize>),
+    /// An output, or a message.
+    One(usize),
+}
+
+/// The outputs that answer a call beside the one that it is paired with.
+type Followers = HashMap<usize, Vec<usize>>;
+
+/// The steps of a history.
+struct Order {
+    followers: Followers,
+}
+
+impl Order {
+    /// All that the target's history holds; notes which outputs move.
+    fn steps(conversion: &mut Conversion<'_>) -> Vec<Step> {
+        let session = conversion.session;
+        if conversion.to.facts().calls_key.is_none() {
+            let visible = (0..session.items.len()).filter(|index| conversion.is_visible(*index));
+            return visible.map(Step::One).collect();
+        }
+        let order = Self::of(session);
+        let turns = 0..session.turns.len();
+        turns
+            .flat_map(|turn| order.steps_of_turn(conversion, turn))
+            .collect()
+    }
+
+    fn of(session: &Session) -> Self {
+        let mut followers = Followers::new();
+        for (index, item) in session.items.iter().enumerate() {
+            let standing = session.pairing.standing(index);
+            if let (Kind::Output, PairStatus::Duplicate(call) | PairStatus::Severed(call)) =
+                (item.kind, standing)
+            {
+                followers.entry(call as usize).or_default().push(index);
+            }
+        }
+        Self { followers }
+    }
+
+    /// What stands together in a turn, in order.
+    fn steps_of_turn(&self, conversion: &mut Conversion<'_>, turn: usize) -> Vec<Step> {
+        let session = conversion.session;
+        let items = session.turns[turn].items();
+        let visible = items.filter(|index| conversion.is_visible(*index));
+        let (mut reply, rest): (Vec<usize>, Vec<usize>) =
+            visible.partition(|index| is_of_reply(session, *index));
+        let is_call = |index: &usize| session.items[*index].kind == Kind::Call;
+        let calls: Vec<usize> = reply.iter().copied().filter(is_call).collect();
+        if !session.dialect.facts().has_blocks {
+            reply.sort_by_key(is_call);
+        }
+        let by_order = conversion.to.facts().call_ids.needed == IdsNeeded::Neither;
+        let mut outputs: Vec<usize> = Vec::new();
+        for call in calls {
+            let answers = self.answers(conversion, call);
+            for output in answers {
+                let is_behind = output > call && session.items[output].turn as usize == turn;
+                if !is_behind {
+                    conversion.lose(output, LossKind::Moved);
+                }
+                outputs.push(output);
+            }
+        }
+        // Without ids the outputs of one tool are told apart by the order of its calls.
+        if !by_order {
+            outputs.sort_unstable();
+        }
+        let rest = rest
+            .into_iter()
+            .filter(|index| !goes_with_its_call(session, *index));
+        let reply = Some(Step::Reply(reply)).filter(|step| !step.is_empty());
+        let others = outputs.into_iter().chain(rest).map(Step::One);
+        reply.into_iter().chain(others).collect()
+    }
+
+    fn answers(&self, conversion: &Conversion<'_>, call: usize) -> Vec<usize> {
+        let paired = match conversion.session.pairing.standing(call) {
+            PairStatus::Paired(output) => Some(output as usize),
+            _ => None,
+        };
+        let more = self.followers.get(&call).into_iter().flatten().copied();
+        let all = paired.into_iter().chain(more);
+        all.filter(|output| conversion.is_visible(*output))
+            .collect()
+    }
+}
+
+impl Step {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Reply(items) if items.is_empty())
+    }
+}
+
+/// Whether the output is written behind its call, wherever it stands.
+fn goes_with_its_call(session: &Session, index: usize) -> bool {
+    session.items[index].kind == Kind::Output && visible_partner(session, index).is_some()
+}
+
+/// Whether an item is a part of the model's message. A block of a type that nobody knows belongs to whom
+/// its neighbours belong to.
+fn is_of_reply(session: &Session, index: usize) -> bool {
+    let item = &session.items[index];
+    if item.kind.is_from_model() {
+        return true;
+    }
+    if item.kind != Kind::Other || !item.is_block() {
+        return false;
+    }
+    let is_same_message = |other: &usize| session.items[*other].record == item.record;
+    let neighbour = index
+        .checked_sub(1)
+        .filter(is_same_message)
+        .or(Some(index + 1))
+        .filter(|other| *other < session.items.len())
+        .filter(is_same_message);
+    neighbour.is_some_and(|other| session.items[other].kind.is_from_model())
+}
+
+/// The messages of one reply: one, but where the recording has several of this spelling.
+fn messages_of_reply(
+    conversion: &mut Conversion<'_>,
+    items: &[usize],
+) -> Result<Vec<Vec<u8>>, SourceError> {
+    let mut messages = Vec::new();
+    let (codec, own) = (conversion.to.codec(), Some(conversion.to));
+    let mut new: Option<Element> = None;
+    let take = |new: &mut Option<Element>| {
+        let messages = new.take().map(|element| codec.write_element(&element));
+        messages.into_iter().flatten().map(String::into_bytes)
+    };
+    let mut bare_calls: Vec<usize> = Vec::new();
+    let mut copied_until = Span::default();
+    for index in items.iter().copied() {
+        let item = conversion.item(index);
+        let is_inside = !copied_until.is_empty() && copied_until.contains(item.span.start);
+        if is_inside && item.dialect == own {
+            continue;
+        }
+        if item.dialect == own && item.kind == Kind::Call {
+            bare_calls.push(index);
+            continue;
+        }
+        if let Some(bytes) = conversion.copied(index)? {
+            messages.extend(take(&mut new));
+            messages.extend(bare(conversion, &mut bare_calls)?);
+            copied_until = item.span;
+            messages.push(bytes);
+            continue;
+        }
+        if let Some(element) = conversion.element(index)? {
+            let parts = &mut new
+                .get_or_insert(Element::new(Role::Model, Vec::new()))
+                .parts;
+            parts.extend(element.parts);
+        }
+    }
+    messages.extend(take(&mut new));
+    messages.extend(bare(conversion, &mut bare_calls)?);
+    Ok(messages)
+}
+
+/// The message of calls that stand in the recording without a text: as it is where it is a record of its own.
+fn bare(
+    conversion: &Conversion<'_>,
+    calls: &mut Vec<usize>,
+) -> Result<Option<Vec<u8>>, SourceError> {
+    let calls = std::mem::take(calls);
+    let session = conversion.session;
+    let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
+        return Ok(None);
+    };
+    let record = session.items[*first].record;
+    let is_of_record = |index: &usize| session.items[*index].record == record;
+    let before = first.checked_sub(1).filter(is_of_record);
+    let behind = Some(last + 1).filter(|index| *index < session.items.len());
+    let is_alone =
+        before.is_none() && behind.filter(is_of_record).is_none() && calls.iter().all(is_of_record);
+    if let (true, Some(record)) = (is_alone, session.records.get(record as usize)) {
+        let bytes = session.source.read(record.span)?;
+        if is_message_of_model(&bytes) {
+            return Ok(Some(bytes));
+        }
+    }
+    let mut message = br#"{"role":"assistant","content":null,"#.to_vec();
+    if session.items[*first].family == Family::Legacy {
+        message.extend_from_slice(br#""function_call":"#);
+        message.extend(session.bytes(&session.items[*first])?);
+        message.push(b'}');
+        return Ok(Some(message));
+    }
+    message.extend_from_slice(br#""tool_calls":["#);
+    for (number, index) in calls.iter().enumerate() {
+        if number > 0 {
+            message.push(b',');
+        }
+        message.extend(session.bytes(&session.items[*index])?);
+    }
+    message.extend_from_slice(b"]}");
+    Ok(Some(message))
 }

@@ -119,97 +119,118 @@ impl LossKind {
 
     /// Its id in reports.
     pub fn id(&self) -> &'static str {
-        match self {
-            Self::Reasoning => "reasoning",
-            Self::Hosted { .. } => "hosted-call",
-            Self::Approval => "approval",
-            Self::ToolDefinitions => "tool-definitions",
-            Self::Compaction => "compaction",
-            Self::Notice => "notice",
-            Self::Unknown { .. } => "unknown-type",
-            Self::Reference => "item-reference",
-            Self::Unreadable => "unreadable",
-            Self::Earlier { .. } => "before-compaction",
-            Self::ServerState => "server-state",
-            Self::OutputAsText => "output-as-text",
-            Self::Part { .. } => "content-part",
-            Self::Empty => "empty-text",
-            Self::Annotations => "annotations",
-            Self::ErrorMark => "error-mark",
-            Self::RefusalMark => "refusal-mark",
-            Self::Renamed { .. } => "renamed",
-            Self::NewId { .. } => "new-id",
-            Self::CallId => "call-id",
-            Self::Signature => "signature",
-            Self::ArgumentsRepaired => "arguments-repaired",
-            Self::ArgumentsWrapped => "arguments-wrapped",
-            Self::AsFunction { .. } => "as-function",
-            Self::Moved => "moved",
-            Self::MovedToSystem => "moved-to-system",
-            Self::HostedTool { .. } => "hosted-tool",
-            Self::ToolFormat { .. } => "tool-format",
-            Self::ToolsUnknown => "tools-unknown",
-            Self::ModelUnknown => "model-unknown",
-        }
+        self.told().0
+    }
+
+    /// The id, and what is told of it.
+    fn told(&self) -> (&'static str, String) {
+        let (id, words) = match self {
+            Self::Hosted { tool } => {
+                return (
+                    "hosted-call",
+                    format!("left out: {tool} was run by the provider"),
+                );
+            }
+            Self::Unknown { of_type } => {
+                return (
+                    "unknown-type",
+                    format!("left out: the target has no {of_type}"),
+                );
+            }
+            Self::Earlier { count } => {
+                return (
+                    "before-compaction",
+                    format!("{count} left out that stand before the last compaction"),
+                );
+            }
+            Self::Part { of_type } => {
+                return ("content-part", format!("content part left out: {of_type}"));
+            }
+            Self::Renamed { from, to } => {
+                return ("renamed", format!("tool \"{from}\" is written as {to}"));
+            }
+            Self::NewId { from, to } if from.is_empty() => {
+                return ("new-id", format!("new call id {to}"));
+            }
+            Self::NewId { from, to } => {
+                return ("new-id", format!("call id \"{from}\" is written as {to}"));
+            }
+            Self::AsFunction { was } => {
+                return ("as-function", format!("{was} call became a function call"));
+            }
+            Self::HostedTool { name } => {
+                return (
+                    "hosted-tool",
+                    format!("tool {name} left out: the provider ran it"),
+                );
+            }
+            Self::ToolFormat { name } => {
+                return (
+                    "tool-format",
+                    format!("grammar of the tool {name} left out"),
+                );
+            }
+            Self::Reasoning => (
+                "reasoning",
+                "reasoning left out: only the provider that wrote it takes it back",
+            ),
+            Self::Approval => ("approval", "approval left out"),
+            Self::ToolDefinitions => ("tool-definitions", "tools offered in mid-history left out"),
+            Self::Compaction => ("compaction", "compaction mark left out"),
+            Self::Notice => ("notice", "note of the runtime left out"),
+            Self::Reference => (
+                "item-reference",
+                "reference left out: what it points to is not in the recording",
+            ),
+            Self::Unreadable => ("unreadable", "left out: not JSON"),
+            Self::ServerState => (
+                "server-state",
+                "older items are kept by the provider and are not in the recording",
+            ),
+            Self::OutputAsText => (
+                "output-as-text",
+                "output became a text of the user: its call is kept by the provider",
+            ),
+            Self::Empty => (
+                "empty-text",
+                "text without words left out: the target refuses it",
+            ),
+            Self::Annotations => ("annotations", "annotations of a text left out"),
+            Self::ErrorMark => (
+                "error-mark",
+                "the mark that this output is an error left out",
+            ),
+            Self::RefusalMark => ("refusal-mark", "the mark that this is a refusal left out"),
+            Self::CallId => ("call-id", "call id left out: pairs go by name and order"),
+            Self::Signature => (
+                "signature",
+                "signature left out: only the provider that wrote it takes it back",
+            ),
+            Self::ArgumentsRepaired => (
+                "arguments-repaired",
+                "arguments were not JSON and were repaired",
+            ),
+            Self::ArgumentsWrapped => (
+                "arguments-wrapped",
+                "arguments are no JSON object and went into its member _raw",
+            ),
+            Self::Moved => ("moved", "output moved behind its call"),
+            Self::MovedToSystem => ("moved-to-system", "moved to the system prompt"),
+            Self::ToolsUnknown => (
+                "tools-unknown",
+                "the request has no tools: they are not known",
+            ),
+            Self::ModelUnknown => (
+                "model-unknown",
+                "the request names no model: it is not known",
+            ),
+        };
+        (id, words.to_owned())
     }
 }
 
 impl fmt::Display for LossKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Reasoning => write!(
-                f,
-                "reasoning left out: only the provider that wrote it takes it back"
-            ),
-            Self::Hosted { tool } => write!(f, "left out: {tool} was run by the provider"),
-            Self::Approval => write!(f, "approval left out"),
-            Self::ToolDefinitions => write!(f, "tools offered in mid-history left out"),
-            Self::Compaction => write!(f, "compaction mark left out"),
-            Self::Notice => write!(f, "note of the runtime left out"),
-            Self::Unknown { of_type } => write!(f, "left out: the target has no {of_type}"),
-            Self::Reference => write!(
-                f,
-                "reference left out: what it points to is not in the recording"
-            ),
-            Self::Unreadable => write!(f, "left out: not JSON"),
-            Self::Earlier { count } => {
-                write!(f, "{count} left out that stand before the last compaction")
-            }
-            Self::ServerState => write!(
-                f,
-                "older items are kept by the provider and are not in the recording"
-            ),
-            Self::OutputAsText => write!(
-                f,
-                "output became a text of the user: its call is kept by the provider"
-            ),
-            Self::Part { of_type } => write!(f, "content part left out: {of_type}"),
-            Self::Empty => write!(f, "text without words left out: the target refuses it"),
-            Self::Annotations => write!(f, "annotations of a text left out"),
-            Self::ErrorMark => write!(f, "the mark that this output is an error left out"),
-            Self::RefusalMark => write!(f, "the mark that this is a refusal left out"),
-            Self::Renamed { from, to } => write!(f, "tool \"{from}\" is written as {to}"),
-            Self::NewId { from, to } if from.is_empty() => write!(f, "new call id {to}"),
-            Self::NewId { from, to } => write!(f, "call id \"{from}\" is written as {to}"),
-            Self::CallId => write!(f, "call id left out: pairs go by name and order"),
-            Self::Signature => write!(
-                f,
-                "signature left out: only the provider that wrote it takes it back"
-            ),
-            Self::ArgumentsRepaired => write!(f, "arguments were not JSON and were repaired"),
-            Self::ArgumentsWrapped => write!(
-                f,
-                "arguments are no JSON object and went into its member _raw"
-            ),
-            Self::AsFunction { was } => write!(f, "{was} call became a function call"),
-            Self::Moved => write!(f, "output moved behind its call"),
-            Self::MovedToSystem => write!(f, "moved to the system prompt"),
-            Self::HostedTool { name } => {
-                write!(f, "tool {name} left out: the provider ran it")
-            }
-            Self::ToolFormat { name } => write!(f, "grammar of the tool {name} left out"),
-            Self::ToolsUnknown => write!(f, "the request has no tools: they are not known"),
-            Self::ModelUnknown => write!(f, "the request names no model: it is not known"),
-        }
+        f.write_str(&self.told().1)
     }
 }

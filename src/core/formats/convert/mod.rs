@@ -10,19 +10,15 @@ mod element;
 mod history;
 mod ids;
 mod losses;
-mod names;
-mod order;
-mod reply;
 mod request;
 
+pub(crate) use ids::sanitised;
 pub use losses::{Loss, LossKind};
-pub(crate) use names::sanitised;
 
 use crate::json::{Cursor, display_text, respelled};
 use crate::session::{Dialect, Flags, Item, Kind, Session, SourceError};
 use crate::wire::{Fields, IdsNeeded};
-use ids::TargetIds;
-use names::TargetNames;
+use ids::{TargetIds, TargetNames};
 
 /// How a session is converted.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,8 @@
 //! Lines that name the line before them: a new line of a Claude Code log joins the chain, and the chain closes
 //! over a line that leaves.
 
-use super::CannotWrite;
 use super::list::ListEdits;
-use super::place::Ground;
-use super::unit::is_gone;
+use super::place::{CannotWrite, Ground};
 use crate::json::Cursor;
 use crate::session::{Span, Splice};
 use crate::wire::write::quoted;
@@ -171,7 +169,7 @@ fn close_over(
 ) -> Result<(), CannotWrite> {
     let mut parents: HashMap<String, Option<String>> = HashMap::new();
     let count = crate::session::index_number(ground.session.records.len());
-    for record in (0..count).filter(|record| is_gone(gone, *record)) {
+    for record in (0..count).filter(|record| gone.is_some_and(|edits| edits.drops(*record))) {
         let link = link_of(&ground.record(record)?)?;
         parents.insert(
             link.id,
@@ -179,7 +177,9 @@ fn close_over(
         );
     }
     let mut bytes = Vec::new();
-    for record in (0..count).filter(|record| !is_gone(gone, *record) && !joined.contains(record)) {
+    for record in (0..count).filter(|record| {
+        !gone.is_some_and(|edits| edits.drops(*record)) && !joined.contains(record)
+    }) {
         let Some(span) = ground.record_span(record) else {
             continue;
         };

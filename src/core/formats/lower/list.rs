@@ -1,8 +1,7 @@
 //! Taking elements out of lists and putting new ones in: lines by their line ends, array
 //! elements by their commas.
 
-use super::CannotWrite;
-use super::place::{Ground, LOOK, List};
+use super::place::{CannotWrite, Ground, LOOK, List};
 use crate::session::{Source, Span, Splice};
 use std::collections::BTreeMap;
 
@@ -13,6 +12,14 @@ pub(super) struct ListEdits {
     pub(super) front: Vec<String>,
     /// What happens at elements, by their index.
     pub(super) at: BTreeMap<usize, ElementEdits>,
+}
+
+impl ListEdits {
+    /// Whether a record leaves the list.
+    pub(crate) fn drops(&self, record: u32) -> bool {
+        let edits = self.at.get(&(record as usize));
+        edits.is_some_and(|edit| edit.is_dropped)
+    }
 }
 
 /// What happens to one element.

@@ -2,76 +2,27 @@
 //! left as it is.
 //!
 //! Three questions are answered one after the other: which object of the dialect an item belongs to and in
-//! which list that object stands (`place`), what leaves and what comes at these places (here; `unit` for
-//! messages that lose a part, `block` for those that gain one, `claude_code` for lines that are linked), and
-//! how elements of a list are separated (`list`).
+//! which list that object stands (`place`), what leaves and what comes at these places (here; `claude_code` for
+//! lines that are linked), and how elements of a list are separated (`list`).
 
-mod block;
 mod claude_code;
-mod extend;
 mod list;
 mod place;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
-mod unit;
 
-use crate::json::JsonError;
+use crate::json::{Cursor, JsonError, JsonErrorKind};
 use crate::session::{
-    Dialect, Edit, Family, Item, Kind, MessageRole, Patch, Session, SourceError, Span, Splice,
+    Dialect, Edit, Family, Item, Kind, MessageRole, Patch, Session, Span, Splice,
 };
-use crate::wire::write::draft_output;
-use block::Begun;
+use crate::wire::write::{Member, draft_output, members_at};
 use claude_code::Lines;
-use list::{ListEdits, splice_list};
-use place::{Ground, List, Place, Seat};
+use list::{ListEdits, insertion, splice_list};
+pub use place::CannotWrite;
+use place::{Ground, List, Place, Seat, is_within, on_one_line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// Why edits cannot be written where the session stands.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CannotWrite {
-    /// An edit names an item that the session does not have.
-    #[error("there is no item {0}")]
-    NoItem(u32),
-    /// The item is a member of a request, no element of its history: instructions, or all of the
-    /// input as one text.
-    #[error("item {} stands in no list of messages", .0 + 1)]
-    NoPlace(u32),
-    /// The list has no element to stand beside.
-    #[error("the list is empty")]
-    EmptyList,
-    /// The file is no plain list of what the provider is sent.
-    #[error("nothing can be appended to a history of this format")]
-    NotAppended,
-    /// The file repeats its history.
-    #[error("this file is a log of exchanges, in which each request repeats the history")]
-    Exchanges,
-    /// The lines of a journal are numbered and checked.
-    #[error("the lines of a journal are not changed")]
-    Journal,
-    /// The call has no id that an output could name.
-    #[error("item {} has no call id that an output could name", .0 + 1)]
-    NoCallId(u32),
-    /// The dialect has no textual output for this type of call.
-    #[error("a call of this type ({0:?}) has no output of text")]
-    NoOutputOf(Family),
-    /// An item is changed and leaves at the same time, or two changes meet.
-    #[error("two changes meet in item {}", .0 + 1)]
-    Conflict(u32),
-    /// The bytes cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] SourceError),
-    /// The bytes are not JSON.
-    #[error("not JSON: {0:?}")]
-    NotJson(JsonError),
-}
-
-impl From<JsonError> for CannotWrite {
-    fn from(fault: JsonError) -> Self {
-        Self::NotJson(fault)
-    }
-}
 
 /// The splices of the session's source that carry out edits.
 pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWrite> {
@@ -93,7 +44,7 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
     for edit in in_call_order(edits) {
         lowering.edit(edit)?;
     }
-    unit::drop_items(&mut lowering)?;
+    drop_items(&mut lowering)?;
     lowering.finish()
 }
 
@@ -441,25 +392,488 @@ impl Lowering<'_> {
     }
 }
 
-/// JSON without line ends, which are white space in it: a record may be a line.
-fn on_one_line(json: &[u8]) -> Vec<u8> {
-    let flat = |byte: &u8| {
-        if matches!(byte, b'\n' | b'\r') {
-            b' '
-        } else {
-            *byte
-        }
-    };
-    json.iter().map(flat).collect()
-}
-
-/// Whether an item stands in a unit.
-fn is_within(item: &Item, unit: Span) -> bool {
-    unit.start <= item.span.start && item.span.end <= unit.end
-}
-
 /// How the messages of a session are spelled.
 fn dialect_of(session: &Session) -> Dialect {
     let spelled = session.items.iter().find_map(|item| item.dialect);
     spelled.unwrap_or_default()
+}
+
+// Outputs that come into a message of the user, whatever its content looks like.
+
+/// A message of outputs that was put behind a reply.
+#[derive(Debug)]
+struct Begun {
+    blocks: Vec<String>,
+    /// Which it is among what was put there.
+    number: usize,
+}
+
+impl Lowering<'_> {
+    /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was
+    /// put there for another.
+    fn put_first_block(&mut self, seat: Seat, last: u32, block: &str) -> Result<(), CannotWrite> {
+        let facts = self.ground.item(last)?.facts();
+        let facts = facts.ok_or(CannotWrite::NoPlace(last))?;
+        let message_of = |blocks: &str| facts.message_of("user", blocks);
+        let Some(begun) = self.begun.get_mut(&last) else {
+            let edits = self.lists.get(&seat.list);
+            let there = edits.and_then(|edits| edits.at.get(&seat.index));
+            let begun = Begun {
+                blocks: vec![block.to_owned()],
+                number: there.map_or(0, |there| there.after.len()),
+            };
+            self.begun.insert(last, begun);
+            return self.put_unit(last, None, message_of(block));
+        };
+        begun.blocks.push(block.to_owned());
+        let (number, message) = (begun.number, message_of(&begun.blocks.join(",")));
+        let place = self.ground.place(last)?;
+        let message = self.wrapped(place, message)?;
+        let edits = self.lists.entry(seat.list).or_default();
+        let after = &mut edits.at.entry(seat.index).or_default().after;
+        if let Some(there) = after.get_mut(number) {
+            *there = message;
+        }
+        Ok(())
+    }
+
+    /// Puts a `tool_result` block among those at the head of a message: behind those of earlier calls.
+    fn put_block(&mut self, first: u32, call: u32, block: &str) -> Result<(), CannotWrite> {
+        let place = self.ground.place(first)?;
+        let Some(seat) = place.part else {
+            return self.put_into_text(first, block);
+        };
+        let session = self.ground.session;
+        let is_earlier = |index: &u32| {
+            let answered = session.pairing.partner(*index as usize);
+            let item = &session.items[*index as usize];
+            item.kind == Kind::Output
+                && is_within(item, place.unit)
+                && answered.is_none_or(|answered| answered < call as usize)
+        };
+        let leading = (first..crate::session::index_number(session.items.len()))
+            .take_while(is_earlier)
+            .count();
+        let edits = self.lists.entry(seat.list).or_default();
+        match leading {
+            0 => edits.front.push(block.to_owned()),
+            count => {
+                let at = edits.at.entry(seat.index + count - 1).or_default();
+                at.after.push(block.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A message whose content is a string becomes one of blocks, and one without content gets some.
+    fn put_into_text(&mut self, index: u32, block: &str) -> Result<(), CannotWrite> {
+        let item = self.ground.item(index)?;
+        if self.dropped.contains(&index) {
+            return Err(CannotWrite::Conflict(index));
+        }
+        let text = self.ground.bytes(item)?;
+        if let Some(content) = empty_content(&text)? {
+            let content = Span::within(item.span.start, content);
+            let blocks = self.filled.entry((content.start, content.end)).or_default();
+            blocks.push(block.to_owned());
+            return Ok(());
+        }
+        if text.first() != Some(&b'"') {
+            return Err(CannotWrite::NoPlace(index));
+        }
+        let opening = Span {
+            start: item.span.start,
+            end: item.span.start,
+        };
+        let closing = Span {
+            start: item.span.end,
+            end: item.span.end,
+        };
+        let is_open = self.splices.iter().any(|splice| splice.at == closing);
+        let open = if is_open {
+            format!("{block},")
+        } else {
+            self.splices.push(Splice {
+                at: closing,
+                with: b"}]".to_vec(),
+            });
+            format!("[{block},")
+        };
+        // Each further block goes in front of the text block, which is opened by the last splice at this place.
+        self.splices
+            .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
+        self.splices.push(Splice {
+            at: opening,
+            with: open.into_bytes(),
+        });
+        self.splices.push(Splice {
+            at: opening,
+            with: TEXT_OPENS.to_vec(),
+        });
+        Ok(())
+    }
+}
+
+/// Where the content of a message stands that says nothing: `[]`, `null` or `""`. An item without content is
+/// its whole message, one whose content is a string is that string.
+fn empty_content(item: &[u8]) -> Result<Option<Range<usize>>, CannotWrite> {
+    let is_empty = |value: &[u8]| {
+        let inside = value
+            .strip_prefix(b"[")
+            .and_then(|rest| rest.strip_suffix(b"]"));
+        matches!(value, b"null" | b"\"\"")
+            || inside.is_some_and(|rest| rest.trim_ascii().is_empty())
+    };
+    if item.first() != Some(&b'{') {
+        return Ok(is_empty(item).then_some(0..item.len()));
+    }
+    let members = members_at(item, 0)?;
+    let mut members = members.into_iter();
+    let content = members.find(|member| matches!(member.key, b"content" | b"parts"));
+    let content = content.map(|member| member.value);
+    Ok(content.filter(|content| is_empty(&item[content.clone()])))
+}
+
+/// What opens the block that a string of a message becomes.
+const TEXT_OPENS: &[u8] = br#"{"type":"text","text":"#;
+
+// Items that leave: alone where they are a whole object, as a part of their message, or with the message where
+// nothing of it is left.
+
+/// Takes out every dropped item.
+fn drop_items(lowering: &mut Lowering<'_>) -> Result<(), CannotWrite> {
+    let dropped: Vec<u32> = lowering.dropped.iter().copied().collect();
+    let mut done = Span::default();
+    for index in dropped {
+        let item = *lowering.ground.item(index)?;
+        if item.span.is_empty() || (is_within(&item, done) && !done.is_empty()) {
+            continue;
+        }
+        let place = match lowering.ground.place(index) {
+            // What is cut behind the history of a request are its settings, which are no part of the history.
+            Err(CannotWrite::NoPlace(_)) if item.kind == Kind::System && lowering.is_cut(index) => {
+                continue;
+            }
+            place => place?,
+        };
+        done = place.unit;
+        drop_from_unit(lowering, index, place)?;
+    }
+    Ok(())
+}
+
+/// The items of the unit that holds `member`, by number: they are neighbours in the history.
+fn items_of(lowering: &Lowering<'_>, member: u32, unit: Span) -> Vec<u32> {
+    let items = &lowering.ground.session.items;
+    let start = items[..member as usize]
+        .iter()
+        .rposition(|item| !is_within(item, unit))
+        .map_or(0, |before| before + 1);
+    let count = items[start..]
+        .iter()
+        .take_while(|item| is_within(item, unit))
+        .count();
+    (start..start + count)
+        .map(crate::session::index_number)
+        .collect()
+}
+
+fn drop_from_unit(
+    lowering: &mut Lowering<'_>,
+    member: u32,
+    place: Place,
+) -> Result<(), CannotWrite> {
+    let own = items_of(lowering, member, place.unit);
+    let (gone, kept): (Vec<u32>, Vec<u32>) = own
+        .into_iter()
+        .partition(|index| lowering.dropped.contains(index));
+    let first = gone
+        .first()
+        .map(|index| lowering.ground.item(*index))
+        .transpose()?;
+    match first.and_then(Item::facts) {
+        Some(facts) if facts.has_blocks => drop_blocks(lowering, place, &gone, &kept),
+        Some(facts) if facts.calls_key.is_some() => {
+            drop_from_message(lowering, place, &gone, &kept)
+        }
+        _ => {
+            drop_seat(lowering, place.seat);
+            Ok(())
+        }
+    }
+}
+
+fn drop_seat(lowering: &mut Lowering<'_>, seat: Seat) {
+    let edits = lowering.lists.entry(seat.list).or_default();
+    edits.at.entry(seat.index).or_default().is_dropped = true;
+}
+
+/// Blocks of a message.
+fn drop_blocks(
+    lowering: &mut Lowering<'_>,
+    place: Place,
+    gone: &[u32],
+    kept: &[u32],
+) -> Result<(), CannotWrite> {
+    let mut seats = Vec::new();
+    for index in gone {
+        seats.extend(lowering.ground.place(*index)?.part);
+    }
+    let list = seats.first().map(|seat| seat.list);
+    let gains = list
+        .and_then(|list| lowering.lists.get(&list))
+        .is_some_and(|edits| {
+            !edits.front.is_empty() || edits.at.values().any(|edit| !edit.after.is_empty())
+        });
+    if (kept.is_empty() && !gains) || list.is_none() {
+        drop_seat(lowering, place.seat);
+        return Ok(());
+    }
+    for seat in seats {
+        drop_seat(lowering, seat);
+    }
+    Ok(())
+}
+
+/// Chat: the text of a message, or entries of its `tool_calls`.
+fn drop_from_message(
+    lowering: &mut Lowering<'_>,
+    place: Place,
+    gone: &[u32],
+    kept: &[u32],
+) -> Result<(), CannotWrite> {
+    if kept.is_empty() {
+        drop_seat(lowering, place.seat);
+        return Ok(());
+    }
+    let record = lowering.ground.item(gone[0])?.record;
+    let base = lowering
+        .ground
+        .record_span(record)
+        .unwrap_or_default()
+        .start;
+    let bytes = lowering.ground.record(record)?;
+    let unit = usize::try_from(place.unit.start - base).unwrap_or(usize::MAX);
+    let items = &lowering.ground.session.items;
+    let is_call = |index: &u32| items[*index as usize].kind == Kind::Call;
+    let calls_left = kept.iter().any(is_call);
+    let (mut text_goes, mut seats) = (false, Vec::new());
+    for index in gone {
+        if is_call(index) {
+            seats.extend(lowering.ground.place(*index)?.part);
+        } else {
+            text_goes = true;
+        }
+    }
+    let splice = |range: Range<usize>, with: &str| Splice {
+        at: Span::within(base, range),
+        with: with.as_bytes().to_vec(),
+    };
+    let members = members_at(&bytes, unit)?;
+    if text_goes && let Some(content) = members.iter().find(|member| member.key == b"content") {
+        lowering.splices.push(splice(content.value.clone(), "null"));
+    }
+    if calls_left {
+        for seat in seats {
+            drop_seat(lowering, seat);
+        }
+    } else if gone.iter().any(is_call) {
+        for key in [&b"tool_calls"[..], b"function_call"] {
+            if let Some(range) = without(&members, key) {
+                lowering.splices.push(splice(range, ""));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A member of an object.
+/// The members of the object at a place.
+/// The range that takes a member out together with one comma.
+fn without(members: &[Member<'_>], key: &[u8]) -> Option<Range<usize>> {
+    let index = members.iter().position(|member| member.key == key)?;
+    let whole = members[index].range();
+    Some(match (index.checked_sub(1), members.get(index + 1)) {
+        (Some(before), _) => members[before].value.end..whole.end,
+        (None, Some(next)) => whole.start..next.start,
+        (None, None) => whole,
+    })
+}
+
+// New elements at the end of the history: behind the last one, or into a list that has none yet.
+
+/// The largest request without a history that is looked through for the place of one, in
+/// bytes: instructions and tools.
+const LARGEST: u64 = 64 << 20;
+
+impl Lowering<'_> {
+    /// Appends elements, each the JSON of one object of the dialect.
+    fn extend(&mut self, items: &[String]) -> Result<(), CannotWrite> {
+        if !is_plain(self.ground.session.format) {
+            return Err(CannotWrite::NotAppended);
+        }
+        let mut elements = Vec::with_capacity(items.len());
+        for item in items {
+            check_object(item)?;
+            let flat = on_one_line(item.as_bytes());
+            elements.push(String::from_utf8_lossy(&flat).into_owned());
+        }
+        let Some(last) = self.last_in_a_list()? else {
+            return self.begin_list(elements);
+        };
+        let is_reply = self.ground.is_in_output(last)?;
+        let place = self.ground.place(last)?;
+        if is_reply || place.seat.span != place.unit {
+            return Err(CannotWrite::NotAppended);
+        }
+        let seat = self.ground.last_seat(place.seat)?;
+        for element in elements {
+            self.put_after(seat, element);
+        }
+        Ok(())
+    }
+
+    /// A message at the end of a history that has no element yet.
+    fn say_first(&mut self, voice: MessageRole, text: &str) -> Result<(), CannotWrite> {
+        let codec = self.ground.session.dialect.codec();
+        self.extend(&[codec.message(voice, text)])
+    }
+
+    /// Whether no item is an element of a list: there is none, or instructions, or all of the
+    /// input is one text.
+    fn has_no_list(&mut self) -> Result<bool, CannotWrite> {
+        let is_plain = is_plain(self.ground.session.format);
+        Ok(is_plain && self.last_in_a_list()?.is_none())
+    }
+
+    /// The last item that is an element of a list, or stands in one.
+    fn last_in_a_list(&mut self) -> Result<Option<u32>, CannotWrite> {
+        let count = crate::session::index_number(self.ground.session.items.len());
+        for index in (0..count).rev() {
+            match self.ground.place(index) {
+                Ok(_) => return Ok(Some(index)),
+                Err(CannotWrite::NoPlace(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fills the list of a request that holds nothing, or only a text.
+    fn begin_list(&mut self, elements: Vec<String>) -> Result<(), CannotWrite> {
+        let source = &self.ground.session.source;
+        let end = source.len();
+        if end > LARGEST {
+            return Err(CannotWrite::EmptyList);
+        }
+        let bytes = source.read(Span { start: 0, end })?;
+        let text = elements.join(",");
+        match list_of(&bytes)? {
+            Holder::List(list) => {
+                let inside = &bytes[list.start + 1..list.end - 1];
+                let comma = if inside.trim_ascii().is_empty() {
+                    ""
+                } else {
+                    ","
+                };
+                let behind = list.start + 1 + inside.trim_ascii_end().len();
+                self.splices
+                    .push(insertion(behind as u64, comma.to_owned() + &text));
+            }
+            Holder::Text(input) => {
+                // What was said stays as it is written; only what is around it comes.
+                let opens = insertion(input.start as u64, INPUT_OPENS.to_owned());
+                let closes = insertion(input.end as u64, format!("}},{text}]"));
+                self.close_list(opens, closes, &text);
+            }
+        }
+        Ok(())
+    }
+
+    fn close_list(&mut self, opens: Splice, closes: Splice, text: &str) {
+        let earlier = self
+            .splices
+            .iter_mut()
+            .find(|splice| splice.at == closes.at && splice.with.ends_with(b"]"));
+        match earlier {
+            Some(earlier) => {
+                earlier.with.pop();
+                earlier
+                    .with
+                    .extend_from_slice(format!(",{text}]").as_bytes());
+            }
+            None => self.splices.extend([opens, closes]),
+        }
+    }
+}
+
+/// What stands before the text of an input that becomes the first item of a list (OpenAI API reference: a
+/// string as `input` is a text input with the role `user`).
+const INPUT_OPENS: &str = r#"[{"role":"user","content":"#;
+
+/// Whether a history in this format is a plain list of what the provider is sent.
+fn is_plain(format: &str) -> bool {
+    Dialect::ALL
+        .iter()
+        .any(|dialect| dialect.facts().format == format)
+}
+
+/// Whether a member of a request holds its history.
+fn holds_history(key: &[u8]) -> bool {
+    let mut keys = Dialect::ALL
+        .iter()
+        .map(|dialect| dialect.facts().history_key);
+    key == b"items" || keys.any(|known| known.as_bytes() == key)
+}
+
+/// Where a request holds its history.
+enum Holder {
+    List(Range<usize>),
+    /// A text, with its quotes.
+    Text(Range<usize>),
+}
+
+/// The history of a text that is one request, or one list.
+fn list_of(bytes: &[u8]) -> Result<Holder, CannotWrite> {
+    let mut cursor = Cursor::new(bytes);
+    let opens = cursor.peek();
+    let mut found = None;
+    if opens == Some(b'[') {
+        found = Some(Holder::List(cursor.skip()?));
+    } else {
+        cursor.object(|cursor, key| {
+            let opens = cursor.peek();
+            let value = cursor.skip()?;
+            match opens {
+                Some(b'[') if holds_history(key) => found = Some(Holder::List(value)),
+                Some(b'"') if key == b"input" => found = Some(Holder::Text(value)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+    }
+    // Several requests on lines of their own are a log.
+    if cursor.peek().is_some() {
+        return Err(CannotWrite::Exchanges);
+    }
+    found.ok_or(CannotWrite::EmptyList)
+}
+
+/// Whether a text is one JSON object and nothing else.
+fn check_object(text: &str) -> Result<(), CannotWrite> {
+    let bytes = text.as_bytes();
+    let mut cursor = Cursor::new(bytes);
+    let opens = cursor.peek();
+    let fault = |at, found: Option<u8>| JsonError {
+        at,
+        kind: found.map_or(JsonErrorKind::End, JsonErrorKind::Byte),
+    };
+    if opens != Some(b'{') {
+        return Err(fault(cursor.position(), opens).into());
+    }
+    cursor.skip()?;
+    match cursor.peek() {
+        None => Ok(()),
+        found => Err(fault(cursor.position(), found).into()),
+    }
 }

@@ -1,12 +1,56 @@
 //! Where an item stands in its file: the message or item object it belongs to, and the list in which that
 //! object is one of many.
 
-use super::CannotWrite;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Item, Kind, Session, Span};
+use crate::session::{Dialect, Family, Item, Kind, Session, SourceError, Span};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// Why edits cannot be written where the session stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotWrite {
+    /// An edit names an item that the session does not have.
+    #[error("there is no item {0}")]
+    NoItem(u32),
+    /// The item is a member of a request, no element of its history: instructions, or all of the
+    /// input as one text.
+    #[error("item {} stands in no list of messages", .0 + 1)]
+    NoPlace(u32),
+    /// The list has no element to stand beside.
+    #[error("the list is empty")]
+    EmptyList,
+    /// The file is no plain list of what the provider is sent.
+    #[error("nothing can be appended to a history of this format")]
+    NotAppended,
+    /// The file repeats its history.
+    #[error("this file is a log of exchanges, in which each request repeats the history")]
+    Exchanges,
+    /// The lines of a journal are numbered and checked.
+    #[error("the lines of a journal are not changed")]
+    Journal,
+    /// The call has no id that an output could name.
+    #[error("item {} has no call id that an output could name", .0 + 1)]
+    NoCallId(u32),
+    /// The dialect has no textual output for this type of call.
+    #[error("a call of this type ({0:?}) has no output of text")]
+    NoOutputOf(Family),
+    /// An item is changed and leaves at the same time, or two changes meet.
+    #[error("two changes meet in item {}", .0 + 1)]
+    Conflict(u32),
+    /// The bytes cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] SourceError),
+    /// The bytes are not JSON.
+    #[error("not JSON: {0:?}")]
+    NotJson(JsonError),
+}
+
+impl From<JsonError> for CannotWrite {
+    fn from(fault: JsonError) -> Self {
+        Self::NotJson(fault)
+    }
+}
 
 /// A list of objects that edits add to and take from: the records of the file, or an array
 /// inside of one record.
@@ -436,4 +480,21 @@ impl Level {
 fn usize_range(range: &Range<u64>) -> Range<usize> {
     let number = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     number(range.start)..number(range.end)
+}
+
+/// JSON without line ends, which are white space in it: a record may be a line.
+pub(crate) fn on_one_line(json: &[u8]) -> Vec<u8> {
+    let flat = |byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    };
+    json.iter().map(flat).collect()
+}
+
+/// Whether an item stands in a unit.
+pub(crate) fn is_within(item: &Item, unit: Span) -> bool {
+    unit.start <= item.span.start && item.span.end <= unit.end
 }
