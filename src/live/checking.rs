@@ -1,6 +1,6 @@
 //! Runs the rules on all cores: items in parts side by side, then the session as a whole.
 
-use super::{Recording, settle, settle_mended};
+use super::{Recording, mark_repaired, mark_resolved};
 use rayon::prelude::*;
 use retake_core::rules::{self, Digests, Finding, HINTS, RULES, Rule, Run};
 use retake_core::session::{Dialect, Rope, Session, SourceError};
@@ -17,10 +17,10 @@ pub fn check_session(
 ) -> Result<Vec<Finding>, SourceError> {
     let mut findings = check_run(&mut Run::new(session, target), RULES)?;
     if let Some(rope) = (&*session.source as &dyn Any).downcast_ref::<Rope>() {
-        settle(session, rope, &mut findings);
+        mark_resolved(session, rope, &mut findings);
     }
     if session.was_repaired {
-        settle_mended(&mut findings);
+        mark_repaired(&mut findings);
     }
     Ok(findings)
 }

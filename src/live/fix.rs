@@ -1,7 +1,7 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
-use crate::{Base, InputError, Progress, Recording, check_run, settle};
+use crate::{Base, InputError, Progress, Recording, check_run, mark_resolved};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
@@ -275,7 +275,7 @@ impl FixRun<'_> {
             let before = errors(&findings);
             let offers = findings.iter().map(|finding| finding.offers.clone());
             let offers = offers.collect::<Vec<_>>();
-            settle(session, rope, &mut findings);
+            mark_resolved(session, rope, &mut findings);
             answered += before - errors(&findings);
             if self.may_go_before_answers() {
                 for (finding, offers) in findings.iter_mut().zip(offers) {

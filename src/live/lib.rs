@@ -66,7 +66,7 @@ pub use parallel_read::Kept;
 pub use policies::{PolicyError, read_policy};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use refusal::add_refusal;
-pub use resolved::{settle, settle_mended};
+pub use resolved::{mark_repaired, mark_resolved};
 pub use save::{SaveError, WriteError, save_take, write_take};
 pub use sharing::without_secrets;
 pub use sidecar::{agent_beside, read_tools_file, tools_beside, unusable_tools_beside};

@@ -33,7 +33,7 @@ const LET_PASS: &[&str] = &[
 const LONGEST_GAP: u64 = 16 << 20;
 
 /// Marks the findings that a take has settled, and gives the rest as they are.
-pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
+pub fn mark_resolved(session: &Session, rope: &Rope, findings: &mut [Finding]) {
     let left_out = OnceCell::new();
     for finding in findings
         .iter_mut()
@@ -75,7 +75,7 @@ pub fn settle(session: &Session, rope: &Rope, findings: &mut [Finding]) {
 
 /// Marks the faults of a reply that was fixed in transit, and with the history before it: the client got
 /// another reply, and the history is judged where it goes on.
-pub fn settle_mended(findings: &mut [Finding]) {
+pub fn mark_repaired(findings: &mut [Finding]) {
     for finding in findings {
         finding.severity = Severity::Info;
         finding.is_settled = true;

@@ -11,8 +11,8 @@ use retake_core::chaos::{
     outcome_of_conversation,
 };
 use retake_live::note_ends;
+use retake_live::proxy::agent::{AgentStart, Played, TrialError, play};
 use retake_live::proxy::recorder::proxies_folder;
-use retake_live::proxy::trial::{AgentStart, Played, TrialError, play};
 use retake_live::proxy::{Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec};
 use retake_live::takes::{usual_root, wall_clock};
 use serde::{Serialize, Serializer};

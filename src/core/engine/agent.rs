@@ -5,15 +5,14 @@
 //! never stand in the file: it names the environment variables that hold them.
 
 use super::arguments::is_same;
-use super::effect::Millis;
-use super::policy::{Approval, Policy};
+use super::policy::{Approval, Millis, Policy};
 use crate::config::{self, Checker, ConfigErrors, Section, looks_like_key, quoted};
-use crate::dialects::tools::name_fault;
-use crate::dialects::write::request::{
-    NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
-};
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
+use crate::wire::tools::name_fault;
+use crate::wire::write::request::{
+    NoRequest, Offered, Opening, RequestSettings, first_request, wire_request,
+};
 use crate::wording::FailureKind;
 pub use keys::AGENT_TABLES;
 pub(crate) use keys::MODEL_KEYS;

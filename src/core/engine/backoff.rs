@@ -1,7 +1,7 @@
 //! How long to wait before something is tried again.
 
-use super::effect::Millis;
 use super::event::ModelFault;
+use super::policy::Millis;
 
 /// How often a question to the model is tried in all.
 pub const ATTEMPTS: u32 = 3;

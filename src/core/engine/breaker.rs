@@ -9,8 +9,7 @@
 //! Calls that were under way when it opened end later: they count as calls and errors, and
 //! only the trial decides.
 
-use super::effect::Millis;
-use super::policy::BreakerSettings;
+use super::policy::{BreakerSettings, Millis};
 use crate::actions::quote;
 use crate::session::ledger::CallKey;
 use serde::{Deserialize, Serialize};

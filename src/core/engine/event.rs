@@ -1,8 +1,11 @@
-//! What the engine is told.
+//! What a run is told: before it begins, as it goes on, and what the engine asks for.
 
+use super::breakpoint::Breakpoint;
+use super::policy::{Approval, Millis, Policy};
 use super::standing::RunStatus;
-use crate::session::ledger::{Ask, CallKey, Ending, Failure, Usage};
+use crate::session::ledger::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
 use crate::session::takes::TakeId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -135,4 +138,190 @@ pub struct ModelFault {
     pub retry_after_ms: Option<u64>,
     /// Whether a part of the reply was shown already.
     pub was_streaming: bool,
+}
+
+// What the engine asks for.
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// To be entered in the ledger, on the disk before anything that follows.
+    Record(LedgerEvent),
+    /// The model is to be asked with the history as it stands.
+    Ask {
+        ask: Ask,
+        attempt: u32,
+    },
+    /// The question at hand is called off.
+    CancelAsk(Ask),
+    /// A call is to be carried out.
+    Run {
+        call: CallKey,
+        tool: String,
+        arguments: String,
+        attempt: u32,
+    },
+    /// Tools that run are to be stopped; each still ends with [`super::Event::Finished`].
+    StopTools,
+    /// The history grows by the output of a call.
+    Answer {
+        call: CallKey,
+        /// What the model will read.
+        output: String,
+        /// Whether it reports an error.
+        is_error: bool,
+    },
+    /// A policy decided about a fault: the action is to be carried out as a take,
+    /// [`super::Event::StatusChanged`] or [`super::Event::Refused`] follows.
+    Act(super::Decision),
+    /// Open calls are to be closed, so that the history is one that a provider takes.
+    Close,
+    /// The run waits for the operator.
+    Pause(Vec<Reason>),
+    /// [`super::Event::TimerFired`] is to come then.
+    Wait {
+        timer: Timer,
+        /// In so many milliseconds.
+        for_ms: Millis,
+    },
+    /// Somebody wants to hear that a breaker opened.
+    Webhook {
+        url: String,
+        change: super::BreakerChange,
+    },
+    /// Something that the operator should know: an event that belongs to nothing at hand, a decision that
+    /// cannot be carried out.
+    Note(String),
+    Finish(Ending),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Timer {
+    /// The model is asked again.
+    AskAgain(Ask),
+    /// A call is tried again.
+    RunAgain(CallKey),
+}
+
+/// Why a run waits for the operator.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Reason {
+    /// Something is wrong with the last turn.
+    Fault {
+        /// Id of the rule.
+        rule: String,
+        /// The item of the take.
+        item: Option<u32>,
+        message: String,
+    },
+    Breakpoint {
+        number: u32,
+        /// What it looks for, as the operator wrote it.
+        what: String,
+        item: Option<u32>,
+    },
+    /// A call needs the operator's approval.
+    Approval {
+        call: CallKey,
+        tool: String,
+        arguments: String,
+    },
+    /// The operator is the tool.
+    AskOperator {
+        call: CallKey,
+        tool: String,
+        arguments: String,
+        /// Why the operator is asked, where that needs a word: no recorded output fits.
+        note: String,
+    },
+    /// A call may have run.
+    MayHaveRun { call: CallKey, tool: String },
+    /// The model cannot be asked.
+    Model { why: String },
+    /// The turns are used up.
+    TurnLimit { turns: u32 },
+    /// The operator stepped, or paused.
+    Stepped,
+    /// The history is empty: the operator begins.
+    NothingSaid,
+}
+
+impl Reason {
+    /// The reason in a few words, for the ledger and for reports; it holds text of the run.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Fault { rule, message, .. } => format!("{rule}: {message}"),
+            Self::Breakpoint { number, what, .. } => format!("breakpoint {number}: {what}"),
+            Self::Approval { call, tool, .. } => format!("{tool} needs an approval ({call})"),
+            Self::AskOperator { call, tool, .. } => {
+                format!("the output of {tool} is the operator's to give ({call})")
+            }
+            Self::MayHaveRun { call, tool } => format!("{tool} may have run ({call})"),
+            Self::Model { why } => format!("the model cannot be asked: {why}"),
+            Self::TurnLimit { turns } => format!("the run has used up its {turns} turns"),
+            Self::Stepped => "the next step".to_owned(),
+            Self::NothingSaid => "nothing was said yet".to_owned(),
+        }
+    }
+}
+
+// What a run is told before it begins.
+
+/// How a run is to be led.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The name of the agent, for templates.
+    pub agent: String,
+    /// Whether somebody is there to decide. Where nobody is, breakpoints and steps hold nothing, and what has
+    /// to be decided ends the run.
+    pub has_operator: bool,
+    /// The most replies that the history may hold.
+    pub max_turns: Option<u32>,
+    /// Who carries out the calls.
+    pub tools_are: ToolOwner,
+    /// The tools by their qualified names. One that is not among them is the operator's.
+    pub tools: BTreeMap<String, ToolConfig>,
+    /// What is done without asking.
+    pub policy: Policy,
+    /// Where the run stops although nothing is wrong, to begin with.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Whether the run stops before each step, to begin with.
+    pub is_stepping: bool,
+    /// Spreads waiting times, so that runs that failed together do not come back together.
+    pub seed: u64,
+}
+
+/// Who carries out the calls of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolOwner {
+    #[default]
+    Own,
+    /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it,
+    /// and the run ends.
+    Agents {
+        /// How often the model is asked again at most, before the operator is asked.
+        asks: u32,
+    },
+}
+
+/// How calls of a tool are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolConfig {
+    /// Whether the operator is asked first, unless the policy says otherwise.
+    pub approval: Approval,
+    /// What carrying out a call means.
+    pub nature: Nature,
+}
+
+/// What carrying out a call means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nature {
+    /// Something happens in the world; its start is recorded before.
+    #[default]
+    Acts,
+    /// A canned or recorded output is given; nothing happens.
+    Answers,
+    /// The operator types the output.
+    Operator,
 }

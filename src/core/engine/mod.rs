@@ -14,8 +14,6 @@ pub mod arguments;
 mod backoff;
 mod breaker;
 mod breakpoint;
-mod config;
-mod effect;
 mod event;
 mod machine;
 mod policy;
@@ -28,13 +26,14 @@ pub use breaker::{
 pub use breakpoint::{
     Breakpoint, BreakpointCache, BreakpointError, BreakpointHit, BreakpointTarget, PLACES, hits,
 };
-pub use config::{Config, Nature, ToolConfig, ToolOwner};
-pub use effect::{Effect, Millis, Reason, Timer};
-pub use event::{Command, Event, ModelFault, Outcome};
+pub use event::{
+    Command, Config, Effect, Event, ModelFault, Nature, Outcome, Reason, Timer, ToolConfig,
+    ToolOwner,
+};
 pub use machine::{Machine, MachineState, Phase, holds};
 pub use policy::{
-    Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, POLICY_TABLES, Policy,
-    RetrySettings, TURN_LIMIT, Verdict,
+    Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Millis, POLICY_TABLES,
+    Policy, RetrySettings, TURN_LIMIT, Verdict,
 };
 pub use standing::{
     ABOUT_RESULTS, REFUSED_BY_PROVIDERS, RunCall, RunFault, RunStatus, Tail, request_status,

@@ -4,7 +4,6 @@
 //! words, how often, and what then. A rule without an entry is the operator's.
 
 pub use self::LONGEST as LONGEST_POLICY;
-use super::effect::Millis;
 use super::standing::RunFault;
 use crate::config::{self, Checker, ConfigErrors, Keys, Section, Shape, keys, millis};
 use crate::pattern::Pattern;
@@ -14,6 +13,9 @@ use crate::wording::{self, FailureKind, PolicyAction, VERBS, Verb, in_vain, read
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
+
+/// Moments and durations in milliseconds; moments count from any beginning that never goes back.
+pub type Millis = u64;
 
 /// The rule that the engine itself reports to the policy when the turns are used up.
 pub const TURN_LIMIT: &str = "turn-limit";

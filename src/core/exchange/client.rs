@@ -1,7 +1,10 @@
-//! Who asks: the SDK or program behind a request, and what it says of its patience.
+//! Who asks: the SDK or program behind a request, how long it waits, and what it hears meanwhile.
 //!
 //! Headers as the SDKs send them: `x-stainless-*` of the OpenAI and Anthropic libraries, the user agents of
 //! Claude Code and Codex.
+
+use crate::json::Cursor;
+use crate::session::Dialect;
 
 /// Longest name that is kept, in characters: it is shown.
 const NAME: usize = 60;
@@ -125,6 +128,140 @@ fn milliseconds(seconds: &str) -> Option<u64> {
     is_sense.then_some((seconds * 1000.0) as u64)
 }
 
+// When a client that waits gives up, so that what is held can be released before.
+//
+// Measured, with the times that the SDKs announce: Python waits its read timeout for each byte; Node waits its
+// timeout for the head of the reply, and its HTTP library gives up after 300 seconds without a byte whatever
+// was announced; Codex waits 300 seconds for a real event.
+
+/// What a client that waits hears meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// Nothing at all: the head of its reply was not sent.
+    NoHead,
+    /// It has the head, and nothing since: heartbeats cannot be sent.
+    Silence,
+    /// It has the head and hears heartbeats that count for it.
+    Heartbeats,
+}
+
+/// What the SDKs wait where nothing else is announced.
+const SDK_MS: u64 = 600_000;
+/// `headersTimeout` and `bodyTimeout` of the HTTP library of Node, and `stream_idle_timeout_ms` of Codex.
+const IDLE_MS: u64 = 300_000;
+/// For clients of which nothing is known: many HTTP libraries give up after one minute.
+const UNKNOWN_MS: u64 = 60_000;
+/// The largest part of the time that is left to the reply to arrive.
+const MARGIN_MS: u64 = 10_000;
+
+/// How long a client waits, in milliseconds from when it began to hear nothing; `None` where it waits as long
+/// as it hears heartbeats.
+pub fn patience_ms(client: &Client, hears: Hears) -> Option<u64> {
+    if hears == Hears::Heartbeats {
+        return None;
+    }
+    let announced = client.read_timeout_ms;
+    Some(match (client.kind, hears) {
+        (ClientKind::OpenaiPython | ClientKind::AnthropicPython, _) => announced.unwrap_or(SDK_MS),
+        (
+            ClientKind::OpenaiNode | ClientKind::AnthropicNode | ClientKind::ClaudeCode,
+            Hears::NoHead,
+        ) => announced.unwrap_or(SDK_MS).min(IDLE_MS),
+        // The announced time of Node covers only the head.
+        (ClientKind::OpenaiNode | ClientKind::AnthropicNode | ClientKind::ClaudeCode, _) => IDLE_MS,
+        (ClientKind::Codex, _) => IDLE_MS,
+        (ClientKind::Other, _) => announced.unwrap_or(UNKNOWN_MS),
+    })
+}
+
+/// When what is held is released by itself, in the clock of `quiet_since_ms`: since when the client hears
+/// nothing. A tenth of its patience is left for the reply to arrive, at most ten seconds.
+pub fn until_ms(client: &Client, hears: Hears, quiet_since_ms: u64) -> Option<u64> {
+    let patience = patience_ms(client, hears)?;
+    let margin = (patience / 10).min(MARGIN_MS);
+    Some(quiet_since_ms.saturating_add(patience - margin))
+}
+
+// What a client hears while its exchange is held: bytes that keep its connection alive and
+// that its SDK ignores.
+//
+// Measured with the SDKs of OpenAI and Anthropic in Python and Node: comment lines and white space before a
+// body count as life signs and reach nobody; `event: ping` is ignored by Anthropic's and handed to the program
+// by OpenAI's. Codex counts real events only, and hears its last `response.in_progress` again; nobody else
+// does, for openai-node begins its reply anew with each. A blank line behind a comment once broke a client
+// (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
+
+/// The usual time between two heartbeats, in milliseconds.
+const INTERVAL_MS: u64 = 5_000;
+const SHORTEST_MS: u64 = 100;
+
+/// The last `response.in_progress` event that the client was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InProgress<'a> {
+    /// Its data, one JSON object.
+    pub data: &'a str,
+    /// The sequence number that it gets this time.
+    pub sequence: u64,
+}
+
+/// What is sent to a client that waits and has the head of its reply. Empty where nothing counts for it: then
+/// [`super::deadline`] ends the hold in time.
+pub fn heartbeat(
+    dialect: Dialect,
+    client: &Client,
+    is_stream: bool,
+    last: Option<InProgress<'_>>,
+) -> Vec<u8> {
+    if !is_stream {
+        // White space before a value is JSON (RFC 8259 section 2).
+        return b" ".to_vec();
+    }
+    let facts = dialect.facts();
+    if !(facts.numbers_events && counts_events(client)) {
+        return facts.heartbeat.as_bytes().to_vec();
+    }
+    let again = last.and_then(|last| numbered(last.data, last.sequence));
+    again.map_or_else(Vec::new, |data| event("response.in_progress", &data))
+}
+
+/// Whether a client counts nothing as a life sign but events.
+pub fn counts_events(client: &Client) -> bool {
+    client.kind == ClientKind::Codex
+}
+
+/// How long to wait between two heartbeats, in milliseconds: well within the time that the client announced.
+pub fn interval_ms(client: &Client) -> u64 {
+    let third = client.read_timeout_ms.map(|timeout| timeout / 3);
+    third.map_or(INTERVAL_MS, |third| third.clamp(SHORTEST_MS, INTERVAL_MS))
+}
+
+fn event(name: &str, data: &str) -> Vec<u8> {
+    let mut text = format!("event: {name}\n");
+    for line in data.lines() {
+        text.push_str("data: ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text.into_bytes()
+}
+
+/// The data of an event with another sequence number; `None` where it is no object.
+fn numbered(data: &str, sequence: u64) -> Option<String> {
+    let mut place = None;
+    let is_object = Cursor::new(data.as_bytes()).object(|cursor, key| {
+        if key == b"sequence_number" {
+            place = Some(cursor.skip()?);
+        }
+        Ok(())
+    });
+    let mut text = data.to_owned();
+    if let (Ok(true), Some(place)) = (is_object, place) {
+        text.replace_range(place, &sequence.to_string());
+    }
+    matches!(is_object, Ok(true)).then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,5 +351,171 @@ mod tests {
             _ => None,
         });
         assert_eq!((&*hostile.name, hostile.retry), ("]0;xevil 131m", 0));
+    }
+}
+
+#[cfg(test)]
+mod deadline_tests {
+    use super::*;
+
+    fn client(kind: ClientKind, read_timeout_ms: Option<u64>) -> Client {
+        Client {
+            kind,
+            read_timeout_ms,
+            ..Client::default()
+        }
+    }
+
+    #[test]
+    fn whoever_hears_heartbeats_waits_as_long_as_it_takes() {
+        for kind in [
+            ClientKind::OpenaiPython,
+            ClientKind::Codex,
+            ClientKind::Other,
+        ] {
+            let client = client(kind, Some(1_000));
+            assert_eq!(until_ms(&client, Hears::Heartbeats, 5), None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn python_gives_up_when_it_announced_it() {
+        for (kind, announced, patience) in [
+            (ClientKind::OpenaiPython, Some(600_000), 590_000),
+            (ClientKind::AnthropicPython, None, 590_000),
+            (ClientKind::OpenaiPython, Some(2_000), 1_800),
+            (ClientKind::OpenaiPython, Some(0), 0),
+        ] {
+            for hears in [Hears::NoHead, Hears::Silence] {
+                let until = until_ms(&client(kind, announced), hears, 1_000);
+                assert_eq!(until, Some(1_000 + patience), "{announced:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn node_gives_up_after_300_seconds_and_before_the_head_perhaps_sooner() {
+        for kind in [
+            ClientKind::OpenaiNode,
+            ClientKind::AnthropicNode,
+            ClientKind::ClaudeCode,
+        ] {
+            let long = client(kind, Some(600_000));
+            assert_eq!(until_ms(&long, Hears::NoHead, 0), Some(290_000));
+            assert_eq!(until_ms(&long, Hears::Silence, 0), Some(290_000));
+            let short = client(kind, Some(20_000));
+            assert_eq!(until_ms(&short, Hears::NoHead, 0), Some(18_000));
+            assert_eq!(until_ms(&short, Hears::Silence, 0), Some(290_000));
+        }
+    }
+
+    #[test]
+    fn codex_waits_for_events_and_nobody_waits_for_the_unknown() {
+        let codex = client(ClientKind::Codex, None);
+        assert_eq!(until_ms(&codex, Hears::Silence, 0), Some(290_000));
+        let other = client(ClientKind::Other, None);
+        assert_eq!(until_ms(&other, Hears::NoHead, 0), Some(54_000));
+        let last = until_ms(&other, Hears::NoHead, u64::MAX);
+        assert_eq!(last, Some(u64::MAX));
+    }
+}
+
+#[cfg(test)]
+mod heartbeat_tests {
+    use super::*;
+
+    const IN_PROGRESS: &str = r#"{"type":"response.in_progress","response":{"id":"resp_1","sequence_number":1},"sequence_number": 1}"#;
+
+    fn client(kind: ClientKind) -> Client {
+        Client {
+            kind,
+            ..Client::default()
+        }
+    }
+
+    fn said(dialect: Dialect, kind: ClientKind, is_stream: bool, data: Option<&str>) -> String {
+        let last = data.map(|data| InProgress { data, sequence: 7 });
+        String::from_utf8(heartbeat(dialect, &client(kind), is_stream, last)).unwrap_or_default()
+    }
+
+    #[test]
+    fn responses_hear_their_last_event_again_under_a_new_number() {
+        let said = said(
+            Dialect::Responses,
+            ClientKind::Codex,
+            true,
+            Some(IN_PROGRESS),
+        );
+        let expected = r#"{"type":"response.in_progress","response":{"id":"resp_1","sequence_number":1},"sequence_number": 7}"#;
+        assert_eq!(
+            said,
+            format!("event: response.in_progress\ndata: {expected}\n\n")
+        );
+    }
+
+    #[test]
+    fn a_comment_keeps_all_but_codex() {
+        use ClientKind::{
+            AnthropicNode, AnthropicPython, ClaudeCode, OpenaiNode, OpenaiPython, Other,
+        };
+        for kind in [OpenaiPython, OpenaiNode, Other] {
+            for data in [None, Some("no json"), Some(IN_PROGRESS)] {
+                assert_eq!(
+                    said(Dialect::Responses, kind, true, data),
+                    ": held by retake\n"
+                );
+            }
+            assert_eq!(
+                said(Dialect::Chat, kind, true, Some(IN_PROGRESS)),
+                ": held by retake\n"
+            );
+        }
+        assert_eq!(said(Dialect::Responses, ClientKind::Codex, true, None), "");
+        for kind in [AnthropicPython, AnthropicNode, ClaudeCode, Other] {
+            assert_eq!(
+                said(Dialect::Anthropic, kind, true, None),
+                "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+            );
+        }
+    }
+
+    #[test]
+    fn a_whole_reply_is_preceded_by_white_space() {
+        for dialect in [Dialect::Responses, Dialect::Chat, Dialect::Anthropic] {
+            assert_eq!(
+                said(dialect, ClientKind::Other, false, Some(IN_PROGRESS)),
+                " "
+            );
+        }
+    }
+
+    #[test]
+    fn no_openai_stream_ever_gets_a_ping_or_a_blank_line_alone() {
+        for data in [None, Some(IN_PROGRESS), Some("{\n\"sequence_number\":1\n}")] {
+            for dialect in [Dialect::Responses, Dialect::Chat] {
+                let said = said(dialect, ClientKind::OpenaiPython, true, data);
+                assert!(!said.contains("ping") && !said.starts_with('\n'), "{said}");
+                for line in said.lines().filter(|line| !line.is_empty()) {
+                    let is_known = [": ", "event: ", "data: "]
+                        .iter()
+                        .any(|head| line.starts_with(head));
+                    assert!(is_known, "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn heartbeats_come_every_five_seconds_or_well_within_an_announced_time() {
+        let announced = |timeout| {
+            interval_ms(&Client {
+                read_timeout_ms: timeout,
+                ..Client::default()
+            })
+        };
+        assert_eq!(announced(None), 5_000);
+        assert_eq!(announced(Some(600_000)), 5_000);
+        assert_eq!(announced(Some(1_000)), 333);
+        assert_eq!(announced(Some(0)), 100);
     }
 }

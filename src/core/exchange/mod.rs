@@ -9,14 +9,11 @@
 //! agent's ([`crate::engine`]), judged by the same rules, mended by the same actions.
 
 pub mod client;
-pub mod deadline;
 pub mod entry;
 pub mod gate;
-pub mod heartbeat;
 pub mod machine;
 pub mod rewrite;
 mod seen;
 pub mod views;
-pub mod whole;
 
 pub use seen::{AgentHas, Ending, ExchangeId, Found, Holding, Phase, Seen};

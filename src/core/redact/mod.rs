@@ -8,7 +8,8 @@
 //! values: providers check them.
 
 use assigned::assigned;
-pub use headers::{HeaderSecret, header_holds_a_secret, secrets_of_header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use known::KnownSecrets;
 use names::is_secret_under;
 pub use names::{is_key, names_a_secret};
@@ -16,18 +17,16 @@ use patterns::{Suspected, beginning, named_at_end, suspected};
 use places::{ByteOrigins, DecodedText, Quoted, texts};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-pub use vault::{Vault, holds_placeholder, without_tags};
 
 mod assigned;
-mod headers;
 mod known;
 mod names;
 mod patterns;
 mod places;
-mod vault;
 
 /// How deep JSON in strings of JSON is looked into.
 const DEPTH: u32 = 4;
@@ -372,4 +371,234 @@ pub fn kinds_in_json(bytes: &[u8]) -> Vec<String> {
     let kinds = hits.filter(|hit| !was_taken_out(hit)).map(|hit| hit.what);
     let kinds: BTreeSet<String> = kinds.collect();
     kinds.into_iter().collect()
+}
+
+// The secrets that were replaced, each under its placeholder, as long as retake runs.
+
+const OPENS: &str = "[redacted ";
+
+/// Whether a text holds a placeholder, of whatever run.
+pub fn holds_placeholder(text: &str) -> bool {
+    text.contains(OPENS)
+}
+
+/// A text whose placeholders name the kind of secret without its tag. Tags differ between runs; texts of two
+/// runs compare equal without them.
+pub fn without_tags(text: &str) -> Cow<'_, str> {
+    if !holds_placeholder(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(OPENS) {
+        let inside = at + OPENS.len();
+        out.push_str(&rest[..inside]);
+        rest = &rest[inside..];
+        let end = rest.find(']').unwrap_or(0);
+        let tagged = rest[..end].rsplit_once(' ');
+        let is_tag = |tag: &str| tag.len() == 8 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some((what, _)) = tagged.filter(|(_, tag)| is_tag(tag)) {
+            out.push_str(what);
+            rest = &rest[end..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The secrets of one run by placeholder. They are in memory only: after a restart a placeholder cannot be
+/// replaced by its secret any more.
+#[derive(Default)]
+pub struct Vault {
+    /// Keys the tags of placeholders, so that a tag reveals nothing about its secret, and tags of an earlier
+    /// run match none of this one.
+    seed: RandomState,
+    secrets: HashMap<String, Vec<u8>>,
+}
+
+/// Shows how many there are, and nothing else.
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault")
+            .field("secrets", &self.secrets.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vault {
+    /// Stores a secret; returns its placeholder, the same for the same bytes. `secret` keeps its spelling in
+    /// the source: the secret of a placeholder in JSON is escaped as JSON.
+    pub(crate) fn keep(&mut self, what: &str, secret: &[u8]) -> String {
+        let tag = self.seed.hash_one(secret);
+        let placeholder = format!("{OPENS}{what} {:08x}]", tag >> 32);
+        self.secrets
+            .entry(placeholder.clone())
+            .or_insert_with(|| secret.to_vec());
+        placeholder
+    }
+
+    /// Whether the bytes begin with a placeholder of a secret in here that is at least so long.
+    pub(crate) fn has_placeholder_at(&self, bytes: &[u8], length: usize) -> bool {
+        let end = memchr::memchr(b']', bytes).map(|end| end + 1);
+        let end = end.filter(|end| *end >= length && bytes.starts_with(OPENS.as_bytes()));
+        let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
+        placeholder.is_some_and(|placeholder| self.secrets.contains_key(placeholder))
+    }
+
+    /// Forgets every secret. One that comes again has the same placeholder as before, so that texts that
+    /// repeat it stay alike.
+    pub fn forget(&mut self) {
+        self.secrets.clear();
+    }
+
+    /// Whether no secret was replaced.
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The bytes with every secret back in its place: what goes over the wire, and to tools.
+    pub fn restored<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let opens = memchr::memmem::Finder::new(OPENS);
+        let (mut out, mut done) = (Vec::new(), 0);
+        for at in opens.find_iter(bytes) {
+            let end = memchr::memchr(b']', &bytes[at..]).map(|end| at + end + 1);
+            let placeholder = end.and_then(|end| std::str::from_utf8(&bytes[at..end]).ok());
+            let secret = placeholder.and_then(|placeholder| self.secrets.get(placeholder));
+            if let (Some(secret), Some(end)) = (secret, end) {
+                out.extend_from_slice(&bytes[done..at]);
+                out.extend_from_slice(secret);
+                done = end;
+            }
+        }
+        if done == 0 {
+            return Cow::Borrowed(bytes);
+        }
+        out.extend_from_slice(&bytes[done..]);
+        Cow::Owned(out)
+    }
+}
+
+// Header lines that hold secrets: one list for the recorder, for holds and for WebSockets.
+
+/// Words of the names of such lines.
+const WORDS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
+/// Names with such words whose lines hold none: another value with each request, or what a server asks for.
+const NONE: &[&str] = &[
+    "idempotency-key",
+    "x-idempotency-key",
+    "sec-websocket-key",
+    "www-authenticate",
+    "proxy-authenticate",
+    "access-control-allow-headers",
+    "surrogate-key",
+    "cache-key",
+];
+
+/// Whether the name of a header says that it holds a secret.
+pub fn header_holds_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    // Limits count tokens.
+    let is_count = name.contains("ratelimit") || name.contains("tokens");
+    !is_count && !NONE.contains(&&*name) && WORDS.iter().any(|word| name.contains(word))
+}
+
+/// A secret of a header.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderSecret {
+    /// The name of the header.
+    pub header: String,
+    /// The secret by itself: of `Bearer KEY` the key.
+    pub secret: String,
+    /// Whether it is a cookie: servers give another one again and again.
+    pub is_cookie: bool,
+}
+
+/// Never shows the secret.
+impl std::fmt::Debug for HeaderSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeaderSecret")
+            .field("header", &self.header)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The secrets of a header: in `Authorization` what follows the scheme, and the password in `Basic`; in
+/// `Cookie` each value; in `Set-Cookie` the first one, before the attributes (RFC 6265, 4.1).
+pub fn secrets_of_header(name: &str, value: &str) -> Vec<HeaderSecret> {
+    if !header_holds_a_secret(name) {
+        return Vec::new();
+    }
+    let name = name.to_ascii_lowercase();
+    let is_cookie = name.ends_with("cookie");
+    let shown = |secret: &str| HeaderSecret {
+        header: name.clone(),
+        secret: secret.to_owned(),
+        is_cookie,
+    };
+    if is_cookie {
+        let most = if name == "set-cookie" { 1 } else { usize::MAX };
+        let pairs = value.split(';').take(most);
+        let pairs = pairs.filter_map(|pair| pair.split_once('='));
+        return pairs.map(|(_, secret)| shown(secret.trim())).collect();
+    }
+    let words = value.trim().split_once(char::is_whitespace);
+    let (scheme, rest) = words.unwrap_or(("", value));
+    let rest = rest.trim();
+    let mut secrets = vec![shown(rest)];
+    if scheme.eq_ignore_ascii_case("basic")
+        && let Ok(decoded) = STANDARD.decode(rest)
+        && let Some((_, password)) = String::from_utf8_lossy(&decoded).split_once(':')
+    {
+        secrets.push(shown(password));
+    }
+    secrets.retain(|one| !one.secret.is_empty());
+    secrets
+}
+
+#[cfg(test)]
+mod headers_tests {
+    use super::*;
+
+    fn secrets(name: &str, value: &str) -> Vec<String> {
+        let shown = secrets_of_header(name, value).into_iter();
+        shown.map(|one| one.secret).collect()
+    }
+
+    #[test]
+    fn lines_that_hold_secrets_are_known_by_their_names() {
+        for name in [
+            "Authorization",
+            "x-portkey-api-key",
+            "helicone-auth",
+            "cf-aig-authorization",
+            "ocp-apim-subscription-key",
+            "x-amz-security-token",
+        ] {
+            assert_eq!(
+                secrets(name, "Bearer k-0123456789"),
+                ["k-0123456789"],
+                "{name}"
+            );
+        }
+        for name in [
+            "x-ratelimit-remaining-tokens",
+            "anthropic-ratelimit-tokens-limit",
+            "idempotency-key",
+            "user-agent",
+        ] {
+            assert!(secrets(name, "0123456789").is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn of_a_cookie_that_is_set_its_attributes_are_no_secrets() {
+        let set = "__cf_bm=value-1; Path=/; Expires=Fri, 01 Nov 2026 10:00:00 GMT; HttpOnly";
+        assert_eq!(secrets("set-cookie", set), ["value-1"]);
+        assert_eq!(secrets("cookie", "a=one; b=two"), ["one", "two"]);
+        let basic = format!("Basic {}", STANDARD.encode("u:hunter2-abc"));
+        assert_eq!(secrets("proxy-authorization", &basic)[1], "hunter2-abc");
+    }
 }

@@ -9,7 +9,7 @@
 //! Here is no socket and no clock: `runtime::scripted` serves a script.
 
 use crate::config::{self, Checker, ConfigErrors, Keys, Section, Shape, keys, one_or_many};
-use crate::dialects::write::{End, NewCall, NewReply};
+use crate::wire::write::{End, NewCall, NewReply};
 pub use asked::{Asked, Last, Moment};
 use minijinja::{Environment, context};
 use regex::Regex;
@@ -18,7 +18,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 mod asked;
-mod hash;
 
 /// Characters in one event of a stream, where a rule does not say.
 const CHUNK: usize = 24;

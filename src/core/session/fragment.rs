@@ -1,8 +1,7 @@
 //! The items of a part of a file, in file order. Parts are read independently and then joined.
 
 use super::contract::{NameId, Names};
-use super::dialect::Dialect;
-use super::item::{CallId, Family, Flags, Item, Kind, Record, hash, index_number};
+use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, hash, index_number};
 use super::problem::{Problem, ProblemKind};
 use super::source::Span;
 use crate::json::{bad_strings, display_text};

@@ -11,7 +11,6 @@
 pub mod boundary;
 mod compare;
 mod contract;
-mod dialect;
 mod fragment;
 mod item;
 pub mod ledger;
@@ -26,10 +25,10 @@ pub use compare::{HistoryChange, compare, operations, operations_of, recorded};
 pub use contract::{
     Contract, JSON_TOOL_CALL, Keyed, NameId, Names, OutputSchema, Tool, ToolKind, ToolSet,
 };
-pub use dialect::Dialect;
 pub use fragment::{Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink};
 pub use item::{
-    CallId, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, hash, index_number,
+    CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, hash,
+    index_number,
 };
 pub use pairing::{PairStatus, Pairing, Session, Stop};
 pub use problem::{Problem, ProblemKind};

@@ -10,8 +10,7 @@
 //! but in [`crate::wire`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
-use super::dialect::Dialect;
-use super::item::{CallId, Family, Flags, Item, Kind, Record, index_number};
+use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, index_number};
 use super::ledger;
 use super::source::{Source, SourceError};
 use super::turn::{Speaker, Turn, number_turns};

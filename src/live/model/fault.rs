@@ -1,11 +1,10 @@
 //! Why a model did not answer, as the engine needs it.
 
-use super::endpoint::{Endpoint, ModelError};
-use super::key::mask;
+use super::endpoint::{Endpoint, ModelError, mask};
 use crate::http::{Broken, Incoming};
-use retake_core::dialects::Refusal;
 use retake_core::engine::ModelFault;
 use retake_core::json::display_text;
+use retake_core::wire::Refusal;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 

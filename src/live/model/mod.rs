@@ -5,22 +5,20 @@
 
 use crate::http::{Headers, Http, Incoming, Target};
 use bytes::Bytes;
-pub use endpoint::{Endpoint, ModelError, Timeouts};
+pub use endpoint::{Endpoint, Key, ModelError, Timeouts};
 use fault::{Refused, Trouble};
-pub use key::Key;
-use retake_core::dialects::stream::PartialCall;
-use retake_core::dialects::write::request::addressed;
 use retake_core::engine::ModelFault;
 use retake_core::json::Cursor;
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
+use retake_core::wire::stream::PartialCall;
+use retake_core::wire::write::request::addressed;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 mod endpoint;
 mod fault;
-mod key;
 mod streamed;
 #[cfg(test)]
 mod tests;

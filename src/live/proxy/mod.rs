@@ -12,7 +12,6 @@
 //! | [`trial`] | one that is started here anew for each fault |
 
 pub mod agent;
-mod base;
 pub(crate) mod body;
 mod chaos;
 mod client_side;
@@ -21,7 +20,6 @@ pub mod decode;
 mod exchanges;
 pub(crate) mod guard;
 mod headers;
-mod heads;
 pub mod holds;
 mod judge;
 pub(crate) mod listen;
@@ -33,25 +31,22 @@ mod recent;
 pub mod recorder;
 mod running;
 pub(crate) mod server;
-mod strict_heads;
-pub mod trial;
-mod trust;
-mod watch;
 mod websocket;
 
-pub use base::{BaseUrlError, UpstreamBase};
 pub use body::{Body, ClientPresence, Cut, Outgoing, Patience, whole};
 pub use chaos::{Chaos, ChaosSpecError, read_spec};
 pub use guard::AdmitError;
-pub use headers::{TOKEN, ask_for_plain};
-pub use heads::error;
+pub use headers::{TOKEN, ask_for_plain, error};
 pub use listen::{Listen, ListenError, Token, TokenError};
-pub use news::{Command, News, Report};
-pub use options::{Family, Fit, Ports, ProxyOptions, USUAL, USUAL_ASKS, Upstream, UpstreamError};
-pub use origin::{NoReply, Origin};
+pub use news::{
+    Command, Direction, News, Observer, OpenedSocket, Passed, Question, Report, TurnedAway, Watch,
+};
+pub use options::{
+    BaseUrlError, Family, Fit, Ports, ProxyOptions, USUAL, USUAL_ASKS, Upstream, UpstreamBase,
+    UpstreamError,
+};
+pub use origin::{CertificateTrust, NoReply, Origin, TlsError};
 pub use pass::{Count, head, no_reply, onward};
 pub use recent::StoredRequest;
 pub use running::{Proxy, ProxyError};
 pub use server::{ServeError, serve};
-pub use trust::{CertificateTrust, TlsError};
-pub use watch::{Direction, Observer, OpenedSocket, Passed, Question, TurnedAway, Watch};

@@ -6,11 +6,9 @@
 //! came, once, where the client says that it may be repeated (RFC 9110, 9.2.2, or an `Idempotency-Key`). A
 //! model is never silently called twice.
 
-use super::base::UpstreamBase;
 use super::body::{Cut, Outgoing};
-use super::headers;
-use super::strict_heads::{KeptClosed, StrictHeads};
-use super::trust::{self, CertificateTrust, TlsError};
+use super::headers::{self, KeptClosed, StrictHeads};
+use super::options::UpstreamBase;
 use crate::http::Broken;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue, UPGRADE};
@@ -20,8 +18,14 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use std::error::Error;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+use std::error::Error as _;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a connection may take to be made.
@@ -118,7 +122,7 @@ impl Origin {
             false => &CertificateTrust::Anybody,
         };
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(trust::config(trust)?)
+            .with_tls_config(tls_config(trust)?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -197,4 +201,98 @@ impl Origin {
 /// server knows it again.
 fn may_be_repeated(method: &Method, lines: &HeaderMap) -> bool {
     method.is_safe() || lines.contains_key("idempotency-key")
+}
+
+// Whom an upstream must prove to be: what the system trusts, and nobody at all only where the
+// operator named the host.
+
+/// Which certificates are believed.
+#[derive(Debug, Clone, Default)]
+pub enum CertificateTrust {
+    /// Those that the system believes.
+    #[default]
+    System,
+    /// Those, and these authorities.
+    Also(Vec<CertificateDer<'static>>),
+    /// Every one: whoever sits between reads and writes everything, the key included.
+    Anybody,
+}
+
+impl CertificateTrust {
+    /// What the system believes, except for a host that the operator has named as insecure
+    /// (`--insecure-upstream`), without its port.
+    pub fn unless_named(base: &UpstreamBase, insecure: &[String]) -> Self {
+        match insecure
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(base.name()))
+        {
+            true => Self::Anybody,
+            false => Self::System,
+        }
+    }
+}
+
+/// There is no TLS.
+#[derive(Debug, thiserror::Error)]
+#[error("TLS cannot be set up: {0}")]
+pub struct TlsError(#[from] rustls::Error);
+
+/// The TLS configuration of the client: versions 1.2 and 1.3.
+pub(crate) fn tls_config(trust: &CertificateTrust) -> Result<ClientConfig, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        CertificateTrust::System => Arc::new(Verifier::new(provider.clone())?),
+        CertificateTrust::Also(roots) => Arc::new(Verifier::new_with_extra_roots(
+            roots.clone(),
+            provider.clone(),
+        )?),
+        CertificateTrust::Anybody => Arc::new(Anybody(provider.clone())),
+    };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(config)
+}
+
+/// Believes whatever certificate comes; signatures must still be its own.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }

@@ -2,10 +2,9 @@
 
 use super::body::{Body, Cut};
 use super::headers;
-use super::heads;
-use super::heads::SHOULD_RETRY;
+use super::headers::SHOULD_RETRY;
+use super::news::{Passed, Watch};
 use super::origin::NoReply;
-use super::watch::{Passed, Watch};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -20,7 +19,7 @@ use std::time::Instant;
 
 /// The reply that tells a client why there is none.
 pub fn no_reply(dialect: Option<Dialect>, error: &NoReply) -> Response<Body> {
-    let mut reply = heads::error(dialect, error.status(), &error.to_string());
+    let mut reply = headers::error(dialect, error.status(), &error.to_string());
     if error.may_be_retried() {
         reply.headers_mut().remove(SHOULD_RETRY);
     }

@@ -1,9 +1,9 @@
 //! The latest exchanges, kept in memory so that they can be opened and repeated by hand while a proxy runs.
 //! The journal has all.
 
+use super::news::Question;
 use super::origin::Origin;
 use super::recorder::{Recorded, as_journal};
-use super::watch::Question;
 use crate::Input;
 use bytes::Bytes;
 use hyper::HeaderMap;

@@ -4,12 +4,12 @@ use super::body::{
     self, Attended, Body, ClientPresence, Contact, Cut, LOOKED_AT, Outgoing, PASSED, Spare,
 };
 use super::guard::{self, AdmitError, Upgrade};
+use super::headers;
 use super::listen::{Door, Listen};
+use super::news::{Passed, Question, TurnedAway, Watch};
 use super::origin::Origin;
 use super::pass::{self, Count};
-use super::watch::{Passed, Question, TurnedAway, Watch};
 use super::websocket::{self, Tunnel};
-use super::{headers, heads};
 use crate::lock::lock;
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -384,7 +384,7 @@ impl<W: Watch> Place<W> {
 /// Says why a request is refused, and closes the connection.
 pub(crate) fn refusal(head: &Parts, why: AdmitError) -> Response<Body> {
     let dialect = dialect_at(head.uri.path());
-    let mut reply = heads::error(dialect, why.status(), &why.to_string());
+    let mut reply = headers::error(dialect, why.status(), &why.to_string());
     close(&mut reply);
     reply
 }

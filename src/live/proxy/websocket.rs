@@ -4,10 +4,9 @@
 //! frames can be read.
 
 use super::body::{self, Body, Outgoing};
-use super::headers;
+use super::news::{Direction, Observer, OpenedSocket, Watch};
 use super::origin::Origin;
-use super::pass;
-use super::watch::{Direction, Observer, OpenedSocket, Watch};
+use super::{headers, pass};
 use crate::lock::lock;
 use http_body_util::BodyExt;
 use hyper::header::{

@@ -15,7 +15,7 @@ use recordings::Case;
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::Finding;
 use retake_core::session::{Edit, HistoryChange, Item, Kind, Rope, Session, compare};
-use retake_live::{Base, check_session, settle};
+use retake_live::{Base, check_session, mark_resolved};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Before<'_> {
             return Err(format!("item {item} was not to be touched"));
         }
         let mut left = check_session(after, self.case.target).unwrap();
-        settle(after, &rope, &mut left);
+        mark_resolved(after, &rope, &mut left);
         Ok(Some(counts(&left)))
     }
 

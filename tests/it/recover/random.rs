@@ -13,7 +13,7 @@ use retake_core::rules::Severity;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Kind, Rope, Session, Source, Span};
 use retake_live::{
-    ReadOptions, Recording, TakeStore, check_session, read_path, settle, write_take,
+    ReadOptions, Recording, TakeStore, check_session, mark_resolved, read_path, write_take,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ impl Deed {
 /// How many errors of each rule count.
 fn errors(session: &Session, target: Dialect, rope: &Rope) -> BTreeMap<&'static str, usize> {
     let mut findings = check_session(session, Some(target)).unwrap();
-    settle(session, rope, &mut findings);
+    mark_resolved(session, rope, &mut findings);
     let mut counts = BTreeMap::new();
     for finding in findings {
         if finding.severity == Severity::Error {

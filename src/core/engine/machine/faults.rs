@@ -1,7 +1,7 @@
 //! Faults hold a run until a policy or the operator has decided about them.
 
 use super::state::{EventHandler, FaultId, Mode, PendingAction};
-use crate::engine::effect::{Effect, Reason};
+use crate::engine::event::{Effect, Reason};
 use crate::engine::policy::{Also, Counts, Decision, Policy, TURN_LIMIT, Verdict};
 use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;

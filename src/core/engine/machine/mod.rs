@@ -45,9 +45,8 @@
 
 use super::breaker::ToolState;
 use super::breakpoint::{BreakpointCache, BreakpointHit, hits};
-use super::config::{Config, ToolOwner};
-use super::effect::{Effect, Millis, Reason, Timer};
-use super::event::Event;
+use super::event::{Config, Effect, Event, Reason, Timer, ToolOwner};
+use super::policy::Millis;
 use super::standing::{RunStatus, Tail};
 use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};

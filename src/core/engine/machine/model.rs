@@ -3,9 +3,7 @@
 use super::faults::FaultOutcome;
 use super::state::{EventHandler, PendingRequest, StepKind};
 use crate::engine::backoff::{ModelDelay, model_delay};
-use crate::engine::config::ToolOwner;
-use crate::engine::effect::{Effect, Reason, Timer};
-use crate::engine::event::ModelFault;
+use crate::engine::event::{Effect, ModelFault, Reason, Timer, ToolOwner};
 use crate::engine::policy::TURN_LIMIT;
 use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;

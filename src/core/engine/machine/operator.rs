@@ -2,8 +2,7 @@
 
 use super::state::{EventHandler, Mode, StepKind};
 use crate::engine::breaker::BreakerState;
-use crate::engine::effect::Effect;
-use crate::engine::event::{Command, Outcome};
+use crate::engine::event::{Command, Effect, Outcome};
 use crate::engine::standing::{RunCall, Tail};
 use crate::session::ledger::{CallKey, Ending, ExecutionStatus, LedgerEvent};
 use crate::session::takes::Author;

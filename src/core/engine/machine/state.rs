@@ -2,9 +2,8 @@
 
 use crate::engine::breaker::Breakers;
 use crate::engine::breakpoint::{Breakpoint, BreakpointCache};
-use crate::engine::config::Config;
-use crate::engine::effect::{Effect, Millis, Reason};
-use crate::engine::policy::Counts;
+use crate::engine::event::{Config, Effect, Reason};
+use crate::engine::policy::{Counts, Millis};
 use crate::engine::standing::{RunCall, RunFault, RunStatus};
 use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;

@@ -9,23 +9,17 @@
 //! calls may come in any order until then. Of several choices of Chat the first is judged; calls of the others
 //! are kept and pass with it.
 
-mod calls;
+use crate::session::Dialect;
+use crate::wire::stream::{CallPart, EventSummary, classify, event_value, rejoin};
+use cut::{Cutter, data_of, events};
+pub use sent::Sent;
+use std::ops::Range;
+
 mod cut;
-mod end;
 mod sent;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-
-pub use end::{End, Oddities};
-pub use sent::Sent;
-
-use crate::session::Dialect;
-use crate::wire::stream::{EventSummary, classify, event_value, rejoin};
-use calls::Calls;
-use cut::{Cutter, data_of, events};
-use end::Course;
-use std::ops::Range;
 
 /// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is
 /// looked at no longer.
@@ -334,4 +328,195 @@ fn follow(calls: &mut Calls, look: &EventSummary<'_>, at: usize) -> bool {
         is_complete |= calls.complete();
     }
     is_complete
+}
+
+// The calls of a reply that were not found sound yet.
+
+/// The most calls that wait at a time; each event is matched with all of them.
+const MOST: usize = 1024;
+
+/// A call that has begun.
+#[derive(Debug, Clone)]
+struct Call {
+    key: Vec<u8>,
+    /// Where its first event begins.
+    begins: usize,
+    is_complete: bool,
+}
+
+/// The calls that wait, in the order in which they began.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calls {
+    waiting: Vec<Call>,
+    /// How many have begun at all.
+    begun: usize,
+}
+
+impl Calls {
+    /// Takes an event about a part of the reply, which begins at `at`. Gives whether a call is complete by it.
+    pub(crate) fn take(&mut self, part: CallPart<'_>, at: usize) -> bool {
+        let known = self.place_of(part.key);
+        let place = match known {
+            Some(place) => place,
+            None if part.is_call => {
+                self.begin(part.key, at);
+                self.waiting.len() - 1
+            }
+            None => return false,
+        };
+        self.waiting[place].is_complete |= part.ends;
+        part.ends
+    }
+
+    /// A call begins with the event at `at`, or something else that waits like one.
+    pub(crate) fn begin(&mut self, key: &[u8], at: usize) {
+        self.begun += usize::from(!key.starts_with(b"\0"));
+        self.waiting.push(Call {
+            key: key.to_vec(),
+            begins: at,
+            is_complete: false,
+        });
+    }
+
+    /// All that have begun are complete. Gives whether one was not before.
+    pub(crate) fn complete(&mut self) -> bool {
+        let mut changed = false;
+        for call in self.waiting.iter_mut().filter(|call| !call.is_complete) {
+            call.is_complete = true;
+            changed = true;
+        }
+        changed
+    }
+
+    /// Those that are complete are sound, and wait no longer.
+    pub(crate) fn sound(&mut self) {
+        self.waiting.retain(|call| !call.is_complete);
+    }
+
+    /// None waits any longer.
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// How many have begun at all.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun
+    }
+
+    /// Where the first one that waits begins.
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.waiting.first().map(|call| call.begins)
+    }
+
+    /// Whether a complete one waits.
+    pub(crate) fn has_complete(&self) -> bool {
+        self.waiting.iter().any(|call| call.is_complete)
+    }
+
+    /// Whether more wait than are kept apart.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.waiting.len() > MOST
+    }
+
+    /// Whether the event at `at` about the part with this key belongs to a call that is not complete.
+    pub(crate) fn is_open_at(&self, key: &[u8], at: usize) -> bool {
+        let place = self.place_of(key);
+        place.is_some_and(|place| self.waiting[place].begins <= at)
+    }
+
+    /// The latest one with this key that is not complete.
+    fn place_of(&self, key: &[u8]) -> Option<usize> {
+        let is_it = |call: &Call| !call.is_complete && call.key == key;
+        self.waiting.iter().rposition(is_it)
+    }
+}
+
+// How a stream ended.
+
+/// How a stream ended, as far as its bytes tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With its end mark.
+    Whole,
+    /// Everything was said (Chat: a `finish_reason` has come), but the end mark is missing.
+    Unmarked,
+    /// Before the reply was complete. SDKs take this for a success (openai-python 3.52, openai-node 6.49).
+    Short,
+    InEvent,
+    InCharacter,
+    /// The provider reported a failure in it.
+    Failed,
+    /// It is no stream of events: a page of HTML, a JSON document.
+    Foreign,
+    /// It was too long to be looked at to its end.
+    Unseen,
+}
+
+impl End {
+    /// What the operator should know of it; `None` for an end as it should be.
+    pub fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Whole | Self::Unseen => None,
+            Self::Unmarked => Some("the stream ended without its end mark; everything was said"),
+            Self::Short => Some("the stream ended before the reply was complete"),
+            Self::InEvent => Some("the stream ended within an event"),
+            Self::InCharacter => Some("the stream ended within a character"),
+            Self::Failed => Some("the provider reported a failure in the stream"),
+            Self::Foreign => Some("a stream of events was announced, and something else came"),
+        }
+    }
+}
+
+/// What was odd about a stream; it passed all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Oddities {
+    /// Events whose data is no JSON.
+    pub malformed: u32,
+    /// Events behind the end mark.
+    pub late: u32,
+}
+
+/// How far a stream has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Course {
+    pub(crate) events: u64,
+    pub(crate) is_said: bool,
+    pub(crate) is_marked: bool,
+    pub(crate) has_failed: bool,
+    /// Whether the model says that it refuses.
+    pub(crate) refuses: bool,
+    /// Whether its end waits for a check: it was cut off or refused.
+    pub(crate) is_early: bool,
+    pub(crate) oddities: Oddities,
+}
+
+impl Course {
+    /// How a stream ends with these bytes behind its last whole event.
+    pub(crate) fn end(&self, tail: &[u8]) -> End {
+        let is_cut = tail.iter().any(|byte| !byte.is_ascii_whitespace());
+        if self.has_failed {
+            End::Failed
+        } else if self.is_marked {
+            End::Whole
+        } else if is_cut && is_cut_character(tail) {
+            End::InCharacter
+        } else if self.events == 0 && is_cut {
+            End::Foreign
+        } else if is_cut {
+            End::InEvent
+        } else if self.is_said {
+            End::Unmarked
+        } else {
+            End::Short
+        }
+    }
+}
+
+fn is_cut_character(tail: &[u8]) -> bool {
+    // No character is longer than four bytes; what stands before is none of this end's business.
+    let last = &tail[tail.len().saturating_sub(3)..];
+    (0..last.len()).any(|at| {
+        let fault = std::str::from_utf8(&last[at..]).err();
+        fault.is_some_and(|fault| fault.valid_up_to() == 0 && fault.error_len().is_none())
+    })
 }

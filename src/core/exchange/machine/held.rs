@@ -1,8 +1,7 @@
 //! What is held: kept alive, decided, given up.
 
 use super::{Decision, Effect, Exchange, Head, Held, Millis, Over, STALL, State, Timer, What};
-use crate::exchange::deadline::{Hears, until_ms};
-use crate::exchange::heartbeat::{InProgress, counts_events, heartbeat, interval_ms};
+use crate::exchange::client::{Hears, InProgress, counts_events, heartbeat, interval_ms, until_ms};
 use crate::exchange::rewrite::continuation;
 use crate::exchange::{AgentHas, Ending};
 use crate::session::ledger::Usage;

@@ -4,8 +4,12 @@ use super::{
     Effect, Exchange, Head, Judgement, Judging, Millis, Over, REFUSAL, STALL, Shape, State, Timer,
     WHOLE, What,
 };
+use crate::exchange::Ending;
 use crate::exchange::gate::{End, Gate, Limits, Step};
-use crate::exchange::{Ending, whole};
+use crate::session::Dialect;
+use crate::wire::write::calls_of;
+use crate::wire::{stop_of, stops_early};
+use memchr::memmem;
 
 impl Exchange {
     /// The head of the reply has come.
@@ -111,8 +115,8 @@ impl Exchange {
                 let dialect = self.settings.dialect;
                 let looks = self.settings.has_output_schema
                     || self.settings.holds_text
-                    || whole::may_hold_calls(dialect, &self.kept)
-                    || whole::ends_early(dialect, &self.kept);
+                    || may_hold_calls(dialect, &self.kept)
+                    || ends_early(dialect, &self.kept);
                 if looks {
                     self.want_judgement();
                 } else {
@@ -157,11 +161,11 @@ impl Exchange {
         if awaits_check && self.why.is_none() && self.over == Some(Over::Well) {
             self.want_judgement();
         }
-        self.settle(now);
+        self.hold_or_end(now);
     }
 
     /// A stream has ended: holds, waits for the judgement, or ends the client's as well.
-    fn settle(&mut self, now: Millis) {
+    fn hold_or_end(&mut self, now: Millis) {
         if self.judging != Judging::No {
             return;
         }
@@ -282,7 +286,7 @@ impl Exchange {
                 }
                 self.send(out);
                 if self.over.is_some() {
-                    self.settle(now);
+                    self.hold_or_end(now);
                 }
             }
             (Judgement::Holds { why }, State::Gated) => {
@@ -294,7 +298,7 @@ impl Exchange {
                     }
                 }
                 if self.over.is_some() {
-                    self.settle(now);
+                    self.hold_or_end(now);
                 }
             }
             _ => {}
@@ -308,4 +312,136 @@ fn is_about_thread(refusal: &[u8]) -> bool {
     let refusal = serde_json::from_slice::<serde_json::Value>(refusal).unwrap_or_default();
     let code = refusal["error"]["details"]["error_code"].as_str();
     code.is_some_and(|code| code.starts_with("thread_"))
+}
+
+/// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes.
+/// What is no reply of the dialect holds none.
+fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
+    let text = marked(reply, dialect.facts().call_marks);
+    text.is_some_and(|text| calls_of(dialect, &text).is_ok_and(|calls| !calls.is_empty()))
+}
+
+/// Whether a whole reply was cut off, withheld, or refused in the model's own words, which have a place of their own
+/// (OpenAI API reference).
+fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
+    let Some(text) = marked(reply, dialect.facts().early_end_marks) else {
+        return false;
+    };
+    let refuses = || {
+        dialect
+            .codec()
+            .holds_refusal(&serde_json::from_str(&text).unwrap_or_default())
+    };
+    stop_of(&text).is_some_and(|word| stops_early(&word)) || refuses()
+}
+
+/// The text of a reply in which one of these marks stands. Most hold none, and this is the speed of memory.
+fn marked(reply: &[u8], marks: &[&str]) -> Option<String> {
+    let holds = |mark: &&str| memmem::find(reply, mark.as_bytes()).is_some();
+    let text = marks
+        .iter()
+        .any(holds)
+        .then(|| String::from_utf8_lossy(reply))?;
+    Some(text.trim_start_matches('\u{feff}').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_was_cut_off_refused_or_withheld_is_known() {
+        for (dialect, reply, expected) in [
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":"a"},"finish_reason":"length"}]}"#,
+                true,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":"\"length\"","refusal":null},"finish_reason":"stop"}]}"#,
+                false,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"refusal":"No."},"finish_reason":"stop"}]}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[],"stop_reason":"refusal"}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[{"type":"text","text":"\"refusal\""}],"stop_reason":"end_turn"}"#,
+                false,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"incomplete_details":{"reason":"content_filter"},"output":[]}"#,
+                true,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"incomplete_details":null,"output":[]}"#,
+                false,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"output":[{"type":"message","content":[{"type":"refusal","refusal":"No."}]}]}"#,
+                true,
+            ),
+        ] {
+            assert_eq!(ends_early(dialect, reply.as_bytes()), expected, "{reply}");
+        }
+    }
+
+    #[test]
+    fn calls_are_found_and_words_about_them_are_not() {
+        for (dialect, reply, expected) in [
+            (
+                Dialect::Responses,
+                r#"{"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}"#,
+                true,
+            ),
+            (
+                Dialect::Responses,
+                r#"{"output":[{"type":"web_search_call","id":"ws"},{"type":"message","content":[]}]}"#,
+                false,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+                true,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":"hi","tool_calls":[],"function_call":null}}]}"#,
+                false,
+            ),
+            (
+                Dialect::Chat,
+                r#"{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}}}]}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}"#,
+                true,
+            ),
+            (
+                Dialect::Anthropic,
+                r#"{"content":[{"type":"text","text":"\"tool_use\""},{"type":"server_tool_use"}]}"#,
+                false,
+            ),
+            (Dialect::Anthropic, "<html>\"tool_use\"", false),
+        ] {
+            assert_eq!(
+                may_hold_calls(dialect, reply.as_bytes()),
+                expected,
+                "{reply}"
+            );
+        }
+    }
 }

@@ -1,25 +1,28 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::state::Message;
-use super::state::Watcher;
-use crate::proxy::body::ClientPresence;
-use crate::proxy::body::next_data;
+use super::state::{Judges, Message, Watcher};
+use crate::proxy::body::{ClientPresence, next_data};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::heads::shape_of;
+use crate::proxy::decode::decode;
+use crate::proxy::headers::{content_encoding, shape_of};
 use crate::proxy::holds::{HoldUpdate, WaitReason};
-use crate::proxy::judge::{Continuation, Reading, Verdict};
+use crate::proxy::judge::{Continuation, Reading, Verdict, shielded};
+use crate::proxy::news::Question;
 use crate::proxy::origin::NoReply;
-use crate::proxy::recorder;
-use crate::proxy::watch::Question;
+use crate::proxy::recent::StoredRequest;
+use crate::proxy::recorder::{
+    REPLY_CAP, Recorded, RecordedBody, RecordedHead, assemble, looks_streamed,
+};
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::http::response::Parts;
 use retake_core::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
 use retake_core::exchange::views::Keeping;
-use retake_core::exchange::{Phase, Seen};
+use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::session::Dialect;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -37,11 +40,7 @@ const WHILE: Duration = Duration::from_millis(200);
 const DISK: Duration = Duration::from_secs(1);
 
 mod effects;
-mod given;
 mod order;
-mod review;
-
-use given::Given;
 
 type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
@@ -77,9 +76,9 @@ pub(crate) struct Pump {
     /// What came from the upstream last.
     latest: Bytes,
     /// What came from the upstream in reply to the latest request.
-    received: recorder::RecordedBody,
+    received: RecordedBody,
     /// The reply to the agent's own request, if the upstream has got another one since.
-    first: Option<(recorder::RecordedHead, recorder::RecordedBody)>,
+    first: Option<(RecordedHead, RecordedBody)>,
     timers: [Option<Instant>; 3],
     clock: Pin<Box<Sleep>>,
     /// Time and phase of the last report.
@@ -160,7 +159,7 @@ impl Pump {
             given: Given::default(),
             begun_with: None,
             latest: Bytes::new(),
-            received: recorder::RecordedBody::default(),
+            received: RecordedBody::default(),
             first: None,
             timers: [None; 3],
             clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
@@ -190,7 +189,7 @@ impl Pump {
             let next = self.next().await;
             self.take(next).await;
         }
-        self.settle();
+        self.finish();
     }
 
     async fn next(&mut self) -> Next {
@@ -363,7 +362,7 @@ impl Pump {
         self.given.start_again(&received);
         // What came between the first reply and the last one is in the journal of the hold.
         if self.first.is_none() {
-            self.first = Some((recorder::RecordedHead::of(&head.headers), received));
+            self.first = Some((RecordedHead::of(&head.headers), received));
         }
     }
 
@@ -435,4 +434,233 @@ async fn optional<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
+}
+
+// What a client was given so far: for a retry that takes its place, and for the journal where it
+// differs from what came.
+
+/// What a client was given: the beginning of the reply as it came, which is kept elsewhere, and what followed.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// So many bytes of the reply.
+    as_it_came: u64,
+    rest: RecordedBody,
+}
+
+impl Given {
+    /// The next bytes of the reply pass.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
+        if self.rest.total() == 0 {
+            self.as_it_came += bytes.len() as u64;
+        } else {
+            self.rest.push_reply(bytes);
+        }
+    }
+
+    /// Something else is sent.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.rest.push_reply(bytes);
+    }
+
+    /// Whether more was given than is kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.as_it_came > REPLY_CAP || self.rest.is_cut()
+    }
+
+    /// All of it, piece by piece; `reply` is what has come.
+    pub(crate) fn pieces(&self, reply: &RecordedBody) -> Vec<Bytes> {
+        let mut left = usize::try_from(self.as_it_came).unwrap_or(usize::MAX);
+        let as_it_came = reply.pieces().map(|mut piece| {
+            piece.truncate(left);
+            left -= piece.len();
+            piece
+        });
+        let pieces = as_it_came.chain(self.rest.pieces());
+        pieces.filter(|piece| !piece.is_empty()).collect()
+    }
+
+    /// The same as one body.
+    pub(crate) fn whole(&self, reply: &RecordedBody) -> RecordedBody {
+        let mut whole = RecordedBody::default();
+        for piece in self.pieces(reply) {
+            whole.push_reply(&piece);
+        }
+        whole
+    }
+
+    /// Another reply begins; `reply` is the one before.
+    pub(crate) fn start_again(&mut self, reply: &RecordedBody) {
+        if self.as_it_came > 0 {
+            self.rest = self.whole(reply);
+            self.as_it_came = 0;
+        }
+    }
+}
+
+// What passed without being judged is judged when it is over: nothing can be decided about it any more,
+// but findings are reported.
+
+/// A reply as it came, to be read once it is over.
+struct Came {
+    dialect: Dialect,
+    encoding: String,
+    body: RecordedBody,
+}
+
+impl Pump {
+    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what
+    /// passes. The client has everything already.
+    pub(crate) fn finish(mut self) {
+        // The upstream has nothing more to say.
+        (self.reply, self.asking) = (None, None);
+        let came = self.came();
+        if let Some(came) = &came
+            && !came.encoding.is_empty()
+            && self.machine.reads_reply()
+        {
+            let encoding = &came.encoding;
+            self.note(format!(
+                "the reply is encoded ({encoding}) although no encoding was requested: it passed unchecked"
+            ));
+        }
+        let (recorded, stored) = self.end();
+        let state = self.watcher.state.clone();
+        // Before anything is judged, so that nothing is lost that its client has.
+        state.record(recorded.clone());
+        if !self.is_readable || (self.was_looked_at && came.is_none()) {
+            return state.over(recorded, stored);
+        }
+        let bytes = recorded.cost();
+        let work = move |judges| {
+            let (mut pump, mut recorded) = (self, recorded);
+            pump.judge_late(came, judges);
+            if pump.seen != recorded.seen {
+                pump.watcher.state.record_judged(&pump.seen);
+                recorded.seen.clone_from(&pump.seen);
+            }
+            pump.watcher.state.over(recorded, stored);
+        };
+        state.late.judge(bytes, Box::new(work));
+    }
+
+    /// What is written down of it.
+    pub(crate) fn recorded(&self) -> Recorded {
+        let (reply_head, reply) = match &self.first {
+            Some(first) => first.clone(),
+            None => {
+                let head = self.head.as_ref();
+                let head = head.map(|head| RecordedHead::of(&head.headers));
+                (head.unwrap_or_default(), self.received.clone())
+            }
+        };
+        Recorded {
+            seen: self.seen.clone(),
+            request: RecordedBody::whole(self.question.body.clone()),
+            continuation: self.continuation.clone(),
+            request_head: RecordedHead::of(&self.question.lines),
+            reply,
+            reply_head,
+            told: None,
+            sent: self.sent.clone(),
+        }
+    }
+
+    /// What is written down of it while its reply comes: the request alone.
+    pub(crate) fn recorded_so_far(&self) -> Recorded {
+        Recorded {
+            reply: RecordedBody::default(),
+            ..self.recorded()
+        }
+    }
+
+    /// What remains when it is over: the record, and the request that can be repeated.
+    fn end(&mut self) -> (Recorded, Option<StoredRequest>) {
+        self.seen.total_ms = Some(self.ms());
+        self.seen.phase = match (self.is_cut, self.is_lost) {
+            (true, _) => Phase::Ended(Ending::Cut),
+            (false, true) => Phase::Ended(Ending::ClientLeft),
+            (false, false) => self.machine.phase(),
+        };
+        let differs_for_client = self.first.is_some()
+            || self.gets_another_reply
+            || matches!(
+                self.seen.phase,
+                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+            );
+        let mut recorded = self.recorded();
+        recorded.told = differs_for_client.then(|| self.given.whole(&self.received));
+        let plain = std::mem::take(&mut self.plain);
+        let stored = StoredRequest::of(&self.question, &self.watcher.upstream, plain);
+        self.given = Given::default();
+        (recorded, stored)
+    }
+
+    fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
+        if judges == Judges::No {
+            return self.note("not judged: too much waited, or retake was ended".to_owned());
+        }
+        if shielded(|| self.look_back(came)).is_none() {
+            self.note("the exchange could not be judged".to_owned());
+        }
+    }
+
+    /// The reply, where nobody has judged it.
+    fn came(&self) -> Option<Came> {
+        let is_good = self
+            .head
+            .as_ref()
+            .is_some_and(|head| head.status.is_success());
+        (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
+            dialect: self.question.dialect,
+            encoding: self.encoding(),
+            body: self.received.clone(),
+        })
+    }
+
+    fn look_back(&mut self, came: Option<Came>) {
+        let (judge, secrets) = (self.watcher.state.judge.clone(), self.secrets());
+        if !self.was_looked_at {
+            self.found_late(judge.request(&self.reading, &secrets));
+        }
+        let (reply, fault) = came.as_ref().map(plain).unwrap_or_default();
+        if let Some(fault) = fault {
+            self.note(fault);
+        }
+        if let Some(reply) = reply {
+            self.found_late(judge.reply(&self.reading, (&reply, true), &secrets));
+        }
+    }
+
+    fn encoding(&self) -> String {
+        let head = self.head.as_ref();
+        head.map_or_else(String::new, |head| content_encoding(&head.headers))
+    }
+
+    fn found_late(&mut self, verdict: Verdict) {
+        self.see_verdict(&verdict);
+        self.keep_found();
+        if let Some(recording) = verdict.recording
+            && !verdict.findings.is_empty()
+        {
+            let id = self.seen.id;
+            self.watcher
+                .state
+                .report_found(id, verdict.findings, recording);
+        }
+    }
+}
+
+/// The reply as one document of its dialect, and why it cannot be decoded.
+fn plain(came: &Came) -> (Option<String>, Option<String>) {
+    let bytes = came.body.bytes();
+    let decoded = decode(&came.encoding, &bytes);
+    let fault = decoded.fault.map(|fault| fault.to_string());
+    if fault.is_some() {
+        return (None, fault);
+    }
+    let reply = match looks_streamed(&decoded.bytes) {
+        true => assemble(Some(came.dialect), &decoded.bytes).reply,
+        false => String::from_utf8(decoded.bytes.into_owned()).ok(),
+    };
+    (reply, None)
 }

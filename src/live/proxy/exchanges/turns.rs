@@ -5,13 +5,11 @@
 //! request, and the server streams the events of one Response, the last of which holds it whole
 //! (OpenAI API, guide "WebSocket mode").
 
-use super::late::Judges;
-use super::state::ProxyState;
+use super::state::{Judges, ProxyState};
 use crate::http::Headers;
 use crate::proxy::judge::{Reading, Verdict, shielded};
+use crate::proxy::news::{Direction, Observer, OpenedSocket};
 use crate::proxy::recorder::{Recorded, RecordedBody};
-use crate::proxy::watch::OpenedSocket;
-use crate::proxy::watch::{Direction, Observer};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;

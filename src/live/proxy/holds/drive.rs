@@ -1,21 +1,22 @@
 //! The threads of holds: each drives the run of one hold until it is over, or the screen takes it over.
 
-use super::hold::{Active, Hold, HoldInput};
-use super::order::{HoldOrder, HoldOutcome};
-use super::run::HeldRun;
-use super::shared::HoldContext;
-use crate::TakeStore;
-use crate::live::{IoEvent, News as RunNews, RunInput};
+use super::run::{HeldRun, HoldContext, HoldOrder, HoldOutcome, HoldSettings, HoldUpdate};
+use crate::live::{IoEvent, News, Phase, RunInput};
 use crate::lock::lock;
-use crate::proxy::news::News;
-use retake_core::engine::Command;
+use crate::proxy::news::{News as ProxyNews, Report};
+use crate::{TakeError, TakeStore};
+use retake_core::engine::{Breakpoint, Command};
 use retake_core::exchange::ExchangeId;
+use retake_core::session::ledger::Ending;
+use retake_core::session::takes::TakeId;
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::Builder;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{Builder, JoinHandle};
 
 /// Where the thread of a hold begins.
 pub(crate) enum HoldStart {
@@ -112,7 +113,7 @@ impl Holds {
     /// What cannot be held is released.
     pub(crate) fn cannot_hold(&self, hold: &Hold, why: &str) {
         let by = format!("it cannot be held: {why}");
-        (self.shared.report)(News::Notice(format!(
+        (self.shared.report)(ProxyNews::Notice(format!(
             "exchange {} was released: {by}",
             hold.id
         )));
@@ -206,7 +207,7 @@ impl Holds {
                 }
             };
             let news = run.handle(store, input);
-            settle(&mut run, store, &news, hold);
+            report_and_decide(&mut run, store, &news, hold);
         }
         true
     }
@@ -227,12 +228,17 @@ fn start_run(
         }
     });
     let (mut run, mut store, news) = HeldRun::start(order, shared, on_event)?;
-    settle(&mut run, &mut store, &news, hold);
+    report_and_decide(&mut run, &mut store, &news, hold);
     Ok((run, store))
 }
 
 /// Reports what came of an input, and decides where the run has ended.
-pub(crate) fn settle(run: &mut HeldRun, store: &mut TakeStore, news: &[RunNews], hold: &Hold) {
+pub(crate) fn report_and_decide(
+    run: &mut HeldRun,
+    store: &mut TakeStore,
+    news: &[News],
+    hold: &Hold,
+) {
     hold.report(run.report(news));
     if !hold.is_decided()
         && let Some(outcome) = run.outcome(store)
@@ -313,3 +319,342 @@ impl Admission {
 #[derive(Debug, thiserror::Error)]
 #[error("too much is held: {} MiB more wait", WAITING >> 20)]
 pub(crate) struct AdmissionError;
+
+// One exchange that is held: its one decision, and the inputs of its run.
+
+/// Receives the decision.
+pub(crate) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
+/// Receives what a hold reports before it is decided.
+pub(crate) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
+/// Notifies whoever watches the run that there is an input.
+pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// An exchange that is held, as everybody but its run sees it. The run is a thread's, or the screen's
+/// ([`super::HoldHandle`]); whoever has it has the receiver of its inputs as well.
+pub(crate) struct Hold {
+    pub(crate) id: ExchangeId,
+    /// Bytes of what is held.
+    pub(crate) size: usize,
+    /// Taken by whoever decides: there is one decision.
+    decided: Mutex<Option<Decided>>,
+    /// A decision that does not come from the run.
+    closing: OnceLock<Closing>,
+    on_update: OnUpdate,
+    inputs: Sender<HoldInput>,
+    /// Set while the screen has the run.
+    pub(crate) wake: Mutex<Option<Wake>>,
+    /// Set once it has started.
+    pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// An input of a hold's run.
+pub(crate) enum HoldInput {
+    Io(IoEvent),
+    /// It was decided from outside of its run.
+    Close,
+    /// The screen wants the run.
+    HandOver(Sender<Active>),
+    /// The proxy ends.
+    Stop,
+}
+
+/// The run of a hold, with its inputs.
+pub(crate) struct Active {
+    pub(crate) run: Box<HeldRun>,
+    pub(crate) inputs: Receiver<HoldInput>,
+}
+
+/// How a run ends that was decided from outside.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    pub(crate) ending: Ending,
+    pub(crate) words: String,
+}
+
+impl Hold {
+    pub(crate) fn new(
+        (id, size): (ExchangeId, usize),
+        inputs: Sender<HoldInput>,
+        on_update: OnUpdate,
+        decided: Decided,
+    ) -> Self {
+        Self {
+            id,
+            size,
+            decided: Mutex::new(Some(decided)),
+            closing: OnceLock::new(),
+            on_update,
+            inputs,
+            wake: Mutex::default(),
+            thread: Mutex::default(),
+        }
+    }
+
+    /// Reports the decision, unless there is one; returns whether it counts.
+    pub(crate) fn decide(&self, outcome: HoldOutcome) -> bool {
+        let decided = lock(&self.decided).take();
+        decided.map(|decided| decided(outcome)).is_some()
+    }
+
+    pub(crate) fn is_decided(&self) -> bool {
+        lock(&self.decided).is_none()
+    }
+
+    /// Decides from outside of the run, which ends so.
+    pub(crate) fn close(&self, outcome: HoldOutcome, closing: Closing) -> bool {
+        let Some(decided) = lock(&self.decided).take() else {
+            return false;
+        };
+        // Whoever decides is the only one to get here.
+        let _ = self.closing.set(closing);
+        decided(outcome);
+        self.send(HoldInput::Close);
+        true
+    }
+
+    pub(crate) fn closing(&self) -> Option<&Closing> {
+        self.closing.get()
+    }
+
+    pub(crate) fn report(&self, updates: Vec<HoldUpdate>) {
+        updates.into_iter().for_each(&self.on_update);
+    }
+
+    pub(crate) fn send(&self, input: HoldInput) {
+        // Without a receiver the run has ended.
+        let _ = self.inputs.send(input);
+        let wake = lock(&self.wake).clone();
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+}
+
+// The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
+// the handle is dropped.
+
+/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held behind
+/// the screen; the store of its journal is to be dropped before.
+pub struct HoldHandle {
+    holds: Arc<Holds>,
+    hold: Arc<Hold>,
+    /// There until the handle is dropped.
+    active: Option<Active>,
+}
+
+impl HoldHandle {
+    /// Takes over the run of a hold that has started and that nobody watches.
+    pub(crate) fn of(holds: &Arc<Holds>, hold: Arc<Hold>, wake: Wake) -> Option<Self> {
+        if hold.is_decided() || lock(&hold.thread).is_none() || lock(&hold.wake).is_some() {
+            return None;
+        }
+        let (to, active) = channel();
+        hold.send(HoldInput::HandOver(to));
+        let active = active.recv().ok();
+        active.as_ref()?;
+        *lock(&hold.wake) = Some(wake.clone());
+        // Something may have happened before anybody could be notified.
+        wake();
+        let holds = holds.clone();
+        Some(Self {
+            holds,
+            hold,
+            active,
+        })
+    }
+
+    pub fn id(&self) -> ExchangeId {
+        self.hold.id
+    }
+
+    /// The journal of the run.
+    pub fn journal(&self) -> Option<&Path> {
+        self.active.as_ref().map(|active| active.run.journal())
+    }
+
+    /// Goes on with the run, in a store of its takes; everything is reported again.
+    pub fn start(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+        let Some(Active { run, .. }) = &mut self.active else {
+            return Ok(Vec::new());
+        };
+        let news = run.start_again(store)?;
+        report_and_decide(run, store, &news, &self.hold);
+        Ok(news)
+    }
+
+    /// Handles an input. Of an exchange that was decided nothing goes on.
+    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+        let Some(Active { run, .. }) = &mut self.active else {
+            return Vec::new();
+        };
+        let news = match (self.hold.closing(), run.has_ended()) {
+            (Some(closing), false) => {
+                let mut news = vec![News::Notice(closing.words.clone())];
+                let end = RunInput::Operator(Command::End(closing.ending.clone()));
+                news.extend(run.handle(store, end));
+                news
+            }
+            // Going about its takes asks for nothing.
+            (_, true) if matches!(input, RunInput::Went(_) | RunInput::Io(_)) => Vec::new(),
+            (_, true) => {
+                let text = "the exchange is decided: nothing goes on here any more";
+                vec![News::Notice(text.to_owned())]
+            }
+            (None, false) => run.handle(store, input),
+        };
+        report_and_decide(run, store, &news, &self.hold);
+        news
+    }
+
+    /// Handles what has happened meanwhile: to its model, and to its exchange.
+    pub fn handle_io(&mut self, store: &mut TakeStore) -> Vec<News> {
+        let mut news = Vec::new();
+        while let Some(Ok(input)) = self.active.as_ref().map(|active| active.inputs.try_recv()) {
+            match input {
+                HoldInput::Io(event) => news.extend(self.handle(store, RunInput::Io(event))),
+                HoldInput::Close => {
+                    let current = self.take();
+                    news.extend(self.handle(store, RunInput::Went(current)));
+                }
+                // It is in somebody's hands; the proxy ends with the screen.
+                HoldInput::HandOver(_) | HoldInput::Stop => {}
+            }
+        }
+        news
+    }
+
+    /// The take that the run drives.
+    pub fn take(&self) -> TakeId {
+        let active = self.active.as_ref();
+        active.map_or(TakeId::MAIN, |active| active.run.run().take())
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        let active = self.active.as_ref();
+        active.map_or(Phase::Idle, |active| active.run.run().phase())
+    }
+}
+
+impl Drop for HoldHandle {
+    fn drop(&mut self) {
+        *lock(&self.hold.wake) = None;
+        if let Some(active) = self.active.take()
+            && !self.holds.has_stopped()
+        {
+            self.holds.spawn(&self.hold, HoldStart::GivenBack(active));
+        }
+    }
+}
+
+// The holder of exchanges: takes orders, and hears what the wire knows of their clients.
+
+/// Holds exchanges, until it is dropped. What is not decided by then stays undecided in its journal, and its
+/// connections are dropped with what was to hear of it.
+pub struct Holder(Arc<Holds>);
+
+impl Holder {
+    /// A holder. Fails where the system gives no thread.
+    pub fn new(settings: HoldSettings, report: Report) -> io::Result<Self> {
+        let shared = HoldContext::start(settings, report)?;
+        Ok(Self(Arc::new(Holds::new(shared))))
+    }
+
+    /// Holds an exchange. Returns at once: `on_update` gets findings and wait reasons, `decided`
+    /// what is to be done, once, and both perhaps before this returns; they must not wait either. What cannot
+    /// be held is released.
+    pub fn start(
+        &self,
+        order: HoldOrder,
+        on_update: impl Fn(HoldUpdate) + Send + Sync + 'static,
+        decided: impl FnOnce(HoldOutcome) + Send + 'static,
+    ) {
+        let about = (order.id, order.size());
+        let (to, inputs) = channel();
+        let hold = Arc::new(Hold::new(about, to, Box::new(on_update), Box::new(decided)));
+        let mut table = lock(&self.0.table);
+        let admitted = table.admission.enter(&hold, order, inputs);
+        if admitted.is_ok() {
+            table.holds.push(hold.clone());
+        }
+        drop(table);
+        match admitted {
+            Ok(Some((order, inputs))) => {
+                self.0
+                    .spawn(&hold, HoldStart::Order(Box::new(order), inputs));
+            }
+            Ok(None) => {}
+            Err(why) => self.0.cannot_hold(&hold, &why.to_string()),
+        }
+    }
+
+    /// Everything that is held of an exchange passes as it came, now; says whether that decides. `by` is
+    /// `operator`, or why nobody is waited for any longer.
+    pub fn release(&self, id: ExchangeId, by: &str) -> bool {
+        let words = format!("the exchange was released: {by}");
+        let by = by.to_owned();
+        self.close(id, HoldOutcome::Release { by }, Ending::HandedOver, words)
+    }
+
+    /// The connection to the agent is cut; says whether that decides.
+    pub fn cut(&self, id: ExchangeId, why: &str) -> bool {
+        let words = format!("the exchange was cut: {why}");
+        let why = why.to_owned();
+        self.close(id, HoldOutcome::Cut { why }, Ending::Aborted, words)
+    }
+
+    /// The client has left: the model is not called any more, and nothing is decided; returns whether
+    /// the exchange was undecided.
+    pub fn gone(&self, id: ExchangeId) -> bool {
+        let words = "the client has left: nothing is sent any more".to_owned();
+        self.close(id, HoldOutcome::ClientLeft, Ending::Aborted, words)
+    }
+
+    fn close(&self, id: ExchangeId, outcome: HoldOutcome, ending: Ending, words: String) -> bool {
+        let hold = self.0.find(id);
+        hold.is_some_and(|hold| hold.close(outcome, Closing { ending, words }))
+    }
+
+    /// The most calls to the model that retake adds to one exchange.
+    pub fn asks(&self) -> u32 {
+        self.0.shared.settings.asks
+    }
+
+    /// The exchanges that are held, in order.
+    pub fn held(&self) -> Vec<ExchangeId> {
+        let table = lock(&self.0.table);
+        let held = table.holds.iter().filter(|hold| !hold.is_decided());
+        let mut held: Vec<_> = held.map(|hold| hold.id).collect();
+        held.sort_unstable();
+        held
+    }
+
+    /// Other breakpoints, for what is held from now on.
+    pub fn set_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
+        *lock(&self.0.shared.breakpoints) = breakpoints;
+    }
+
+    /// Hands the run of an exchange over to whoever watches it; its journal is closed here. `None` where it is
+    /// not held, not begun yet, or in another's hands.
+    ///
+    /// `wake` is called, on any thread, when something has happened that [`HoldHandle::handle_io`] hears;
+    /// it must not wait.
+    pub fn take_over(&self, id: ExchangeId, wake: Wake) -> Option<HoldHandle> {
+        HoldHandle::of(&self.0, self.0.find(id)?, wake)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.has_stopped.store(true, Ordering::Relaxed);
+        let holds = std::mem::take(&mut lock(&self.0.table).holds);
+        for hold in &holds {
+            hold.send(HoldInput::Stop);
+        }
+        for hold in &holds {
+            let thread = lock(&hold.thread).take();
+            // The panic hook has reported a panic in it.
+            let _ = thread.map(std::thread::JoinHandle::join);
+        }
+    }
+}

@@ -9,17 +9,12 @@
 //! and the model is called again on another one.
 
 mod drive;
-mod handle;
-mod hold;
-mod holder;
-mod order;
 mod run;
-mod shared;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;
 
-pub use handle::HoldHandle;
-pub use holder::Holder;
-pub use order::{ASKS, EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-pub use shared::HoldSettings;
+pub use drive::HoldHandle;
+pub use drive::Holder;
+pub use run::HoldSettings;
+pub use run::{ASKS, EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};

@@ -1,24 +1,28 @@
 //! The run of a held exchange: started from its order, reported as proxy news, and read for its
 //! outcome in the end.
 
-use super::order::{EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
-use super::shared::HoldContext;
-use crate::live::{Judged, ModelBinding, News, Phase, Report, Run, RunInfo, RunInput, RunIo};
-use crate::model::Model;
-use crate::proxy::news::News as ProxyNews;
+use crate::http::{Headers, Http, Target};
+use crate::live::{
+    IoThread, Judged, ModelBinding, News, Phase, Report as RunReport, Run, RunInfo, RunInput,
+    RunIo, Thread, UpstreamResult,
+};
+use crate::lock::lock;
+use crate::model::{Model, Timeouts};
+use crate::proxy::news::{News as ProxyNews, Report};
 use crate::takes::{About, wall_clock};
 use crate::{TakeError, TakeStore};
-use retake_core::dialects::tools::read_tools;
-use retake_core::engine::{Config, Machine, Reason, RunFault, ToolOwner};
+use retake_core::engine::{Breakpoint, Config, Machine, Policy, Reason, RunFault, ToolOwner};
 use retake_core::exchange::{ExchangeId, Found};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
-use retake_core::session::Tool;
-use retake_core::session::ledger::{Ending, LedgerEvent};
+use retake_core::session::ledger::{Ending, LedgerEvent, Usage};
 use retake_core::session::takes::{Author, Take};
-use std::collections::HashSet;
+use retake_core::session::{Dialect, Tool};
+use retake_core::wire::tools::read_tools;
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What the run of a hold is called in its journal, before its number.
@@ -40,7 +44,7 @@ pub(crate) struct HeldRun {
     closed: Option<String>,
     /// Whether the agent has words of the held reply already.
     text_sent: bool,
-    report: crate::proxy::news::Report,
+    report: Report,
     /// Who let something pass, and the rule of what that was.
     releases: Vec<(Option<String>, Author)>,
     /// The findings of the last report.
@@ -57,7 +61,7 @@ impl HeldRun {
     pub(crate) fn start(
         order: HoldOrder,
         shared: &HoldContext,
-        on_event: Report,
+        on_event: RunReport,
     ) -> Result<StartedRun, String> {
         let settings = &shared.settings;
         let name = format!("{NAME} {}", order.id);
@@ -369,4 +373,184 @@ fn tools_of(request: &[u8]) -> Vec<Tool> {
 
 fn released(by: String) -> HoldOutcome {
     HoldOutcome::Release { by }
+}
+
+// What is held, what it reports, and how it ends.
+
+/// Calls to the model that retake adds to one exchange before it turns to the operator.
+pub const ASKS: u32 = 5;
+
+/// An exchange that is to be held.
+#[derive(Debug)]
+pub struct HoldOrder {
+    pub id: ExchangeId,
+    /// How it is spelled.
+    pub dialect: Dialect,
+    /// The model of the request.
+    pub model: String,
+    /// Where the client's request goes, with its path and its query.
+    pub target: Target,
+    /// Whether the server must prove who it is.
+    pub is_verified: bool,
+    /// The client's own lines ([`Headers::passed_on`]).
+    pub headers: Headers,
+    /// The request, decoded and otherwise as it came.
+    pub request: Vec<u8>,
+    pub came: UpstreamResult,
+    /// Why the model cannot be called again, if it cannot.
+    pub closed: Option<String>,
+    /// Whether the agent has words of the held reply already.
+    pub text_sent: bool,
+    /// Where the journal of the hold is to be; there is no such file yet.
+    pub journal: PathBuf,
+}
+
+impl HoldOrder {
+    /// Bytes of what is held.
+    pub(crate) fn size(&self) -> usize {
+        let came = match &self.came {
+            UpstreamResult::Reply(answer) => answer.json.len(),
+            UpstreamResult::Nothing | UpstreamResult::Refusal(_) => 0,
+        };
+        self.request.len() + came
+    }
+}
+
+/// What the wire is to do with an exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HoldOutcome {
+    /// What is held passes as it came: a reply, a refusal, a request.
+    Release {
+        /// `operator`, `policy`, or why nobody was waited for any longer.
+        by: String,
+    },
+    /// Another request goes to the provider than the agent's: its repair.
+    Request(Box<EditedExchange>),
+    /// The agent gets another reply than the provider's, or the provider is to see another
+    /// history than the agent.
+    Reply(Box<EditedExchange>),
+    /// The agent gets this text as the model's final message.
+    Value {
+        text: String,
+        /// What was changed beside it.
+        edited: Box<EditedExchange>,
+    },
+    /// The agent gets an error that it does not try again on.
+    Refused {
+        /// Why; it holds text of the exchange.
+        why: String,
+    },
+    /// The connection to the agent is cut.
+    Cut { why: String },
+    /// There is nobody left to answer.
+    ClientLeft,
+}
+
+/// What an exchange has become. Secrets are in their places.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EditedExchange {
+    /// The agent's request, as it came.
+    pub base: Vec<u8>,
+    /// The same with everything after it, as the last take has it: what the provider is to see.
+    pub take: Vec<u8>,
+    /// The last reply of the provider that the take goes on from, as one piece of JSON; empty
+    /// where there was none.
+    pub last_reply: String,
+    /// Tokens of all replies that retake requested, and of the held one.
+    pub usage: Usage,
+    /// Who let the last reply pass although something is still wrong with it; `None` where nothing is.
+    pub let_pass_by: Option<String>,
+}
+
+/// What a hold tells its exchange before it is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HoldUpdate {
+    Found(Vec<Found>),
+    Waits(WaitReason),
+}
+
+/// What a hold waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitReason {
+    /// Somebody's decision: why, in a few words that hold text of the exchange.
+    ForDecision(String),
+    /// Another reply of the model.
+    ForModel,
+}
+
+// What the runs of all holds share.
+
+/// How exchanges are held.
+#[derive(Debug, Clone)]
+pub struct HoldSettings {
+    /// What is done without asking.
+    pub policy: Policy,
+    /// Where a hold stops although nothing is wrong, to begin with.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Whether somebody is there to decide. Where nobody is, everything passes that the policy does not settle.
+    pub has_operator: bool,
+    /// Secrets to be taken out of what is written, each with its placeholder; those in header
+    /// lines are known besides.
+    pub secrets: Vec<(String, String)>,
+    /// The most calls to the model that retake adds to one exchange.
+    pub asks: u32,
+}
+
+impl Default for HoldSettings {
+    /// Nobody is there, and no policy: everything passes.
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            breakpoints: Vec::new(),
+            has_operator: false,
+            secrets: Vec::new(),
+            asks: ASKS,
+        }
+    }
+}
+
+/// What the runs of all holds share.
+pub(crate) struct HoldContext {
+    pub(crate) settings: HoldSettings,
+    pub(crate) report: Report,
+    pub(crate) breakpoints: Mutex<Vec<Breakpoint>>,
+    thread: Thread,
+    /// The clients by whether they speak TLS, and whether servers must prove who they are. Reading certificates
+    /// takes a while.
+    clients: Mutex<HashMap<(bool, bool), Http>>,
+}
+
+impl HoldContext {
+    /// Fails where the system gives no thread.
+    pub(crate) fn start(settings: HoldSettings, report: Report) -> io::Result<Self> {
+        Ok(Self {
+            breakpoints: Mutex::new(settings.breakpoints.clone()),
+            settings,
+            report,
+            thread: Thread::start()?,
+            clients: Mutex::default(),
+        })
+    }
+
+    /// A slot in the thread that calls models.
+    pub(crate) fn room(&self) -> IoThread {
+        self.thread.room()
+    }
+
+    pub(crate) fn breakpoints(&self) -> Vec<Breakpoint> {
+        lock(&self.breakpoints).clone()
+    }
+
+    /// The client for a target, which is believed as the exchange itself believes it.
+    pub(crate) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
+        let kind = (target.is_encrypted(), is_verified);
+        let mut clients = lock(&self.clients);
+        if let Some(known) = clients.get(&kind) {
+            return Ok(known.clone());
+        }
+        let connect = Timeouts::default().connect;
+        let http = Http::trusting(kind.0, kind.1, connect).map_err(|error| error.to_string())?;
+        clients.insert(kind, http.clone());
+        Ok(http)
+    }
 }

@@ -12,14 +12,12 @@ mod journal;
 mod recorded;
 mod secrets;
 mod spell;
-mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-mod writer;
 
 pub use interrupted::{Interrupted, close_interrupted};
-pub(crate) use stream::{assemble, looks_streamed};
+pub(crate) use recorded::{assemble, looks_streamed};
 
 pub use recorded::{REPLY_CAP, REQUEST_CAP, Recorded, RecordedBody, RecordedHead};
 
@@ -29,6 +27,7 @@ use crate::journal::{
 };
 use crate::lock::lock;
 use journal::ProxyJournal;
+use journal::{Load, Tell, WriteItem, WriteJob, Writer};
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{Entry, Side};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
@@ -43,7 +42,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
-use writer::{Load, Tell, WriteItem, WriteJob, Writer};
 
 /// Most bytes of bodies that wait to be written.
 pub const QUEUE: usize = 64 << 20;

@@ -1,8 +1,7 @@
 //! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out.
 
-use super::recorded::{Recorded, RecordedBody, RecordedHead};
+use super::recorded::{Recorded, RecordedBody, RecordedHead, assemble, looks_streamed, raw};
 use super::secrets::Secrets;
-use super::stream::{assemble, looks_streamed, raw};
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::judge::Continuation;
 use bytes::Bytes;

@@ -10,7 +10,7 @@ use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::{Dialect, Edit, Session};
 use retake_core::wire::write::history_of;
-use retake_live::{Base, ReadOptions, check_session, read_path, settle};
+use retake_live::{Base, ReadOptions, check_session, mark_resolved, read_path};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,7 +86,7 @@ impl Known {
         let after = base.read(&rope, &|_, _| ()).unwrap();
         let left = after.sessions.first().map_or_else(Vec::new, |after| {
             let mut left = check_session(after, None).unwrap();
-            settle(after, &rope, &mut left);
+            mark_resolved(after, &rope, &mut left);
             left
         });
         let is_noted = recovery == "edit";

@@ -8,7 +8,7 @@ use crate::tui::state::document::{Checked, Document};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::takes::{FindingCounts, TakeId, TakeOutcome};
 use retake_core::session::{Rope, Session};
-use retake_live::{TakeError, TakeStore, add_refusal, check_session, settle};
+use retake_live::{TakeError, TakeStore, add_refusal, check_session, mark_resolved};
 use std::sync::Arc;
 
 /// A take that was shown and is to be checked.
@@ -45,7 +45,7 @@ impl Work {
             }
             let mut findings = check_session(session, self.knowledge.target)?;
             if let Some(rope) = &check.rope {
-                settle(session, rope, &mut findings);
+                mark_resolved(session, rope, &mut findings);
             }
             if let Some(said) = &check.refusal {
                 add_refusal(&document.recording, said, &mut findings)?;

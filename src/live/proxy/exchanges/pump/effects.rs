@@ -6,8 +6,9 @@ use crate::http::{Headers, strip_lines_of_a_body};
 use crate::proxy::body::Outgoing;
 use crate::proxy::client_side::Gone;
 use crate::proxy::exchanges::state::Message;
-use crate::proxy::headers::ask_for_plain;
-use crate::proxy::heads::{error_head, provider_error_head, reply_head, same_head, stream_head};
+use crate::proxy::headers::{
+    ask_for_plain, error_head, provider_error_head, reply_head, same_head, stream_head,
+};
 use crate::proxy::judge::{Reading, Verdict, shielded};
 use crate::takes::wall_clock;
 use bytes::Bytes;
