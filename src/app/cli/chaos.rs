@@ -2,19 +2,20 @@
 
 use super::arguments::LineFormat;
 use super::exit::{Exit, Failure, LOOK, print_error, refused};
+use super::inputs::{data_root, name_of};
 use super::output::{counted, safe_line};
 use super::report::write_line;
 use super::style::{Color, Palette};
 use regex::Regex;
 use retake_core::chaos::{
-    End, FAULTS, Fault, How, Injection, Outcome, Plan, Spec, Trial, Usual, outcome,
+    End, FAULTS, Fault, Injection, Outcome, Plan, Reaction, Spec, Trial, Usual, outcome,
     outcome_of_conversation,
 };
 use retake_live::note_ends;
 use retake_live::proxy::agent::{AgentStart, Played, TrialError, play};
 use retake_live::proxy::recorder::proxies_folder;
 use retake_live::proxy::{Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec};
-use retake_live::takes::{usual_root, wall_clock};
+use retake_live::takes::wall_clock;
 use serde::{Serialize, Serializer};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -90,9 +91,8 @@ fn conclude(results: &Results, format: LineFormat, out: &mut dyn Write) -> Resul
 }
 
 fn read(path: &Path) -> Result<Spec, Failure> {
-    let name = safe_line(&path.to_string_lossy());
     read_spec(path).map_err(|error| match error {
-        ChaosSpecError::Unreadable(error) => Failure::refused(format!("{name}: {error}")),
+        ChaosSpecError::Unreadable(error) => Failure::of_file(path, &error),
         ChaosSpecError::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
     })
 }
@@ -257,7 +257,7 @@ fn try_all(
             Some(Exit::Signal(number))
         }
         Err(TrialError::Proxy(error)) => return Err(refused(error)),
-        Err(error) => return Err(Failure::refused(safe_line(&error.to_string()))),
+        Err(error) => return Err(refused(error)),
     };
     Ok((results, exit))
 }
@@ -294,7 +294,7 @@ impl Campaign<'_> {
         let count = trials.len();
         for (place, trial) in trials.into_iter().enumerate() {
             let plan = Plan::One(trial, usual.clone());
-            let played = self.play(plan, &name_of(place + 1, &trial))?;
+            let played = self.play(plan, &journal_name(place + 1, &trial))?;
             if let Some(why) = played.no_reply {
                 return Ok(Some(format!("{}: {why}", trial.fault.id)));
             }
@@ -339,7 +339,7 @@ fn trial_report(trial: Trial, played: Played, usual: &Usual) -> TrialReport {
     report.ended(played.end, played.stderr)
 }
 
-fn name_of(place: usize, trial: &Trial) -> String {
+fn journal_name(place: usize, trial: &Trial) -> String {
     format!(
         "{place:02}-{}-{}-{}",
         trial.fault.id, trial.turn, trial.number
@@ -367,23 +367,18 @@ fn folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let folder = match named {
         Some(folder) => folder,
         None => {
-            let root = usual_root().ok_or_else(|| {
-                let message = "there is no home folder to keep the journals in";
-                Failure::with_hint(message, "--journal FOLDER names a folder")
-            })?;
+            let root = data_root("the journals", "--journal FOLDER names a folder")?;
             proxies_folder(&root).join(format!("chaos-{}", wall_clock()))
         }
     };
-    let name = safe_line(&folder.to_string_lossy());
     if folder.join(format!("{CONTROL}.jsonl")).exists() {
-        let message = format!("{name} holds another campaign already");
+        let message = format!("{} holds another campaign already", name_of(&folder));
         return Err(Failure::with_hint(
             message,
             "--journal FOLDER names another folder",
         ));
     }
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, &error))?;
     Ok(folder)
 }
 
@@ -403,7 +398,7 @@ struct TrialReport {
     at: Option<u32>,
     conversation: Option<usize>,
     times: u32,
-    how: Option<How>,
+    how: Option<Reaction>,
     /// Whether the first request after it is without a fault as well.
     as_usual: bool,
     /// The rule by which a provider would refuse that request.

@@ -2,6 +2,7 @@
 //! content of the file.
 
 use super::exit::{Failure, print_error};
+use super::inputs::name_of;
 use super::output::safe_line;
 use retake_live::agents::AgentFile;
 use retake_live::takes::usual_root;
@@ -48,7 +49,7 @@ impl Confirmation {
         }
         let powers = self.powers.iter().map(|power| safe_line(power));
         let powers = powers.collect::<Vec<_>>().join("\n  ");
-        let name = safe_line(&self.path.to_string_lossy());
+        let name = name_of(&self.path);
         if !is_trusted && !is_confirmed_on_terminal(&name, &powers)? {
             let message = format!("{name} was not confirmed; it would:\n  {powers}");
             return Err(Failure::with_hint(

@@ -5,7 +5,7 @@ use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{
-    Inputs, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named,
+    Inputs, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named, takes_of,
 };
 use super::output::{Output, safe_line};
 use crate::page::{PageError, PageForm, PageSource};
@@ -17,7 +17,6 @@ use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Family, Rope, Session};
 use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
 use retake_core::wording::{FailureKind, default_of, recorded, render};
-use retake_live::takes::{usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{
     Base, BaseError, Fixture, FixtureError, InputError, Recording, TakeError, TakeStore,
@@ -537,12 +536,7 @@ fn export_take(
     recording: Arc<Recording>,
     number: u32,
 ) -> Result<Exported, Failure> {
-    let path = path_of(arguments);
-    let root = usual_root();
-    let (mut workbench, damages) = TakeStore::open(recording, path, root.as_deref(), wall_clock);
-    for damage in &damages {
-        print_error(&safe_line(&damage.to_string()), None);
-    }
+    let mut workbench = takes_of(&arguments.path, recording);
     let Some(take) = workbench.takes().get(TakeId(number)).cloned() else {
         return Err(no_such_take(arguments, &workbench, number));
     };

@@ -1,7 +1,7 @@
 //! `fix`: a copy of a recording to which everything safe that the rules offer was applied.
 
 use super::arguments::FixArguments;
-use super::exit::{Exit, Failure, print_error};
+use super::exit::{Exit, Failure, print_error, refused};
 use super::inputs::{Inputs, Opened, as_request_first, name_of, refuse_to_overwrite};
 use super::output::{JsonOutput, Output, counted, safe_line};
 use super::style::Palette;
@@ -156,7 +156,7 @@ fn write(
             Ok(()) => Ok(output.finish()?),
             Err(WriteError::Stream(error)) => Err(error.into()),
             Err(error @ WriteError::NotWritten(_)) => Err(not_written(arguments, &error)),
-            Err(error) => Err(Failure::refused(safe_line(&error.to_string()))),
+            Err(error) => Err(refused(error)),
         };
     };
     if arguments.in_place && report.applied.is_empty() && report.respelled == 0 {
@@ -170,7 +170,7 @@ fn write(
     };
     let replaced = replaced.map_err(|error| match error {
         SaveError::NotWritten(_) => not_written(arguments, &error),
-        _ => Failure::refused(safe_line(&error.to_string())),
+        _ => refused(error),
     })?;
     if let Some(kept) = replaced.backup {
         print_error(

@@ -13,15 +13,16 @@ use crate::tui::theme::Wish;
 use retake_core::formats::FORMATS;
 use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_core::usage::Prices;
-use retake_live::is_same_file;
 use retake_live::replace::{Backup, replace};
+use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
-    Input, InputError, ReadOptions, Recording, open, read_definitions, read_input, read_stdin,
-    read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
+    Input, InputError, ReadOptions, Recording, TakeStore, is_same_file, open, read_definitions,
+    read_input, read_stdin, read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
 };
 use serde_json::Value;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How recordings are read and judged in this run of the program.
 #[derive(Debug, Clone, Default)]
@@ -297,6 +298,15 @@ pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String
 }
 
 impl Failure {
+    /// A file that cannot be used.
+    pub(super) fn of_file(path: &Path, error: &dyn std::error::Error) -> Self {
+        Self::refused(format!(
+            "{}: {}",
+            name_of(path),
+            safe_line(&error.to_string())
+        ))
+    }
+
     /// The refusal of an input that cannot be read.
     pub(super) fn unreadable(path: &Path, error: &InputError) -> Self {
         Self::Refused {
@@ -304,6 +314,25 @@ impl Failure {
             hint: hint_for(error),
         }
     }
+}
+
+/// The operator's folder for what programs remember; `what` would be kept there, unless `option` names a place.
+pub(super) fn data_root(what: &str, option: &str) -> Result<PathBuf, Failure> {
+    usual_root().ok_or_else(|| {
+        let message = format!("there is no home folder to keep {what} in");
+        Failure::with_hint(message, option)
+    })
+}
+
+/// The takes of a recording; journals of takes that are damaged are reported on stderr.
+pub(super) fn takes_of(path: &Path, recording: Arc<Recording>) -> TakeStore {
+    let journal = Some(path).filter(|path| *path != Path::new("-"));
+    let root = usual_root();
+    let (takes, damages) = TakeStore::open(recording, journal, root.as_deref(), wall_clock);
+    for damage in &damages {
+        print_error(&safe_line(&damage.to_string()), None);
+    }
+    takes
 }
 
 /// Says on stderr that an input cannot be read.

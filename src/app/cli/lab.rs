@@ -2,6 +2,7 @@
 
 use super::arguments::{LabArguments, WinnerForm};
 use super::exit::{Exit, Failure, LOOK, print_error, refused};
+use super::inputs::data_root;
 use super::output::{Output, safe_line};
 use super::style::Palette;
 use crate::tui::theme::{Theme, Wish};
@@ -13,7 +14,6 @@ use retake_core::lab::{
     TrialResults, Verdict, highest, judge, leader_of, left_out, place, standings, winner, words,
 };
 use retake_live::lab::{Lab, LabContext, News, PreparedLab, labs_folder, prepare};
-use retake_live::takes::usual_root;
 use retake_live::wordings::{Wordings, usual_files};
 use rustix::termios::tcgetwinsize;
 use std::io::Write;
@@ -119,10 +119,7 @@ fn journals_of(arguments: &LabArguments, spec: &Spec) -> Result<PathBuf, Failure
     if let Some(folder) = &arguments.journals {
         return Ok(folder.clone());
     }
-    let root = usual_root().ok_or_else(|| {
-        let message = "there is no home folder to keep journals in";
-        Failure::with_hint(message, "--journals FOLDER names one")
-    })?;
+    let root = data_root("journals", "--journals FOLDER names one")?;
     Ok(labs_folder(&root).join(folder_name(&spec.name)))
 }
 
@@ -227,15 +224,15 @@ impl Conducted {
 // Progress of an experiment on stderr: a bar that is hidden without a terminal, and a line for each trial that
 // ends.
 
-/// What was told of an experiment so far.
+/// What was reported of an experiment so far.
 struct Watching {
     bar: ProgressBar,
-    /// Which trials were told to be over.
+    /// Which trials were reported to be over.
     told: Vec<bool>,
 }
 
 impl Watching {
-    /// Nothing was told yet.
+    /// Nothing was reported yet.
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style =
@@ -257,7 +254,7 @@ impl Watching {
         watching
     }
 
-    /// Tells how it stands.
+    /// Reports its state.
     fn board(&mut self, board: &Board) {
         let (done, asked) = done_and_asked(board);
         self.bar.set_length(asked as u64);
@@ -343,7 +340,7 @@ fn line_of(board: &Board, at: usize) -> String {
 // What an experiment would do: findings, wordings as the model would read them, and how
 // many questions that is.
 
-/// The plan of an experiment in which nobody was asked yet.
+/// The plan of an experiment in which no request was sent yet.
 fn plan(results: &Results<'_>, looks: Looks) -> String {
     let experiment = results.experiment();
     let mut out = Lines::new(looks);
@@ -420,7 +417,7 @@ fn is_there(experiment: &Experiment, trial: usize) -> Result<(), Failure> {
     }
 }
 
-/// The text for a trial, counted from 0. What is said of the trial goes to stderr.
+/// The text for a trial, counted from 0. Remarks on the trial go to stderr.
 fn winning(board: &Board, spec: &Spec, form: WinnerForm, trial: usize) -> Result<String, Failure> {
     let trials = board.experiment.trials.len();
     let variant = best(board, trial).ok_or_else(|| {

@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     let backlog = Arc::new(Backlog::default());
     let bound = backlog.clone();
     let report: Report = Arc::new(move |one: News| {
-        // Whoever is told wakes up for it.
+        // The receiver wakes up for each.
         if !is_silent(&one) && bound.admits(&one) {
             // Nobody hears it when the proxy is over.
             let _over = sender.send(one);
@@ -141,12 +141,10 @@ fn order(arguments: &ProxyArguments) -> Result<Option<AgentCommand>, Failure> {
     if arguments.command.is_empty() {
         return Ok(None);
     }
-    let output = arguments.output.as_ref().map(|path| {
-        agent::output_file(path).map_err(|error| {
-            let name = safe_line(&path.to_string_lossy());
-            Failure::refused(format!("{name}: {error}"))
-        })
-    });
+    let output = arguments
+        .output
+        .as_ref()
+        .map(|path| agent::output_file(path).map_err(|error| Failure::of_file(path, &error)));
     Ok(Some(AgentCommand {
         argv: arguments.command.clone(),
         // A terminal is for whoever is in front, and the agent is in no session that has one.
@@ -188,7 +186,7 @@ impl Backlog {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many were dropped since this was asked last, in words.
+    /// How many were dropped since this was called last, in words.
     fn dropped(&self) -> Option<String> {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         (dropped > 0).then(|| {
@@ -202,12 +200,12 @@ impl Backlog {
 
 // What a proxy without a screen says: one JSON object a line.
 //
-// The first lines are the listeners (`listening`), the last one the end (`end`). Between them stands what was
+// The first lines are the listeners (`listening`), the last one the end (`end`). Between them is what was
 // found, as `check` writes it with the `exchange` before (`finding`), what is held (`held`) and where that is
 // kept (`journal`), what was decided (`decision`), each exchange when it is over (`exchange`), the lines of
 // the agent that was started (`output`), and what the operator should know (`notice`).
 
-/// In how many of the latest exchanges it is remembered which findings were told.
+/// In how many of the latest exchanges it is remembered which findings were reported.
 const REMEMBERED: usize = 256;
 
 /// The lines that say more than what happened; see [`News`] for the others, and [`write_finding`].
@@ -310,12 +308,12 @@ struct Teller<'a, W> {
     reaches: &'a [Reach],
     journal: &'a Path,
     hasher: RandomState,
-    /// Findings that were told: digests of rule, place and sentence.
+    /// Findings that were reported: digests of rule, place and sentence.
     told: BTreeMap<ExchangeId, HashSet<u64>>,
     /// What is held, and since when.
     held: BTreeMap<ExchangeId, u64>,
     over: Over,
-    /// What the operator should know, until the first listener is told: its address is the first line.
+    /// What the operator should know, until the first listener is reported: its address is the first line.
     early: Option<Vec<News>>,
     tokens: Vec<(String, String)>,
     redactor: Redactor,
@@ -385,7 +383,7 @@ impl<'a, W: Write> Teller<'a, W> {
         }
     }
 
-    /// Hands over what was told: whoever reads it wants to know it now.
+    /// Hands over what was reported: whoever reads it wants to know it now.
     fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush()?;
         Ok(())
@@ -405,7 +403,7 @@ impl<'a, W: Write> Teller<'a, W> {
         Ok(())
     }
 
-    /// The token of a listener is not told again.
+    /// The token of a listener is not reported again.
     fn learn_token(&mut self, base: &str) {
         if let Some((_, token)) = base.split_once("/t/") {
             let token = ("listener token".to_owned(), token.to_owned());
@@ -498,12 +496,12 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 }
 
-// A proxy without a screen: the policy decides, and what happens is told line by line.
+// A proxy without a screen: the policy decides, and what happens is reported line by line.
 
-/// So long news gather once some were told: nobody who reports has to wake a thread meanwhile, which costs
+/// So long news gather once some were reported: nobody who reports has to wake a thread meanwhile, which costs
 /// more than the report.
 const REST: Duration = Duration::from_millis(5);
-/// So many news are told until the output is flushed and a signal is looked for.
+/// So many news are reported until the output is flushed and a signal is looked for.
 const BATCH: usize = 256;
 
 /// A proxy that was started, as far as its news tell of it.
@@ -520,7 +518,7 @@ struct Watched<'a> {
 }
 
 /// Watches a proxy until a signal comes (`signal` tells its number) or the agent that was started has ended,
-/// stops it, and says how it ended. What is told goes to `out`, how agents are pointed at it to `hints`.
+/// stops it, and says how it ended. What is reported goes to `out`, how agents are pointed at it to `hints`.
 fn watch(
     watched: Watched<'_>,
     signal: impl Fn() -> Option<i32>,

@@ -3,7 +3,7 @@
 use super::arguments::{Delay, LineFormat, ReplayArguments};
 use super::chaos::{self, ServedRecording, Strayed, Wish};
 use super::exit::{Exit, Failure, LOOK, Why, print_error};
-use super::inputs::name_of;
+use super::inputs::{name_of, takes_of};
 use super::output::{counted, safe_line};
 use super::proxy::start_agent;
 use super::report::write_line;
@@ -16,10 +16,7 @@ use retake_live::proxy::agent::{AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{News, Ports, ProxyOptions, Report, USUAL_ASKS, Upstream};
 use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
-use retake_live::takes::{usual_root, wall_clock};
-use retake_live::{
-    ReadOptions, Recording, TakeStore, note_ends, read_input, read_path, read_stdin,
-};
+use retake_live::{ReadOptions, Recording, note_ends, read_input, read_path, read_stdin};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -28,7 +25,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an agent finds where it looks for a key and has none: no SDK begins without one, and none
-/// is asked for here.
+/// is requested here.
 const KEYS: &[(&str, &str)] = &[
     ("OPENAI_API_KEY", "retake-replay"),
     ("ANTHROPIC_API_KEY", "retake-replay"),
@@ -101,7 +98,7 @@ fn watch(
             Ok(Heard::Asked(event)) => teller.asked(&event)?,
             Ok(Heard::Agent(news @ News::Output { .. })) => teller.output(&news)?,
             Ok(Heard::Agent(News::AgentEnded(status))) => {
-                // What it asked last may stand behind its end.
+                // What it asked last may stand after its end.
                 for event in heard.try_iter() {
                     if let Heard::Asked(event) = event {
                         teller.asked(&event)?;
@@ -201,13 +198,7 @@ fn take_of(
     recording: Recording,
     wanted: Option<TakeId>,
 ) -> Result<Vec<Session>, Failure> {
-    let (root, recording) = (usual_root(), Arc::new(recording));
-    let path_of_journal = Some(path).filter(|path| *path != Path::new("-"));
-    let (mut workbench, damages) =
-        TakeStore::open(recording, path_of_journal, root.as_deref(), wall_clock);
-    for damage in &damages {
-        print_error(&safe_line(&damage.to_string()), None);
-    }
+    let mut workbench = takes_of(path, Arc::new(recording));
     let take = wanted.unwrap_or_else(|| workbench.takes().current());
     if !workbench.takes().contains(take) {
         let message = format!("{}: there is no take {take}", name_of(path));
@@ -224,7 +215,7 @@ fn take_of(
 // A recording as the model behind a proxy that injects faults: no key, no network, and the agent's own
 // error handling is tested.
 
-/// Serves the tape leniently, for a fault changes what the agent asks behind it, and its last turn again where
+/// Serves the tape leniently, for a fault changes what the agent asks after it, and its last turn again where
 /// the agent goes on, for one that asks again asks more often than the recording; injects faults before it.
 fn run_with_chaos(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Result<Exit, Failure> {
     let session = arguments.session.map(|number| number as usize - 1);
@@ -274,7 +265,7 @@ impl StrayedCount {
                 ..
             } => {
                 strayed.nearest += 1;
-                let first = differences.told.first();
+                let first = differences.listed.first();
                 format!(
                     "{turn}, {}",
                     first.map(ToString::to_string).unwrap_or_default()
@@ -377,7 +368,7 @@ struct Turn {
 
 /// Where nothing differs.
 const NONE: &Differences = &Differences {
-    told: Vec::new(),
+    listed: Vec::new(),
     more: 0,
 };
 
@@ -519,7 +510,7 @@ impl<'a, W: Write> Teller<'a, W> {
         self.out.flush()
     }
 
-    /// Says how it ended, and which turns nobody asked for.
+    /// Says how it ended, and which turns nobody requested.
     fn end(&mut self, why: Why) -> io::Result<()> {
         let never = self.tape.places();
         let never = never.filter(|place| !self.asked_for.contains(place));

@@ -4,6 +4,7 @@ use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
 use super::flatten::FileReport;
+use super::inputs::data_root;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
@@ -15,7 +16,7 @@ use retake_live::agents::{AgentError, AgentFile};
 use retake_live::live::{
     IoEvent, Judged, News, Phase, PreparedRun, Run, RunInput, RunOptions, prepare,
 };
-use retake_live::takes::{runs_folder, usual_root, wall_clock};
+use retake_live::takes::{runs_folder, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeStore, note_ends, read_policy};
 use serde::Serialize;
@@ -62,7 +63,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     super::open::open_run(&arguments.look, staged, &journal)
 }
 
-/// Reads the agent file; everything that is wrong with it stands in the refusal.
+/// Reads the agent file; everything that is wrong with it is in the refusal.
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     AgentFile::read(path, wordings).map_err(|error| match error {
         AgentError::Invalid { .. } => {
@@ -110,12 +111,7 @@ fn journal_of(arguments: &RunArguments, file: &AgentFile) -> Result<PathBuf, Fai
     if let Some(path) = &arguments.journal {
         return Ok(path.clone());
     }
-    let root = usual_root().ok_or_else(|| {
-        Failure::with_hint(
-            "there is no home folder to keep the run in",
-            "--journal FILE names a file",
-        )
-    })?;
+    let root = data_root("the run", "--journal FILE names a file")?;
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,
         _ => '-',
@@ -269,7 +265,7 @@ fn exit_of(how: &Ending) -> Exit {
 /// Writes what happens, each finding once.
 struct Teller<W> {
     out: W,
-    /// Findings that were told: rule, place, sentence.
+    /// Findings that were reported: rule, place, sentence.
     told: HashSet<(&'static str, Option<u32>, String)>,
     /// What kinds of errors outputs were found to be, by their calls.
     classes: HashMap<String, ErrorClass>,

@@ -2,7 +2,6 @@
 
 use super::arguments::ScriptedArguments;
 use super::exit::{Exit, Failure, LOOK};
-use super::output::safe_line;
 use retake_core::script::Script;
 use retake_live::note_ends;
 use retake_live::scripted::{Endpoint, ScriptError, read_script};
@@ -38,11 +37,8 @@ pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
 
 /// Reads the script; the error lists every fault of it.
 fn script(path: &Path) -> Result<Script, Failure> {
-    let name = safe_line(&path.to_string_lossy());
     read_script(path).map_err(|why| match why {
-        ScriptError::File { error, .. } => {
-            Failure::refused(format!("{name}: {}", safe_line(&error.to_string())))
-        }
+        ScriptError::File { error, .. } => Failure::of_file(path, &error),
         ScriptError::Invalid { errors, .. } => Failure::invalid_file(path, &errors, "scripted"),
     })
 }

@@ -3,7 +3,8 @@
 
 use super::debugger::{self, Debugger, Opened};
 use super::effect::{Effect, Perform};
-use super::lab::desk::{Desk, Subject, World};
+use super::lab::desk::{Desk, World};
+use super::lab::subject::Subject;
 use super::layer::Input;
 use super::loader::takes::conductor::Staged;
 use super::picker::Picker;

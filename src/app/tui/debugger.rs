@@ -2,7 +2,7 @@
 
 use super::effect::{Effect, LiveCommand, Perform};
 use super::keymap::Command;
-use super::lab::desk::Subject;
+use super::lab::subject::Subject;
 use super::layer::{Input, Layer, Step};
 use super::loader::takes::conductor::Staged;
 use super::loader::{Knowledge, Loader};

@@ -3,7 +3,7 @@
 
 use super::filter::Filter;
 use super::keymap::Direction;
-use super::lab::desk::{Order as LabOrder, Saving, Subject};
+use super::lab::subject::{Order as LabOrder, Saving, Subject};
 use super::state::document::{Checked, Document, Place};
 use retake_core::engine::{self, Breakpoint};
 use retake_core::exchange::ExchangeId;

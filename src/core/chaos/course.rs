@@ -1,6 +1,6 @@
-//! Which exchange gets which fault, and what came behind it.
+//! Which exchange gets which fault, and what came after it.
 
-use super::faults::Deed;
+use super::faults::FaultKind;
 use super::request::{Element, Kept, Request};
 use super::spec::{Trial, Turn};
 use crate::dice::Dice;
@@ -36,11 +36,11 @@ pub struct Order {
 
 /// A request that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestPlan {
     pub conversation: usize,
     /// What its reply is to get, if anything.
     pub order: Option<Order>,
-    /// Whether it is the first behind a reply that was changed, so that the change may stand in it.
+    /// Whether it is the first after a reply that was changed, so that the change may stand in it.
     pub follows_change: bool,
 }
 
@@ -55,15 +55,15 @@ pub struct Injection {
     pub times: u32,
     /// When the last of these had it, by the clock of the requests, in milliseconds.
     pub at_ms: u64,
-    /// How many requests of the conversation came behind it, and of those that began anew.
+    /// How many requests of the conversation came after it, and of those that began anew.
     pub requests_after: u32,
-    /// How the first of these behind the last fault went on.
-    pub how: Option<How>,
+    /// How the first of these after the last fault went on.
+    pub how: Option<Reaction>,
     /// Whether the agent sends a request with the same news without a fault, too.
     pub was_usual: bool,
     /// The rule by which a provider would refuse that request.
     pub refused_by: Option<&'static str>,
-    /// Whether the client has read what it was told to its end.
+    /// Whether the client has read the reply to its end.
     pub was_read: bool,
 }
 
@@ -99,7 +99,7 @@ impl Course {
         }
     }
 
-    /// What was asked so far.
+    /// What was sent so far.
     pub fn requests(&self) -> &Usual {
         &self.asked
     }
@@ -116,7 +116,7 @@ impl Course {
 
     /// Takes a request, and says what its reply is to get, if anything. [`Course::injected`] or
     /// [`Course::missed`] follows an order.
-    pub fn asked(&mut self, request: &Request, sent: Sent) -> Asked {
+    pub fn asked(&mut self, request: &Request, sent: RequestTiming) -> RequestPlan {
         let heard = self.conversations.hear(request, sent);
         let number = heard.conversation;
         while self.trials.len() <= number {
@@ -132,16 +132,16 @@ impl Course {
             Plan::One(_, usual) => usual.has(heard.newest, count),
             Plan::Nothing | Plan::InTurn(_) => false,
         };
-        Asked {
+        RequestPlan {
             conversation: number,
             follows_change: self.goes_on(&heard, is_usual),
             order: self.order(&heard),
         }
     }
 
-    /// A request shows how an agent went on behind its fault; whether it is the first behind a
+    /// A request shows how an agent went on after its fault; whether it is the first after a
     /// reply that was changed.
-    fn goes_on(&mut self, heard: &Heard, is_usual: bool) -> bool {
+    fn goes_on(&mut self, heard: &RequestPlace, is_usual: bool) -> bool {
         let is_one = matches!(self.plan, Plan::One(..));
         let mut follows_change = false;
         for one in &mut self.injections {
@@ -150,21 +150,21 @@ impl Course {
                 heard.how
             } else if is_one && self.conversations.repeats(heard.conversation, own) {
                 let begins = heard.how.is_none();
-                begins.then_some(How::BeganAnew)
+                begins.then_some(Reaction::BeganAnew)
             } else {
                 continue;
             };
             one.requests_after += 1;
             if one.how.is_none() && how.is_some() {
                 (one.how, one.was_usual) = (how, is_usual);
-                let is_change = matches!(one.trial.fault.deed, Deed::Change(_));
+                let is_change = matches!(one.trial.fault.kind, FaultKind::Change(_));
                 follows_change |= is_change && own == heard.conversation;
             }
         }
         follows_change
     }
 
-    fn order(&mut self, heard: &Heard) -> Option<Order> {
+    fn order(&mut self, heard: &RequestPlace) -> Option<Order> {
         let (number, turn) = (heard.conversation, heard.turn);
         let trial = self.trials.get(number).copied().flatten()?;
         let wanted = match &self.plan {
@@ -204,8 +204,8 @@ impl Course {
     pub fn injected(&mut self, order: &Order, at_ms: u64) {
         let number = order.conversation;
         self.pending.retain(|pending| *pending != number);
-        let deed = order.trial.fault.deed;
-        self.conversations.get_fault(number, deed, at_ms);
+        let kind = order.trial.fault.kind;
+        self.conversations.get_fault(number, kind, at_ms);
         match self.of(number) {
             Some(known) => {
                 known.times += 1;
@@ -238,9 +238,9 @@ impl Course {
         self.pending.retain(|number| *number != order.conversation);
     }
 
-    /// The client has read what it was told to its end.
+    /// The client has read the reply to its end.
     pub fn read(&mut self, order: &Order) {
-        if matches!(order.trial.fault.deed, Deed::Slow) {
+        if matches!(order.trial.fault.kind, FaultKind::Slow) {
             self.conversations.came_whole(order.conversation);
         }
         if let Some(injection) = self.of(order.conversation) {
@@ -253,7 +253,7 @@ impl Course {
         self.conversations.reply(conversation, id);
     }
 
-    /// A provider would refuse the first request behind the fault of a conversation, by this rule.
+    /// A provider would refuse the first request after the fault of a conversation, by this rule.
     pub fn refused(&mut self, conversation: usize, rule: &'static str) {
         if let Some(injection) = self.of(conversation) {
             injection.refused_by = Some(rule);
@@ -277,32 +277,32 @@ impl Course {
     }
 }
 
-// Which requests belong to one conversation: each repeats what was said before it, or names the reply that
-// it goes on behind.
+// Which requests belong to one conversation: each repeats what came before it, or names the reply that
+// it continues.
 
 /// How long the same request is taken for a retry by a client that does not say what it is, in milliseconds:
 /// longer than clients wait before they ask again.
 const RETRIES_WITHIN: u64 = 60_000;
 
-/// How an agent went on behind a fault.
+/// How an agent went on after a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
-    /// It asked the same again.
+pub enum Reaction {
+    /// It sent the same again.
     Retried,
     /// It answered the call: the model hears what was wrong.
     Answered,
-    /// It told the model something as a user.
+    /// It sent the model a message as a user.
     Told,
     /// It went on as if nothing had happened.
     WentOn,
-    /// It changed what was said before.
+    /// It changed what came before.
     Rewrote,
     /// It began another conversation with the same words.
     BeganAnew,
 }
 
-impl How {
+impl Reaction {
     pub fn words(self) -> &'static str {
         match self {
             Self::Retried => "retried",
@@ -317,7 +317,7 @@ impl How {
 
 /// How a request was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
+pub struct RequestTiming {
     /// Whether its client says that it is a retry.
     pub is_retry: bool,
     /// When, in milliseconds from any beginning.
@@ -330,11 +330,11 @@ struct Conversation {
     opening: Vec<u64>,
     /// Those of its latest request.
     elements: Vec<u64>,
-    /// Where the provider keeps what stands before these.
+    /// Where the provider keeps what is before these.
     kept: Option<Kept>,
     /// The ids of the replies that it got.
     replies: Vec<String>,
-    /// How many replies it has asked for; a request that is sent again counts once.
+    /// How many replies it has requested; a request that is sent again counts once.
     turn: u32,
     /// The place of its latest request among all.
     heard: u64,
@@ -352,12 +352,12 @@ struct Got {
 
 /// What a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct RequestPlace {
     pub(super) conversation: usize,
-    /// Which reply of it is asked for, from 1.
+    /// Which reply of it is requested, from 1.
     pub(super) turn: u32,
     /// How it goes on; `None` where the conversation begins.
-    pub(super) how: Option<How>,
+    pub(super) how: Option<Reaction>,
     /// Whether the request of the conversation before it got a fault.
     pub(super) follows_fault: bool,
     /// The hash of its newest element.
@@ -369,7 +369,7 @@ pub(super) struct Heard {
 pub(super) struct Conversations {
     all: Vec<Conversation>,
     requests: u64,
-    /// Whether one agent alone asks, once: the same again behind a fault is then always a retry.
+    /// Whether one agent alone asks, once: the same again after a fault is then always a retry.
     is_one_agent: bool,
 }
 
@@ -382,7 +382,7 @@ impl Conversations {
     }
 
     /// Takes the next request.
-    pub(super) fn hear(&mut self, request: &Request, sent: Sent) -> Heard {
+    pub(super) fn hear(&mut self, request: &Request, sent: RequestTiming) -> RequestPlace {
         let elements: Vec<u64> = request
             .elements
             .iter()
@@ -405,13 +405,13 @@ impl Conversations {
         };
         let newest = elements.last().copied().unwrap_or_default();
         let one = &mut self.all[number];
-        if how != Some(How::Retried) {
+        if how != Some(Reaction::Retried) {
             one.turn += 1;
         }
         one.heard = self.requests;
         one.elements = elements;
         one.kept.clone_from(&request.kept);
-        Heard {
+        RequestPlace {
             conversation: number,
             turn: one.turn,
             how,
@@ -421,9 +421,9 @@ impl Conversations {
     }
 
     /// The latest request of a conversation gets a fault.
-    pub(super) fn get_fault(&mut self, conversation: usize, deed: Deed, at_ms: u64) {
+    pub(super) fn get_fault(&mut self, conversation: usize, kind: FaultKind, at_ms: u64) {
         if let Some(one) = self.all.get_mut(conversation) {
-            let is_reply = matches!(deed, Deed::Change(_));
+            let is_reply = matches!(kind, FaultKind::Change(_));
             one.fault = Some(Got { at_ms, is_reply });
         }
     }
@@ -451,11 +451,11 @@ impl Conversations {
     }
 }
 
-fn rank(how: How) -> u8 {
+fn rank(how: Reaction) -> u8 {
     match how {
-        How::Answered | How::Told | How::WentOn => 2,
-        How::Retried => 1,
-        How::Rewrote | How::BeganAnew => 0,
+        Reaction::Answered | Reaction::Told | Reaction::WentOn => 2,
+        Reaction::Retried => 1,
+        Reaction::Rewrote | Reaction::BeganAnew => 0,
     }
 }
 
@@ -474,7 +474,7 @@ impl Conversation {
 
     /// Whether the same request once more is a retry, and no other run of the agent that asks
     /// what this one did.
-    fn would_retry(&self, sent: Sent, is_one_agent: bool) -> bool {
+    fn would_retry(&self, sent: RequestTiming, is_one_agent: bool) -> bool {
         let Some(fault) = self.fault else {
             return sent.is_retry;
         };
@@ -493,19 +493,19 @@ impl Conversation {
         request: &Request,
         elements: &[u64],
         is_retry: impl Fn() -> bool,
-    ) -> Option<How> {
+    ) -> Option<Reaction> {
         let is_same = request.kept == self.kept && elements == self.elements;
         if is_same && is_retry() {
-            return Some(How::Retried);
+            return Some(Reaction::Retried);
         }
         let may_rewrite = self.fault.is_some();
         match &request.kept {
             Some(Kept::In(_)) => (request.kept == self.kept).then(|| how_with(&request.elements)),
-            Some(Kept::Behind(id)) if self.replies.last() == Some(id) => {
+            Some(Kept::After(id)) if self.replies.last() == Some(id) => {
                 Some(how_with(&request.elements))
             }
-            Some(Kept::Behind(id)) => {
-                (may_rewrite && self.replies.contains(id)).then_some(How::Rewrote)
+            Some(Kept::After(id)) => {
+                (may_rewrite && self.replies.contains(id)).then_some(Reaction::Rewrote)
             }
             None if is_same || self.kept.is_some() => None,
             None if elements.starts_with(&self.elements) => {
@@ -515,26 +515,26 @@ impl Conversation {
                 // The opening alone is another beginning.
                 let is_longer = elements.len() > self.opening.len() && !self.opening.is_empty();
                 let has_opening = elements.starts_with(&self.opening);
-                (may_rewrite && is_longer && has_opening).then_some(How::Rewrote)
+                (may_rewrite && is_longer && has_opening).then_some(Reaction::Rewrote)
             }
         }
     }
 }
 
 /// How a conversation goes on that these elements are new in.
-fn how_with(new: &[Element]) -> How {
+fn how_with(new: &[Element]) -> Reaction {
     if new.iter().any(|element| element.kind == Kind::Output) {
-        How::Answered
+        Reaction::Answered
     } else if new.iter().any(|element| element.kind == Kind::User) {
-        How::Told
+        Reaction::Told
     } else {
-        How::WentOn
+        Reaction::WentOn
     }
 }
 
-// What an agent asks without a fault: what it asks behind one all the same is no reaction to it.
+// What an agent asks without a fault: what it asks after one all the same is no reaction to it.
 
-/// The requests of one run of an agent, told apart by what is newest in them.
+/// The requests of one run of an agent, distinguished by what is newest in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usual {
     requests: u32,

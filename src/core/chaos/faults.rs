@@ -19,19 +19,19 @@ pub struct Fault {
     /// The rule that finds it in a recording; `None` where the history shows nothing.
     pub rule: Option<&'static str>,
     /// How it is made.
-    pub deed: Deed,
-    /// What it means when the agent asks nothing behind it.
+    pub kind: FaultKind,
+    /// What it means when the agent asks nothing after it.
     pub silence: Silence,
-    /// Whether an agent that ends with an error behind it has handled it.
+    /// Whether an agent that ends with an error after it has handled it.
     pub may_fail: bool,
 }
 
 /// How a fault is made.
 #[derive(Debug, Clone, Copy)]
-pub enum Deed {
+pub enum FaultKind {
     /// The reply is changed.
     Change(fn(&Request, &mut Reply, &mut Dice) -> Result<(), NotHere>),
-    /// The upstream is not asked; the agent gets an error with this status.
+    /// The upstream gets no request; the agent gets an error with this status.
     Status(u16),
     /// The stream ends in the middle.
     Cut,
@@ -39,7 +39,7 @@ pub enum Deed {
     Slow,
 }
 
-/// What it means when an agent asks nothing behind a fault, and ends well.
+/// What it means when an agent asks nothing after a fault, and ends well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silence {
     /// It has taken the fault for an answer.
@@ -56,7 +56,7 @@ const FAULT: Fault = Fault {
     does: "",
     expected: "",
     rule: None,
-    deed: Deed::Cut,
+    kind: FaultKind::Cut,
     silence: Silence::Unnoticed,
     may_fail: false,
 };
@@ -68,7 +68,7 @@ pub static FAULTS: &[Fault] = &[
         does: "a call names a tool that is nearly one of those offered: letters swapped, a plural, another case",
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
-        deed: Deed::Change(near),
+        kind: FaultKind::Change(near),
         ..FAULT
     },
     Fault {
@@ -76,7 +76,7 @@ pub static FAULTS: &[Fault] = &[
         does: "a call names a tool that is not offered at all",
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
-        deed: Deed::Change(far),
+        kind: FaultKind::Change(far),
         ..FAULT
     },
     Fault {
@@ -84,7 +84,7 @@ pub static FAULTS: &[Fault] = &[
         does: "the arguments of a call are no JSON",
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
-        deed: Deed::Change(malformed),
+        kind: FaultKind::Change(malformed),
         ..FAULT
     },
     Fault {
@@ -92,7 +92,7 @@ pub static FAULTS: &[Fault] = &[
         does: "the arguments of a call end in the middle",
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
-        deed: Deed::Change(cut),
+        kind: FaultKind::Change(cut),
         ..FAULT
     },
     Fault {
@@ -100,7 +100,7 @@ pub static FAULTS: &[Fault] = &[
         does: "a required argument is missing, or one has another type than the tool's schema says",
         expected: "checks arguments before the tool runs, tells the model what is wrong, and goes on",
         rule: Some("invalid-arguments"),
-        deed: Deed::Change(break_schema),
+        kind: FaultKind::Change(break_schema),
         ..FAULT
     },
     Fault {
@@ -108,7 +108,7 @@ pub static FAULTS: &[Fault] = &[
         does: "two calls of one reply have the same id",
         expected: "answers both under ids of its own, or asks the model again",
         rule: Some("duplicate-call-id"),
-        deed: Deed::Change(duplicate_id),
+        kind: FaultKind::Change(duplicate_id),
         ..FAULT
     },
     Fault {
@@ -116,7 +116,7 @@ pub static FAULTS: &[Fault] = &[
         does: "the call stands in the text of the reply, and no call is made",
         expected: "notices that nothing ran, and asks the model to call the tool",
         rule: Some("leaked-tool-call"),
-        deed: Deed::Change(as_text),
+        kind: FaultKind::Change(as_text),
         ..FAULT
     },
     Fault {
@@ -124,7 +124,7 @@ pub static FAULTS: &[Fault] = &[
         does: "the last reply says nothing",
         expected: "asks the model again, or ends with an error",
         rule: Some("missing-final-output"),
-        deed: Deed::Change(empty),
+        kind: FaultKind::Change(empty),
         may_fail: true,
         ..FAULT
     },
@@ -133,7 +133,7 @@ pub static FAULTS: &[Fault] = &[
         does: "the last reply breaks the output schema, or is prose where JSON is asked for",
         expected: "checks the output, and asks the model again or ends with an error",
         rule: Some("invalid-final-output"),
-        deed: Deed::Change(wrong),
+        kind: FaultKind::Change(wrong),
         may_fail: true,
         ..FAULT
     },
@@ -141,7 +141,7 @@ pub static FAULTS: &[Fault] = &[
         id: "http-429",
         does: "the provider answers with status 429 and Retry-After: 1",
         expected: "waits as long as it is told, and asks again",
-        deed: Deed::Status(429),
+        kind: FaultKind::Status(429),
         silence: Silence::GaveUp,
         ..FAULT
     },
@@ -149,7 +149,7 @@ pub static FAULTS: &[Fault] = &[
         id: "http-500",
         does: "the provider answers with status 500",
         expected: "asks again, a few times",
-        deed: Deed::Status(500),
+        kind: FaultKind::Status(500),
         silence: Silence::GaveUp,
         ..FAULT
     },
@@ -157,7 +157,7 @@ pub static FAULTS: &[Fault] = &[
         id: "http-503",
         does: "the provider answers with status 503",
         expected: "asks again, a few times",
-        deed: Deed::Status(503),
+        kind: FaultKind::Status(503),
         silence: Silence::GaveUp,
         ..FAULT
     },
@@ -165,7 +165,7 @@ pub static FAULTS: &[Fault] = &[
         id: "cut-stream",
         does: "the connection ends in the middle of the stream",
         expected: "throws the half of the reply away, and asks again",
-        deed: Deed::Cut,
+        kind: FaultKind::Cut,
         silence: Silence::GaveUp,
         ..FAULT
     },
@@ -173,7 +173,7 @@ pub static FAULTS: &[Fault] = &[
         id: "slow-stream",
         does: "the stream comes with pauses",
         expected: "waits",
-        deed: Deed::Slow,
+        kind: FaultKind::Slow,
         silence: Silence::Fine,
         ..FAULT
     },
@@ -237,10 +237,10 @@ fn as_text(request: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), Not
 
 // One fault, made of one reply.
 
-/// How a reply is told so that it has the fault.
+/// How a reply is delivered so that it has the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// As another whole reply of the dialect, told as the client asked: whole, or as a stream.
+pub enum FaultyReply {
+    /// As another whole reply of the dialect, delivered as the client requested: whole, or as a stream.
     Changed(String),
     /// The stream up to this byte, and then the connection is cut.
     CutAt(usize),
@@ -254,7 +254,7 @@ pub enum NotHere {
     /// It needs a call of a function tool.
     #[error("the reply calls no tool")]
     NoCall,
-    /// What is wrong already cannot be told from the fault.
+    /// What is wrong already cannot be distinguished from the fault.
     #[error("the reply is broken already")]
     BrokenAlready,
     /// No other name is left.
@@ -288,15 +288,15 @@ pub fn inject(
     whole: Option<&str>,
     stream: Option<&[u8]>,
     dice: &mut Dice,
-) -> Result<Told, NotHere> {
-    match fault.deed {
-        Deed::Change(change) => {
+) -> Result<FaultyReply, NotHere> {
+    match fault.kind {
+        FaultKind::Change(change) => {
             let reply = whole.and_then(|whole| Reply::read(request.dialect, whole));
             let mut reply = reply.ok_or(NotHere::Unreadable)?;
             change(request, &mut reply, dice)?;
-            Ok(Told::Changed(reply.into_json()))
+            Ok(FaultyReply::Changed(reply.into_json()))
         }
-        Deed::Cut => {
+        FaultKind::Cut => {
             let ends = ends_of(stream.ok_or(NotHere::NoStream)?);
             // The first event is there, the last one is not, and one is torn.
             let [first, .., before_last, _] = ends[..] else {
@@ -305,16 +305,16 @@ pub fn inject(
             let room = before_last - first;
             let at = first + 1 + dice.below(room.saturating_sub(1));
             let is_whole = ends.contains(&at);
-            Ok(Told::CutAt(if is_whole { at - 3 } else { at }))
+            Ok(FaultyReply::CutAt(if is_whole { at - 3 } else { at }))
         }
-        Deed::Slow => {
+        FaultKind::Slow => {
             let ends = ends_of(stream.ok_or(NotHere::NoStream)?);
             let middle = ends.get(ends.len() / 2).copied();
             let mut pauses = vec![0];
             pauses.extend(middle.filter(|at| Some(at) != ends.last()));
-            Ok(Told::Paused(pauses))
+            Ok(FaultyReply::Paused(pauses))
         }
-        Deed::Status(_) => Err(NotHere::Unreadable),
+        FaultKind::Status(_) => Err(NotHere::Unreadable),
     }
 }
 
@@ -529,7 +529,7 @@ pub(super) fn break_schema(
     Ok(())
 }
 
-/// The object with one change that its schema does not allow; `None` where there is none that could be told.
+/// The object with one change that its schema does not allow; `None` where there is none that could be recognised.
 pub(super) fn broken(
     schema: &Value,
     object: &Map<String, Value>,
@@ -559,9 +559,9 @@ pub(super) fn broken(
     ways.into_iter().find(breaks)
 }
 
-// Last replies that say nothing, or not what was asked for.
+// Last replies that say nothing, or not what was requested.
 
-/// What models say where JSON is asked for.
+/// What models say where JSON is requested.
 const PROSE: &[&str] = &[
     "I have everything that you asked for. Is there anything else?",
     "Done! Here is the result:",
@@ -576,7 +576,7 @@ pub(super) fn empty(_: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), 
     Ok(())
 }
 
-/// Prose where JSON is asked for, or JSON that breaks the schema.
+/// Prose where JSON is requested, or JSON that breaks the schema.
 pub(super) fn wrong(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
     let schema = request.output_schema.as_ref();
     if schema.is_none() && !request.wants_json {

@@ -1,4 +1,4 @@
-//! What can go wrong in what an agent receives: faults that are made on purpose, drawn from a seed, told apart
+//! What can go wrong in what an agent receives: faults that are made on purpose, drawn from a seed, distinguished
 //! by name. No socket here; the proxy makes them.
 //!
 //! | | |
@@ -6,7 +6,7 @@
 //! | [`FAULTS`] | what there is: what each does, what an agent that handles it does |
 //! | [`inject`] | one fault, made of a reply |
 //! | [`Spec`] | which faults, at which replies, how often: a TOML file |
-//! | [`Course`] | who asks what, which exchange gets the fault, and what came behind it |
+//! | [`Course`] | who asks what, which exchange gets the fault, and what came after it |
 //! | [`outcome`] | whether the agent survived |
 
 mod course;
@@ -16,8 +16,8 @@ mod reply;
 mod request;
 mod spec;
 
-pub use course::{Asked, Course, How, Injection, Order, Plan, Sent, Usual};
-pub use faults::{Deed, FAULTS, Fault, NotHere, Silence, Told, find, inject};
+pub use course::{Course, Injection, Order, Plan, Reaction, RequestPlan, RequestTiming, Usual};
+pub use faults::{FAULTS, Fault, FaultKind, FaultyReply, NotHere, Silence, find, inject};
 pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
 pub use request::Request;
 pub use spec::{LONGEST_SPEC, SPEC_TABLES, Spec, Trial, Turn};

@@ -1,6 +1,6 @@
 //! Whether an agent survived a fault.
 
-use super::course::{How, Injection};
+use super::course::{Injection, Reaction};
 use super::faults::Silence;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub enum Outcome {
     Hung,
     /// It ended well without asking again: it has taken the fault for an answer.
     Unnoticed,
-    /// It asked nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or
+    /// It sent nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or
     /// is at work still.
     Silent,
     /// It never came to where the fault fits.
@@ -83,7 +83,7 @@ pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Out
     };
     let has_reacted = match injection.how {
         None => false,
-        Some(How::Answered) => true,
+        Some(Reaction::Answered) => true,
         // What it asks without a fault as well is no reaction to one.
         Some(_) => asked_more || !injection.was_usual,
     };
@@ -114,7 +114,7 @@ mod tests {
     use super::super::{Trial, Turn, find};
     use super::*;
 
-    fn injection(fault: &str, how: Option<How>, was_usual: bool) -> Injection {
+    fn injection(fault: &str, how: Option<Reaction>, was_usual: bool) -> Injection {
         Injection {
             trial: Trial {
                 fault: find(fault).unwrap(),
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_agent_survives_where_it_goes_on_or_may_end_and_ends_well() {
         let (well, badly) = (End::Exit(Some(0)), End::Exit(Some(1)));
-        let (answered, silent) = (Some(How::Answered), None);
+        let (answered, silent) = (Some(Reaction::Answered), None);
         for (fault, how, end, wanted) in [
             ("unknown-tool-far", answered, well, Outcome::Survived),
             ("unknown-tool-far", answered, badly, Outcome::Killed),
@@ -158,24 +158,42 @@ mod tests {
     fn what_an_agent_asks_without_a_fault_as_well_is_no_reaction_to_one() {
         let well = End::Exit(Some(0));
         for (fault, how, was_usual, asked_more, wanted) in [
-            ("call-as-text", How::Told, true, false, Outcome::Unnoticed),
             (
                 "call-as-text",
-                How::BeganAnew,
+                Reaction::Told,
                 true,
                 false,
                 Outcome::Unnoticed,
             ),
-            ("call-as-text", How::Told, true, true, Outcome::Survived),
-            ("call-as-text", How::Told, false, false, Outcome::Survived),
+            (
+                "call-as-text",
+                Reaction::BeganAnew,
+                true,
+                false,
+                Outcome::Unnoticed,
+            ),
+            (
+                "call-as-text",
+                Reaction::Told,
+                true,
+                true,
+                Outcome::Survived,
+            ),
+            (
+                "call-as-text",
+                Reaction::Told,
+                false,
+                false,
+                Outcome::Survived,
+            ),
             (
                 "duplicate-call-id",
-                How::Answered,
+                Reaction::Answered,
                 true,
                 false,
                 Outcome::Survived,
             ),
-            ("http-500", How::Told, true, false, Outcome::Survived),
+            ("http-500", Reaction::Told, true, false, Outcome::Survived),
         ] {
             let injection = injection(fault, Some(how), was_usual);
             let found = outcome(Some(&injection), well, asked_more);
@@ -190,7 +208,7 @@ mod tests {
             assert_eq!(of(None, End::Exit(Some(1))), Outcome::Survived, "{fault}");
             assert_eq!(of(None, End::Exit(None)), Outcome::Killed, "{fault}");
             assert_eq!(of(None, End::Exit(Some(0))), Outcome::Unnoticed, "{fault}");
-            let told = Some(How::Told);
+            let told = Some(Reaction::Told);
             assert_eq!(of(told, End::Exit(Some(1))), Outcome::Killed, "{fault}");
         }
     }
@@ -198,7 +216,7 @@ mod tests {
     #[test]
     fn a_conversation_survives_where_it_goes_on() {
         let of = |fault, how| outcome_of_conversation(&injection(fault, how, false));
-        assert_eq!(of("http-500", Some(How::Retried)), Outcome::Survived);
+        assert_eq!(of("http-500", Some(Reaction::Retried)), Outcome::Survived);
         assert_eq!(of("http-500", None), Outcome::Silent);
         assert_eq!(of("slow-stream", None), Outcome::Survived);
     }

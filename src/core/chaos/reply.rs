@@ -26,7 +26,7 @@ pub(super) struct Call {
     pub(super) name: String,
     /// As the model wrote them.
     pub(super) arguments: String,
-    /// The element that holds it, and where it stands there.
+    /// The element that holds it, and where it is.
     element: usize,
     at: Range<usize>,
     item: Item,
@@ -231,7 +231,7 @@ fn is_function(family: Family) -> bool {
     matches!(family, Family::Function | Family::Legacy)
 }
 
-/// Where an item stands in its element.
+/// Where an item is in its element.
 fn place(item: &Item) -> Range<usize> {
     item.span.start as usize..item.span.end as usize
 }

@@ -25,7 +25,7 @@ pub struct Request {
     pub(super) wants_json: bool,
     /// The history, but for instructions: agents change them while a conversation goes on.
     pub(super) elements: Vec<Element>,
-    /// Where the provider keeps what stands before them; `None` where nothing does.
+    /// Where the provider keeps what is before them; `None` where nothing does.
     pub(super) kept: Option<Kept>,
 }
 
@@ -37,11 +37,11 @@ pub(super) struct Element {
     pub(super) hash: u64,
 }
 
-/// Where a provider keeps what was said before a request.
+/// Where a provider keeps what came before a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kept {
     /// Behind the reply of this id.
-    Behind(String),
+    After(String),
     /// In the conversation of this id.
     In(String),
 }
@@ -86,7 +86,7 @@ fn tools_of(head: &RequestHead, body: &[u8]) -> Value {
 fn kept(head: &RequestHead) -> Option<Kept> {
     let behind = head.continues.clone().filter(|_| !head.has_thread);
     let inside = || head.conversation.clone().map(Kept::In);
-    behind.map(Kept::Behind).or_else(inside)
+    behind.map(Kept::After).or_else(inside)
 }
 
 fn elements(session: &Session) -> Result<Vec<Element>, SourceError> {

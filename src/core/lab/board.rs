@@ -1,4 +1,4 @@
-//! Where an experiment stands: every sample so far. Screen and reports are drawn from it.
+//! The state of an experiment: every sample so far. Screen and reports are drawn from it.
 
 use super::experiment::Experiment;
 use crate::session::ledger::Usage;
@@ -12,10 +12,10 @@ pub struct Board {
     pub experiment: Arc<Experiment>,
     /// The journal of each trial, which opens like any recording.
     pub journals: Vec<PathBuf>,
-    /// By trial and variant, in the order in which they were asked for.
+    /// By trial and variant, in the order of the requests.
     pub samples: Vec<Vec<Vec<Sample>>>,
     /// Questions on their way by their numbers ([`Sample::number`]), by trial and variant.
-    pub asked: Vec<Vec<Vec<u32>>>,
+    pub in_flight: Vec<Vec<Vec<u32>>>,
     pub spent: Spent,
     /// Which trials are over, and why.
     pub ended: Vec<Option<End>>,
@@ -29,7 +29,7 @@ pub struct Spent {
     pub requests: u32,
     /// Tokens, as providers counted them.
     pub usage: Usage,
-    /// Tokens by estimate, where a provider told none.
+    /// Tokens by estimate, where a provider reported none.
     pub estimated: Usage,
 }
 
@@ -37,7 +37,7 @@ impl Spent {
     /// Counts the tokens of a question.
     pub fn add(&mut self, tokens: Tokens) {
         match tokens {
-            Tokens::Told(usage) => self.usage.add(&usage),
+            Tokens::Counted(usage) => self.usage.add(&usage),
             Tokens::Estimated(usage) => self.estimated.add(&usage),
         }
     }
@@ -58,7 +58,7 @@ impl Spent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Running,
-    /// Nobody is asked until the operator goes on.
+    /// No request is sent until the operator goes on.
     Paused,
     /// No more samples are taken; what is on its way is waited for.
     Ending(End),
@@ -68,7 +68,7 @@ pub enum Phase {
 /// Why a trial, or the experiment, is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Every wording was tried as often as was asked for.
+    /// Every wording was tried as often as was ordered.
     Complete,
     /// One wording is clearly the best.
     Clear { leader: usize },
@@ -78,7 +78,7 @@ pub enum End {
     Tokens,
     /// The operator ended it, or a signal.
     Stopped,
-    /// The model could not be asked several times in a row.
+    /// The model could not be reached several times in a row.
     ModelFailed,
 }
 
@@ -104,7 +104,7 @@ impl Board {
         let by_variant: Vec<usize> = by_variant.collect();
         Self {
             samples: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
-            asked: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
+            in_flight: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
             ended: vec![None; by_variant.len()],
             spent: Spent::default(),
             phase: Phase::Running,
@@ -201,8 +201,8 @@ impl Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tokens {
     /// As the provider counted them.
-    Told(Usage),
-    /// The provider told none: as they are guessed from the bytes of request and reply.
+    Counted(Usage),
+    /// The provider reported none: as they are guessed from the bytes of request and reply.
     Estimated(Usage),
 }
 
@@ -210,11 +210,11 @@ pub enum Tokens {
 const BYTES_OF_A_TOKEN: usize = 4;
 
 impl Tokens {
-    /// What the provider told; a provider that counts nothing at all has told nothing. Else what so many
+    /// What the provider reported; a provider that counts nothing at all has reported nothing. Else what so many
     /// bytes may come to.
-    pub fn of(told: Usage, sent: usize, answered: usize) -> Self {
-        if told != Usage::default() {
-            return Self::Told(told);
+    pub fn of(counted: Usage, sent: usize, answered: usize) -> Self {
+        if counted != Usage::default() {
+            return Self::Counted(counted);
         }
         let [input, output] = [sent, answered].map(|bytes| bytes.div_ceil(BYTES_OF_A_TOKEN) as u64);
         Self::Estimated(Usage { input, output })
@@ -226,9 +226,9 @@ impl Tokens {
     }
 
     /// What the provider counted.
-    pub fn told(self) -> Option<Usage> {
+    pub fn counted(self) -> Option<Usage> {
         match self {
-            Self::Told(usage) => Some(usage),
+            Self::Counted(usage) => Some(usage),
             Self::Estimated(_) => None,
         }
     }
@@ -236,7 +236,7 @@ impl Tokens {
     /// What is known, or guessed.
     pub fn usage(self) -> Usage {
         match self {
-            Self::Told(usage) | Self::Estimated(usage) => usage,
+            Self::Counted(usage) | Self::Estimated(usage) => usage,
         }
     }
 }
@@ -248,7 +248,7 @@ pub struct Sample {
     pub class: Class,
     /// Why it is of that class, in a few words; it holds text from outside.
     pub why: String,
-    /// Which of the questions with its wording it answers, from 0, in the order in which they were asked.
+    /// Which of the questions with its wording it answers, from 0, in the order in which they were sent.
     pub number: u32,
     pub tokens: Tokens,
     /// Milliseconds until the reply was whole.

@@ -68,7 +68,7 @@ pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
         class,
         why: String::new(),
         number: 0,
-        tokens: Tokens::Told(Usage { input, output }),
+        tokens: Tokens::Counted(Usage { input, output }),
         ms,
         take: None,
         is_earlier: false,

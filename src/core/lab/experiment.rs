@@ -4,13 +4,13 @@ use crate::session::takes::TakeId;
 use crate::wording::{Axes, Channel, FailureKind};
 use serde::Serialize;
 
-/// How often each wording is tried where nothing else is said.
+/// How often each wording is tried where nothing else is given.
 pub(super) const USUAL_SAMPLES: u32 = 20;
 
-/// How likely a false leader may be, at most, where nothing else is said.
+/// How likely a false leader may be, at most, where nothing else is given.
 pub const USUAL_ERROR_RATE: f64 = 0.05;
 
-/// How many questions are on their way at once where nothing else is said.
+/// How many questions are on their way at once where nothing else is given.
 pub const USUAL_CONCURRENCY: u32 = 4;
 
 /// How many questions are on their way at once at most: more than an endpoint takes only wait for each other.
@@ -31,7 +31,7 @@ pub const RECORDED: Reserved = Reserved {
     title: "what the recording says",
 };
 
-/// Nothing at all: a turn that is asked for again may come out better by itself.
+/// Nothing at all: a turn that is requested again may come out better by itself.
 pub const PLAIN: Reserved = Reserved {
     name: "plain",
     title: "asked again without a word",
@@ -113,7 +113,7 @@ pub struct Trial {
     pub subject: Subject,
     /// What the model is called.
     pub model: String,
-    /// Whether a script answers in its place, which is said wherever results are shown.
+    /// Whether a script answers in its place, which is shown wherever results are shown.
     pub is_scripted: bool,
     /// The wordings that are compared; the one of the recording first, where there is one.
     pub variants: Vec<Variant>,
@@ -140,7 +140,7 @@ pub struct Subject {
     pub item: u32,
     /// Id of the rule.
     pub rule: String,
-    /// What kind of failure the model is told about.
+    /// What kind of failure the model is informed of.
     pub kind: FailureKind,
     /// The tool of the failing call, as the model spelled it; empty where there is none.
     pub tool: String,
@@ -184,7 +184,7 @@ pub struct Variant {
     pub template: String,
     /// How it reaches the model.
     pub channel: Channel,
-    /// Where it stands on the axes, where that is known.
+    /// Where it is on the axes, where that is known.
     pub axes: Option<Axes>,
     /// The words as the model reads them.
     pub words: String,

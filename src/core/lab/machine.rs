@@ -1,10 +1,10 @@
-//! Who is asked next: the course of an experiment, without a clock or a socket.
+//! Which request comes next: the course of an experiment, without a clock or a socket.
 //!
 //! Every wording of every trial is tried once in each round, in an order that is drawn from the seed and the
-//! number of the round; what is behind, as after an interrupted experiment, is caught up first. A failed
-//! request uses up its sample. A trial ends when each of its wordings was tried as often as was asked for, when
+//! number of the round; what lags, as after an interrupted experiment, is caught up first. A failed
+//! request uses up its sample. A trial ends when each of its wordings was tried as often as was ordered, when
 //! one is clearly the best, or when its model failed several times in a row; the experiment ends when all
-//! trials are over, at a cap, or when it is told to. Before it is over, all that is on its way is waited for,
+//! trials are over, at a cap, or on command. Before it is over, all that is on its way is waited for,
 //! unless the operator stopped it.
 
 use super::board::{Board, Class, End, Phase, Sample, Tokens};
@@ -24,7 +24,7 @@ pub type Leader = fn(&Board, usize) -> Option<usize>;
 /// What the operator wants of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Nobody is asked until [`Command::Resume`].
+    /// No request is sent until [`Command::Resume`].
     Pause,
     Resume,
     /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear
@@ -73,10 +73,10 @@ pub enum OutOfPlace {
     IsSpent,
 }
 
-/// What was asked with a wording before.
+/// What was sent with a wording before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Earlier {
-    /// What came of it. Questions that failed or were called off are asked again, with their numbers.
+    /// What came of it. Questions that failed or were called off are sent again, with their numbers.
     pub samples: Vec<Sample>,
     /// Requests, those that failed or were called off among them.
     pub requests: u32,
@@ -99,7 +99,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// An experiment that has not begun. `earlier` is what was asked before, by trial and variant; what
+    /// An experiment that has not begun. `earlier` is what was sent before, by trial and variant; what
     /// is missing in it is empty, what is more than is wanted of a variant is left out. All of it counts
     /// for what was spent.
     pub fn new(
@@ -128,7 +128,7 @@ impl Machine {
             round: VecDeque::new(),
             failures: vec![0; trials],
             is_decided: vec![false; trials],
-            called_off: board.asked.clone(),
+            called_off: board.in_flight.clone(),
             board,
         }
     }
@@ -171,9 +171,9 @@ impl Machine {
         number: u32,
         failed: Tokens,
     ) -> bool {
-        let of_trial = self.board.asked.get(trial);
-        let is_asked = { of_trial.and_then(|asked| asked.get(variant)) }
-            .is_some_and(|asked| asked.contains(&number));
+        let of_trial = self.board.in_flight.get(trial);
+        let is_asked = { of_trial.and_then(|in_flight| in_flight.get(variant)) }
+            .is_some_and(|in_flight| in_flight.contains(&number));
         let may = is_asked && self.reached_cap().is_none();
         if may {
             self.board.spent.add(failed);
@@ -230,9 +230,9 @@ impl Machine {
         }
         self.has_begun = true;
         let is_waiting = self.on_its_way() > 0;
-        for (called_off, asked) in self.called_off.iter_mut().zip(&mut self.board.asked) {
-            for (called_off, asked) in called_off.iter_mut().zip(asked) {
-                called_off.append(asked);
+        for (called_off, in_flight) in self.called_off.iter_mut().zip(&mut self.board.in_flight) {
+            for (called_off, in_flight) in called_off.iter_mut().zip(in_flight) {
+                called_off.append(in_flight);
             }
         }
         self.complete_trials();
@@ -247,7 +247,7 @@ impl Machine {
     /// Takes what became of a question, which was answered or failed.
     pub fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Vec<Effect> {
         // An answer that crossed with its being called off was paid for and counts.
-        let lists = [&mut self.board.asked, &mut self.called_off];
+        let lists = [&mut self.board.in_flight, &mut self.called_off];
         let of_variant = lists
             .into_iter()
             .filter_map(|lists| lists.get_mut(trial)?.get_mut(variant));
@@ -324,7 +324,7 @@ impl Machine {
             }
             let number = self.next_number(trial, variant);
             self.round.pop_front();
-            self.board.asked[trial][variant].push(number);
+            self.board.in_flight[trial][variant].push(number);
             self.board.spent.requests = self.board.spent.requests.saturating_add(1);
             on_its_way += 1;
             effects.push(Effect::Ask {
@@ -363,15 +363,15 @@ impl Machine {
             && self.taken(trial, variant) < self.board.experiment.samples
     }
 
-    /// The number of the next question with a variant: the first that nobody asked yet, or that was not
+    /// The number of the next question with a variant: the first that was not sent yet, or that was not
     /// answered in an earlier run.
     fn next_number(&self, trial: usize, variant: usize) -> u32 {
-        let asked = &self.board.asked[trial][variant];
+        let in_flight = &self.board.in_flight[trial][variant];
         let mut there = self.board.samples[trial][variant].iter().peekable();
         let is_free = |number: &u32| {
             while there.next_if(|sample| sample.number < *number).is_some() {}
             let is_there = there.peek().is_some_and(|sample| sample.number == *number);
-            !is_there && !asked.contains(number)
+            !is_there && !in_flight.contains(number)
         };
         (0..).find(is_free).unwrap_or(u32::MAX)
     }
@@ -379,7 +379,7 @@ impl Machine {
     /// How many samples of a variant are there, or on their way.
     fn taken(&self, trial: usize, variant: usize) -> u32 {
         let there = self.board.samples[trial][variant].len();
-        index_number(there + self.board.asked[trial][variant].len())
+        index_number(there + self.board.in_flight[trial][variant].len())
     }
 
     fn reached_cap(&self) -> Option<End> {
@@ -395,17 +395,17 @@ impl Machine {
     }
 
     fn on_its_way(&self) -> u32 {
-        let asked = self.board.asked.iter().flatten();
-        index_number(asked.map(Vec::len).sum())
+        let in_flight = self.board.in_flight.iter().flatten();
+        index_number(in_flight.map(Vec::len).sum())
     }
 
-    /// Ends the trials of which every wording was tried as often as was asked for.
+    /// Ends the trials of which every wording was tried as often as was ordered.
     fn complete_trials(&mut self) {
         for trial in 0..self.board.samples.len() {
             let mut variants = 0..self.board.samples[trial].len();
-            let is_waited_for = self.board.asked[trial]
+            let is_waited_for = self.board.in_flight[trial]
                 .iter()
-                .any(|asked| !asked.is_empty());
+                .any(|in_flight| !in_flight.is_empty());
             if !is_waited_for && !variants.any(|variant| self.is_wanted(trial, variant)) {
                 self.board.ended[trial].get_or_insert(End::Complete);
             }

@@ -1,8 +1,8 @@
-//! The wording lab: the same failing call told in several wordings, each sent several times, and what the model
+//! The wording lab: the same failing call reported in several wordings, each sent several times, and what the model
 //! does next is counted.
 //!
 //! ```text
-//! finding ─▶ Trial: variants of the words x a model ─▶ machine: who is asked next ─▶ runtime::lab: the history with those words is sent
+//! finding ─▶ Trial: variants of the words x a model ─▶ machine: which request comes next ─▶ runtime::lab: the history with those words is sent
 //!                 ▲                                          │ ▲                                   │
 //!  spec (TOML) ───┘                                    Board ◀┘ └── Sample: class, tokens, time ◀───┘
 //!                                                        └─▶ standings: rates, intervals, differences ─▶ screen, reports, the winner

@@ -2,7 +2,7 @@
 //!
 //! The first of these that holds, in this order:
 //!
-//! 1. **looped**: a call of the new turn stands with the same tool and the same arguments at least twice
+//! 1. **looped**: a call of the new turn appears with the same tool and the same arguments at least twice
 //!    before it, the last times in vain (it was faulty, or was answered with an error); or repeated-call
 //!    fires on it.
 //! 2. **same mistake**: the rule of the subject fires on the new turn again, for the same tool where it is
@@ -14,7 +14,7 @@
 //! 5. **asked the user**: no call, and the text ends with a question. A heuristic, see [`question`].
 //! 6. **gave up**: all else, so text of any other kind, a refusal, an empty reply.
 //!
-//! An empty reply, without text and call, is the same mistake where missing-final-output was told about. How a
+//! An empty reply, without text and call, is the same mistake where missing-final-output was reported. How a
 //! dialect spells nothing, and whether its provider would take that back, does not matter.
 //!
 //! That the new calls have no output yet is no fault. Where a call was meant, a final message of the
@@ -57,7 +57,7 @@ pub struct Reply<'a> {
     pub findings: &'a [Finding],
 }
 
-/// What the model did, and why that is said, in a few words that hold text from outside. `failed` is the call
+/// What the model did, and why, in a few words that hold text from outside. `failed` is the call
 /// of the finding, where it is about one. Fails where the source cannot be read.
 pub fn classify(
     reply: &Reply<'_>,
@@ -81,7 +81,7 @@ pub fn classify(
         }
     });
     if let Some(worst) = worst {
-        return Ok((Class::OtherMistake, reply.told(worst)));
+        return Ok((Class::OtherMistake, reply.reason_of(worst)));
     }
     match reply.judge_calls(subject, &calls) {
         Some(judged) => Ok(judged),
@@ -208,7 +208,7 @@ impl<'a> Reply<'a> {
     }
 
     /// What a finding says, as a reason.
-    fn told(&self, finding: &Finding) -> String {
+    fn reason_of(&self, finding: &Finding) -> String {
         match (finding.rule.id, finding.tool(self.session)) {
             (UNKNOWN, Some(tool)) => format!("{UNKNOWN}: {tool}"),
             (rule, _) => format!("{rule}: {}", excerpt(&finding.message())),
@@ -283,7 +283,7 @@ impl<'a> Reply<'a> {
             .filter(|(_, item)| item.kind == Kind::Assistant)
         {
             let bytes = self.session.bytes(item)?;
-            // What is no JSON was told when it was read; it says nothing here.
+            // What is no JSON was reported when it was read; it says nothing here.
             texts.extend(body_of(item, &bytes).ok().map(|body| body.text));
         }
         Ok(texts.join("\n"))
@@ -366,7 +366,7 @@ struct Called<'a> {
 fn called(session: &Session, index: usize) -> Result<Called<'_>, SourceError> {
     let item = &session.items[index];
     let bytes = session.bytes(item)?;
-    // A call that is no JSON at all has no arguments that could be compared; the reader has told of it.
+    // A call that is no JSON at all has no arguments that could be compared; the reader has reported it.
     let body = body_of(item, &bytes).unwrap_or_default();
     Ok(Called {
         tool: session.name(item),
@@ -392,7 +392,7 @@ const MARKS: &[char] = &[
     '?', '\u{ff1f}', '\u{61f}', '\u{37e}', '\u{55e}', '\u{1367}', '\u{a60f}', '\u{2047}',
     '\u{2048}', '\u{2049}', '\u{203d}',
 ];
-/// What may stand behind the mark of a question: exclamation, emphasis and closing brackets. A closing
+/// What may follow the mark of a question: exclamation, emphasis and closing brackets. A closing
 /// quotation mark may not: then the question is somebody else's.
 const BEHIND: &[char] = &['!', '\u{ff01}', '*', '_', ')', ']', '\u{ff09}'];
 /// What begins an item of a list, beside numbers.
@@ -409,11 +409,11 @@ const ENDS: &[char] = &['.', '!', '。', '！', '\n', ':', '：'];
 fn question(text: &str) -> Option<&str> {
     let lines = spoken(text);
     let last = *lines.last()?;
-    if let Some(question) = asked(last) {
+    if let Some(question) = question_in(last) {
         return Some(question);
     }
     let before = lines.iter().rev().find(|line| !is_of_list(line))?;
-    asked(before).filter(|_| is_of_list(last))
+    question_in(before).filter(|_| is_of_list(last))
 }
 
 /// The lines that say something: none of code, none that quotes.
@@ -438,7 +438,7 @@ fn is_of_list(line: &str) -> bool {
 }
 
 /// The last sentence of a line, if it is a question.
-fn asked(line: &str) -> Option<&str> {
+fn question_in(line: &str) -> Option<&str> {
     let trimmed = |c: char| BEHIND.contains(&c) || is_picture(c) || c.is_whitespace();
     let end = line.trim_end_matches(trimmed);
     let before = end.strip_suffix(MARKS)?;
@@ -460,12 +460,12 @@ fn asked(line: &str) -> Option<&str> {
     }
 }
 
-/// Whether the end of a line stands between backticks.
+/// Whether the end of a line is between backticks.
 fn is_in_code(line: &str) -> bool {
     line.matches('`').count() % 2 == 1
 }
 
-/// Whether a question mark behind this text belongs to an address: `https://example.org/?`.
+/// Whether a question mark after this text belongs to an address: `https://example.org/?`.
 fn is_end_of_address(before: &str) -> bool {
     let word = before.rsplit(char::is_whitespace).next();
     word.is_some_and(|word| word.contains("://") && word.ends_with(|c: char| "/=&?".contains(c)))

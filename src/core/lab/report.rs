@@ -1,4 +1,4 @@
-//! What reports and tables show of a board: how each wording of a trial stands, how those of one name stand over
+//! What reports and tables show of a board: how each wording of a trial fares, how those of one name fare over
 //! several trials, and the sentences that follow, so that screen and reports tell the same.
 
 use super::board::{Board, CLASSES, Class, End, Phase, Sample};
@@ -17,7 +17,7 @@ pub struct Measured {
     pub failed: u32,
     /// How many samples are of each class, in the order of [`CLASSES`].
     pub counts: [u32; CLASSES.len()],
-    /// Tokens sent: the median of the answers whose provider told them. `None` without any, as
+    /// Tokens sent: the median of the answers whose provider reported them. `None` without any, as
     /// for all that follow.
     pub input: Option<u64>,
     /// Tokens answered: the median.
@@ -50,8 +50,8 @@ impl Measured {
         Self {
             corrected: Proportion::new(counts[Class::Corrected as usize], answered.len() as u32),
             failed: counts[Class::Failed as usize],
-            input: median(&sorted(|sample| Some(sample.tokens.told()?.input))),
-            output: median(&sorted(|sample| Some(sample.tokens.told()?.output))),
+            input: median(&sorted(|sample| Some(sample.tokens.counted()?.input))),
+            output: median(&sorted(|sample| Some(sample.tokens.counted()?.output))),
             ms: median(&ms),
             slow_ms: ninth_decile(&ms),
             counts,
@@ -127,7 +127,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not told apart.
+    /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not distinguished.
     pub fn is_better(&self) -> Option<bool> {
         let difference = self.difference?;
         difference.tells_apart().then_some(difference.value > 0.0)
@@ -363,7 +363,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Samples that are there, and samples that were asked for.
+    /// Samples that are there, and samples that were requested.
     pub fn samples(&self) -> (usize, usize) {
         let there = self.trials.iter().flat_map(|trial| trial.samples);
         let rows = self.trials.iter().map(|trial| trial.rows.len());

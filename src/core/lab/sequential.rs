@@ -108,7 +108,7 @@ impl Race {
     }
 
     /// How far a wording is on its way to being the clear leader, from 0 to 1: by the logarithm of its evidence
-    /// against the one that it is told apart from least.
+    /// against the one that it is distinguished from least.
     pub fn clearness(&self, variant: usize) -> f64 {
         let evidence = self.sides_of(variant).map(|side| side.most);
         let least = evidence.reduce(f64::min);

@@ -60,7 +60,7 @@ pub struct Which {
 #[serde(default)]
 pub struct Wanted {
     /// Whether the baseline is among them: the words that the model read when it was recorded, or none where a
-    /// turn is asked for again.
+    /// turn is requested again.
     pub recorded: bool,
     /// Those of the library and of the operator's own files: all for the kind of the finding, or
     /// those of these names.
@@ -141,7 +141,7 @@ impl Spec {
         })
     }
 
-    /// The spec as TOML, which is read as the same spec. The model of an agent file stands there
+    /// The spec as TOML, which is read as the same spec. The model of an agent file is written
     /// with its own keys.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ pub struct Judged {
     pub trial: usize,
     /// The variant that it is about.
     pub variant: usize,
-    /// What is asked for.
+    /// What is requested.
     pub claim: Claim,
     /// What comes of it.
     pub verdict: Verdict,

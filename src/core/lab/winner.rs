@@ -59,7 +59,7 @@ pub fn winner(
 }
 
 /// The recovery that tells the model these words: the answer to the call, or feedback with which
-/// it is asked again.
+/// it is requested again.
 fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> RecoveryCase<'a> {
     let subject = &trial.subject;
     let offers = rules::find(&subject.rule).map_or(&[][..], |rule| rule.offers);

@@ -9,7 +9,7 @@ use super::interval::{Difference, Interval, answers_for, widest_half};
 use super::report::{Measured, Row, highest, standings};
 use super::sequential::leader_of;
 
-/// What is said wherever results of a script are shown.
+/// What is shown wherever results of a script are shown.
 pub const SCRIPTED: &str =
     "[scripted] the model is a script: these rates say nothing about a real model";
 
@@ -80,7 +80,7 @@ fn cap(most: Option<u64>, what: &str) -> String {
     }
 }
 
-/// What has to be said about a trial beside its table, the weightiest first. What a corrected
+/// What has to be shown about a trial beside its table, the weightiest first. What a corrected
 /// turn is says [`meant`].
 pub fn remarks(board: &Board, trial: usize) -> Vec<String> {
     let Some(of_trial) = board.experiment.trials.get(trial) else {
@@ -236,7 +236,7 @@ fn failed(standings: &[Row]) -> Option<String> {
     })
 }
 
-/// How many samples nobody asked for now; `None` where there are none.
+/// How many samples are from an earlier run; `None` where there are none.
 pub fn earlier((samples, earlier): (usize, usize)) -> Option<String> {
     let verb = if earlier == 1 { "is" } else { "are" };
     let [samples, many] = [samples, earlier].map(|count| thousands(count as u64));

@@ -1,13 +1,13 @@
 //! Which turn answers a request.
 //!
-//! Strict: the turn before which the same was said, under the same terms; of several each once, in their order,
+//! Strict: the turn before which the same was spoken, under the same terms; of several each once, in their order,
 //! then the last again and again. Lenient: the nearest one, by these rules, the first of which decides: the
 //! session whose history begins like the request; as many replies before the turn as the request holds; the
 //! most that is the same, counted from the end; the earliest.
 
-use super::history::Said;
-use super::tape::{Asked, Place, Tape};
-use super::terms::{Differing, differing, told};
+use super::history::HistoryEntry;
+use super::tape::{Place, ReplayRequest, Tape};
+use super::terms::{Differing, differing, listed};
 use crate::session::SourceError;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Matching {
     /// Whether the nearest turn answers where none is the same.
     pub is_lenient: bool,
-    /// Whether the last turn is the nearest of what was never recorded, too: of requests that go on behind it.
+    /// Whether the last turn is the nearest of what was never recorded, too: of requests that go on after it.
     /// Only where matching is lenient.
     pub repeats_last: bool,
     /// The only session that answers, from 0; without it the request chooses.
@@ -30,12 +30,12 @@ pub struct Matching {
 pub struct Found {
     pub place: Place,
     /// How it was found.
-    pub how: How,
+    pub how: MatchKind,
 }
 
 /// How a turn was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum MatchKind {
     /// The request is the recorded one.
     Same,
     /// It is the nearest; this differs.
@@ -47,14 +47,14 @@ pub enum How {
 pub struct Differences {
     /// The first of them.
     #[serde(rename = "differences")]
-    pub told: Vec<Differing>,
+    pub listed: Vec<Differing>,
     /// How many more there are.
     pub more: usize,
 }
 
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, one) in self.told.iter().enumerate() {
+        for (number, one) in self.listed.iter().enumerate() {
             let between = if number == 0 { "" } else { "\n" };
             write!(f, "{between}{one}")?;
         }
@@ -75,7 +75,7 @@ pub enum NotFound {
         differences: Differences,
     },
     /// The recording has no such turn: it ends before.
-    BehindTheLast { last: Place },
+    AfterTheLast { last: Place },
     /// There are no turns.
     Nothing,
     /// The recording cannot be read.
@@ -102,7 +102,7 @@ impl NotFound {
                     where\n{differences}"
                 )
             }
-            Self::BehindTheLast { last } => format!(
+            Self::AfterTheLast { last } => format!(
                 "the recording ends with {}: nothing was recorded behind it",
                 tape.words(*last)
             ),
@@ -114,37 +114,37 @@ impl NotFound {
 
 impl Tape {
     /// The turn that answers the first request of a run.
-    pub fn find(&self, asked: &Asked, matching: Matching) -> Result<Found, NotFound> {
-        self.find_next(asked, matching, &BTreeSet::new())
+    pub fn find(&self, request: &ReplayRequest, matching: Matching) -> Result<Found, NotFound> {
+        self.find_next(request, matching, &BTreeSet::new())
     }
 
     /// The turn that answers a request of a run that got these turns already.
     pub fn find_next(
         &self,
-        asked: &Asked,
+        request: &ReplayRequest,
         matching: Matching,
         served: &BTreeSet<Place>,
     ) -> Result<Found, NotFound> {
-        if let Some(place) = self.same(asked, matching, served)? {
-            let how = How::Same;
+        if let Some(place) = self.same(request, matching, served)? {
+            let how = MatchKind::Same;
             return Ok(Found { place, how });
         }
-        let Some(session) = self.nearest_session(asked, matching)? else {
+        let Some(session) = self.nearest_session(request, matching)? else {
             return Err(NotFound::Nothing);
         };
-        let Some((place, is_behind)) = self.nearest_turn(session, asked)? else {
+        let Some((place, is_after)) = self.nearest_turn(session, request)? else {
             return Err(NotFound::Nothing);
         };
         let is_end = match matching.is_lenient {
             true => !matching.repeats_last,
-            false => self.goes_on_from(place, asked)?,
+            false => self.goes_on_from(place, request)?,
         };
-        if is_behind && is_end {
-            return Err(NotFound::BehindTheLast { last: place });
+        if is_after && is_end {
+            return Err(NotFound::AfterTheLast { last: place });
         }
-        let differences = self.differences(place, asked)?;
+        let differences = self.differences(place, request)?;
         if matching.is_lenient {
-            let how = How::Nearest(differences);
+            let how = MatchKind::Nearest(differences);
             return Ok(Found { place, how });
         }
         Err(NotFound::Differs {
@@ -153,17 +153,17 @@ impl Tape {
         })
     }
 
-    /// The first turn behind the same history that was not served; where all were, the last.
+    /// The first turn after the same history that was not served; where all were, the last.
     fn same(
         &self,
-        asked: &Asked,
+        request: &ReplayRequest,
         matching: Matching,
         served: &BTreeSet<Place>,
     ) -> Result<Option<Place>, SourceError> {
         let mut last = None;
-        for place in self.with_words(asked.words) {
+        for place in self.with_words(request.words) {
             let may_answer = matching.session.is_none_or(|only| place.session == only);
-            if may_answer && self.is_same(*place, asked)? {
+            if may_answer && self.is_same(*place, request)? {
                 last = Some(*place);
                 if !served.contains(place) {
                     break;
@@ -173,18 +173,19 @@ impl Tape {
         Ok(last)
     }
 
-    fn is_same(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {
+    fn is_same(&self, place: Place, request: &ReplayRequest) -> Result<bool, SourceError> {
         let recorded = self.history(place)?;
-        let is_same = pairs(&recorded, asked)
-            .any(|(one, other)| one.len() == other.len() && alike(one, other, asked) == one.len());
-        Ok(is_same && self.terms(place)?.differing(&asked.terms).is_empty())
+        let is_same = pairs(&recorded, request).any(|(one, other)| {
+            one.len() == other.len() && alike(one, other, request) == one.len()
+        });
+        Ok(is_same && self.terms(place)?.differing(&request.terms).is_empty())
     }
 
-    /// The session whose history begins like that of the request: first by what stands before its first turn,
+    /// The session whose history begins like that of the request: first by what is before its first turn,
     /// then by all of it.
     fn nearest_session(
         &self,
-        asked: &Asked,
+        request: &ReplayRequest,
         matching: Matching,
     ) -> Result<Option<usize>, SourceError> {
         let sessions = (0..self.reels.len()).filter(|session| {
@@ -197,8 +198,8 @@ impl Tape {
             let first = Place { session, number: 0 };
             let history = self.history(first)?;
             let terms = self.terms(first)?;
-            let is_alike = terms.differing(&asked.terms).is_empty();
-            let score = 2 * begins_alike(&history, asked) + usize::from(is_alike);
+            let is_alike = terms.differing(&request.terms).is_empty();
+            let score = 2 * begins_alike(&history, request) + usize::from(is_alike);
             if score > best {
                 nearest.clear();
                 best = score;
@@ -212,7 +213,7 @@ impl Tape {
         for session in nearest {
             let number = self.reels[session].turns.len() - 1;
             let history = self.history(Place { session, number })?;
-            let count = begins_alike(&history, asked);
+            let count = begins_alike(&history, request);
             if count > chosen.0 {
                 chosen = (count, Some(session));
             }
@@ -220,19 +221,19 @@ impl Tape {
         Ok(chosen.1)
     }
 
-    /// The nearest turn of a session, and whether the request asks for one behind the last.
+    /// The nearest turn of a session, and whether the request asks for one after the last.
     fn nearest_turn(
         &self,
         session: usize,
-        asked: &Asked,
+        request: &ReplayRequest,
     ) -> Result<Option<(Place, bool)>, SourceError> {
         let turns = &self.reels[session].turns;
-        let away = |replies: usize| replies.abs_diff(asked.replies);
+        let away = |replies: usize| replies.abs_diff(request.replies);
         let Some(least) = turns.iter().map(|turn| away(turn.replies)).min() else {
             return Ok(None);
         };
         let last = turns.len() - 1;
-        if turns.iter().all(|turn| turn.replies < asked.replies) {
+        if turns.iter().all(|turn| turn.replies < request.replies) {
             let place = Place {
                 session,
                 number: last,
@@ -248,7 +249,7 @@ impl Tape {
             return Ok(Some((place, false)));
         }
         for place in places {
-            let same = ends_alike(&self.history(place)?, asked);
+            let same = ends_alike(&self.history(place)?, request);
             if nearest.is_none_or(|(most, _)| same > most) {
                 nearest = Some((same, place));
             }
@@ -257,53 +258,57 @@ impl Tape {
     }
 
     /// Whether the request goes on from the end of this turn.
-    fn goes_on_from(&self, place: Place, asked: &Asked) -> Result<bool, SourceError> {
-        let history = self.history_behind(place)?;
+    fn goes_on_from(&self, place: Place, request: &ReplayRequest) -> Result<bool, SourceError> {
+        let history = self.history_through(place)?;
         let whole = history.iter().map(Vec::len).max().unwrap_or_default();
         // Outputs of its calls may not be recorded, or a message joins one that is.
-        Ok(begins_alike(&history, asked) + 1 >= whole)
+        Ok(begins_alike(&history, request) + 1 >= whole)
     }
 
-    fn differences(&self, place: Place, asked: &Asked) -> Result<Differences, SourceError> {
-        let mut all = self.terms(place)?.differing(&asked.terms);
+    fn differences(
+        &self,
+        place: Place,
+        request: &ReplayRequest,
+    ) -> Result<Differences, SourceError> {
+        let mut all = self.terms(place)?.differing(&request.terms);
         let recorded = self.history(place)?;
-        let differing = pairs(&recorded, asked).map(|(one, other)| differing(one, other));
+        let differing = pairs(&recorded, request).map(|(one, other)| differing(one, other));
         all.extend(differing.min_by_key(Vec::len).unwrap_or_default());
-        let (told, more) = told(all);
-        Ok(Differences { told, more })
+        let (listed, more) = listed(all);
+        Ok(Differences { listed, more })
     }
 }
 
 /// How much of two histories is the same from the beginning.
 fn alike<'s>(
-    recorded: impl IntoIterator<Item = &'s Said>,
-    asked: impl IntoIterator<Item = &'s Said>,
-    by: &Asked,
+    recorded: impl IntoIterator<Item = &'s HistoryEntry>,
+    request: impl IntoIterator<Item = &'s HistoryEntry>,
+    by: &ReplayRequest,
 ) -> usize {
     let takes_objects_only = by.dialect.facts().object_arguments;
-    let pairs = recorded.into_iter().zip(asked);
+    let pairs = recorded.into_iter().zip(request);
     pairs
-        .take_while(|(one, other)| one.is_said_by(other, takes_objects_only))
+        .take_while(|(one, other)| one.is_repeated_by(other, takes_objects_only))
         .count()
 }
 
 /// The forms of a recorded history beside those of a request.
 fn pairs<'p>(
-    forms: &'p [Vec<Said>],
-    asked: &'p Asked,
-) -> impl Iterator<Item = (&'p Vec<Said>, &'p Vec<Said>)> {
+    forms: &'p [Vec<HistoryEntry>],
+    request: &'p ReplayRequest,
+) -> impl Iterator<Item = (&'p Vec<HistoryEntry>, &'p Vec<HistoryEntry>)> {
     let pairs = forms.iter();
-    pairs.flat_map(|one| asked.history.iter().map(move |other| (one, other)))
+    pairs.flat_map(|one| request.history.iter().map(move |other| (one, other)))
 }
 
-fn begins_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
-    let counts = pairs(forms, asked).map(|(one, other)| alike(one, other, asked));
+fn begins_alike(forms: &[Vec<HistoryEntry>], request: &ReplayRequest) -> usize {
+    let counts = pairs(forms, request).map(|(one, other)| alike(one, other, request));
     counts.max().unwrap_or_default()
 }
 
 /// How much of a history is the same as in the request, counted from the end.
-fn ends_alike(forms: &[Vec<Said>], asked: &Asked) -> usize {
-    let counts = pairs(forms, asked);
-    let counts = counts.map(|(one, other)| alike(one.iter().rev(), other.iter().rev(), asked));
+fn ends_alike(forms: &[Vec<HistoryEntry>], request: &ReplayRequest) -> usize {
+    let counts = pairs(forms, request);
+    let counts = counts.map(|(one, other)| alike(one.iter().rev(), other.iter().rev(), request));
     counts.max().unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Reads an item; `None` for what is not compared, and for a message without words.
-pub(super) fn piece(session: &Session, index: usize) -> Result<Option<Said>, SourceError> {
+pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEntry>, SourceError> {
     let item = &session.items[index];
     let who = match item.kind {
         Kind::User => Who::User,
@@ -23,7 +23,7 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<Said>, Sou
         Kind::Output => Who::Output,
         _ => return Ok(None),
     };
-    let mut piece = Said {
+    let mut piece = HistoryEntry {
         item: index,
         who,
         name: String::new(),
@@ -64,7 +64,7 @@ pub(super) fn input(arguments: &Arguments) -> Input {
 }
 
 /// The same history in both forms, each once.
-pub(super) fn forms(session: &Session, pieces: Vec<Said>) -> Vec<Vec<Said>> {
+pub(super) fn forms(session: &Session, pieces: Vec<HistoryEntry>) -> Vec<Vec<HistoryEntry>> {
     let by_turns = settled(by_turns(session, &pieces));
     let as_they_stand = settled(pieces);
     if by_turns == as_they_stand {
@@ -81,28 +81,28 @@ pub(super) struct Replies {
 }
 
 impl Replies {
-    pub(super) fn push(&mut self, piece: &Said) {
+    pub(super) fn push(&mut self, piece: &HistoryEntry) {
         let is_of_reply = piece.is_of_reply();
         self.count += usize::from(is_of_reply && !self.is_open);
         self.is_open = is_of_reply;
     }
 }
 
-/// Each reply whole, the outputs of its calls right behind it.
-fn by_turns(session: &Session, pieces: &[Said]) -> Vec<Said> {
-    let mut outputs: HashMap<usize, Vec<&Said>> = HashMap::new();
+/// Each reply whole, the outputs of its calls right after it.
+fn by_turns(session: &Session, pieces: &[HistoryEntry]) -> Vec<HistoryEntry> {
+    let mut outputs: HashMap<usize, Vec<&HistoryEntry>> = HashMap::new();
     let known = pieces.iter().filter(|piece| piece.who == Who::Call);
     let known: HashSet<usize> = known.map(|piece| piece.item).collect();
-    let belongs = |piece: &Said| piece.answers.filter(|call| known.contains(call));
+    let belongs = |piece: &HistoryEntry| piece.answers.filter(|call| known.contains(call));
     for piece in pieces {
         if let Some(call) = belongs(piece) {
             outputs.entry(call).or_default().push(piece);
         }
     }
-    let turn = |piece: &Said| session.items[piece.item].turn;
+    let turn = |piece: &HistoryEntry| session.items[piece.item].turn;
     let mut ordered = Vec::with_capacity(pieces.len());
     for of_turn in pieces.chunk_by(|one, other| turn(one) == turn(other)) {
-        let (reply, rest): (Vec<&Said>, Vec<&Said>) = of_turn
+        let (reply, rest): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) = of_turn
             .iter()
             .filter(|piece| belongs(piece).is_none())
             .partition(|piece| piece.is_of_reply());
@@ -124,16 +124,16 @@ enum Run {
 
 /// Runs of the same kind in one order: the texts of a reply before its calls, outputs in the
 /// order of the calls.
-fn settled(pieces: Vec<Said>) -> Vec<Said> {
-    let run = |piece: &Said| match piece.who {
+fn settled(pieces: Vec<HistoryEntry>) -> Vec<HistoryEntry> {
+    let run = |piece: &HistoryEntry| match piece.who {
         Who::User => Run::User,
         Who::Assistant | Who::Call => Run::Reply,
         Who::Output => Run::Outputs,
     };
-    let mut all: Vec<Said> = Vec::with_capacity(pieces.len());
+    let mut all: Vec<HistoryEntry> = Vec::with_capacity(pieces.len());
     let mut calls: HashMap<usize, usize> = HashMap::new();
     for pieces in pieces.chunk_by(|one, other| run(one) == run(other)) {
-        let (texts, others): (Vec<&Said>, Vec<&Said>) = pieces
+        let (texts, others): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) = pieces
             .iter()
             .partition(|piece| matches!(piece.who, Who::User | Who::Assistant));
         all.extend(joined(&texts));
@@ -157,18 +157,18 @@ fn settled(pieces: Vec<Said>) -> Vec<Said> {
 }
 
 /// Messages in a row as one.
-fn joined(texts: &[&Said]) -> Option<Said> {
+fn joined(texts: &[&HistoryEntry]) -> Option<HistoryEntry> {
     let first = (*texts.first()?).clone();
     let lines = texts.iter().map(|piece| piece.text.as_str());
     let text = lines.collect::<Vec<_>>().join("\n");
-    Some(Said { text, ..first })
+    Some(HistoryEntry { text, ..first })
 }
 
 // One thing of a history, in the form that is compared.
 
 /// A message, a call or an output, as it is compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
+pub(super) struct HistoryEntry {
     /// Who speaks: what it is.
     pub(super) who: Who,
     /// Index of the item in its session; of several that count as one, the first.
@@ -217,7 +217,7 @@ pub(super) enum Input {
     Broken(String),
 }
 
-impl Said {
+impl HistoryEntry {
     /// A number that does not hang on the order in which things are said, nor on how many messages they are
     /// said in. What the model says counts nothing: it may be divided anywhere.
     pub(super) fn fingerprint(&self) -> u64 {
@@ -241,26 +241,26 @@ impl Said {
     }
 
     /// Whether a request says the same as this, which is recorded. Anthropic takes JSON objects only, so that
-    /// there any object stands for arguments that are no JSON.
-    pub(super) fn is_said_by(&self, asked: &Self, takes_objects_only: bool) -> bool {
-        let is_same_input = match (&self.input, &asked.input) {
+    /// there any object represents arguments that are no JSON.
+    pub(super) fn is_repeated_by(&self, request: &Self, takes_objects_only: bool) -> bool {
+        let is_same_input = match (&self.input, &request.input) {
             (Input::Json(one), Input::Json(other)) => equal(one, other),
             (Input::Broken(_), Input::Json(_)) => takes_objects_only,
             (one, other) => one == other,
         };
-        self.who == asked.who
-            && name_for_all(&self.name) == name_for_all(&asked.name)
-            && self.is_same_text(asked)
-            && self.answers == asked.answers
+        self.who == request.who
+            && name_for_all(&self.name) == name_for_all(&request.name)
+            && self.is_same_text(request)
+            && self.answers == request.answers
             && is_same_input
     }
 
     /// A reply is divided into messages and parts by each dialect and SDK in its own way, so that where white
     /// space is in what the model says means nothing.
-    fn is_same_text(&self, asked: &Self) -> bool {
+    fn is_same_text(&self, request: &Self) -> bool {
         match self.who {
-            Who::Assistant => letters(&self.text).eq(letters(&asked.text)),
-            Who::User | Who::Call | Who::Output => self.text == asked.text,
+            Who::Assistant => letters(&self.text).eq(letters(&request.text)),
+            Who::User | Who::Call | Who::Output => self.text == request.text,
         }
     }
 
@@ -331,7 +331,7 @@ pub(super) fn canonical(value: &Value) -> Value {
     }
 }
 
-// What an item says, in words that all dialects share: what is no text stands in brackets.
+// What an item says, in words that all dialects share: what is no text is put in brackets.
 
 /// The content of an item. What is no JSON says nothing.
 pub(super) fn content(session: &Session, item: &Item) -> Result<Content, SourceError> {

@@ -1,11 +1,11 @@
 //! Which turn of a recording answers a request: the same history strictly, or the nearest one. No
 //! socket here; `runtime::replay` serves.
 //!
-//! A [`Tape`] is made from sessions, whatever their format and dialect. A request is read as [`Asked`],
+//! A [`Tape`] is made from sessions, whatever their format and dialect. A request is read as [`ReplayRequest`],
 //! [`Tape::find`] finds the turn that answers it or tells why none does, and [`Tape::reply`] writes that turn
 //! in the words of whoever asks.
 //!
-//! Histories are compared as [`Said`]: what the dialects and the SDKs spell differently is not told apart;
+//! Histories are compared as [`HistoryEntry`]: what the dialects and the SDKs spell differently is not distinguished;
 //! [`COMPARED`] is the whole list.
 
 mod find;
@@ -17,9 +17,9 @@ mod terms;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use find::{Differences, Found, How, Matching, NotFound};
+pub use find::{Differences, Found, MatchKind, Matching, NotFound};
 pub use reply::Reply;
-pub use tape::{Asked, Place, Tape};
+pub use tape::{Place, ReplayRequest, Tape};
 pub use terms::{Change, Differing, Part};
 
 /// What of a request is compared with a recording.

@@ -22,13 +22,13 @@ pub struct Reply {
 }
 
 impl Tape {
-    /// A turn as a reply in a dialect. `asked` is the model that was asked for: it is named where
+    /// A turn as a reply in a dialect. `model` is the one that was requested: it is named where
     /// the recording names none.
-    pub fn reply(&self, place: Place, dialect: Dialect, asked: &str) -> Result<Reply, SourceError> {
+    pub fn reply(&self, place: Place, dialect: Dialect, model: &str) -> Result<Reply, SourceError> {
         let session = &self.reels[place.session].session;
         let turn = session.turns[self.recorded(place).turn];
         let mut writing = Writing::of(session, dialect);
-        writing.said.model = session.model.clone().unwrap_or_else(|| asked.to_owned());
+        writing.said.model = session.model.clone().unwrap_or_else(|| model.to_owned());
         writing.said.tag = format!("replay{}t{}", place.session + 1, self.turn(place));
         for index in turn.items() {
             writing.add(index)?;
@@ -208,7 +208,7 @@ pub(super) struct Noted {
     pub(super) took: [Option<u64>; 2],
 }
 
-/// Longest wait that a difference of times stands for, in milliseconds: behind it the run rested.
+/// Longest wait that a difference of times represents, in milliseconds: after it the run rested.
 const LONGEST: u64 = 10 * 60 * 1000;
 /// How deep in a record its usage may stand: `entry.response.usage`.
 const DEPTH: usize = 4;
@@ -273,7 +273,7 @@ fn record_of_reply(session: &Session, index: usize) -> Result<Option<Value>, Sou
     })
 }
 
-/// Whether what stands at this place of a record is within a member `request`.
+/// Whether what is at this place of a record is within a member `request`.
 fn is_in_request(record: &mut Cursor<'_>, place: usize, depth: usize) -> bool {
     if record.peek() != Some(b'{') {
         return false;

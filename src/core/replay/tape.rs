@@ -1,6 +1,6 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
-use super::history::{self, Replies, Said};
+use super::history::{self, HistoryEntry, Replies};
 use super::terms::Terms;
 use crate::formats::{RequestError, read_request};
 use crate::redact::{Redactor, Vault};
@@ -9,7 +9,7 @@ use crate::wire::RequestHead;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The model turns of one or more sessions, ready to be asked for.
+/// The model turns of one or more sessions, ready to be requested.
 #[derive(Debug, Default)]
 pub struct Tape {
     pub(super) reels: Vec<Reel>,
@@ -67,17 +67,17 @@ impl Tape {
 
     /// Reads a request to this recording: where secrets were taken out of the recording, they are taken out of
     /// the request as well.
-    pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<Asked, RequestError> {
+    pub fn read(&self, dialect: Dialect, body: &[u8]) -> Result<ReplayRequest, RequestError> {
         if !self.is_redacted {
-            return Asked::read(dialect, body);
+            return ReplayRequest::read(dialect, body);
         }
-        Asked::read(
+        ReplayRequest::read(
             dialect,
             &Redactor::default().json(body, &mut Vault::default()),
         )
     }
 
-    /// Every turn that can be asked for, in the order of the recording.
+    /// Every turn that can be requested, in the order of the recording.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         let reels = self.reels.iter().enumerate();
         reels.flat_map(|(session, reel)| {
@@ -122,20 +122,23 @@ impl Tape {
         self.reels[place.session].turns[place.number]
     }
 
-    /// The turns before which the same words were said, in whatever order.
+    /// The turns before which the same words came, in whatever order.
     pub(super) fn with_words(&self, words: u64) -> &[Place] {
         self.by_words.get(&words).map_or(&[], Vec::as_slice)
     }
 
     /// The history before a turn, in its forms.
-    pub(super) fn history(&self, place: Place) -> Result<Vec<Vec<Said>>, SourceError> {
+    pub(super) fn history(&self, place: Place) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
         let session = &self.reels[place.session].session;
         let items = items_before(session, self.first(place));
         Ok(history::forms(session, pieces(session, &items)?))
     }
 
     /// The history up to the end of a turn, its reply and the outputs included.
-    pub(super) fn history_behind(&self, place: Place) -> Result<Vec<Vec<Said>>, SourceError> {
+    pub(super) fn history_through(
+        &self,
+        place: Place,
+    ) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
         let session = &self.reels[place.session].session;
         let mut items = items_before(session, self.first(place));
         items.extend(session.turns[self.recorded(place).turn].items());
@@ -156,7 +159,7 @@ impl Tape {
 }
 
 /// The indices of what the provider saw before the item at `first`. Of a turn before a compaction that is what
-/// stands behind the one before it; of others it is what no compaction has replaced.
+/// comes after the one before it; of others it is what no compaction has replaced.
 fn items_before(session: &Session, first: usize) -> Vec<usize> {
     let is_compacted = |index: &usize| session.items[*index].flags.has(Flags::COMPACTED);
     if first < session.items.len() && is_compacted(&first) {
@@ -167,7 +170,7 @@ fn items_before(session: &Session, first: usize) -> Vec<usize> {
     (0..first).filter(|index| !is_compacted(index)).collect()
 }
 
-fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Said>, SourceError> {
+fn pieces(session: &Session, items: &[usize]) -> Result<Vec<HistoryEntry>, SourceError> {
     let pieces = items.iter().map(|index| history::piece(session, *index));
     let pieces = pieces.filter_map(Result::transpose);
     pieces.collect()
@@ -176,14 +179,14 @@ fn pieces(session: &Session, items: &[usize]) -> Result<Vec<Said>, SourceError> 
 // A request as a recording is asked: read by the readers of its dialect.
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReplayRequest {
     /// How it is spelled.
     pub dialect: Dialect,
     pub head: RequestHead,
     /// The tools on offer, as a request of Responses spells them; its reply repeats them.
     pub tools: Vec<Value>,
     /// Its history, in its forms.
-    pub(super) history: Vec<Vec<Said>>,
+    pub(super) history: Vec<Vec<HistoryEntry>>,
     /// The words of its history, whatever their order.
     pub(super) words: u64,
     /// How many replies its history holds.
@@ -192,7 +195,7 @@ pub struct Asked {
     pub(super) terms: Terms,
 }
 
-impl Asked {
+impl ReplayRequest {
     /// Reads the body of a request.
     pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
         let (head, session) = read_request(dialect, body)?;
@@ -228,7 +231,7 @@ struct Walked {
 
 fn walk(session: &Session) -> Result<Walked, SourceError> {
     let mut walked = Walked::default();
-    // What stands behind the last compaction, and of all before this item what no compaction has replaced.
+    // What comes after the last compaction, and of all before this item what no compaction has replaced.
     let mut latest = (0_u64, Replies::default());
     let mut kept = (0_u64, Replies::default());
     for (number, turn) in session.turns.iter().enumerate() {

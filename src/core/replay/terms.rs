@@ -1,6 +1,6 @@
 //! What a recording knows of the requests beside their messages, and whether a request agrees with it.
 
-use super::history::{Said, content, equal, name_for_all, words};
+use super::history::{HistoryEntry, content, equal, name_for_all, words};
 use crate::redact::without_tags;
 use crate::session::{
     Contract, Kind, Session, SourceError, Tool, ToolKind, ToolSet, index_number, operations_of,
@@ -14,7 +14,7 @@ use std::fmt;
 /// Instructions, tools and output schema of a request, as they are compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Terms {
-    /// The texts of the system, in groups of what stands together; `None` where they are not known.
+    /// The texts of the system, in groups of what is together; `None` where they are not known.
     instructions: Option<Vec<Vec<String>>>,
     /// The tools by name; `None` where they are not known.
     tools: Option<BTreeMap<String, Value>>,
@@ -25,7 +25,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The terms under which the reply was given whose first item has the index `at`, behind these items.
+    /// The terms under which the reply was given whose first item has the index `at`, after these items.
     pub(super) fn of_recording(
         session: &Session,
         items: &[usize],
@@ -54,9 +54,9 @@ impl Terms {
     }
 
     /// What of a request is not as it was recorded here.
-    pub(super) fn differing(&self, asked: &Self) -> Vec<Differing> {
+    pub(super) fn differing(&self, request: &Self) -> Vec<Differing> {
         let mut all = Vec::new();
-        let words = joined(asked.instructions.iter().flatten().flatten());
+        let words = joined(request.instructions.iter().flatten().flatten());
         if let Some(recorded) = &self.instructions
             && !is_made_of(&words, recorded)
         {
@@ -67,17 +67,17 @@ impl Terms {
                 &words,
             ));
         }
-        if let (Some(recorded), Some(tools)) = (&self.tools, &asked.tools) {
+        if let (Some(recorded), Some(tools)) = (&self.tools, &request.tools) {
             all.extend(differing_tools(recorded, tools));
         }
-        let is_other = match (&self.output_schema, &asked.output_schema) {
-            (Some(recorded), Some(asked)) => !equal(recorded, asked),
+        let is_other = match (&self.output_schema, &request.output_schema) {
+            (Some(recorded), Some(request)) => !equal(recorded, request),
             (None, Some(_)) => self.knows_schema,
             (_, None) => false,
         };
         if is_other {
             let text = |schema: &Option<Value>| schema.as_ref().map(Value::to_string);
-            let [one, other] = [self, asked].map(|terms| text(&terms.output_schema));
+            let [one, other] = [self, request].map(|terms| text(&terms.output_schema));
             let (one, other) = (one.unwrap_or_default(), other.unwrap_or_default());
             all.push(Differing::words(Part::of("output-schema"), &one, &other));
         }
@@ -126,9 +126,9 @@ fn is_made_of(words: &str, groups: &[Vec<String>]) -> bool {
         if rest == text {
             return true;
         }
-        let behind = rest.strip_prefix(text.as_str());
-        rest = behind
-            .and_then(|behind| behind.strip_prefix('\n'))
+        let after = rest.strip_prefix(text.as_str());
+        rest = after
+            .and_then(|after| after.strip_prefix('\n'))
             .unwrap_or(rest);
     }
     false
@@ -182,7 +182,7 @@ fn spelled(tool: &Tool) -> Value {
     json!({"description": tool.description, "parameters": parameters})
 }
 
-/// What stands for the schema of a free-form tool.
+/// What represents the schema of a free-form tool.
 const INPUT: &str = "a text";
 
 /// The schema that `wire::request` gives a free-form tool where the dialect has none.
@@ -198,12 +198,12 @@ fn schema(session: &Session) -> Option<Value> {
 
 fn differing_tools(
     recorded: &BTreeMap<String, Value>,
-    asked: &BTreeMap<String, Value>,
+    request: &BTreeMap<String, Value>,
 ) -> Vec<Differing> {
-    let names = recorded.keys().chain(asked.keys());
+    let names = recorded.keys().chain(request.keys());
     let names = names.collect::<std::collections::BTreeSet<_>>();
     let differing = names.into_iter().filter_map(|name| {
-        let (one, other) = (recorded.get(name), asked.get(name));
+        let (one, other) = (recorded.get(name), request.get(name));
         if let (Some(one), Some(other)) = (one, other)
             && equal(one, other)
         {
@@ -221,8 +221,8 @@ fn differing_tools(
 
 // What differs between a request and a recorded history, in words.
 
-/// Most differences that are told one by one.
-const TOLD: usize = 12;
+/// Most differences that are reported one by one.
+const LISTED: usize = 12;
 /// Unchanged words around changed ones.
 const AROUND: usize = 4;
 /// Longest text of one difference, in characters.
@@ -305,21 +305,21 @@ impl fmt::Display for Differing {
 
 impl Differing {
     /// Two texts of one part; where one is empty, it is missing or added.
-    pub(super) fn words(part: Part, recorded: &str, asked: &str) -> Self {
-        let how = match (recorded.is_empty(), asked.is_empty()) {
+    pub(super) fn words(part: Part, recorded: &str, request: &str) -> Self {
+        let how = match (recorded.is_empty(), request.is_empty()) {
             (true, false) => Change::Added,
             (false, true) => Change::Missing,
             _ => Change::Changed,
         };
-        let words = changed_words(recorded, asked);
+        let words = changed_words(recorded, request);
         Self { part, how, words }
     }
 }
 
-/// The differences of two histories, and how many more there are than are told.
-pub(super) fn differing(recorded: &[Said], asked: &[Said]) -> Vec<Differing> {
-    let [before, after] =
-        [recorded, asked].map(|said| said.iter().map(Said::key).collect::<Vec<_>>());
+/// The differences of two histories, and how many more there are than are reported.
+pub(super) fn differing(recorded: &[HistoryEntry], request: &[HistoryEntry]) -> Vec<Differing> {
+    let [before, after] = [recorded, request]
+        .map(|entries| entries.iter().map(HistoryEntry::key).collect::<Vec<_>>());
     let operations = operations_of(&before, &after);
     let mut all = Vec::new();
     for operation in operations {
@@ -328,7 +328,7 @@ pub(super) fn differing(recorded: &[Said], asked: &[Said]) -> Vec<Differing> {
         }
         let (old, new) = (
             &recorded[operation.old_range()],
-            &asked[operation.new_range()],
+            &request[operation.new_range()],
         );
         for place in 0..old.len().max(new.len()) {
             all.extend(pair(old.get(place), new.get(place)));
@@ -337,20 +337,20 @@ pub(super) fn differing(recorded: &[Said], asked: &[Said]) -> Vec<Differing> {
     all
 }
 
-fn pair(recorded: Option<&Said>, asked: Option<&Said>) -> Vec<Differing> {
-    let part = |said: &Said| Part {
-        item: Some(said.item + 1),
-        kind: Some(said.who.word()),
+fn pair(recorded: Option<&HistoryEntry>, request: Option<&HistoryEntry>) -> Vec<Differing> {
+    let part = |entry: &HistoryEntry| Part {
+        item: Some(entry.item + 1),
+        kind: Some(entry.who.word()),
         ..Part::of("item")
     };
-    match (recorded, asked) {
+    match (recorded, request) {
         (Some(one), Some(other)) if one.who == other.who => {
             let (was, is) = (one.words(), other.words());
             if was != is {
                 return vec![Differing::words(part(one), &was, &is)];
             }
             // The same words: an output of another call.
-            let call = |said: &Said| match said.answers {
+            let call = |entry: &HistoryEntry| match entry.answers {
                 Some(call) => format!("answers call {}", call + 1),
                 None => "answers no call".to_owned(),
             };
@@ -358,22 +358,22 @@ fn pair(recorded: Option<&Said>, asked: Option<&Said>) -> Vec<Differing> {
         }
         _ => {
             let gone = recorded.map(|one| Differing::words(part(one), &one.words(), ""));
-            let new = asked.map(|one| Differing::words(part(one), "", &one.words()));
+            let new = request.map(|one| Differing::words(part(one), "", &one.words()));
             gone.into_iter().chain(new).collect()
         }
     }
 }
 
-/// Keeps what is told one by one, and says how many more there are.
-pub(super) fn told(mut all: Vec<Differing>) -> (Vec<Differing>, usize) {
-    let more = all.len().saturating_sub(TOLD);
-    all.truncate(TOLD);
+/// Keeps what is reported one by one, and says how many more there are.
+pub(super) fn listed(mut all: Vec<Differing>) -> (Vec<Differing>, usize) {
+    let more = all.len().saturating_sub(LISTED);
+    all.truncate(LISTED);
     (all, more)
 }
 
 /// The changed words of a text with a few unchanged ones around them.
-fn changed_words(recorded: &str, asked: &str) -> String {
-    let [old, new] = [recorded, asked].map(words_of);
+fn changed_words(recorded: &str, request: &str) -> String {
+    let [old, new] = [recorded, request].map(words_of);
     let groups = group_diff_ops(operations_of(&old, &new), AROUND);
     let mut out = String::new();
     for (number, group) in groups.iter().enumerate() {

@@ -23,8 +23,8 @@ fn tape(recordings: &[Value]) -> Tape {
     Tape::of(recordings.iter().flat_map(read).collect()).unwrap()
 }
 
-fn chat(request: &Value) -> Asked {
-    Asked::read(Dialect::Chat, request.to_string().as_bytes()).unwrap()
+fn chat(request: &Value) -> ReplayRequest {
+    ReplayRequest::read(Dialect::Chat, request.to_string().as_bytes()).unwrap()
 }
 
 fn strict(tape: &Tape, request: &Value) -> Result<usize, String> {
@@ -42,8 +42,8 @@ fn lenient(tape: &Tape, request: &Value) -> Result<(usize, String), String> {
     let found = tape.find(&chat(request), matching);
     let found = found.map_err(|why| why.words(tape))?;
     let words = match found.how {
-        How::Same => "same".to_owned(),
-        How::Nearest(differences) => differences.to_string(),
+        MatchKind::Same => "same".to_owned(),
+        MatchKind::Nearest(differences) => differences.to_string(),
     };
     Ok((tape.turn(found.place), words))
 }
@@ -195,10 +195,10 @@ fn arguments_that_are_no_json_are_compared_by_their_text_where_a_request_can_hol
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"x": null}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "no JSON"}]},
     ]});
-    let asked = Asked::read(Dialect::Anthropic, anthropic.to_string().as_bytes()).unwrap();
+    let asked = ReplayRequest::read(Dialect::Anthropic, anthropic.to_string().as_bytes()).unwrap();
     assert_eq!(
         tape.find(&asked, Matching::default()).unwrap().how,
-        How::Same
+        MatchKind::Same
     );
 }
 
@@ -247,9 +247,14 @@ fn a_reply_that_says_it_had_no_tools_does_not_take_those_of_its_request_away() {
     let lines = [exchange(&first, "1"), exchange(&second, "2")].join("\n");
     let tape = Tape::of(sessions("openai-responses", &lines)).unwrap();
     for request in [first, second] {
-        let asked = Asked::read(Dialect::Responses, request.to_string().as_bytes()).unwrap();
+        let asked =
+            ReplayRequest::read(Dialect::Responses, request.to_string().as_bytes()).unwrap();
         let found = tape.find(&asked, Matching::default());
-        assert_eq!(found.map(|found| found.how), Ok(How::Same), "{request}");
+        assert_eq!(
+            found.map(|found| found.how),
+            Ok(MatchKind::Same),
+            "{request}"
+        );
     }
 }
 
@@ -392,7 +397,7 @@ fn behind_a_compaction_the_history_is_what_it_left() {
     let tape = Tape::of(sessions("openai-responses", &lines.join("\n"))).unwrap();
     let asked =
         json!({"model": "m", "input": [item("user", "in short: one"), item("user", "two")]});
-    let asked = Asked::read(Dialect::Responses, asked.to_string().as_bytes()).unwrap();
+    let asked = ReplayRequest::read(Dialect::Responses, asked.to_string().as_bytes()).unwrap();
     let found = tape.find(&asked, Matching::default()).unwrap();
     let reply = tape.reply(found.place, Dialect::Responses, "m").unwrap();
     assert_eq!(reply.said.texts, ["2"]);
@@ -446,7 +451,7 @@ fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
     let found = find(messages(&key));
     assert_eq!(
         found.map(|found| found.how),
-        Ok(How::Same),
+        Ok(MatchKind::Same),
         "{:?}",
         messages(&key)
     );
@@ -455,7 +460,7 @@ fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
 
 #[test]
 fn a_request_that_cannot_be_read_says_why() {
-    let read = |text: &str| Asked::read(Dialect::Responses, text.as_bytes()).unwrap_err();
+    let read = |text: &str| ReplayRequest::read(Dialect::Responses, text.as_bytes()).unwrap_err();
     assert!(matches!(read("{"), RequestError::NotJson(_)));
     assert!(matches!(read("[]"), RequestError::NotJson(_)));
     assert_eq!(

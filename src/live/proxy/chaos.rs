@@ -4,7 +4,8 @@ use crate::InputError;
 use crate::files::read_text;
 use crate::lock::lock;
 use retake_core::chaos::{
-    Asked, Course, Injection, LONGEST_SPEC, Order, Plan, Request, Sent, Spec, Trial, Usual,
+    Course, Injection, LONGEST_SPEC, Order, Plan, Request, RequestPlan, RequestTiming, Spec, Trial,
+    Usual,
 };
 use retake_core::config::ConfigErrors;
 use retake_core::dialects::stream::{Splitter, event_value};
@@ -80,10 +81,12 @@ impl Chaos {
         dialect: Dialect,
         body: &[u8],
         is_retry: bool,
-    ) -> Option<(Asked, Request)> {
+    ) -> Option<(RequestPlan, Request)> {
         let request = Request::read(dialect, body)?;
         let at_ms = self.now_ms();
-        let scheduled = self.course().asked(&request, Sent { is_retry, at_ms });
+        let scheduled = self
+            .course()
+            .asked(&request, RequestTiming { is_retry, at_ms });
         Some((scheduled, request))
     }
 

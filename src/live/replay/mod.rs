@@ -27,7 +27,9 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use retake_core::formats::convert::LossKind;
-use retake_core::replay::{Asked, Differences, Found, How, Matching, NotFound, Place, Reply, Tape};
+use retake_core::replay::{
+    Differences, Found, MatchKind, Matching, NotFound, Place, ReplayRequest, Reply, Tape,
+};
 use retake_core::session::Dialect;
 use std::collections::BTreeSet;
 use std::io;
@@ -180,8 +182,8 @@ impl Serving {
         };
         let Found { place, how } = found;
         let differences = match how {
-            How::Same => None,
-            How::Nearest(differences) => Some(differences),
+            MatchKind::Same => None,
+            MatchKind::Nearest(differences) => Some(differences),
         };
         let turn = self.tape.turn(place);
         let mut header = format!("turn={turn}");
@@ -207,7 +209,7 @@ impl Serving {
     }
 
     /// The turn that answers, as it is sent.
-    fn found(&self, request: &Asked) -> Result<(Found, Reply), NotFound> {
+    fn found(&self, request: &ReplayRequest) -> Result<(Found, Reply), NotFound> {
         let mut served = self.served.lock();
         let matching = self.options.matching;
         let found = self.tape.find_next(request, matching, &served)?;
@@ -219,7 +221,7 @@ impl Serving {
         Ok((found, reply))
     }
 
-    async fn sent(&self, request: &Asked, reply: &Reply) -> Sending {
+    async fn sent(&self, request: &ReplayRequest, reply: &Reply) -> Sending {
         let [first, total] = match self.options.keeps_pace {
             true => reply.took,
             false => [None; 2],
@@ -245,7 +247,7 @@ impl Serving {
                 nearest,
                 differences,
             } => ("replay_mismatch", Some((nearest, differences))),
-            NotFound::BehindTheLast { .. } | NotFound::Nothing => ("replay_ended", None),
+            NotFound::AfterTheLast { .. } | NotFound::Nothing => ("replay_ended", None),
             NotFound::Unreadable(_) => ("replay_unreadable", None),
         };
         self.refuse(dialect, code, words, nearest)

@@ -70,7 +70,7 @@ fn an_empty_reply_is_a_sample_in_every_dialect() {
                 let told = (sample.class, &*sample.why);
                 assert_eq!(told, (Class::GaveUp, "an empty reply"), "{body}");
                 assert!(sample.take.is_some());
-                assert_eq!(sample.tokens.told().map(|told| told.input), Some(10));
+                assert_eq!(sample.tokens.counted().map(|told| told.input), Some(10));
             }
         }
     }
@@ -174,7 +174,11 @@ fn tokens_that_no_reply_tells_are_unknown_and_a_cap_on_them_goes_by_an_estimate(
     let said = notices.iter().filter(|notice| notice.contains("estimated"));
     assert_eq!(said.count(), 1, "{notices:?}");
     let samples: Vec<_> = board.samples.iter().flatten().flatten().collect();
-    assert!(samples.iter().all(|sample| sample.tokens.told().is_none()));
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample.tokens.counted().is_none())
+    );
     assert!(board.spent.estimated_tokens() >= 1_000);
     let again = run_in(&spec, folder.path());
     assert_eq!(again.spent, board.spent);

@@ -5,7 +5,7 @@
 use retake_core::formats::convert::{Loss, LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
-use retake_core::replay::{Asked, Found, How, Matching, Place, Tape};
+use retake_core::replay::{Found, MatchKind, Matching, Place, ReplayRequest, Tape};
 use retake_core::session::{Dialect, Flags, Kind, Session, Source, SourceError};
 use retake_core::wire::body_of;
 use retake_core::wire::write::{NewCall, NewReply};
@@ -215,7 +215,7 @@ fn try_turn(
         *count.not_asked.entry(loss.kind.id()).or_default() += 1;
         return;
     }
-    let asked = Asked::read(to, &text).unwrap();
+    let asked = ReplayRequest::read(to, &text).unwrap();
     let matching = Matching {
         session: Some(place.session),
         ..Matching::default()
@@ -227,7 +227,8 @@ fn try_turn(
     let Found { place: other, how } = found;
     let reply = |place| tape.reply(place, to, "any").unwrap().said;
     // A turn after which nothing is said that is compared, and a run that begins anew, have the same history twice.
-    if how != How::Same || said(&reply(other), to) != said(&reply(place), to) && other > place {
+    if how != MatchKind::Same || said(&reply(other), to) != said(&reply(place), to) && other > place
+    {
         return count.wrong.push(place_of(format!("{other:?}")));
     }
     if let Err(why) = is_spelled(&reply(place), to) {

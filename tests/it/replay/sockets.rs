@@ -152,7 +152,7 @@ fn leniently_the_nearest_turn_answers_and_says_so() {
     else {
         panic!("nothing is told");
     };
-    assert_eq!(differences.told.len(), 2, "{differences}");
+    assert_eq!(differences.listed.len(), 2, "{differences}");
 }
 
 #[test]

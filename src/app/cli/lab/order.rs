@@ -4,7 +4,6 @@ use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::{Failure, refused};
 use crate::cli::inputs::name_of;
-use crate::cli::output::safe_line;
 use retake_core::engine::agent::{Beside, Endpoint, Model};
 use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;
@@ -209,13 +208,10 @@ fn model(
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
-        let error = safe_line(&error.to_string());
-        Failure::refused(format!("{}: {error}", name_of(path)))
-    })
+    std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))
 }
 
-/// Whether a file is a script, so that what is wrong with it is told as with a script: an agent file has a
+/// Whether a file is a script, so that what is wrong with it is reported as with a script: an agent file has a
 /// model and no rules.
 fn is_script(text: &str) -> bool {
     let begins = |with: &str| text.lines().any(|line| line.trim_start().starts_with(with));

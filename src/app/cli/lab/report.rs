@@ -129,7 +129,7 @@ impl Lines {
         }
     }
 
-    /// Lines of text from outside; `first` stands before the first, spaces before the others.
+    /// Lines of text from outside; `first` is before the first, spaces before the others.
     pub(super) fn wrapped(&mut self, first: &str, text: &str) {
         let indent = first.chars().count();
         for (number, row) in self.rows(text, indent).into_iter().enumerate() {
@@ -435,10 +435,10 @@ enum Line<'a> {
         earlier: usize,
         asked: usize,
         requests: u32,
-        /// As providers told them; null where none told any.
+        /// As providers reported them; null where none reported any.
         input_tokens: Option<u64>,
         output_tokens: Option<u64>,
-        /// Those of replies whose provider told none, sent and answered, by estimate.
+        /// Those of replies whose provider reported none, sent and answered, by estimate.
         estimated_tokens: u64,
         seed: u64,
     },
@@ -474,7 +474,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         write_line(out, &trial_line(of))?;
         for (variant, _, samples) in of.wordings() {
             for sample in samples {
-                let told = sample.tokens.told();
+                let told = sample.tokens.counted();
                 let line = Line::Sample {
                     trial,
                     wording: &variant.name,
@@ -628,7 +628,7 @@ fn rounded(value: f64) -> f64 {
 
 // The report for spreadsheets: one row for each trial and wording, quoted after RFC 4180.
 
-/// The columns before and behind the counts of classes.
+/// The columns before and after the counts of classes.
 const BEFORE: [&str; 10] = [
     "trial", "path", "session", "item", "rule", "tool", "model", "scripted", "wording", "origin",
 ];

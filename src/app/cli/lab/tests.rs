@@ -10,21 +10,20 @@ use retake_core::lab::{
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::Usage;
 use retake_core::session::takes::TakeId;
-use retake_core::wording::{Channel, FailureKind};
+use retake_core::wording::FailureKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
 fn variant(name: &str, origin: Origin, words: &str) -> Variant {
     Variant {
-        name: name.to_owned(),
-        title: format!("the title of {name}"),
-        origin,
-        template: words.to_owned(),
-        channel: Channel::ErrorOutput,
-        axes: None,
         words: words.to_owned(),
-        take: TakeId(1),
+        ..Variant::new(
+            name,
+            &format!("the title of {name}"),
+            origin,
+            words.to_owned(),
+        )
     }
 }
 
@@ -38,7 +37,7 @@ fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<Sample> {
         number: take - first_take,
         tokens: match class {
             Class::Failed => Tokens::none(),
-            _ => Tokens::Told(Usage {
+            _ => Tokens::Counted(Usage {
                 input: 400 + u64::from(take),
                 output: 40,
             }),

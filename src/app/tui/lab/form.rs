@@ -1,6 +1,6 @@
 //! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
 
-use super::desk::{Order, Subject};
+use super::subject::{Order, Subject};
 use crate::tui::list::ListCursor;
 use retake_core::engine::agent::{Agent, Beside, Endpoint, Model, Power};
 use retake_core::lab::{
@@ -37,7 +37,7 @@ pub(super) enum Field {
     Fresh,
 }
 
-/// Every value with its name and what stands beside an empty one.
+/// Every value with its name and what is beside an empty one.
 pub(super) const FIELDS: [(Field, &str, &str); 8] = [
     (
         Field::Models,
@@ -77,7 +77,7 @@ pub(super) enum FormRow {
 pub struct Form {
     pub(super) subject: Arc<Subject>,
     pub(super) wordings: Vec<(Variant, bool)>,
-    pub(super) models: Result<Vec<Asked>, String>,
+    pub(super) models: Result<Vec<NamedModel>, String>,
     pub(super) cursor: ListCursor,
     written_models: String,
     meant: String,
@@ -91,7 +91,7 @@ impl Form {
     pub fn new(
         subject: Arc<Subject>,
         written_models: String,
-        models: Result<Vec<Asked>, String>,
+        models: Result<Vec<NamedModel>, String>,
         seed: u64,
     ) -> Self {
         let candidates = subject.candidates.iter().cloned();
@@ -191,7 +191,7 @@ impl Form {
         Ok(())
     }
 
-    /// Adds words of the operator's own behind the others, and puts the cursor there.
+    /// Adds words of the operator's own after the others, and puts the cursor there.
     pub(super) fn add(&mut self, text: String) {
         let name = (1..)
             .map(|number| format!("own-{number}"))
@@ -261,7 +261,7 @@ impl Form {
         ))
     }
 
-    fn spec(&self, models: Vec<Asked>) -> Spec {
+    fn spec(&self, models: Vec<NamedModel>) -> Spec {
         let subject = &self.subject;
         let count = |index: usize| u32::try_from(index + 1).ok();
         Spec {
@@ -335,7 +335,7 @@ fn cap(written: &str) -> Result<Option<u64>, String> {
     }
 }
 
-// What the operator names as a model: the file of an agent, a script, or a name that is asked for at
+// What the operator names as a model: the file of an agent, a script, or a name that is requested at
 // the provider's usual address.
 
 /// How files of scripts end.
@@ -343,9 +343,9 @@ const SCRIPT: &str = ".script.toml";
 /// Longest script, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// A model that can be asked.
+/// A model that can be reached.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct NamedModel {
     pub model: Model,
     /// What asking it does, in words; it holds text from outside.
     pub does: String,
@@ -358,10 +358,10 @@ pub fn read_models(
     written: &str,
     dialect: Dialect,
     wordings: &Wordings,
-) -> Result<Vec<Asked>, String> {
+) -> Result<Vec<NamedModel>, String> {
     let names = written.split(',').map(str::trim);
     let names = names.filter(|name| !name.is_empty());
-    let models: Vec<Asked> = names
+    let models: Vec<NamedModel> = names
         .map(|name| read_model(name, dialect, wordings))
         .collect::<Result<_, _>>()?;
     match models.is_empty() {
@@ -370,7 +370,7 @@ pub fn read_models(
     }
 }
 
-fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Asked, String> {
+fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<NamedModel, String> {
     let path = Path::new(written);
     if written.ends_with(SCRIPT) {
         let is_small = path
@@ -387,7 +387,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<As
         let is_scripted = file.agent.model.is_scripted();
         let trust = Trust::open(usual_root().as_deref());
         let is_untrusted = !is_scripted && !trust.is_confirmed(&file.path, &file.content);
-        return Ok(Asked {
+        return Ok(NamedModel {
             does: told(&file.agent),
             is_untrusted,
             model: file.model_beside(path),
@@ -405,7 +405,7 @@ fn parsed(
     value: &str,
     dialect: Dialect,
     file: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Asked, String> {
+) -> Result<NamedModel, String> {
     let mut text = "name = \"lab\"\n[model]\n".to_owned();
     let value = toml::Value::String(value.to_owned());
     // Writing to a text cannot fail.
@@ -418,7 +418,7 @@ fn parsed(
         let errors = errors.errors.into_iter().map(|error| error.text);
         errors.collect::<Vec<_>>().join("; ")
     })?;
-    Ok(Asked {
+    Ok(NamedModel {
         does: told(&agent),
         is_untrusted: false,
         model: agent.model,

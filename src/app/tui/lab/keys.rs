@@ -1,8 +1,8 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
-use super::desk::{Order, Saved, Saving, Subject};
 use super::form::{FIELDS, Field, FormRow};
 use super::state::{Lab, Stage, counted};
+use super::subject::{Order, Saved, Saving, Subject};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
@@ -153,7 +153,7 @@ impl Lab {
         }
     }
 
-    /// Does what was chosen by name: what moves is done by the key that stands for it.
+    /// Does what was chosen by name: what moves is done by the key that represents it.
     fn choose(&mut self, choice: Choice, commands: &[Command]) {
         match choice {
             Choice::Chosen(number) => {
@@ -210,7 +210,7 @@ impl Lab {
         }
     }
 
-    /// Without a model nothing can begin: where none can be asked, its name is asked for.
+    /// Without a model nothing can begin: where none can be reached, its name is requested.
     fn ask_for_model(&mut self) {
         let rows = self.form.rows();
         let model = rows

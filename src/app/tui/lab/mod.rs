@@ -13,6 +13,7 @@ pub mod desk;
 pub mod form;
 mod keys;
 pub mod state;
+pub mod subject;
 #[cfg(test)]
 mod tests;
 mod view;

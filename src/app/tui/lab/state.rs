@@ -1,7 +1,7 @@
-//! The lab as it stands: the form, then the table, and what lies over them.
+//! The state of the lab: the form, then the table, and what lies over them.
 
-use super::desk::{Order, Saving, Subject};
-use super::form::{Asked, Form};
+use super::form::{Form, NamedModel};
+use super::subject::{Order, Saving, Subject};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Context;
 use crate::tui::list::ListCursor;
@@ -32,7 +32,7 @@ pub struct Lab {
     /// What is wanted since the last key.
     pub(super) effects: Vec<Effect>,
     pub(super) notice: Option<String>,
-    /// What was told while the experiment was prepared and ran.
+    /// What was reported while the experiment was prepared and ran.
     pub(super) notes: Vec<String>,
     /// What was ordered last.
     pub(super) ordered: Option<Order>,
@@ -43,7 +43,7 @@ impl Lab {
     pub fn new(
         subject: Subject,
         written_models: String,
-        models: Result<Vec<Asked>, String>,
+        models: Result<Vec<NamedModel>, String>,
         seed: u64,
     ) -> Self {
         let subject = Arc::new(subject);
@@ -73,7 +73,7 @@ impl Lab {
         }
     }
 
-    /// Whether questions are still asked.
+    /// Whether questions are still sent.
     pub fn is_running(&self) -> bool {
         match &self.stage {
             Stage::Ordering => false,
@@ -89,7 +89,7 @@ impl Lab {
         }
     }
 
-    /// It stands so now.
+    /// Takes over the state of the experiment.
     pub fn hear(&mut self, board: Arc<Board>) {
         match &mut self.stage {
             Stage::Ordering => {}
@@ -126,7 +126,7 @@ impl Lab {
     }
 
     /// Takes over which models the form names.
-    pub fn learn_models(&mut self, models: Result<Vec<Asked>, String>) {
+    pub fn learn_models(&mut self, models: Result<Vec<NamedModel>, String>) {
         self.notice = models.as_ref().err().cloned();
         self.form.models = models;
     }
@@ -142,7 +142,7 @@ impl Lab {
         self.confirm(question, Effect::Save(saving));
     }
 
-    /// The order that stands in the form, or that was given.
+    /// The order that is in the form, or that was given.
     pub(super) fn order(&self) -> Result<Order, String> {
         match &self.ordered {
             Some(order) if self.table().is_some() => Ok(order.clone()),
@@ -200,7 +200,7 @@ impl Table {
         }
     }
 
-    /// Takes over where the experiment stands; the cursor stays on its wording.
+    /// Takes over the state of the experiment; the cursor stays on its wording.
     pub(super) fn learn(&mut self, board: Arc<Board>) {
         let variant = self.variant();
         self.board = board;
@@ -279,12 +279,12 @@ impl Table {
 
     /// How many questions with a wording are on their way.
     pub(super) fn asked(&self, variant: usize) -> u32 {
-        let asked = self.board.asked.get(self.trial);
+        let asked = self.board.in_flight.get(self.trial);
         let asked = asked.and_then(|asked| asked.get(variant));
         index_number(asked.map_or(0, Vec::len))
     }
 
-    /// What is to be said of the trial: of small samples, of intervals that overlap.
+    /// The remarks on the trial: on small samples, on intervals that overlap.
     pub(super) fn remarks(&self) -> Vec<String> {
         let mut said = remarks(&self.board, self.trial);
         said.extend(self.trial().map(|trial| meant(&trial.subject.meant)));
@@ -293,7 +293,7 @@ impl Table {
 
     /// How many questions are on their way in all trials.
     pub(super) fn in_flight(&self) -> u32 {
-        let asked = self.board.asked.iter().flatten();
+        let asked = self.board.in_flight.iter().flatten();
         index_number(asked.map(Vec::len).sum())
     }
 

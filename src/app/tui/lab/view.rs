@@ -81,7 +81,7 @@ impl Lab {
         write(frame, right_area, right.spans, Style::new());
     }
 
-    /// What was spent, what is on its way, and how it stands.
+    /// What was spent, what is on its way, and its state.
     fn standing(&self, theme: &Theme) -> Vec<Span<'static>> {
         let Some(table) = self.table() else {
             return match self.stage {
@@ -113,7 +113,7 @@ impl Lab {
             Phase::Ended(_) => theme.title,
         };
         let phase = match table.board.phase {
-            // Why it is over is said below.
+            // The reason for the end is below.
             Phase::Ended(_) => "over".to_owned(),
             _ => phase(&table.board),
         };
@@ -148,7 +148,7 @@ impl Lab {
         popup::footer(frame, area, left, hints, theme);
     }
 
-    /// What stands in the footer while nothing was told: what would be asked.
+    /// What is in the footer while nothing was reported: what would be asked.
     fn said(&self, width: usize) -> SafeText {
         match self.stage {
             Stage::Ordering => SafeText::single_line(&self.asks_in_words(), width),
@@ -432,7 +432,7 @@ fn wording(candidate: &Variant, is_in: bool, width: usize, theme: &Theme) -> Vec
 const TOLD: u16 = 5;
 /// Cells of the word of a class.
 const WORD: usize = 13;
-/// Cells of the numbers before and behind.
+/// Cells of the numbers before and after.
 const NUMBERS: usize = 26;
 
 impl Lab {
@@ -478,7 +478,7 @@ fn sample_row(sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>
     let why = SafeText::single_line(&sample.why, room);
     let gap = " ".repeat(room.saturating_sub(why.width()));
     spans.extend(theme.spans(&why, theme.text));
-    let tokens = match sample.tokens.told() {
+    let tokens = match sample.tokens.counted() {
         Some(told) => short(told.input.saturating_add(told.output)),
         None => "?".to_owned(),
     };
@@ -489,7 +489,7 @@ fn sample_row(sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>
 }
 
 // How the table looks: a row for each wording, and below it the words of the one with the cursor and what is
-// to be said of it all.
+// to be remarked on it all.
 
 /// Rows of the table besides those of wordings: its frame, and its titles.
 const AROUND: u16 = 3;
@@ -601,7 +601,7 @@ impl Lab {
     }
 }
 
-/// Where a wording comes from, and where it stands on the axes.
+/// Where a wording comes from, and where it is on the axes.
 fn about(variant: &Variant) -> String {
     match variant.axes {
         Some(axes) => format!("{}: {axes}", variant.origin.word()),

@@ -2,7 +2,7 @@
 
 use super::recover::words;
 use crate::tui::effect::Effect;
-use crate::tui::lab::desk::Subject;
+use crate::tui::lab::subject::Subject;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;

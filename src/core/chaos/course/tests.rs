@@ -47,7 +47,7 @@ impl Story {
 
     /// A request; gives the fault that its reply is to get.
     fn hears(&mut self, request: &Request) -> Option<&'static str> {
-        let sent = Sent {
+        let sent = RequestTiming {
             is_retry: self.says_retry,
             at_ms: self.now_ms,
         };
@@ -67,7 +67,7 @@ impl Story {
         let fault = self.hears(request);
         if let Some(order) = self.order.take() {
             self.course.injected(&order, self.now_ms);
-            if !matches!(order.trial.fault.deed, Deed::Cut) {
+            if !matches!(order.trial.fault.kind, FaultKind::Cut) {
                 self.course.read(&order);
             }
         }
@@ -134,11 +134,11 @@ fn output(text: &str) -> Value {
 fn a_request_that_repeats_what_was_said_goes_on_and_says_how() {
     let system = json!({"role": "system", "content": "Be short."});
     for (next, how) in [
-        (vec![user("a"), call(), output("error")], How::Answered),
-        (vec![system, user("a"), call(), user("no")], How::Told),
-        (vec![user("a"), says("b")], How::WentOn),
-        (vec![user("a")], How::Retried),
-        (vec![user("b")], How::BeganAnew),
+        (vec![user("a"), call(), output("error")], Reaction::Answered),
+        (vec![system, user("a"), call(), user("no")], Reaction::Told),
+        (vec![user("a"), says("b")], Reaction::WentOn),
+        (vec![user("a")], Reaction::Retried),
+        (vec![user("b")], Reaction::BeganAnew),
     ] {
         let mut story = Story::campaign(any("unknown-tool-far"), Story::control(|_| {}));
         assert!(story.asks(&[user("a")]).is_some());
@@ -146,7 +146,7 @@ fn a_request_that_repeats_what_was_said_goes_on_and_says_how() {
         let injection = story.only();
         match how {
             // That is another question, and says nothing of this one.
-            How::BeganAnew => assert_eq!((injection.how, injection.requests_after), (None, 0)),
+            Reaction::BeganAnew => assert_eq!((injection.how, injection.requests_after), (None, 0)),
             how => assert_eq!((injection.how, injection.requests_after), (Some(how), 1)),
         }
     }
@@ -213,7 +213,7 @@ fn a_history_that_is_longer_than_its_opening_is_asked_again_and_no_other_run() {
     story.course.missed(&order);
     assert_eq!(story.asks(&answered), Some("wrong-final-output"));
     assert_eq!(story.asks(&answered), None);
-    assert_eq!(story.only().how, Some(How::Retried));
+    assert_eq!(story.only().how, Some(Reaction::Retried));
     // Not for ever: the fault is answered.
     assert_eq!(story.asks(&answered), Some("http-429"));
 }
@@ -242,7 +242,7 @@ fn an_agent_that_begins_anew_with_the_same_words_has_noticed() {
     assert!(story.asks(&[user("a"), call(), output("12")]).is_some());
     story.asks(&[user("a")]);
     let injection = story.only();
-    assert_eq!(injection.how, Some(How::BeganAnew));
+    assert_eq!(injection.how, Some(Reaction::BeganAnew));
     assert!(!injection.was_usual);
 }
 
@@ -268,8 +268,8 @@ fn the_next_question_of_a_chat_comes_without_a_fault_as_well() {
         let injection = story.only();
         (injection.how, injection.was_usual)
     };
-    assert_eq!(of("Rome?"), (Some(How::Told), true));
-    assert_eq!(of("Call the tool!"), (Some(How::Told), false));
+    assert_eq!(of("Rome?"), (Some(Reaction::Told), true));
+    assert_eq!(of("Call the tool!"), (Some(Reaction::Told), false));
 }
 
 #[test]
@@ -337,10 +337,10 @@ fn behind_a_fault_the_same_reply_can_be_gone_on_from_again() {
         story.goes(&responses(&json!(input), Some("r1")));
         story.only().how
     };
-    assert_eq!(of("a", "http-500"), Some(How::Retried));
-    assert_eq!(of("a", "call-as-text"), Some(How::Retried));
-    assert_eq!(of("b", "call-as-text"), Some(How::Rewrote));
-    assert_eq!(of("b", "http-500"), Some(How::Told));
+    assert_eq!(of("a", "http-500"), Some(Reaction::Retried));
+    assert_eq!(of("a", "call-as-text"), Some(Reaction::Retried));
+    assert_eq!(of("b", "call-as-text"), Some(Reaction::Rewrote));
+    assert_eq!(of("b", "http-500"), Some(Reaction::Told));
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_fault_comes_as_often_in_a_row_as_it_should_whoever_asks_beside() {
     let injection = story.only();
     assert_eq!((faults, injection.times), (3, 3));
     assert_eq!(injection.requests_after, 4);
-    assert_eq!(injection.how, Some(How::Retried));
+    assert_eq!(injection.how, Some(Reaction::Retried));
 }
 
 #[test]

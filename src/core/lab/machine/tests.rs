@@ -148,7 +148,7 @@ fn no_more_questions_are_on_their_way_than_are_allowed() {
         {
             numbers.push((variant, number));
             waiting.extend(answer(&mut machine, &ask, Class::GaveUp));
-            let on_its_way = machine.board().asked.iter().flatten().flatten();
+            let on_its_way = machine.board().in_flight.iter().flatten().flatten();
             assert!(on_its_way.count() <= 3);
         }
     }
@@ -295,7 +295,14 @@ fn a_stop_calls_off_what_is_on_its_way_and_an_answer_that_crosses_it_counts() {
     let asks = begun(&mut machine);
     let stopped = machine.obey(Command::Stop);
     assert_eq!(stopped, [Effect::CallOff, Effect::Ended(End::Stopped)]);
-    assert!(machine.board().asked.iter().flatten().all(Vec::is_empty));
+    assert!(
+        machine
+            .board()
+            .in_flight
+            .iter()
+            .flatten()
+            .all(Vec::is_empty)
+    );
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
     assert_eq!(machine.board().samples[0].iter().flatten().count(), 1);
     assert_eq!(machine.board().phase, Phase::Ended(End::Stopped));

@@ -11,7 +11,7 @@ use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{self, Recorded, assemble};
 use bytes::Bytes;
 use hyper::http::response::Parts;
-use retake_core::chaos::{Deed, NotHere, Order, Request, Told, inject};
+use retake_core::chaos::{FaultKind, FaultyReply, NotHere, Order, Request, inject};
 use retake_core::exchange::gate::Sent;
 use retake_core::exchange::machine::Shape;
 use retake_core::exchange::rewrite::continuation;
@@ -53,9 +53,9 @@ impl Injected {
     pub(crate) async fn run(mut self) {
         let began = Instant::now();
         let mut bodies = Bodies::default();
-        let ending = match self.order.trial.fault.deed {
-            Deed::Status(status) => self.refuse(status, &mut bodies),
-            Deed::Change(_) | Deed::Cut | Deed::Slow => self.ask(&mut bodies).await,
+        let ending = match self.order.trial.fault.kind {
+            FaultKind::Status(status) => self.refuse(status, &mut bodies),
+            FaultKind::Change(_) | FaultKind::Cut | FaultKind::Slow => self.ask(&mut bodies).await,
         };
         let total = began.elapsed().as_millis();
         self.seen.total_ms = u64::try_from(total).ok();
@@ -182,7 +182,7 @@ impl Injected {
     }
 
     /// The reply with the fault in it.
-    fn faulty_reply(&mut self, head: &Parts, reply: &[u8]) -> Result<Told, NotHere> {
+    fn faulty_reply(&mut self, head: &Parts, reply: &[u8]) -> Result<FaultyReply, NotHere> {
         if !head.status.is_success() {
             return Err(NotHere::Unreadable);
         }
@@ -209,12 +209,12 @@ impl Injected {
         &mut self,
         head: &Parts,
         reply: &Bytes,
-        faulty: Told,
+        faulty: FaultyReply,
         bodies: &mut Bodies,
     ) -> Result<Ending, Gone> {
         let is_stream = shape_of(head) == Shape::Stream;
         match faulty {
-            Told::Changed(json) if is_stream => {
+            FaultyReply::Changed(json) if is_stream => {
                 let (dialect, sent) = (self.question.dialect, Sent::default());
                 let usage = Usage::default();
                 let body = continuation(dialect, &sent, &json, usage, self.tells_usage);
@@ -225,14 +225,14 @@ impl Injected {
                 self.chaos.course().read(&self.order);
                 Ok(Ending::Mended)
             }
-            Told::Changed(json) => {
+            FaultyReply::Changed(json) => {
                 bodies.sent = Some(json.clone().into_bytes());
                 let whole = reply_head(head, Some(json.len()));
                 self.client.give(whole, Bytes::from(json))?;
                 self.chaos.course().read(&self.order);
                 Ok(Ending::Mended)
             }
-            Told::CutAt(at) => {
+            FaultyReply::CutAt(at) => {
                 let part = reply.slice(..at.min(reply.len()));
                 bodies.sent = Some(part.to_vec());
                 self.client.begin(reply_head(head, None))?;
@@ -240,7 +240,7 @@ impl Injected {
                 self.client.abort();
                 Ok(Ending::Cut)
             }
-            Told::Paused(pauses) => {
+            FaultyReply::Paused(pauses) => {
                 self.client.begin(reply_head(head, None))?;
                 let ends = pauses.iter().copied().skip(1).chain([reply.len()]);
                 for (from, to) in pauses.iter().copied().zip(ends) {

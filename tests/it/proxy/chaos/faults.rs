@@ -2,7 +2,7 @@
 
 use crate::proxy::speech::{Agent, Call, DIALECTS, GOOD, THEN, list, turn};
 use proptest::prelude::*;
-use retake_core::chaos::{Deed, FAULTS, Fault, NotHere, Request, Told, inject};
+use retake_core::chaos::{FAULTS, Fault, FaultKind, FaultyReply, NotHere, Request, inject};
 use retake_core::dialects::write::{NewReply, history_of};
 use retake_core::dice::Dice;
 use retake_core::session::Dialect;
@@ -63,7 +63,7 @@ fn injected(fault: &Fault, agent: &Agent, reply: &str, seed: u64) -> Result<Stri
     let request = Request::read(agent.dialect, agent.request().as_bytes()).unwrap();
     let mut dice = Dice::new(seed, fault.id, &[]);
     match inject(fault, &request, Some(reply), None, &mut dice)? {
-        Told::Changed(json) => Ok(json),
+        FaultyReply::Changed(json) => Ok(json),
         other => panic!("{other:?}"),
     }
 }
@@ -112,7 +112,7 @@ fn fits(fault: &Fault, dialect: Dialect) -> bool {
 fn changes() -> impl Iterator<Item = &'static Fault> {
     FAULTS
         .iter()
-        .filter(|fault| matches!(fault.deed, Deed::Change(_)))
+        .filter(|fault| matches!(fault.kind, FaultKind::Change(_)))
 }
 
 #[test]

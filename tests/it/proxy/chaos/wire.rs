@@ -4,7 +4,7 @@ use crate::proxy::speech::{Agent, GOOD, body, events, http, read_stream, turn, w
 use crate::proxy::stage::{PATIENCE, keeping, options, upstream};
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
-use retake_core::chaos::{How, Injection, Plan, Spec};
+use retake_core::chaos::{Injection, Plan, Reaction, Spec};
 use retake_core::session::Dialect;
 use retake_core::wire::stream::visible;
 use retake_core::wire::write::{calls_of, history_of};
@@ -91,7 +91,7 @@ fn a_chosen_reply_is_another_and_all_others_pass_byte_for_byte() {
             (injection.turn, injection.times, injection.requests_after),
             (1, 1, 1)
         );
-        assert_eq!(injection.how, Some(How::Answered));
+        assert_eq!(injection.how, Some(Reaction::Answered));
     }
 }
 
@@ -161,7 +161,7 @@ fn an_error_comes_without_asking_the_upstream_and_its_retry_is_answered() {
             assert_eq!(retry_after.is_some(), status == 429);
             assert_eq!(refused.header("x-should-retry"), None);
             assert_eq!(stage.ask(&agent).body, body(dialect, streams, &reply));
-            assert_eq!(stage.injection().how, Some(How::Retried));
+            assert_eq!(stage.injection().how, Some(Reaction::Retried));
         }
     }
 }
@@ -255,7 +255,7 @@ fn a_client_that_goes_on_behind_a_reply_is_known_by_the_id_of_that_reply() {
         assert_eq!(of, [1, 2], "{streams}");
         // A reply that got a fault is gone on behind, too.
         asks(Some(&third));
-        assert_eq!(stage.chaos.injections()[1].how, Some(How::Told));
+        assert_eq!(stage.chaos.injections()[1].how, Some(Reaction::Told));
         assert_eq!(stage.chaos.conversations(), 2);
     }
 }

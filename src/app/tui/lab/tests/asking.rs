@@ -1,6 +1,7 @@
 //! Stories of the lab with what works for it.
 
-use super::super::desk::{Bench, Desk, Order, World};
+use super::super::desk::{Desk, World};
+use super::super::subject::{Bench, Order};
 use super::fake::{Done, Fake};
 use super::*;
 use crate::tui::effect::Effect;

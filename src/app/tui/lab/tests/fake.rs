@@ -1,6 +1,6 @@
 //! A bench that asks nobody: it tells what it is told to tell.
 
-use super::super::desk::{Bench, Order, Running};
+use super::super::subject::{Bench, Order, Running};
 use retake_core::lab::{Command, Spec};
 use retake_live::lab::Report;
 use std::path::Path;

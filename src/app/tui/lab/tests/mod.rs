@@ -6,9 +6,9 @@ mod hostile;
 mod measuring;
 mod ordering;
 
-use super::desk::Subject;
 use super::form::read_models;
 use super::state::Lab;
+use super::subject::Subject;
 use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::state::tests::opened;
@@ -22,7 +22,7 @@ use retake_core::lab::{
 };
 use retake_core::session::ledger::Usage;
 use retake_core::session::takes::TakeId;
-use retake_core::wording::{Channel, FailureKind};
+use retake_core::wording::FailureKind;
 use retake_live::wordings::Wordings;
 use std::sync::Arc;
 
@@ -92,14 +92,9 @@ fn variant(name: &str, origin: Origin, words: &str) -> Variant {
     let axes =
         retake_core::wording::find(FailureKind::UnknownTool, name).map(|wording| wording.axes);
     Variant {
-        name: name.to_owned(),
-        title: name.to_owned(),
-        origin,
-        template: words.to_owned(),
-        channel: Channel::default(),
         axes,
         words: words.to_owned(),
-        take: TakeId(1),
+        ..Variant::new(name, name, origin, words.to_owned())
     }
 }
 
@@ -147,7 +142,7 @@ fn sample(class: Class, take: u32) -> Sample {
         class,
         why: why.to_owned(),
         number: 0,
-        tokens: Tokens::Told(Usage {
+        tokens: Tokens::Counted(Usage {
             input: 300,
             output: u64::from(take),
         }),
@@ -180,8 +175,8 @@ fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
         }
     }
     if phase == Phase::Running {
-        board.asked[0][1] = vec![10, 11, 12];
-        board.asked[0][2] = vec![5];
+        board.in_flight[0][1] = vec![10, 11, 12];
+        board.in_flight[0][2] = vec![5];
     }
     Arc::new(board)
 }

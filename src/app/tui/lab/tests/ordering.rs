@@ -5,6 +5,7 @@ use crate::tui::layer::Input;
 use crate::tui::stack::Screen as _;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use retake_core::lab::{Named, Spec};
+use retake_core::wording::Channel;
 
 /// The spec that `enter` begins with.
 fn begun(wishes: &[Effect]) -> &Spec {

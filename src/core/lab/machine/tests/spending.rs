@@ -17,7 +17,7 @@ fn a_slow_answer_holds_one_place_only_and_what_came_before_it_is_on_the_board() 
         quick = answer(&mut machine, &quick[0], Class::GaveUp);
         assert_eq!(machine.board().samples[0][0].len(), number);
     }
-    assert_eq!(machine.board().asked, [[[0]]]);
+    assert_eq!(machine.board().in_flight, [[[0]]]);
     let last = answer(&mut machine, &slow, Class::Corrected);
     assert_eq!(last, [Effect::Ended(End::Complete)]);
     let samples = machine.board().samples[0][0].iter();
