@@ -34,13 +34,11 @@ type Defaults = &'static [(&'static str, &'static str)];
 
 /// Options of a proxy that injects faults.
 pub(super) struct Wish<'a> {
-    /// The file of the spec.
     pub(super) spec: &'a Path,
     /// The agent that is started anew for each trial; without one whatever connects gets faults.
     pub(super) command: &'a [OsString],
     /// What an agent needs to begin at all.
     pub(super) defaults: Defaults,
-    /// Form of the report.
     pub(super) format: LineFormat,
     /// The upstream of the proxy, if it is a recording.
     pub(super) recording: Option<&'a dyn ServedRecording>,
@@ -412,7 +410,6 @@ struct TrialReport {
     /// The last lines of its standard error.
     stderr: Vec<String>,
     expected: &'static str,
-    /// The name of its journal.
     journal: String,
     /// How the agent ended, where it was started for this.
     #[serde(skip)]
@@ -482,7 +479,6 @@ struct Control {
     end: End,
 }
 
-/// Everything that was trial.
 #[derive(Debug, Default)]
 struct Results {
     seed: u64,
@@ -497,13 +493,11 @@ struct Results {
 }
 
 impl Results {
-    /// How many ended so.
     fn count(&self, outcome: Outcome) -> usize {
         let of = self.trials.iter();
         of.filter(|trial| trial.outcome == outcome).count()
     }
 
-    /// Whether any fault was injected.
     fn has_any(&self) -> bool {
         self.count(Outcome::NotReached) < self.trials.len()
     }
@@ -628,7 +622,6 @@ fn line(palette: Palette, trial: &TrialReport) -> String {
     format!("{line}  {}", palette.dim(safe_line(&trial.journal)))
 }
 
-/// What followed a fault.
 fn after_fault(trial: &TrialReport) -> String {
     let mut line = String::new();
     if trial.times > 1 {
@@ -666,7 +659,6 @@ fn error_line(error: Option<&str>) -> String {
     safe_line(error.unwrap_or("it says nothing"))
 }
 
-/// The lines of the JSON report.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 /// A question that the operator has to confirm.
 #[derive(Debug)]
 pub(super) struct Confirmation {
-    /// The file that asks for it.
     path: PathBuf,
     /// What it is known by when it asks again.
     content: Content,
@@ -31,7 +30,6 @@ impl Confirmation {
         })
     }
 
-    /// What an agent file asks for.
     pub(super) fn of_agent(file: &AgentFile) -> Option<Self> {
         Self::new(&file.path, file.content.clone(), file.powers())
     }

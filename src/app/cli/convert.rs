@@ -17,7 +17,6 @@ use std::io::{self, Write};
 /// How many problems of the recording are listed.
 const FEW: usize = 5;
 
-/// Converts one session of a recording.
 pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading())?.redacting(arguments.redact);
     exit_on_interrupt();
@@ -75,7 +74,6 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
     Ok(session)
 }
 
-/// Why a conversion stopped.
 enum Stopped {
     Source(SourceError),
     Output(io::Error),
@@ -133,7 +131,6 @@ fn write_to(
     })
 }
 
-/// Says on stderr what was lost.
 fn report(arguments: &ConvertArguments, converted: &Converted) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.

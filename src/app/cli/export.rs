@@ -88,11 +88,9 @@ struct Exported {
     text: String,
     /// What it was made of, in one line; text from the recording is in it.
     what: String,
-    /// What the action has to say.
     notes: Vec<String>,
 }
 
-/// Why there is nothing to export.
 #[derive(Debug, thiserror::Error)]
 enum ExportError {
     #[error(transparent)]
@@ -138,7 +136,6 @@ impl ExportError {
 struct Recovered {
     rule: String,
     action: String,
-    /// Index of the item.
     item: u32,
     wording: String,
     template: String,
@@ -224,7 +221,6 @@ impl Recovered {
 
 // A recovery from a finding: the first finding that fits, with the first of its offers that can be exported.
 
-/// Exports a recovery from a finding.
 fn export_recovery(
     arguments: &ExportArguments,
     form: RecoveryForm,
@@ -272,13 +268,11 @@ fn export_recovery(
     Err(desk.nothing(&offered, refused))
 }
 
-/// What is exported, and from what.
 struct Desk<'a> {
     arguments: &'a ExportArguments,
     form: RecoveryForm,
     inputs: &'a Inputs,
     wordings: Wordings,
-    /// Where the history is written.
     base: Option<Base>,
 }
 
@@ -413,7 +407,6 @@ fn wordings() -> Wordings {
     wordings
 }
 
-/// One offer of one finding.
 struct Attempt<'a> {
     desk: &'a Desk<'a>,
     number: usize,

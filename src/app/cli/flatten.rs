@@ -17,7 +17,6 @@ use std::path::Path;
 pub(super) struct FileReport {
     /// Its path as it was named.
     pub(super) path: String,
-    /// Id of its format.
     pub(super) format: &'static str,
     /// The file that its tools were taken from, where they were not recorded and not given.
     pub(super) tools_from: Option<String>,
@@ -62,9 +61,7 @@ pub(super) struct FindingReport {
     #[serde(serialize_with = "id")]
     pub(super) rule: &'static Rule,
     pub(super) severity: Severity,
-    /// The tool it is about.
     pub(super) tool: Option<String>,
-    /// The call id of its item.
     pub(super) call_id: Option<String>,
     /// The sentence; text from the recording is in it.
     pub(super) message: String,
@@ -74,7 +71,6 @@ pub(super) struct FindingReport {
     /// What kind of error an output is that reports one.
     #[serde(skip)]
     pub(super) class: Option<ErrorClass>,
-    /// What can be done about it.
     pub(super) offers: Vec<Offer>,
 }
 
@@ -95,10 +91,8 @@ pub(super) struct ProblemReport {
     pub(super) is_unread: bool,
 }
 
-/// What was found in all files.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    /// Files that were read.
     pub(super) files: usize,
     pub(super) sessions: usize,
     /// Sessions with calls whose tools are not known.
@@ -304,7 +298,6 @@ fn flatten(
 }
 
 impl FindingReport {
-    /// The plain values of a finding.
     pub(super) fn new(
         session: &Session,
         finding: &Finding,

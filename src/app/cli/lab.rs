@@ -31,7 +31,6 @@ mod tests;
 /// Cells of a line where no terminal says how many it has.
 const USUAL_WIDTH: usize = 80;
 
-/// Runs the experiment and reports it.
 pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let wordings = Wordings::read(&usual_files(Path::new(".")));
     let Order {
@@ -232,7 +231,6 @@ struct Watching {
 }
 
 impl Watching {
-    /// Nothing was reported yet.
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style =
@@ -254,7 +252,6 @@ impl Watching {
         watching
     }
 
-    /// Reports its state.
     fn board(&mut self, board: &Board) {
         let (done, asked) = done_and_asked(board);
         self.bar.set_length(asked as u64);

@@ -31,7 +31,6 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-/// Runs a proxy to its end.
 pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     if let Some(spec) = &arguments.chaos {
         let wish = Wish {
@@ -96,7 +95,6 @@ pub(super) fn start_agent(
         .map_err(|error| Failure::refused(format!("{name} cannot be started: {error}")))
 }
 
-/// What the arguments ask for.
 fn options(arguments: &ProxyArguments) -> Result<ProxyOptions, Failure> {
     let ports = match arguments.listen {
         Some(first) => Ports {

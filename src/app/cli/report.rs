@@ -61,7 +61,6 @@ fn placed_message(file: &FileReport, session: &SessionReport, finding: &FindingR
 // Workflow commands of GitHub Actions: annotations beside the changed files
 // (GitHub Docs, "Workflow commands").
 
-/// The report for GitHub Actions.
 struct Github;
 
 impl Report for Github {
@@ -124,7 +123,6 @@ fn property(text: &str) -> String {
 // --session` takes the same. Texts are whole, and characters that a terminal would obey or hide are spelled
 // `\uXXXX`, so that the text is the same for a parser and harmless for an eye.
 
-/// The JSON lines report.
 struct Json;
 
 #[derive(Serialize)]
@@ -254,7 +252,6 @@ fn is_harmless(character: &str) -> bool {
 // The report for people: `path:line: severity rule: message`, with the place in the session and what can
 // be done under it.
 
-/// The report for people.
 struct Text {
     palette: Palette,
     /// Whether there is text above the next session.

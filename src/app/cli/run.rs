@@ -171,7 +171,6 @@ enum Line<'a> {
     },
 }
 
-/// An output that reported an error.
 #[derive(Serialize)]
 struct ToolFault<'a> {
     tool: &'a str,
@@ -182,7 +181,6 @@ struct ToolFault<'a> {
     text: &'a str,
 }
 
-/// Runs to the end.
 fn run_headless(
     prepared: PreparedRun,
     mut bench: TakeStore,

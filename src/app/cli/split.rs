@@ -7,9 +7,9 @@ use super::inputs::{Inputs, name_of};
 use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use super::style::Palette;
-use retake_core::dialects::{Survivors, survivors};
 use retake_core::session::boundary::{Bond, Boundaries, BoundaryChoice, unpaired};
 use retake_core::session::{Kind, Session, SourceError};
+use retake_core::wire::{Survivors, survivors};
 use retake_live::{Recording, exit_on_interrupt};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -107,7 +107,6 @@ impl Subject<'_> {
         self.answer(verdict, wished, boundary, next, &broken)
     }
 
-    /// What a given boundary splits.
     fn judge(&self, boundary: usize) -> Result<Answer, SourceError> {
         let broken = match boundary < self.session.items.len() {
             true => self.boundaries.split_at(boundary),
@@ -301,7 +300,6 @@ struct Answer {
     /// The first item that the next such cut after it would keep.
     #[serde(rename = "behind")]
     next: Option<usize>,
-    /// What the kept part begins with.
     opens_with: Option<&'static str>,
     /// The recording that the cut was judged by.
     against: Option<String>,

@@ -14,13 +14,11 @@ pub enum Color {
     Never,
 }
 
-/// The colours in use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
     on: bool,
 }
 
-/// A word in a colour.
 pub(super) struct Painted<T> {
     code: Option<&'static str>,
     word: T,
@@ -36,12 +34,10 @@ impl<T: fmt::Display> fmt::Display for Painted<T> {
 }
 
 impl Palette {
-    /// The colours for stdout.
     pub(super) fn of_stdout(color: Color) -> Self {
         Self::choose(color, std::io::stdout().is_terminal())
     }
 
-    /// The colours for stderr.
     pub(super) fn of_stderr() -> Self {
         Self::choose(Color::Auto, std::io::stderr().is_terminal())
     }

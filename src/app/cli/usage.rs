@@ -1,9 +1,9 @@
 //! `usage`: where tokens and time went in recordings.
 
 use super::arguments::{UsageArguments, UsageFormat};
-use super::exit::{Exit, Failure, print_error};
+use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, describe, hint_for, name_of, prices_of};
+use super::inputs::{Inputs, name_of, prices_of, report_unreadable};
 use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     exit_on_interrupt();
     let Walked { files, failures } = expand(&arguments.paths);
     for (path, error) in &failures {
-        print_error(&describe(path, error), hint_for(error).as_deref());
+        report_unreadable(path, error);
     }
     let (mut read, mut unreadable) = (0, failures.len());
     let mut skipped = Skipped::default();
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
             Err(error) if file.in_folder && is_no_recording(&error) => skipped.add(file, &error),
             Err(error) => {
                 unreadable += 1;
-                print_error(&describe(&file.path, &error), hint_for(&error).as_deref());
+                report_unreadable(&file.path, &error);
             }
         }
     }

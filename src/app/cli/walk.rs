@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     /// Its path, as the operator named it or as its folder did; `-` is standard input.
@@ -28,9 +27,7 @@ pub(super) struct Named {
 /// Files, and what could not be walked.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// The files, in order.
     pub(super) files: Vec<Named>,
-    /// Paths that could not be walked.
     pub(super) failures: Vec<(PathBuf, InputError)>,
 }
 

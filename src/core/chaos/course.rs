@@ -350,7 +350,6 @@ struct Got {
     is_reply: bool,
 }
 
-/// What a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestPlace {
     pub(super) conversation: usize,

@@ -29,7 +29,6 @@ pub struct Fault {
 /// How a fault is made.
 #[derive(Debug, Clone, Copy)]
 pub enum FaultKind {
-    /// The reply is changed.
     Change(fn(&Request, &mut Reply, &mut Dice) -> Result<(), NotHere>),
     /// The upstream gets no request; the agent gets an error with this status.
     Status(u16),
@@ -219,7 +218,7 @@ fn as_text(request: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), Not
         if !is_whole || request.tool(&call.name).is_none() {
             return Err(NotHere::BrokenAlready);
         }
-        let name = crate::dialects::write::quoted(&call.name);
+        let name = crate::wire::write::quoted(&call.name);
         let arguments = call.arguments.replace('\n', " ");
         blocks.push(format!(
             "<tool_call>\n{{\"name\": {name}, \"arguments\": {arguments}}}\n</tool_call>"

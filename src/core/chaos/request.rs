@@ -1,10 +1,9 @@
 //! What of a request decides whether a fault fits its reply.
 
-use crate::dialects::tools::read_tools;
-use crate::dialects::{Content, body_of};
 use crate::formats::read_request_part;
 use crate::session::{Dialect, Kind, Session, SourceError, Tool, ToolKind};
-use crate::wire::RequestHead;
+use crate::wire::tools::read_tools;
+use crate::wire::{Content, RequestHead, body_of};
 use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::hash::BuildHasher;

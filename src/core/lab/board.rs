@@ -83,7 +83,6 @@ pub enum End {
 }
 
 impl End {
-    /// Its word in reports for programs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -144,7 +143,6 @@ impl Board {
 
 // What became of one question.
 
-/// What the model did in its next turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// It did what was meant, and the rules find nothing in the turn.
@@ -197,7 +195,6 @@ impl Class {
     }
 }
 
-/// The tokens of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tokens {
     /// As the provider counted them.
@@ -244,7 +241,6 @@ impl Tokens {
 /// One question, answered or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// What the model did.
     pub class: Class,
     /// Why it is of that class, in a few words; it holds text from outside.
     pub why: String,

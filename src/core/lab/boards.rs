@@ -57,7 +57,6 @@ fn variant(name: &str) -> Variant {
     }
 }
 
-/// The experiment of a board, to be changed.
 pub(super) fn experiment(board: &mut Board) -> &mut Experiment {
     Arc::make_mut(&mut board.experiment)
 }
@@ -75,7 +74,6 @@ pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
     }
 }
 
-/// The next sample of a variant.
 pub(super) fn add(board: &mut Board, trial: usize, variant: usize, sample: Sample) {
     let samples = &mut board.samples[trial][variant];
     let number = index_number(samples.len());

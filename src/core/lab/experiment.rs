@@ -21,7 +21,6 @@ pub const MOST_CONCURRENCY: u32 = 64;
 pub struct Reserved {
     /// Its name, which no other wording has.
     pub name: &'static str,
-    /// What tables call it.
     pub title: &'static str,
 }
 
@@ -52,10 +51,8 @@ pub fn baseline_of(kind: FailureKind) -> Reserved {
     }
 }
 
-/// What is to be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What reports call it.
     pub name: String,
     /// Each finding with each model.
     pub trials: Vec<Trial>,
@@ -65,7 +62,6 @@ pub struct Experiment {
     pub samples: u32,
     /// When a trial may end before that.
     pub stop: Stop,
-    /// What may be spent.
     pub caps: Caps,
     /// How many questions are on their way at once, at least 1.
     pub concurrency: u32,
@@ -100,7 +96,6 @@ pub struct Caps {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     pub subject: Subject,
-    /// What the model is called.
     pub model: String,
     pub why: String,
     /// Whether of what a `[[finding]]` of the spec names nothing at all is tried.
@@ -111,7 +106,6 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub subject: Subject,
-    /// What the model is called.
     pub model: String,
     /// Whether a script answers in its place, which is shown wherever results are shown.
     pub is_scripted: bool,
@@ -138,7 +132,6 @@ pub struct Subject {
     pub session: u32,
     /// The item of the finding, from 0.
     pub item: u32,
-    /// Id of the rule.
     pub rule: String,
     /// What kind of failure the model is informed of.
     pub kind: FailureKind,
@@ -172,17 +165,13 @@ impl Meant {
     }
 }
 
-/// Words that are tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
     /// Its name; a trial has each only once.
     pub name: String,
-    /// What tables call it.
     pub title: String,
-    /// Where it comes from.
     pub origin: Origin,
     pub template: String,
-    /// How it reaches the model.
     pub channel: Channel,
     /// Where it is on the axes, where that is known.
     pub axes: Option<Axes>,
@@ -208,7 +197,6 @@ impl Variant {
     }
 }
 
-/// Where a wording comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The model read it when it was recorded.
@@ -221,7 +209,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The word for it in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Recorded => "recorded",

@@ -34,22 +34,27 @@ pub enum Command {
     Stop,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// The history with this wording is sent.
-    Ask {
-        trial: usize,
-        variant: usize,
-        /// Which of the questions with this wording it is, from 0; no two have the same.
-        number: u32,
-    },
+    Ask(Question),
     /// All questions on their way are called off.
     CallOff,
     /// It is over. [`Command::More`] may begin it anew.
     Ended(End),
     /// The event did not belong, and changed nothing.
     OutOfPlace(OutOfPlace),
+}
+
+/// A question on its way: the history with a wording, which is sent to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    pub trial: usize,
+    pub variant: usize,
+    /// Which of the questions with this wording it is, from 0; no two have the same.
+    pub number: u32,
+    /// How often it was sent.
+    pub attempts: u32,
 }
 
 /// Why an event does not belong.
@@ -82,7 +87,6 @@ pub struct Earlier {
     pub requests: u32,
 }
 
-/// An experiment on its way.
 #[derive(Debug)]
 pub struct Machine {
     board: Board,
@@ -147,7 +151,6 @@ impl Machine {
         self.go_on()
     }
 
-    /// Does what the operator wants.
     pub fn obey(&mut self, command: Command) -> Vec<Effect> {
         let obeyed = match command {
             Command::Pause => self.pause(),
@@ -164,16 +167,10 @@ impl Machine {
     /// Whether a question on its way may be sent once more, after its request failed; then that is
     /// counted. Not where a cap is reached: what comes of it is that it failed. `failed` is what the
     /// failed request may have cost.
-    pub fn may_ask_again(
-        &mut self,
-        trial: usize,
-        variant: usize,
-        number: u32,
-        failed: Tokens,
-    ) -> bool {
-        let of_trial = self.board.in_flight.get(trial);
-        let is_asked = { of_trial.and_then(|in_flight| in_flight.get(variant)) }
-            .is_some_and(|in_flight| in_flight.contains(&number));
+    pub fn may_ask_again(&mut self, question: Question, failed: Tokens) -> bool {
+        let of_trial = self.board.in_flight.get(question.trial);
+        let is_asked = { of_trial.and_then(|in_flight| in_flight.get(question.variant)) }
+            .is_some_and(|in_flight| in_flight.contains(&question.number));
         let may = is_asked && self.reached_cap().is_none();
         if may {
             self.board.spent.add(failed);
@@ -327,11 +324,12 @@ impl Machine {
             self.board.in_flight[trial][variant].push(number);
             self.board.spent.requests = self.board.spent.requests.saturating_add(1);
             on_its_way += 1;
-            effects.push(Effect::Ask {
+            effects.push(Effect::Ask(Question {
                 trial,
                 variant,
                 number,
-            });
+                attempts: 1,
+            }));
         }
     }
 

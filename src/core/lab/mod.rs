@@ -31,7 +31,7 @@ pub use experiment::{
     is_reserved,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
-pub use machine::{Command, Earlier, Effect, Leader, Machine, OutOfPlace};
+pub use machine::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, Question};
 pub use outcome::{FailedCall, Reply, classify};
 pub use report::{
     Measured, Overall, Results, Row, TrialResults, baseline_name, highest, left_out, overall,

@@ -23,11 +23,11 @@
 
 use super::board::Class;
 use super::experiment::{Meant, Subject};
-use crate::dialects::body_of;
 use crate::engine::arguments::says_the_same;
 use crate::rules::{ErrorClass, Finding, Severity};
 use crate::session::{Flags, Item, Kind, Session, SourceError};
 use crate::suggest::{self, SuggestionReason};
+use crate::wire::body_of;
 
 /// A call that is open has not been answered yet, and what a hosted tool answers is not the model's doing.
 const NOT_OF_THE_REPLY: &[&str] = &["pending-call", "orphan-call", "tool-error", "failing-tool"];
@@ -250,7 +250,6 @@ impl<'a> Reply<'a> {
         call.tool == meant || (!is_offered() && is_same_tool(call.tool, meant))
     }
 
-    /// Judges a reply without calls.
     fn judge_text(&self, subject: &Subject, text: &str) -> (Class, String) {
         let is_refused = { self.findings.iter() }
             .any(|finding| finding.rule.id == REFUSED && self.is_about(finding));
@@ -317,7 +316,6 @@ fn excerpt(text: &str) -> String {
 pub struct FailedCall {
     /// The tool, as the model spelled it, with its namespace.
     pub tool: String,
-    /// The arguments as they are written.
     pub arguments: String,
     /// Whether the same call may well succeed: it timed out or was interrupted.
     pub may_work_again: bool,
@@ -351,18 +349,15 @@ impl FailedCall {
     }
 }
 
-/// A call of the history.
 #[derive(Debug)]
 struct Called<'a> {
     /// The tool, with its namespace.
     tool: &'a str,
-    /// The arguments as they are written.
     arguments: String,
     /// Whether the provider runs it.
     is_hosted: bool,
 }
 
-/// The call at `index`.
 fn called(session: &Session, index: usize) -> Result<Called<'_>, SourceError> {
     let item = &session.items[index];
     let bytes = session.bytes(item)?;

@@ -8,7 +8,6 @@ use super::verdict::Judged;
 use super::words;
 use crate::wording::FailureKind;
 
-/// What was measured of a wording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Corrected turns of all answers: the rate, and its interval.
@@ -109,15 +108,11 @@ fn ninth_decile(sorted: &[u64]) -> Option<u64> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub name: String,
-    /// What menus call it.
     pub title: String,
-    /// Where it comes from.
     pub origin: Origin,
-    /// The trials that tried it.
     pub trials: Vec<usize>,
     /// Whether the others are compared with it.
     pub is_baseline: bool,
-    /// What was measured in the trials.
     pub measured: Measured,
     /// How much higher its rate is than that of the baseline; `None` for the baseline itself, and until both have
     /// answers. Of several trials each counts with as many answers of the one as of the other, so that no wording

@@ -67,7 +67,6 @@ struct Side {
     corrected: u32,
     /// The logarithm of the evidence that it is better than the other.
     evidence: f64,
-    /// The most that this has been.
     most: f64,
 }
 

@@ -26,7 +26,6 @@ pub struct Spec {
     /// When a trial may end before that.
     #[serde(flatten)]
     pub stop: Stop,
-    /// What may be spent.
     #[serde(flatten)]
     pub caps: Caps,
     /// How many questions are on their way at once.
@@ -47,7 +46,6 @@ pub struct Which {
     pub session: Option<u32>,
     /// The item, from 1, as `check` counts.
     pub item: Option<u32>,
-    /// Id of the rule.
     pub rule: Option<String>,
     /// The tool that was meant; without it the nearest name on offer.
     pub meant: Option<String>,
@@ -65,7 +63,6 @@ pub struct Wanted {
     /// Those of the library and of the operator's own files: all for the kind of the finding, or
     /// those of these names.
     pub named: Named,
-    /// Words of the spec.
     #[serde(rename = "add")]
     pub added: Vec<Added>,
 }
@@ -96,7 +93,6 @@ pub enum Named {
 pub struct Added {
     pub name: String,
     pub text: String,
-    /// How they reach the model.
     #[serde(default)]
     pub channel: Channel,
 }
@@ -104,7 +100,6 @@ pub struct Added {
 /// What has to come out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
-    /// The wording that it is about.
     pub wording: String,
     /// The rate of corrected turns that it has to reach, from 0 to 1.
     pub at_least: Option<f64>,

@@ -9,18 +9,14 @@ use super::interval::{Difference, Interval, Proportion};
 use super::spec::Assertion;
 use crate::suggest;
 
-/// What comes of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Holds,
-    /// It may or may not hold.
     Undecided,
-    /// It does not hold.
     Fails,
 }
 
 impl Verdict {
-    /// The word for it in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -30,7 +26,6 @@ impl Verdict {
     }
 }
 
-/// What an assertion asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
     /// A rate of corrected turns, from 0 to 1.
@@ -49,16 +44,11 @@ pub enum Claim {
 /// A claim of an assertion about a trial, with its verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// Which assertion of the spec.
     pub assertion: usize,
     pub trial: usize,
-    /// The variant that it is about.
     pub variant: usize,
-    /// What is requested.
     pub claim: Claim,
-    /// What comes of it.
     pub verdict: Verdict,
-    /// How often the wording was corrected.
     pub corrected: Proportion,
     /// Where the true rate lies.
     pub interval: Interval,
@@ -69,21 +59,18 @@ pub struct Judged {
 /// Why an assertion cannot be judged. It quotes the spec.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssertionFault {
-    /// No trial tries the wording.
     #[error("no wording `{name}` is tried{hint}")]
     NoWording {
         name: String,
         /// What there is, or was meant.
         hint: String,
     },
-    /// No trial is with the model.
     #[error("no model `{name}` is asked{hint}")]
     NoModel {
         name: String,
         /// What there is, or was meant.
         hint: String,
     },
-    /// No trial tries both wordings.
     #[error("`{one}` and `{other}` are tried on no finding together")]
     NeverTogether { one: String, other: String },
 }

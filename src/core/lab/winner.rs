@@ -30,12 +30,10 @@ pub enum NoTest {
         "{corrected} of {answers} answers were corrected: the true rate may be below 1 %, so there is nothing to assert"
     )]
     NoRate {
-        /// How often the wording was corrected.
         corrected: u32,
         /// Out of how many answers.
         answers: u32,
     },
-    /// The spec has no such model.
     #[error("the spec has no model `{0}`")]
     NoModel(String),
 }

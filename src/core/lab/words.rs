@@ -16,7 +16,6 @@ pub const SCRIPTED: &str =
 /// The half-width of an interval beyond which it is called wide.
 const WIDE: f64 = 0.15;
 
-/// What a corrected turn is.
 pub fn meant(meant: &Meant) -> String {
     match meant {
         Meant::Tool(name) => format!("corrected means: a sound call of {name}"),

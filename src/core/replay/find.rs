@@ -29,17 +29,8 @@ pub struct Matching {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub place: Place,
-    /// How it was found.
-    pub how: MatchKind,
-}
-
-/// How a turn was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MatchKind {
-    /// The request is the recorded one.
-    Same,
-    /// It is the nearest; this differs.
-    Nearest(Differences),
+    /// What differs from the recorded request, where the turn is only the nearest.
+    pub differences: Option<Differences>,
 }
 
 /// What differs between a request and the history before a turn.
@@ -71,7 +62,6 @@ pub enum NotFound {
     /// Its history is in no recording.
     Differs {
         nearest: Place,
-        /// What differs from it.
         differences: Differences,
     },
     /// The recording has no such turn: it ends before.
@@ -126,8 +116,8 @@ impl Tape {
         served: &BTreeSet<Place>,
     ) -> Result<Found, NotFound> {
         if let Some(place) = self.same(request, matching, served)? {
-            let how = MatchKind::Same;
-            return Ok(Found { place, how });
+            let differences = None;
+            return Ok(Found { place, differences });
         }
         let Some(session) = self.nearest_session(request, matching)? else {
             return Err(NotFound::Nothing);
@@ -144,8 +134,8 @@ impl Tape {
         }
         let differences = self.differences(place, request)?;
         if matching.is_lenient {
-            let how = MatchKind::Nearest(differences);
-            return Ok(Found { place, how });
+            let differences = Some(differences);
+            return Ok(Found { place, differences });
         }
         Err(NotFound::Differs {
             nearest: place,

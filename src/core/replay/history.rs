@@ -4,11 +4,10 @@
 //! parallel calls come in any order, and a message over many lines has outputs in between. So a history has two
 //! forms, by turns and as its items stand; whoever has one of them in common says the same.
 
-use crate::dialects::{Arguments, Content, body_of};
 use crate::formats::convert::sanitised;
 use crate::redact::{holds_placeholder, without_tags};
 use crate::session::{Item, Kind, Session, SourceError};
-use crate::wire::Part;
+use crate::wire::{Arguments, Content, Part, body_of};
 use serde_json::{Map, Number, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

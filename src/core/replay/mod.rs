@@ -17,7 +17,7 @@ mod terms;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use find::{Differences, Found, MatchKind, Matching, NotFound};
+pub use find::{Differences, Found, Matching, NotFound};
 pub use reply::Reply;
 pub use tape::{Place, ReplayRequest, Tape};
 pub use terms::{Change, Differing, Part};

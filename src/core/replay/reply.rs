@@ -2,12 +2,12 @@
 
 use super::history::{content, texts_and_refusals, words};
 use super::tape::{Place, Tape};
-use crate::dialects::write::{End, NewCall, NewReply};
-use crate::dialects::{Arguments, body_of};
 use crate::formats::convert::LossKind;
 use crate::json::Cursor;
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
+use crate::wire::write::{End, NewCall, NewReply};
+use crate::wire::{Arguments, body_of};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -295,7 +295,7 @@ fn usage_in(value: &Value, depth: usize) -> Option<Usage> {
     let members = value.as_object()?;
     if let Some(usage) = members.get("usage").filter(|usage| usage.is_object()) {
         let of_reply = serde_json::json!({"usage": usage}).to_string();
-        return Some(crate::dialects::usage_of(&of_reply));
+        return Some(crate::wire::usage_of(&of_reply));
     }
     let inside = members.iter().filter(|(key, _)| *key != "request");
     let mut inside = inside.filter_map(|(_, value)| usage_in(value, depth.checked_sub(1)?));

@@ -5,8 +5,7 @@ mod divided;
 mod replies;
 
 use super::*;
-use crate::formats::RequestError;
-use crate::formats::{find, read_buffer};
+use crate::formats::{RequestError, find, read_buffer};
 use crate::session::{Dialect, Session, Source};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -41,9 +40,9 @@ fn lenient(tape: &Tape, request: &Value) -> Result<(usize, String), String> {
     };
     let found = tape.find(&chat(request), matching);
     let found = found.map_err(|why| why.words(tape))?;
-    let words = match found.how {
-        MatchKind::Same => "same".to_owned(),
-        MatchKind::Nearest(differences) => differences.to_string(),
+    let words = match found.differences {
+        None => "same".to_owned(),
+        Some(differences) => differences.to_string(),
     };
     Ok((tape.turn(found.place), words))
 }
@@ -197,8 +196,8 @@ fn arguments_that_are_no_json_are_compared_by_their_text_where_a_request_can_hol
     ]});
     let asked = ReplayRequest::read(Dialect::Anthropic, anthropic.to_string().as_bytes()).unwrap();
     assert_eq!(
-        tape.find(&asked, Matching::default()).unwrap().how,
-        MatchKind::Same
+        tape.find(&asked, Matching::default()).unwrap().differences,
+        None
     );
 }
 
@@ -250,11 +249,7 @@ fn a_reply_that_says_it_had_no_tools_does_not_take_those_of_its_request_away() {
         let asked =
             ReplayRequest::read(Dialect::Responses, request.to_string().as_bytes()).unwrap();
         let found = tape.find(&asked, Matching::default());
-        assert_eq!(
-            found.map(|found| found.how),
-            Ok(MatchKind::Same),
-            "{request}"
-        );
+        assert_eq!(found.map(|found| found.differences), Ok(None), "{request}");
     }
 }
 
@@ -450,8 +445,8 @@ fn a_request_with_a_secret_is_the_recorded_one_that_has_lost_it() {
     };
     let found = find(messages(&key));
     assert_eq!(
-        found.map(|found| found.how),
-        Ok(MatchKind::Same),
+        found.map(|found| found.differences),
+        Ok(None),
         "{:?}",
         messages(&key)
     );

@@ -4,13 +4,14 @@
 use super::error::LabError;
 use super::history::TrialInput;
 use super::prepare::PreparedLab;
-use super::trial::{Answered, JournalPlace, TrialRequest, TrialStore};
+use super::trial::{Answered, JournalPlace, TrialStore};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
 use crate::scripted::Endpoint;
 use retake_core::engine::{ModelDelay, ModelFault, model_delay};
 use retake_core::lab::{
-    Board, Class, Command, Effect, End, Experiment, Machine, Phase, Sample, Tokens, leader_of,
+    Board, Class, Command, Effect, End, Experiment, Machine, Phase, Question, Sample, Tokens,
+    leader_of,
 };
 use retake_core::redact::Redactor;
 use std::path::PathBuf;
@@ -50,17 +51,17 @@ pub struct Lab {
 enum Input {
     Command(Command),
     /// A request was answered, or failed.
-    Answered(TrialRequest, Box<Answered>),
+    Answered(Question, Box<Answered>),
     /// A question whose request failed may be sent again now.
-    Due(TrialRequest, Box<ModelFault>),
+    Due(Question, Box<ModelFault>),
     /// Nobody waits for a question any more.
-    CalledOff(TrialRequest),
+    CalledOff(Question),
     Dropped,
 }
 
 /// Something that is done about a question elsewhere: whatever ends it, the conductor hears of it.
 struct PendingRequest {
-    question: TrialRequest,
+    question: Question,
     inputs: Sender<Input>,
     is_done: bool,
 }
@@ -286,7 +287,7 @@ impl LabDriver {
         (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
     }
 
-    fn answered(&mut self, question: TrialRequest, answered: Answered) {
+    fn answered(&mut self, question: Question, answered: Answered) {
         match answered {
             Err(fault) => match again_in(&fault, question) {
                 Some(wait) => self.wait(question, fault, wait),
@@ -297,18 +298,12 @@ impl LabDriver {
     }
 
     /// Sends a question again after its request failed, where that may be.
-    fn due(&mut self, question: TrialRequest, fault: ModelFault) {
-        let TrialRequest {
-            trial,
-            variant,
-            number,
-            attempts,
-        } = question;
-        let failed = self.stores[trial].cost_of(variant, &fault);
-        if self.machine.may_ask_again(trial, variant, number, failed) {
+    fn due(&mut self, question: Question, fault: ModelFault) {
+        let failed = self.stores[question.trial].cost_of(question.variant, &fault);
+        if self.machine.may_ask_again(question, failed) {
             self.is_news = true;
-            return self.ask(TrialRequest {
-                attempts: attempts + 1,
+            return self.ask(Question {
+                attempts: question.attempts + 1,
                 ..question
             });
         }
@@ -316,8 +311,8 @@ impl LabDriver {
         self.keep(question, Err(ModelFault { why, ..fault }));
     }
 
-    fn keep(&mut self, question: TrialRequest, answered: Answered) {
-        let TrialRequest { trial, variant, .. } = question;
+    fn keep(&mut self, question: Question, answered: Answered) {
+        let Question { trial, variant, .. } = question;
         let sample = self.stores[trial].keep(question, answered);
         let trouble = self.stores[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
@@ -344,16 +339,7 @@ impl LabDriver {
         self.is_news = true;
         for effect in effects {
             match effect {
-                Effect::Ask {
-                    trial,
-                    variant,
-                    number,
-                } => self.ask(TrialRequest {
-                    trial,
-                    variant,
-                    number,
-                    attempts: 1,
-                }),
+                Effect::Ask(question) => self.ask(question),
                 Effect::CallOff => std::mem::take(&mut self.all).cancel(),
                 // What is over is on the board.
                 Effect::Ended(_) => {}
@@ -362,7 +348,7 @@ impl LabDriver {
         }
     }
 
-    fn ask(&self, question: TrialRequest) {
+    fn ask(&self, question: Question) {
         let body = self.stores[question.trial].body(question);
         let reached = self.models[question.trial].clone();
         let cancel = self.all.child_token();
@@ -373,7 +359,7 @@ impl LabDriver {
         });
     }
 
-    fn wait(&self, question: TrialRequest, fault: ModelFault, wait: Duration) {
+    fn wait(&self, question: Question, fault: ModelFault, wait: Duration) {
         self.send(question, async move {
             tokio::time::sleep(wait).await;
             Input::Due(question, Box::new(fault))
@@ -381,7 +367,7 @@ impl LabDriver {
     }
 
     /// Begins something about a question, and hears what comes of it.
-    fn send(&self, question: TrialRequest, work: impl Future<Output = Input> + Send + 'static) {
+    fn send(&self, question: Question, work: impl Future<Output = Input> + Send + 'static) {
         let errand = PendingRequest {
             question,
             inputs: self.inputs.clone(),
@@ -399,7 +385,7 @@ impl LabDriver {
     }
 }
 
-fn called_off(stores: &mut [TrialStore], question: TrialRequest) {
+fn called_off(stores: &mut [TrialStore], question: Question) {
     if let Some(store) = stores.get_mut(question.trial) {
         store.called_off(question);
     }
@@ -407,7 +393,7 @@ fn called_off(stores: &mut [TrialStore], question: TrialRequest) {
 
 /// How long a question whose request failed waits until it is sent again, as in a live run; `None`
 /// where it is not.
-fn again_in(fault: &ModelFault, question: TrialRequest) -> Option<Duration> {
+fn again_in(fault: &ModelFault, question: Question) -> Option<Duration> {
     // Nobody saw a part of a reply: a stream that broke off may be requested again.
     let unseen = ModelFault {
         was_streaming: false,

@@ -4,12 +4,12 @@
 use super::error::HistoryError;
 use crate::{Input, InputError, Recording, TakeError, TakeStore, check_session, read_written};
 use retake_core::actions::{self, ActionInput, context};
-use retake_core::dialects::body_of;
 use retake_core::engine::agent::Model;
 use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED, Variant};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind as ItemKind, Session, Span, index_number};
+use retake_core::wire::body_of;
 use retake_core::wording::{self, Channel, FailureKind};
 use std::sync::Arc;
 
@@ -212,7 +212,6 @@ impl Stage {
         !self.kind().is_of_call()
     }
 
-    /// The history with these words.
     fn tell(&mut self, words: &Variant) -> Result<RenderedWording, HistoryError> {
         let action = action_for(self.kind(), words.channel);
         let (mut edits, rendered) = match words.origin {

@@ -1,11 +1,11 @@
 //! A trial with its journal, answered by hand.
 
 use super::prepare::{LabContext, PreparedLab, prepare};
-use super::trial::{JournalPlace, TrialRequest, TrialStore};
+use super::trial::{JournalPlace, TrialStore};
 use crate::model::Answer;
 use crate::wordings::Wordings;
 use retake_core::engine::agent::{Endpoint, Model};
-use retake_core::lab::{Class, Named, Spec, Wanted, Which};
+use retake_core::lab::{Class, Named, Question, Spec, Wanted, Which};
 use retake_core::redact::Redactor;
 use retake_core::session::Dialect;
 use retake_core::session::ledger::Usage;
@@ -81,7 +81,7 @@ fn what_was_answered_out_of_turn_keeps_its_number_in_a_later_run() {
     let mut first = store(&prepared);
     // The second question is slow, and the run ends before it is answered.
     for (number, text) in [(3, "Three."), (0, "Nought."), (2, "Two.")] {
-        let question = TrialRequest {
+        let question = Question {
             trial: 0,
             variant: 0,
             number,

@@ -5,11 +5,11 @@ use super::history::{RenderedWording, TrialInput, read_request};
 use crate::model::Answer;
 use crate::takes::{About, wall_clock};
 use crate::{Recording, TakeError, TakeStore, check_session};
-use retake_core::dialects::stop_of;
-use retake_core::dialects::write::{calls_of, history_of};
 use retake_core::engine::ModelFault;
 use retake_core::engine::agent::{Endpoint, Model};
-use retake_core::lab::{Class, Earlier, FailedCall, Reply, Sample, Subject, Tokens, classify};
+use retake_core::lab::{
+    Class, Earlier, FailedCall, Question, Reply, Sample, Subject, Tokens, classify,
+};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::{LedgerEvent, ModelRequest, Usage};
@@ -17,6 +17,8 @@ use retake_core::session::takes::{
     ContentDigest, FindingCounts, OwnText, Take, TakeCause, TakeId, TakeOutcome,
 };
 use retake_core::session::{Dialect, Edit, Session};
+use retake_core::wire::stop_of;
+use retake_core::wire::write::{calls_of, history_of};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -40,17 +42,6 @@ struct Ground {
     before: FindingCounts,
     /// The request as it is sent, with its secrets.
     wire: Vec<u8>,
-}
-
-/// A question on its way.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TrialRequest {
-    pub(super) trial: usize,
-    pub(super) variant: usize,
-    /// Which of the questions with its wording it is, from 0.
-    pub(super) number: u32,
-    /// How often it was sent.
-    pub(super) attempts: u32,
 }
 
 /// A question that was answered, or not.
@@ -244,8 +235,8 @@ impl TrialStore {
     }
 
     /// The body of a request. A script tells samples of one history apart by `seed`.
-    pub(super) fn body(&self, question: TrialRequest) -> Vec<u8> {
-        let TrialRequest {
+    pub(super) fn body(&self, question: Question) -> Vec<u8> {
+        let Question {
             variant, number, ..
         } = question;
         let wire = self.variants[variant].wire.clone();
@@ -262,7 +253,7 @@ impl TrialStore {
     }
 
     /// Keeps what came of a question, and says what it is.
-    pub(super) fn keep(&mut self, question: TrialRequest, answered: Answered) -> Sample {
+    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
         self.store.gather();
         let kept = match answered {
             Ok(answer) => self.reply(question, &answer),
@@ -274,13 +265,13 @@ impl TrialStore {
     }
 
     /// Keeps that a question was sent and is not waited for any more: it was spent.
-    pub(super) fn called_off(&mut self, question: TrialRequest) {
+    pub(super) fn called_off(&mut self, question: Question) {
         self.store.gather();
         self.not_replied(question, None, "called off".to_owned());
         self.store.write_gathered();
     }
 
-    fn failed(&mut self, question: TrialRequest, fault: &ModelFault) -> Sample {
+    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
         let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
         self.not_replied(question, fault.status, why.clone());
         Sample {
@@ -294,7 +285,7 @@ impl TrialStore {
         }
     }
 
-    fn not_replied(&mut self, question: TrialRequest, status: Option<u16>, why: String) {
+    fn not_replied(&mut self, question: Question, status: Option<u16>, why: String) {
         let ask = self.store.ledger().next_ask();
         let take = self.variants[question.variant].take;
         let attempt = question.attempts;
@@ -309,7 +300,7 @@ impl TrialStore {
     }
 
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, question: TrialRequest, answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -340,7 +331,7 @@ impl TrialStore {
 
     fn enter(
         &mut self,
-        question: TrialRequest,
+        question: Question,
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,

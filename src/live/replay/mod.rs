@@ -28,7 +28,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use retake_core::formats::convert::LossKind;
 use retake_core::replay::{
-    Differences, Found, MatchKind, Matching, NotFound, Place, ReplayRequest, Reply, Tape,
+    Differences, Found, Matching, NotFound, Place, ReplayRequest, Reply, Tape,
 };
 use retake_core::session::Dialect;
 use std::collections::BTreeSet;
@@ -180,11 +180,7 @@ impl Serving {
             Ok(found) => found,
             Err(why) => return self.not_found(dialect, why),
         };
-        let Found { place, how } = found;
-        let differences = match how {
-            MatchKind::Same => None,
-            MatchKind::Nearest(differences) => Some(differences),
-        };
+        let Found { place, differences } = found;
         let turn = self.tape.turn(place);
         let mut header = format!("turn={turn}");
         if self.tape.sessions().count() > 1 {

@@ -5,7 +5,7 @@
 use retake_core::formats::convert::{Loss, LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
-use retake_core::replay::{Found, MatchKind, Matching, Place, ReplayRequest, Tape};
+use retake_core::replay::{Found, Matching, Place, ReplayRequest, Tape};
 use retake_core::session::{Dialect, Flags, Kind, Session, Source, SourceError};
 use retake_core::wire::body_of;
 use retake_core::wire::write::{NewCall, NewReply};
@@ -224,10 +224,13 @@ fn try_turn(
         Ok(found) => found,
         Err(why) => return count.wrong.push(place_of(why.words(tape))),
     };
-    let Found { place: other, how } = found;
+    let Found {
+        place: other,
+        differences,
+    } = found;
     let reply = |place| tape.reply(place, to, "any").unwrap().said;
     // A turn after which nothing is said that is compared, and a run that begins anew, have the same history twice.
-    if how != MatchKind::Same || said(&reply(other), to) != said(&reply(place), to) && other > place
+    if differences.is_some() || said(&reply(other), to) != said(&reply(place), to) && other > place
     {
         return count.wrong.push(place_of(format!("{other:?}")));
     }

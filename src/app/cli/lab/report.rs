@@ -19,7 +19,6 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-/// Writes the report in a format.
 pub(super) fn write(
     out: &mut dyn Write,
     format: LabFormat,
@@ -44,7 +43,6 @@ fn points(row: &Row) -> String {
 
 // The report for people: a table for each trial, with bars, then what the figures say in words.
 
-/// How the report looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Looks {
     /// Cells of a line.
@@ -100,14 +98,12 @@ pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
     out.text
 }
 
-/// Lines of a report.
 pub(super) struct Lines {
     pub(super) text: String,
     looks: Looks,
 }
 
 impl Lines {
-    /// Nothing was written yet.
     pub(super) fn new(looks: Looks) -> Self {
         let width = looks.width.clamp(*WIDTHS.start(), *WIDTHS.end());
         Self {
@@ -148,7 +144,6 @@ impl Lines {
         }
     }
 
-    /// A point of a list.
     pub(super) fn point(&mut self, text: &str) {
         let bullet = if self.looks.ascii { " - " } else { " · " };
         self.wrapped(bullet, text);
@@ -300,7 +295,6 @@ fn details(row: &Row) -> String {
 
 // A rate with its interval, drawn in a row of cells.
 
-/// The characters of a bar.
 struct Strokes {
     empty: char,
     low: char,
@@ -444,7 +438,6 @@ enum Line<'a> {
     },
 }
 
-/// What was measured of a wording.
 #[derive(Serialize)]
 struct Figures {
     /// By the word of the class, each of them.

@@ -12,7 +12,7 @@ use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::engine::agent::Endpoint;
-use retake_core::lab::{Board, Command, Spec};
+use retake_core::lab::{Board, Spec};
 use retake_core::session::{Span, Tool, ToolKind};
 use retake_live::lab::{self, LabContext, News, Report, labs_folder, prepare};
 use retake_live::replace::{Backup, replace};
@@ -45,7 +45,7 @@ struct Mailbox {
 
 #[derive(Default)]
 struct Mail {
-    begun: Option<Result<Box<dyn Running>, String>>,
+    begun: Option<Result<Running, String>>,
     board: Option<Arc<Board>>,
     notices: VecDeque<String>,
     /// The lab is left: nobody looks any more.
@@ -71,7 +71,7 @@ impl Mailbox {
     }
 
     /// Takes in what has begun; what nobody waits for any more ends here.
-    fn begun(&self, begun: Result<Box<dyn Running>, String>) {
+    fn begun(&self, begun: Result<Running, String>) {
         let late = {
             let mut mail = self.mail();
             match mail.is_closed {
@@ -91,7 +91,7 @@ pub(in crate::tui) struct Desk {
     pub(in crate::tui) lab: Lab,
     bench: Arc<dyn Bench>,
     wordings: Arc<Wordings>,
-    running: Option<Box<dyn Running>>,
+    running: Option<Running>,
     mailbox: Arc<Mailbox>,
     wake: Arc<dyn Fn() + Send + Sync>,
 }
@@ -155,7 +155,7 @@ impl Desk {
             Effect::Begin(order) => self.begin(*order),
             Effect::Experiment(command) => {
                 if let Some(running) = &self.running {
-                    running.command(command);
+                    running(command);
                 }
             }
             Effect::ReadModels(written) => {
@@ -314,7 +314,7 @@ impl World {
 }
 
 impl Bench for World {
-    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String> {
+    fn begin(&self, order: &Order, report: Report) -> Result<Running, String> {
         let spec = self.on_file(order)?;
         let beside = LabContext {
             folder: Path::new("."),
@@ -324,7 +324,7 @@ impl Bench for World {
         };
         let prepared = prepare(&spec, beside).map_err(|error| error.to_string())?;
         let lab = lab::Lab::start(prepared, report).map_err(|error| error.to_string())?;
-        Ok(Box::new(lab))
+        Ok(Box::new(move |command| lab.command(command)))
     }
 
     fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
@@ -344,12 +344,6 @@ impl Bench for World {
             *file = path.to_string_lossy().into_owned();
         }
         Ok(spec)
-    }
-}
-
-impl Running for lab::Lab {
-    fn command(&self, command: Command) {
-        Self::command(self, command);
     }
 }
 

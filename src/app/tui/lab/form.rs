@@ -38,34 +38,18 @@ pub(super) enum Field {
 }
 
 /// Every value with its name and what is beside an empty one.
+#[rustfmt::skip]
 pub(super) const FIELDS: [(Field, &str, &str); 8] = [
-    (
-        Field::Models,
-        "model",
-        "an agent's file, a .script.toml, or a name; several with commas",
-    ),
-    (
-        Field::Meant,
-        "meant",
-        "the tool that a corrected call goes to; empty: the nearest name",
-    ),
+    (Field::Models, "model", "an agent's file, a .script.toml, or a name; several with commas"),
+    (Field::Meant, "meant", "the tool that a corrected call goes to; empty: the nearest name"),
     (Field::Samples, "samples", "of each wording"),
     (Field::Concurrency, "at once", "questions on their way"),
     (Field::Requests, "requests", "at most; empty: no cap"),
     (Field::Tokens, "tokens", "at most; empty: no cap"),
-    (
-        Field::Stop,
-        "stop when clear",
-        "ends as soon as one wording is better than all others",
-    ),
-    (
-        Field::Fresh,
-        "fresh",
-        "asks anew, whatever was answered before",
-    ),
+    (Field::Stop, "stop when clear", "ends as soon as one wording is better than all others"),
+    (Field::Fresh, "fresh", "asks anew, whatever was answered before"),
 ];
 
-/// A row of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormRow {
     /// The wording of this number.

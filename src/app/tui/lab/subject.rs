@@ -22,7 +22,6 @@ pub struct Subject {
     /// Whether more tools are known than the file tells.
     pub has_tools_from_outside: bool,
     pub name: String,
-    /// Id of the rule.
     pub rule: &'static str,
     pub message: String,
     pub kind: FailureKind,
@@ -56,18 +55,15 @@ pub trait Bench: Send + Sync {
     /// Prepares an experiment and begins it; what comes of it is reported to `report`, also after this has
     /// returned. It takes a while: never on the thread of the screen. The error is for the operator and
     /// holds text from outside.
-    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String>;
+    fn begin(&self, order: &Order, report: Report) -> Result<Running, String>;
 
     /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown
     /// is a file then.
     fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
 }
 
-/// An experiment that goes on until this is dropped.
-pub trait Running: Send {
-    /// Does what the operator wants; what comes of it is news.
-    fn command(&self, command: Command);
-}
+/// An experiment that goes on until this is dropped: does what the operator wants; what comes of it is news.
+pub type Running = Box<dyn Fn(Command) + Send>;
 
 /// A file that is to be written.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 mod spending;
 
-use super::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, shuffle};
+use super::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, Question, shuffle};
 use crate::lab::{Board, Caps, Class, End, Experiment, Phase, Sample, Stop, Tokens, boards};
 use std::sync::Arc;
 
@@ -53,11 +53,12 @@ fn earlier(class: Class, numbers: &[u32]) -> Earlier {
 }
 
 fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
-    let Effect::Ask {
+    let Effect::Ask(Question {
         trial,
         variant,
         number,
-    } = *ask
+        ..
+    }) = *ask
     else {
         panic!("{ask:?}")
     };
@@ -81,7 +82,7 @@ fn run(
     let (mut asked, mut told) = (Vec::new(), Vec::new());
     while !waiting.is_empty() {
         let effect = waiting.remove(0);
-        if let Effect::Ask { trial, variant, .. } = effect {
+        if let Effect::Ask(Question { trial, variant, .. }) = effect {
             asked.push((trial, variant));
             waiting.extend(answer(machine, &effect, class));
         } else {
@@ -142,9 +143,9 @@ fn no_more_questions_are_on_their_way_than_are_allowed() {
     assert_eq!(waiting.len(), 3);
     let mut numbers = Vec::new();
     while let Some(ask) = waiting.pop() {
-        if let Effect::Ask {
+        if let Effect::Ask(Question {
             variant, number, ..
-        } = ask
+        }) = ask
         {
             numbers.push((variant, number));
             waiting.extend(answer(&mut machine, &ask, Class::GaveUp));
@@ -163,7 +164,7 @@ fn a_failed_request_uses_up_its_sample_and_five_in_a_row_end_their_trial() {
     let mut next = begun(&mut machine);
     let mut asked = [0, 0];
     let ended = loop {
-        let Some(ask @ Effect::Ask { trial, .. }) = next.first().cloned() else {
+        let Some(ask @ Effect::Ask(Question { trial, .. })) = next.first().cloned() else {
             break next;
         };
         asked[trial] += 1;
@@ -268,11 +269,12 @@ fn a_pause_lets_answers_in_and_asks_nobody() {
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
     assert_eq!(machine.board().phase, Phase::Paused);
     let next = machine.obey(Command::Resume);
-    let ask = Effect::Ask {
+    let ask = Effect::Ask(Question {
         trial: 0,
         variant: 0,
         number: 1,
-    };
+        attempts: 1,
+    });
     assert_eq!(next, [ask]);
     assert_eq!(machine.obey(Command::Resume), only(OutOfPlace::NotPaused));
 }
@@ -332,11 +334,12 @@ fn an_experiment_that_was_complete_asks_nobody_until_more_is_wanted() {
     let earlier = vec![vec![earlier(Class::Corrected, &[0, 1])]];
     let mut machine = Machine::new(Arc::new(experiment(&[1], 2)), Vec::new(), earlier, NOBODY);
     assert_eq!(begun(&mut machine), [Effect::Ended(End::Complete)]);
-    let ask = Effect::Ask {
+    let ask = Effect::Ask(Question {
         trial: 0,
         variant: 0,
         number: 2,
-    };
+        attempts: 1,
+    });
     assert_eq!(machine.obey(Command::More(1)), [ask]);
     assert_eq!(machine.board().experiment.samples, 3);
     assert_eq!(machine.board().phase, Phase::Running);

@@ -1,7 +1,7 @@
 //! Stories of a request that comes again, and of one that goes on behind the end.
 
 use super::{assistant, chat, request, tape, user};
-use crate::replay::{MatchKind, Matching, NotFound, Tape};
+use crate::replay::{Matching, NotFound, Tape};
 use crate::session::Dialect;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ fn answers(tape: &Tape, request: &Value, matching: Matching, times: usize) -> Ve
     let mut served = BTreeSet::new();
     let mut next = || {
         let found = tape.find_next(&chat(request), matching, &served).unwrap();
-        assert_eq!(found.how, MatchKind::Same);
+        assert_eq!(found.differences, None);
         served.insert(found.place);
         let said = tape.reply(found.place, Dialect::Chat, "m").unwrap().said;
         said.texts.concat()
@@ -66,7 +66,7 @@ fn behind_the_end_the_last_turn_is_the_nearest_only_where_it_may_be() {
     };
     let found = tape.find(&asked, matching).unwrap();
     assert_eq!(tape.turn(found.place), 2);
-    let MatchKind::Nearest(differences) = found.how else {
+    let Some(differences) = found.differences else {
         panic!("it is no recorded request");
     };
     assert!(

@@ -3,9 +3,9 @@
 use crate::proxy::speech::{Agent, Call, DIALECTS, GOOD, THEN, list, turn};
 use proptest::prelude::*;
 use retake_core::chaos::{FAULTS, Fault, FaultKind, FaultyReply, NotHere, Request, inject};
-use retake_core::dialects::write::{NewReply, history_of};
 use retake_core::dice::Dice;
 use retake_core::session::Dialect;
+use retake_core::wire::write::{NewReply, history_of};
 use retake_live::{Input, ReadOptions, check_recording, read_input};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -37,14 +37,18 @@ impl Fake {
 }
 
 impl Bench for Fake {
-    fn begin(&self, order: &Order, report: Report) -> Result<Box<dyn Running>, String> {
+    fn begin(&self, order: &Order, report: Report) -> Result<Running, String> {
         let done = self.done.lock().unwrap().clone();
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
         }
         *self.report.lock().unwrap() = Some(report);
         done.send(Done::Begun(order.spec.name.clone())).unwrap();
-        Ok(Box::new(Experiment(done)))
+        let experiment = Experiment(done);
+        Ok(Box::new(move |command| {
+            let experiment = &experiment;
+            experiment.0.send(Done::Commanded(command)).unwrap();
+        }))
     }
 
     fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
@@ -56,12 +60,6 @@ impl Bench for Fake {
 }
 
 struct Experiment(Sender<Done>);
-
-impl Running for Experiment {
-    fn command(&self, command: Command) {
-        self.0.send(Done::Commanded(command)).unwrap();
-    }
-}
 
 impl Drop for Experiment {
     fn drop(&mut self) {

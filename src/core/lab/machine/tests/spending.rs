@@ -49,12 +49,21 @@ fn a_sequential_test_hears_answers_in_the_order_in_which_they_were_asked_for() {
 #[test]
 fn what_is_sent_again_counts_and_nothing_is_above_the_cap() {
     let mut machine = capped(Some(3), None, experiment(&[1], 5));
+    let question = |number| Question {
+        trial: 0,
+        variant: 0,
+        number,
+        attempts: 1,
+    };
     let cut = Tokens::of(Usage::default(), 400, 0);
     let first = begun(&mut machine);
-    assert!(machine.may_ask_again(0, 0, 0, cut));
-    assert!(!machine.may_ask_again(0, 0, 1, cut), "nobody asked that");
+    assert!(machine.may_ask_again(question(0), cut));
+    assert!(
+        !machine.may_ask_again(question(1), cut),
+        "nobody asked that"
+    );
     let second = answer(&mut machine, &first[0], Class::Corrected);
-    assert!(!machine.may_ask_again(0, 0, 1, cut));
+    assert!(!machine.may_ask_again(question(1), cut));
     let last = answer(&mut machine, &second[0], Class::Failed);
     assert_eq!(last, [Effect::Ended(End::Requests)]);
     let spent = machine.board().spent;
@@ -90,7 +99,7 @@ fn what_an_earlier_run_was_not_answered_is_asked_first_and_failed_requests_count
     assert_eq!(machine.board().in_order(0, 0).count(), 1);
     let mut next = begun(&mut machine);
     let mut numbers = Vec::new();
-    while let Some(ask @ Effect::Ask { number, .. }) = next.first().cloned() {
+    while let Some(ask @ Effect::Ask(Question { number, .. })) = next.first().cloned() {
         numbers.push(number);
         next = answer(&mut machine, &ask, Class::Corrected);
     }
