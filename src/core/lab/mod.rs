@@ -18,6 +18,7 @@ mod interval;
 mod machine;
 mod outcome;
 mod report;
+mod results;
 mod sequential;
 mod spec;
 mod verdict;
@@ -33,10 +34,8 @@ pub use experiment::{
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
 pub use machine::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, Question};
 pub use outcome::{FailedCall, Reply, classify};
-pub use report::{
-    Measured, Overall, Results, Row, TrialResults, baseline_name, highest, left_out, overall,
-    place, standings,
-};
+pub use report::{Measured, Overall, Row, highest, overall, standings};
+pub use results::{Results, TrialResults, baseline_name, left_out, place};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which};
 pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
