@@ -7,7 +7,7 @@ use retake_core::dialects::{body_of, body_within};
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
 use retake_core::session::{Dialect, Kind, Session, Source, Span};
-use retake_core::usage::{Prices, UsageReader};
+use retake_core::usage::{Cost, Prices, UsageReader};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ pub struct Summary {
     pub rules: Vec<(&'static str, Severity, usize)>,
     /// Input and output of all replies; `None` where the recording does not say.
     pub tokens: Option<u64>,
+    /// What all replies cost together; `None` where no price is known.
+    pub cost: Option<Cost>,
     pub models: Vec<String>,
     /// The tools that were called.
     pub tools: Vec<String>,
@@ -60,7 +62,12 @@ pub struct Summary {
 pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
 
 /// Reads and checks one file as `options` and `judge` say. The error is a line for people.
-pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summary, String> {
+pub fn inspect(
+    path: &Path,
+    options: &ReadOptions,
+    prices: &Prices,
+    judge: &Judge,
+) -> Result<Summary, String> {
     let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size > LIMIT {
         return Err("large; open it to see what it holds".to_owned());
@@ -88,20 +95,24 @@ pub fn inspect(path: &Path, options: &ReadOptions, judge: &Judge) -> Result<Summ
     summary.rules.sort_by_key(|(_, _, count)| Reverse(*count));
     let mut tools = BTreeSet::new();
     let mut tokens = None;
-    let prices = Prices::built_in();
+    let mut cost: Option<Cost> = None;
     for session in &recording.sessions {
         let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
         tools.extend(calls.map(|item| session.name(item).to_owned()));
-        let mut reader = UsageReader::new(session, &prices);
+        let mut reader = UsageReader::new(session, prices);
         for turn in 0..session.turns.len() {
             let usage = reader.turn(turn).map_err(|error| error.to_string())?;
             if let Some(used) = usage.tokens {
                 let used = used.input.saturating_add(used.output);
                 tokens = Some(used.saturating_add(tokens.unwrap_or(0)));
             }
+            if let Some(paid) = usage.cost {
+                cost.get_or_insert_default().add(paid.all);
+            }
         }
     }
     summary.tokens = tokens;
+    summary.cost = cost;
     summary.tools = tools.into_iter().collect();
     summary.last = main_session(&recording).map_or_else(Vec::new, last_messages);
     summary.is_whole = true;
@@ -345,15 +356,16 @@ impl Inspector {
     /// its head first.
     pub fn start(
         options: ReadOptions,
+        prices: Prices,
         judge: Box<Judge>,
         on_summary: impl Fn(usize, Result<Summary, String>) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::default());
-        let given = Arc::new((options, judge, on_summary));
+        let given = Arc::new((options, prices, judge, on_summary));
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             let (shared, given) = (shared.clone(), given.clone());
             thread::spawn(move || {
-                let (options, judge, on_summary) = &*given;
+                let (options, prices, judge, on_summary) = &*given;
                 while let Some((number, path, depth)) = shared.next() {
                     let head = match depth {
                         Depth::Head => inspect_head(&path, options).transpose(),
@@ -365,7 +377,7 @@ impl Inspector {
                             shared.read_whole_later(number);
                         }
                         Some(Err(error)) => on_summary(number, Err(error)),
-                        None => on_summary(number, inspect(&path, options, &**judge)),
+                        None => on_summary(number, inspect(&path, options, prices, &**judge)),
                     }
                 }
             });
@@ -449,7 +461,12 @@ mod tests {
         {"role":"tool","tool_call_id":"1","content":"no such tool"}]}"#;
 
     fn inspect(path: &Path) -> Result<Summary, String> {
-        super::inspect(path, &ReadOptions::default(), &|_, _| None)
+        super::inspect(
+            path,
+            &ReadOptions::default(),
+            &Prices::built_in(),
+            &|_, _| None,
+        )
     }
 
     #[test]
@@ -479,7 +496,13 @@ mod tests {
             }
             None
         };
-        let judged = super::inspect(&path, &ReadOptions::default(), &offers_nothing).unwrap();
+        let judged = super::inspect(
+            &path,
+            &ReadOptions::default(),
+            &Prices::built_in(),
+            &offers_nothing,
+        )
+        .unwrap();
         assert_eq!(judged.errors, 1);
     }
 
@@ -560,9 +583,14 @@ mod tests {
     fn every_file_is_told_once() {
         let (send, receive) = mpsc::channel();
         let judge = Box::new(|_: &Path, _: &mut Recording| None);
-        let inspector = Inspector::start(ReadOptions::default(), judge, move |number, summary| {
-            let _closed = send.send((number, summary.is_err()));
-        });
+        let inspector = Inspector::start(
+            ReadOptions::default(),
+            Prices::built_in(),
+            judge,
+            move |number, summary| {
+                let _closed = send.send((number, summary.is_err()));
+            },
+        );
         inspector.add((0..20).map(|_| PathBuf::from("/no/such/file")));
         let mut told: Vec<_> = (0..20).map(|_| receive.recv().unwrap()).collect();
         told.sort_unstable();

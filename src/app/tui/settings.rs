@@ -74,7 +74,7 @@ pub static PICKER: Keys = Keys {
             "columns",
             Shape::List("columns", &Shape::Word(None, columns)),
             "the columns, in their order, as far as they fit",
-            "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"agent\", \"model\", \"title\"]",
+            "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"cost\", \"agent\", \"model\", \"title\"]",
         ),
         key(
             "sort",

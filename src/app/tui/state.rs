@@ -471,8 +471,10 @@ impl State {
             let reply = reply.min(self.layout.height(Pane::Items) / 2);
             tops.items = window(Pane::Items, reply, tops.items, row, places.len());
         }
-        let findings = self.checked().map_or(0, |checked| checked.findings().len());
-        let cursor = self.finding.min(findings.saturating_sub(1));
+        let findings = self.checked().map_or(0, |checked| checked.listed().len());
+        let cursor = self
+            .checked()
+            .map_or(0, |checked| checked.row_of(self.finding));
         tops.findings = window(Pane::Findings, 0, tops.findings, cursor, findings);
         let sessions = self.document.as_ref();
         let sessions = sessions.map_or(0, |document| document.recording.sessions.len());

@@ -143,6 +143,7 @@ impl Picker {
         let judge = move |path: &Path, recording: &mut Recording| knowledge.judge(path, recording);
         let inspector = Inspector::start(
             request.options.clone(),
+            request.prices.clone(),
             Box::new(judge),
             move |number, summary| tell(News::Inspected(number, summary)),
         );
@@ -716,13 +717,21 @@ fn complaint(path: &Path, reason: &str) -> SafeText {
 /// Who said something, and what, in at most so many rows.
 fn message(who: &str, text: &str, most: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = SafeText::single_line(&text, most * width.max(1));
     let room = width.saturating_sub(WHO).max(1);
-    let rows = text.wrapped(room).take(most).enumerate();
-    let lines = rows.map(|(number, row)| {
+    let text = SafeText::single_line(&text, (most + 1) * room);
+    let mut rows = text.wrapped(room).enumerate();
+    let rows: Vec<_> = rows.by_ref().take(most + 1).collect();
+    let is_cut = rows.len() > most;
+    let lines = rows.into_iter().take(most).map(|(number, row)| {
         let who = if number == 0 { who } else { "" };
         let mut spans = vec![Span::styled(format!("{who:<WHO$}"), theme.dim)];
-        spans.extend(theme.spans(&row, theme.text));
+        match is_cut && number + 1 == most {
+            true => {
+                spans.extend(theme.spans(&row.truncated(room - 1), theme.text));
+                spans.push(Span::styled(theme.glyphs.more, theme.dim));
+            }
+            false => spans.extend(theme.spans(&row, theme.text)),
+        }
         Line::from(spans)
     });
     lines.collect()

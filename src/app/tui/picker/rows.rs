@@ -8,6 +8,7 @@ use crate::words::count;
 use ratatui::text::Span;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
+use retake_core::usage::Cost;
 use retake_live::discover::{Candidate, Origin, Place};
 use retake_live::inspect::Summary;
 use std::borrow::Cow;
@@ -125,6 +126,7 @@ impl Filtered for Row {
         ("since", Values::Age),
         ("turns", Values::Number),
         ("tokens", Values::Number),
+        ("cost", Values::Number),
         ("findings", Values::Number),
     ];
     const WORDS: &'static [&'static str] = &["error", "warning", "finding"];
@@ -159,6 +161,7 @@ impl Filtered for Row {
             "since" => Some(self.age.as_secs_f64()),
             "turns" => summary.map(|summary| summary.turns as f64),
             "tokens" => summary?.tokens.map(|tokens| tokens as f64),
+            "cost" => summary?.cost.map(Cost::dollars),
             _ => summary.map(|summary| (summary.errors + summary.warnings) as f64),
         }
     }
@@ -189,14 +192,16 @@ pub enum Sort {
     Size,
     Findings,
     Tokens,
+    Cost,
 }
 
 impl Sort {
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Time, "time"),
         (Self::Size, "size"),
         (Self::Findings, "findings"),
         (Self::Tokens, "tokens"),
+        (Self::Cost, "cost"),
     ];
 }
 
@@ -303,6 +308,10 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
             ((known.errors as u64) << 32) + known.warnings as u64
         }),
         Sort::Tokens => summary.and_then(|known| known.tokens).unwrap_or(0),
+        Sort::Cost => summary
+            .and_then(|known| known.cost)
+            // Whole millionths of a dollar.
+            .map_or(0, |cost| (cost.dollars() * 1e6) as u64),
     };
     let since = candidate
         .modified
@@ -341,6 +350,7 @@ pub enum Id {
     Turns,
     Size,
     Tokens,
+    Cost,
     Agent,
     Model,
     Title,
@@ -348,26 +358,28 @@ pub enum Id {
 
 /// Each column in the order in which they stand, with what matters most ranked lowest.
 #[rustfmt::skip]
-const ALL: [Column<Id>; 8] = [
+const ALL: [Column<Id>; 9] = [
     Column { is_number: true, ..Column::new(Id::When, "when", 8, 1) },
     Column::new(Id::Findings, "findings", 10, 2),
     Column { spare: TITLE, is_number: true, ..Column::new(Id::Turns, "turns", 6, 3) },
-    Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 6) },
+    Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 7) },
     Column { spare: TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 5) },
+    Column { spare: TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 6) },
     Column { spare: TITLE, takes: Takes::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
-    Column { spare: 3 * TITLE, takes: Takes::Share(6, 12), ..Column::new(Id::Model, "model", 16, 7) },
+    Column { spare: 3 * TITLE, takes: Takes::Share(6, 12), ..Column::new(Id::Model, "model", 16, 8) },
     Column { takes: Takes::Rest, ..Column::new(Id::Title, "title", 16, 0) },
 ];
 /// Cells that the title has before what matters less has any.
 const TITLE: usize = 14;
 
 /// Each column with the word for it in a file of settings.
-pub const COLUMN_NAMES: [(Id, &str); 8] = [
+pub const COLUMN_NAMES: [(Id, &str); 9] = [
     (Id::When, "when"),
     (Id::Findings, "findings"),
     (Id::Turns, "turns"),
     (Id::Size, "size"),
     (Id::Tokens, "tokens"),
+    (Id::Cost, "cost"),
     (Id::Agent, "agent"),
     (Id::Model, "model"),
     (Id::Title, "title"),
@@ -433,6 +445,11 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
             .and_then(|known| known.tokens)
             .map_or_else(Vec::new, |tokens| {
                 vec![Span::styled(count(tokens), theme.text)]
+            }),
+        Id::Cost => whole
+            .and_then(|known| known.cost)
+            .map_or_else(Vec::new, |cost| {
+                vec![Span::styled(cost.to_string(), theme.text)]
             }),
         Id::Agent => text(row.agent()),
         Id::Model => {
@@ -564,7 +581,7 @@ mod tests {
             names(79),
             ["when", "findings", "turns", "tokens", "agent", "title"]
         );
-        assert_eq!(names(140).len(), 8);
+        assert_eq!(names(150).len(), 9);
         for width in 0..200 {
             let all = COLUMN_NAMES.map(|(id, _)| id);
             let used: usize = fit(&all, width).iter().map(|(_, width)| width + 1).sum();

@@ -75,6 +75,7 @@ fn known(errors: usize, warnings: usize, folder: &str, words: &str) -> Summary {
         warnings,
         rules: rules.into_iter().filter(|(.., count)| *count > 0).collect(),
         tokens: Some(214_000),
+        cost: None,
         models: vec!["gpt-5.2".into()],
         tools: vec!["search_flights".into()],
         folder: Some(folder.into()),
@@ -156,7 +157,7 @@ fn rows_are_sorted_and_grouped_by_keys() {
     );
     press(&mut picker, "\t\tsss");
     assert!(screen(&picker, 100, 24).contains("sort: tokens  group: none"));
-    press(&mut picker, "sss");
+    press(&mut picker, "ssss");
     assert_eq!(
         titles(&picker),
         [

@@ -3,6 +3,8 @@
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::{Flags, Item, Kind, Session};
 use retake_live::Recording;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,6 +78,17 @@ pub struct Checked {
     /// What is no fault of a live run: its open calls, which wait for their outputs.
     waiting: Vec<Finding>,
     counts: Counts,
+    /// The rows of the list of findings.
+    listed: Vec<Listed>,
+}
+
+/// A row of the list of findings: those of one rule stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// The rule of the findings below, as the number of the first of them, and how many they are.
+    Rule(usize, usize),
+    /// A finding by its number, and whether it stands below its rule.
+    Finding(usize, bool),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,10 +128,22 @@ impl Checked {
             counts.add(finding.severity);
         }
         Self {
+            listed: listed(&findings),
             findings,
             waiting: Vec::new(),
             counts,
         }
+    }
+
+    /// The rows of the list of findings.
+    pub fn listed(&self) -> &[Listed] {
+        &self.listed
+    }
+
+    /// The row of a finding in that list.
+    pub fn row_of(&self, number: usize) -> usize {
+        let is_meant = |row: &Listed| matches!(row, Listed::Finding(it, _) if *it == number);
+        self.listed.iter().position(is_meant).unwrap_or(0)
     }
 
     /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told
@@ -176,6 +201,33 @@ impl Checked {
             (0..here.start).rev().find(bad)
         }
     }
+}
+
+/// The findings by rule: the worst first, then those of which there are most, then as they come.
+fn listed(findings: &[Finding]) -> Vec<Listed> {
+    let mut groups: Vec<(Severity, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<&'static str, usize> = HashMap::new();
+    for (number, finding) in findings.iter().enumerate() {
+        let place = *places.entry(finding.rule.id).or_insert_with(|| {
+            groups.push((finding.severity, Vec::new()));
+            groups.len() - 1
+        });
+        let (worst, numbers) = &mut groups[place];
+        *worst = finding.severity.max(*worst);
+        numbers.push(number);
+    }
+    groups.sort_by_key(|(worst, numbers)| Reverse((*worst, numbers.len())));
+    let mut rows = Vec::new();
+    for (_, numbers) in groups {
+        let is_group = numbers.len() > 1;
+        rows.extend(is_group.then(|| Listed::Rule(numbers[0], numbers.len())));
+        rows.extend(
+            numbers
+                .into_iter()
+                .map(|number| Listed::Finding(number, is_group)),
+        );
+    }
+    rows
 }
 
 pub fn item_of(finding: &Finding) -> Option<usize> {

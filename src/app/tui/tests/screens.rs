@@ -102,7 +102,9 @@ fn every_place_counts_turns_alike() {
             continue;
         };
         let options = retake_live::ReadOptions::default();
-        let summary = retake_live::inspect::inspect(&path, &options, &|_, _| None).unwrap();
+        let prices = retake_core::usage::Prices::built_in();
+        let summary = retake_live::inspect::inspect(&path, &options, &prices, &|_, _| None);
+        let summary = summary.unwrap();
         let mut desk = super::desk::Desk::on("a.jsonl", &bytes, None);
         desk.state.size = (160, 40);
         let document = desk.state.document.clone().unwrap();
@@ -258,4 +260,33 @@ fn a_file_opens_in_its_conversation_and_lists_first_words() {
     press(&mut state, "S");
     let shown = screen(&state);
     assert!(shown.contains("Look for stray files"), "{shown}");
+}
+
+/// Findings of one rule stand together, the rule with the worst and the most of them first; the cursor goes through them as
+/// they stand.
+#[test]
+fn findings_stand_by_rule() {
+    let calls: String = (0..3)
+        .map(|number| {
+            format!(
+                r#"{{"role":"assistant","tool_calls":[{{"id":"c{number}","type":"function","function":{{"name":"fly","arguments":"{{}}"}}}}]}},
+                {{"role":"tool","tool_call_id":"c{number}","content":"Error: no such tool"}},"#
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"{{"model":"m","tools":[{{"type":"function","function":{{"name":"book","parameters":{{}}}}}}],"messages":[
+        {{"role":"user","content":"Go"}},{calls}
+        {{"role":"assistant","tool_calls":[{{"id":"d","type":"function","function":{{"name":"book","arguments":"{{\"a\":"}}}}]}}]}}"#
+    );
+    let mut desk = super::desk::Desk::on("a.json", text.as_bytes(), None);
+    desk.press("| 4 g");
+    insta::assert_snapshot!("findings_by_rule", desk.screen());
+    let first = desk.state.finding;
+    desk.press("j j");
+    assert_ne!(desk.state.finding, first);
+    desk.press("G");
+    let checked = desk.state.checked().unwrap();
+    let rows = checked.listed();
+    assert_eq!(checked.row_of(desk.state.finding), rows.len() - 1);
 }

@@ -2,7 +2,7 @@
 
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
-use crate::tui::state::document::{Checked, Extent, item_of};
+use crate::tui::state::document::{Checked, Extent, Listed, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Row};
 use crate::tui::state::{Follow, Stage, State};
@@ -68,17 +68,30 @@ pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
         Pane::Items => item_steps(state, count, direction),
         Pane::Detail => scroll(state, count, direction),
         Pane::Findings => {
-            let total = state
-                .checked()
-                .map_or(0, |checked| checked.findings().len());
-            let to = shifted(state.finding, count, direction, total);
-            select_finding(state, to);
+            let Some(checked) = state.checked() else {
+                return;
+            };
+            let rows = checked.listed().iter();
+            let numbers: Vec<usize> = rows.filter_map(number_of).collect();
+            let at = numbers.iter().position(|number| *number == state.finding);
+            let to = shifted(at.unwrap_or(0), count, direction, numbers.len());
+            if let Some(number) = numbers.get(to) {
+                select_finding(state, *number);
+            }
         }
         Pane::Sessions => {
             let document = state.document.as_ref();
             let total = document.map_or(0, |document| document.recording.sessions.len());
             state.listed_session = shifted(state.listed_session, count, direction, total);
         }
+    }
+}
+
+/// The finding of a row in their list.
+pub(super) fn number_of(row: &Listed) -> Option<usize> {
+    match row {
+        Listed::Finding(number, _) => Some(*number),
+        Listed::Rule(..) => None,
     }
 }
 
@@ -363,7 +376,7 @@ pub(super) fn go_to_finding(state: &mut State, checked: &Arc<Checked>, number: u
     }
 }
 
-fn select_finding(state: &mut State, number: usize) {
+pub(super) fn select_finding(state: &mut State, number: usize) {
     if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
         go_to_finding(state, &checked, number);
     }

@@ -87,8 +87,12 @@ fn click(state: &mut State, column: u16, row: u16) {
             }
         }
         Pane::Findings => {
-            let (row, at) = (state.tops.findings + row, state.finding);
-            step_to(state, row, at);
+            let row = state.tops.findings + row;
+            let checked = state.checked();
+            let clicked = checked.and_then(|checked| checked.listed().get(row));
+            if let Some(number) = clicked.and_then(motion::number_of) {
+                motion::select_finding(state, number);
+            }
         }
         Pane::Sessions => {
             let (row, at) = (state.tops.sessions + row, state.listed_session);

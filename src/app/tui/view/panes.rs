@@ -2,7 +2,7 @@
 //! sessions. Rows are made of what is in sight, and all foreign text is made drawable here.
 
 use super::{Row, cells, counts, row_style};
-use crate::tui::state::document::{Checked, Extent, Place, count_turn};
+use crate::tui::state::document::{Checked, Extent, Listed, Place, count_turn};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{speaks_for, tool_of};
 use crate::tui::state::tree;
@@ -292,9 +292,29 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0);
     }
     let painter = Painter::of(state, theme);
-    let cursor = state.finding.min(total.saturating_sub(1));
-    let seen = findings.iter().enumerate().skip(state.tops.findings);
-    for (at, (number, finding)) in seen.take(inside.height.into()).enumerate() {
+    let listed = state.checked().map_or(&[][..], |checked| checked.listed());
+    let seen = listed.iter().skip(state.tops.findings);
+    for (at, listed) in seen.take(inside.height.into()).enumerate() {
+        let (number, is_below) = match *listed {
+            Listed::Finding(number, is_below) => (number, is_below),
+            Listed::Rule(first, count) => {
+                let Some(finding) = findings.get(first) else {
+                    continue;
+                };
+                let sign = theme.sign(finding.severity);
+                let rule = Span::styled(format!(" {}", finding.rule.id), theme.title);
+                let row = Row {
+                    left: vec![sign, rule],
+                    right: vec![Span::styled(count.to_string(), theme.dim)],
+                    style: Style::new(),
+                };
+                row.draw(frame, inside, at);
+                continue;
+            }
+        };
+        let Some(finding) = findings.get(number) else {
+            continue;
+        };
         let turn = painter
             .as_ref()
             .zip(finding.item)
@@ -307,14 +327,20 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             sign if finding.is_settled => (sign.style(theme.dim), theme.dim, "settled  "),
             sign => (sign, theme.text, ""),
         };
-        let rule = format!(" {:<RULE$} ", finding.rule.id);
-        let mut left = vec![sign, Span::styled(rule, style)];
+        let mut left = match is_below {
+            true => vec![Span::raw("  ")],
+            false => {
+                let rule = format!(" {:<RULE$} ", finding.rule.id);
+                vec![sign, Span::styled(rule, style)]
+            }
+        };
         let message = SafeText::single_line(&finding.message(), WIDEST);
         left.extend(theme.spans(&message, style));
+        let has_cursor = number == state.finding;
         let row = Row {
             left,
             right: vec![Span::styled(format!("{settled}{turn}"), theme.dim)],
-            style: row_style(theme, number == cursor, state.focus == Pane::Findings),
+            style: row_style(theme, has_cursor, state.focus == Pane::Findings),
         };
         row.draw(frame, inside, at);
     }
