@@ -1,14 +1,41 @@
-//! Times, durations and counts in few letters.
+//! Times, durations, counts and names in few letters.
 
-/// The time of day, UTC.
-pub(crate) fn clock(at: u64) -> String {
-    let seconds = at / 1000 % 86_400;
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// A moment in milliseconds since 1970 as the clocks of a zone show it.
+pub(crate) fn local(at: u64, zone: &TimeZone) -> DateTime {
+    let moment = i64::try_from(at).ok().map(Timestamp::from_millisecond);
+    zone.to_datetime(moment.and_then(Result::ok).unwrap_or_default())
+}
+
+/// The time of day.
+pub(crate) fn clock(at: DateTime) -> String {
+    at.strftime("%H:%M:%S").to_string()
+}
+
+/// The day, as `Mon 2 Mar 2026`.
+pub(crate) fn day(at: DateTime) -> String {
+    at.strftime("%a %-d %b %Y").to_string()
+}
+
+/// A model without the date of its snapshot: `claude-sonnet-4-5` of `claude-sonnet-4-5-20250929`.
+pub(crate) fn model_name(model: &str) -> &str {
+    let is_date = |text: &str| {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        digits == 8
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let lengths = ["-20250929".len(), "-2025-09-29".len()];
+    let cut = lengths.iter().find_map(|length| {
+        let (name, date) = model.split_at_checked(model.len().checked_sub(*length)?)?;
+        let date = date.strip_prefix('-')?;
+        (is_date(date) && date.starts_with("20") && !name.is_empty()).then_some(name)
+    });
+    cut.unwrap_or(model)
 }
 
 pub(crate) fn duration(ms: u64) -> String {
@@ -49,6 +76,23 @@ mod tests {
         );
         let counts = [7, 3_100, 17_745, 214_000, 1_200_000].map(count);
         assert_eq!(counts, ["7", "3.1k", "17.7k", "214k", "1.2M"]);
-        assert_eq!(clock(1_761_475_108_753), "10:38:28");
+        let at = local(1_761_475_108_753, &TimeZone::UTC);
+        assert_eq!(
+            (clock(at), day(at)),
+            ("10:38:28".into(), "Sun 26 Oct 2025".into())
+        );
+        let east = TimeZone::fixed(jiff::tz::offset(9));
+        assert_eq!(clock(local(1_761_475_108_753, &east)), "19:38:28");
+        let models = [
+            "claude-sonnet-4-5-20250929",
+            "gpt-5-2025-08-07",
+            "o3",
+            "gemini-2.5-pro",
+        ];
+        let names = models.map(model_name);
+        assert_eq!(
+            names,
+            ["claude-sonnet-4-5", "gpt-5", "o3", "gemini-2.5-pro"]
+        );
     }
 }

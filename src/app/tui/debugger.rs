@@ -12,6 +12,7 @@ use super::state::State;
 use super::state::document::{Document, Extent};
 use super::theme::Theme;
 use super::{update, view};
+use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::session::takes::TakeId;
@@ -83,6 +84,7 @@ impl Opened {
         state.recovery.target = self.knowledge.target();
         state.set_flowing(self.view == View::Flow);
         state.prices = self.prices.clone();
+        state.zone = TimeZone::system();
         if let Some(head) = &self.head {
             state.head = Some(head.clone());
             state.show(head.clone());

@@ -28,6 +28,7 @@ use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use hits::Hits;
+use jiff::tz::TimeZone;
 use layout::{Layout, Pane};
 use live::Live;
 use preview::Previews;
@@ -157,6 +158,8 @@ pub struct State {
     /// What a session of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, usize, Arc<SessionUsage>)>,
     pub prices: Prices,
+    /// Where the clocks of the transcript stand.
+    pub zone: TimeZone,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
     /// Whether the end is kept in sight.
@@ -214,6 +217,7 @@ impl State {
             hits: None,
             totals: None,
             prices: Prices::built_in(),
+            zone: TimeZone::UTC,
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
@@ -520,6 +524,7 @@ impl State {
             shown: self.shown.as_deref(),
             checked: checked.as_deref(),
             prices: &self.prices,
+            zone: &self.zone,
             is_numbered: document.extent != Extent::Tail,
             revision: self.revision,
             cursor: self.item,

@@ -8,16 +8,19 @@ use crate::tui::state::detail::{is_container, json_lines};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
-use crate::words::{clock, count, duration};
+use crate::words::{clock, count, day, duration, local, model_name};
+use jiff::tz::TimeZone;
 use retake_core::content::{
     FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
     summarize_call,
 };
+use retake_core::dialects::images::images_of;
 use retake_core::dialects::{Body, body_of, body_within};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
 use retake_core::usage::{Prices, TurnUsage, UsageReader};
+use std::borrow::Cow;
 
 /// What a block is made from.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +28,7 @@ pub(super) struct BlockContext<'a> {
     pub(super) order: Order<'a>,
     pub(super) checked: Option<&'a Checked>,
     pub(super) prices: &'a Prices,
+    pub(super) zone: &'a TimeZone,
     /// Items that are shown in full.
     pub(super) unfolded: &'a Folds,
     /// Cells of a row.
@@ -75,6 +79,9 @@ const COUNTED: u64 = 64 * 1024;
 /// How much of an item is read where it is unfolded; the detail shows more.
 const UNFOLDED: u64 = 512 * 1024;
 
+/// Larger items are not searched for pictures.
+const IMAGES: u64 = 8 * 1024 * 1024;
+
 /// Most rows of what is folded.
 const RESULT: usize = 3;
 const ERROR: usize = 6;
@@ -108,6 +115,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
     match item.kind {
         Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => block.call(),
         Kind::Output | Kind::HostedOutput => block.result(is_current),
+        Kind::User if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
         Kind::User => block.said(ASKED),
         Kind::Assistant => block.said(SAID),
         Kind::System => block.said(SYSTEM),
@@ -194,9 +202,11 @@ impl<'a> Block<'a> {
             return;
         }
         let usage = self.reader.turn(turn).unwrap_or_default();
+        self.model_switch(turn, &usage);
+        let at = usage.at.map(|at| local(at, self.page.zone));
         let mut left = Pieces::new();
         if self.page.has_times {
-            let time = usage.at.map_or_else(String::new, clock);
+            let time = at.map_or_else(String::new, clock);
             left.push(plain(Tone::Dim, &format!("{time:<8}  ")));
         }
         let (word, tone) = match found.speaker {
@@ -210,8 +220,41 @@ impl<'a> Block<'a> {
         if self.page.is_numbered {
             left.push(plain(Tone::Dim, &format!("  turn {}", turn + 1)));
         }
+        // The first turn of a day names it.
+        let before = found.items().start.checked_sub(1);
+        let before = before.and_then(|it| self.reader.item_time(it).ok().flatten());
+        let before = before.map(|at| local(at, self.page.zone).date());
+        if let Some(at) = at.filter(|at| before != Some(at.date())) {
+            left.push(plain(Tone::Dim, &format!("  {}", day(at))));
+        }
         let right = self.facts(&usage);
         self.push(RowKind::Head, 1, left, right);
+    }
+
+    /// A mark where another model answers than before.
+    fn model_switch(&mut self, turn: usize, usage: &TurnUsage) {
+        let turns = &self.session().turns[..turn];
+        let earlier = turns
+            .iter()
+            .rposition(|turn| turn.speaker == Speaker::Model);
+        let (Some(model), Some(earlier)) = (usage.model.as_deref(), earlier) else {
+            return;
+        };
+        let before = self.reader.turn(earlier).unwrap_or_default().model;
+        if before.is_some_and(|before| &*before != model) {
+            let words = format!("from here on {}", model_name(model));
+            self.across(vec![plain(Tone::Marked, &words)]);
+            self.push(RowKind::Gap, 0, Vec::new(), Vec::new());
+        }
+    }
+
+    /// Words in a line across the page.
+    fn across(&mut self, words: Pieces) {
+        let across = || (Tone::Glyph(Glyph::Across), SafeText::from_static("      "));
+        let mut left = vec![across(), plain(Tone::Plain, " ")];
+        left.extend(words);
+        left.extend([plain(Tone::Plain, " "), across()]);
+        self.push(RowKind::Head, 1, left, Vec::new());
     }
 
     /// Whether the agent's program speaks in the place of its user.
@@ -408,7 +451,8 @@ impl<'a> Block<'a> {
         let body = self.body(self.limit());
         let text = body.map(|body| body.text).unwrap_or_default();
         let text = result_text(&text).text;
-        let text = text.trim_end();
+        let text = self.with_images(text.trim_end());
+        let text = &*text;
         // The first lines of JSON are brackets: while it is folded it stands as it is written.
         let mut lines = match is_container(text) {
             true if self.is_unfolded() => json_lines(text),
@@ -577,8 +621,45 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// A text whose places of pictures say how large these are.
+    fn with_images<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        const PLACE: &str = "[image]";
+        if !text.contains(PLACE) {
+            return Cow::Borrowed(text);
+        }
+        let mut images = self.images().into_iter();
+        let (first, rest) = text.split_once(PLACE).unwrap_or((text, ""));
+        let mut named = first.to_owned();
+        for part in rest.split(PLACE) {
+            named.push_str(&images.next().unwrap_or_else(|| PLACE.to_owned()));
+            named.push_str(part);
+        }
+        Cow::Owned(named)
+    }
+
+    /// The pictures of the item in words: `[image 800x600]`; none of an item that is too large to be looked at.
+    fn images(&self) -> Vec<String> {
+        if self.item.span.len() > IMAGES {
+            return Vec::new();
+        }
+        let bytes = self.session().bytes(self.item).unwrap_or_default();
+        let images = images_of(self.item, &bytes).into_iter();
+        let images = images.map(|image| match image.size {
+            Some((width, height)) => format!("[image {width}x{height}]"),
+            None => "[image]".to_owned(),
+        });
+        images.collect()
+    }
+
     /// What nobody said: one dim row.
     fn aside(&mut self) {
+        let images = self.images();
+        if !images.is_empty() {
+            let size = Size::Bytes(self.item.span.len());
+            let words = format!("{}  {size}", images.join(" "));
+            let words = Line::new(Tone::Dim, SafeText::single_line(&words, self.page.width));
+            return self.text(vec![words], 1, false);
+        }
         let body = self.body(HEAD).unwrap_or_default();
         let text = match body.text.trim() {
             "" => {

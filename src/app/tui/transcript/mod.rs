@@ -15,6 +15,7 @@ mod window;
 use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
 use block::{BlockContext, BlockRow};
+use jiff::tz::TimeZone;
 use order::Order;
 use retake_core::rules::Severity;
 use retake_core::session::Session;
@@ -101,6 +102,7 @@ pub struct ShownSession<'a> {
     pub shown: Option<&'a Shown>,
     pub checked: Option<&'a Checked>,
     pub prices: &'a Prices,
+    pub zone: &'a TimeZone,
     pub is_numbered: bool,
     /// Counts up whenever something else is known.
     pub revision: u64,
@@ -202,6 +204,7 @@ impl Transcript {
                 order,
                 checked: subject.checked,
                 prices: subject.prices,
+                zone: subject.zone,
                 unfolded: &self.unfolded,
                 width,
                 is_numbered: subject.is_numbered,

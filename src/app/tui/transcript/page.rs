@@ -4,6 +4,7 @@ use super::block::{self, BlockContext, BlockRow};
 use super::order::Order;
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
+use jiff::tz::TimeZone;
 use retake_core::session::{Session, SourceError};
 use retake_core::usage::{Prices, UsageReader, working_folder};
 use std::iter;
@@ -96,6 +97,7 @@ impl<'a> Page<'a> {
             order,
             checked: Some(self.checked),
             prices: &self.prices,
+            zone: &TimeZone::UTC,
             unfolded,
             width,
             is_numbered: true,

@@ -7,6 +7,7 @@ use crate::tui::popup;
 use crate::tui::state::State;
 use crate::tui::state::layout::WIDE;
 use crate::tui::theme::Theme;
+use crate::tui::transcript;
 use crate::tui::update;
 use ratatui::Frame;
 use ratatui::text::Span;
@@ -81,6 +82,12 @@ fn hints(state: &State) -> Vec<Hint> {
     hints.extend(first.iter().map(|hint| hint.hint));
     hints.extend(others.by_ref().take(offered));
     hints.extend(last.iter().map(|hint| hint.hint));
+    if context == Context::Browse && state.transcript.is_on {
+        hints.push(match transcript::keys::is_unfolded(state) {
+            true => ("space", "fold"),
+            false => ("space", "unfold"),
+        });
+    }
     hints.extend(others);
     let mut known: Vec<&str> = Vec::new();
     hints.retain(|(key, _)| {

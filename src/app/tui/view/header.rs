@@ -5,6 +5,7 @@ use crate::tui::state::document::Extent;
 use crate::tui::state::layout::WIDE;
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::theme::Theme;
+use crate::words::model_name;
 use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -106,7 +107,8 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
                 .as_ref()
                 .filter(|_| state.live.agent.is_none())
             {
-                parts.push(theme.spans(&SafeText::single_line(model, NAME), theme.text));
+                let model = SafeText::single_line(model_name(model), NAME);
+                parts.push(theme.spans(&model, theme.text));
             }
             if document.extent == Extent::Whole && !is_live {
                 let turns = match session.turns.len() {
