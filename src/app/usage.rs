@@ -2,7 +2,7 @@
 
 use crate::words::{bytes, count, duration};
 use retake_core::content::{display_name, summarize_call};
-use retake_core::dialects::body_within;
+use retake_core::wire::body_within;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
@@ -36,10 +36,11 @@ pub(crate) fn summary(totals: &SessionUsage) -> Vec<String> {
     facts
 }
 
-/// The whole report in at most `width` cells; `bar` is a cell of a bar.
+/// The whole report in at most `width` cells; `nested` is what sub-agents took, `bar` a cell of a bar.
 pub(crate) fn report(
     session: &Session,
     totals: &SessionUsage,
+    nested: &[&SessionUsage],
     width: usize,
     bar: &str,
 ) -> Vec<UsageLine> {
@@ -51,6 +52,7 @@ pub(crate) fn report(
     };
     let folder = working_folder(session).unwrap_or_default();
     report.sums(totals);
+    report.sub_agents(totals, nested);
     report.tools(&totals.by_tool);
     report.turns(&totals.largest_turns);
     report.results(session, totals, &folder);
@@ -141,6 +143,32 @@ impl Report<'_> {
             let models = models.map(|(model, count)| format!("{model} ({})", replies(*count)));
             self.row(&models.collect::<Vec<_>>().join(", "));
         }
+    }
+
+    /// What sub-agents took, and all of it together.
+    fn sub_agents(&mut self, totals: &SessionUsage, nested: &[&SessionUsage]) {
+        let mut sum = SessionUsage::default();
+        for usage in nested {
+            sum.tokens.add(usage.tokens);
+            if let Some(cost) = usage.cost {
+                sum.cost.get_or_insert_default().add(cost);
+            }
+        }
+        if nested.is_empty() {
+            return;
+        }
+        let mut words = match nested.len() {
+            1 => "1 sub-agent".to_owned(),
+            count => format!("{count} sub-agents"),
+        };
+        for fact in summary(&sum) {
+            words.push_str(&format!(", {fact}"));
+        }
+        if let (Some(mut own), Some(cost)) = (totals.cost, sum.cost) {
+            own.add(cost);
+            words.push_str(&format!("; {own} with them"));
+        }
+        self.row(&words);
     }
 
     fn tools(&mut self, tools: &[ToolUsage]) {

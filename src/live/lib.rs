@@ -45,6 +45,7 @@ mod sidecar;
 mod speculative_write;
 mod sqlite;
 mod sqlite_save;
+mod sub_agents;
 mod take_store;
 pub mod takes;
 pub mod tools;
@@ -73,6 +74,7 @@ pub use sidecar::{agent_beside, read_tools_file, tools_beside, unusable_tools_be
 pub use speculative_write::SpeculativeWrite;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
+pub use sub_agents::{SubAgent, sub_agents};
 pub use take_store::{AS_REQUEST, RunError, TakeError, TakeStore};
 
 use reading::{as_sent, going_on, read_written};

@@ -166,3 +166,34 @@ fn a_finding_is_one_key_from_the_result_of_its_call_and_the_columns_are_an_optio
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
 }
+
+#[test]
+fn a_sub_agent_with_a_log_of_its_own_opens_from_its_call_and_q_comes_back() {
+    let folder = TempDir::new().unwrap();
+    let prompt = "Find every caller of pay.";
+    let mut main = Log::default();
+    main.user("Write the shop.".into());
+    let task = json!({"description": "find callers", "prompt": prompt, "subagent_type": "general"});
+    main.call("Task", task, "There are two.", 100);
+    fs::write(folder.path().join("s.jsonl"), main.lines.join("\n") + "\n").unwrap();
+    let mut side = Log::default();
+    side.push("user", true, json!({"role": "user", "content": prompt}));
+    side.reply(
+        true,
+        json!({"type": "text", "text": "I grep for pay."}),
+        100,
+    );
+    let below = folder.path().join("s/subagents");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(below.join("agent-1.jsonl"), side.lines.join("\n") + "\n").unwrap();
+
+    let mut terminal = open(&folder, &["s.jsonl"]);
+    sees(&mut terminal, "sub-agent, 2 turns");
+    sees(&mut terminal, "20.2k tok");
+    press(&mut terminal, "J", "▌          ✓ Task(");
+    press(&mut terminal, "\n", "I grep for pay.");
+    press(&mut terminal, "q", "Task(find callers)");
+    press(&mut terminal, "U", "1 sub-agent, 20.2k tok");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+}

@@ -138,7 +138,7 @@ impl UsageWriter<'_> {
             safe_line(model)
         );
         writeln!(self.out, "{}", self.palette.bold(heading.trim_end()))?;
-        for line in report(session, totals, WIDTH, "#") {
+        for line in report(session, totals, &[], WIDTH, "#") {
             match line.is_heading {
                 true => writeln!(self.out, "{}", self.palette.bold(line.text))?,
                 false => writeln!(self.out, "{}", line.text)?,

@@ -284,6 +284,7 @@ impl Face {
         state.close_words = match self.app.layers.top::<Desk>() {
             Some(_) => "to the lab",
             None if self.app.layers.top::<Picker>().is_some() => "to the list",
+            None if self.app.layers.top::<Debugger>().is_some() => "back",
             None => "quit",
         };
         self.screen
@@ -397,11 +398,10 @@ impl Face {
     fn open(&mut self, path: &Path) -> io::Result<()> {
         match Opened::new(path, &self.app.request) {
             Ok(opened) => self.debug(opened, self.app.request.staged.clone(), None)?,
-            Err(error) => {
-                if let Some(picker) = self.app.layers.top_mut::<Picker>() {
-                    picker.complain(path, &error.to_string());
-                }
-            }
+            Err(error) => match self.app.layers.top_mut::<Picker>() {
+                Some(picker) => picker.complain(path, &error.to_string()),
+                None => self.app.say(format!("{}: {error}", path.display())),
+            },
         }
         Ok(())
     }

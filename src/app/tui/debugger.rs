@@ -184,6 +184,11 @@ impl Debugger {
                 let prices = self.state.prices.clone();
                 self.loader.total(document, session, prices);
             }
+            Effect::FindSubAgents => {
+                if let Some(path) = self.path.clone() {
+                    self.loader.find_sub_agents(path, self.state.prices.clone());
+                }
+            }
             Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
             Effect::Watch(on) => self.loader.watch(on),

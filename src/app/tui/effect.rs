@@ -57,6 +57,8 @@ pub enum Effect {
     Sift(Sifting),
     /// Count what a session of a document took.
     Total(Arc<Document>, usize),
+    /// Look for sub-agents with logs of their own.
+    FindSubAgents,
     /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
     Complete(String),
     /// Drop what may take a while to drop.

@@ -50,6 +50,7 @@ pub struct Loader {
     /// Calls the last count off.
     counting: Arc<AtomicBool>,
     totalling: Arc<AtomicBool>,
+    closing: Arc<AtomicBool>,
     /// Calls the last filter off.
     sifting: Arc<AtomicBool>,
     opening: Arc<Opening>,
@@ -69,6 +70,7 @@ impl Drop for Loader {
     fn drop(&mut self) {
         self.counting.store(true, Ordering::Relaxed);
         self.totalling.store(true, Ordering::Relaxed);
+        self.closing.store(true, Ordering::Relaxed);
         self.bench.set_jobs(None);
         let (closed, ends) = channel();
         if self.jobs.send(Job::Close(closed)).is_ok() && self.bench.is_live() {
@@ -116,6 +118,7 @@ impl Loader {
             searching: Arc::new(AtomicBool::new(false)),
             counting: Arc::new(AtomicBool::new(false)),
             totalling: Arc::default(),
+            closing: Arc::default(),
             sifting: Arc::new(AtomicBool::new(false)),
             opening,
             read_to,

@@ -10,6 +10,7 @@ use super::state::tree::Shown;
 use retake_core::engine::Breakpoint;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::usage::SessionUsage;
+use retake_live::SubAgent;
 use retake_live::discover::Discovery;
 use retake_live::inspect::Summary;
 use retake_live::live;
@@ -117,6 +118,8 @@ pub enum Report {
     Counted(Counting, Vec<Place>, bool),
     /// What a session took.
     Totalled(Arc<Document>, usize, Arc<SessionUsage>),
+    /// The sub-agents with logs of their own.
+    SubAgents(Vec<SubAgent>),
     /// What a path can be completed to.
     Paths(Paths),
 }

@@ -23,6 +23,7 @@ use super::live::reply::{self, Part};
 use super::prompt::Prompt;
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
+use super::transcript::nested::NestedFacts;
 use super::transcript::{self, Transcript};
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
@@ -37,9 +38,10 @@ use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Session};
 use retake_core::usage::{Prices, SessionUsage};
+use retake_live::SubAgent;
 use retake_live::search::Needle;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
 
@@ -155,8 +157,10 @@ pub struct State {
     pub needle: Option<Arc<Needle>>,
     /// The items that hold it.
     pub hits: Option<Hits>,
-    /// What a session of a document took, where that is counted.
-    pub totals: Option<(Arc<Document>, usize, Arc<SessionUsage>)>,
+    /// What the sessions of a document took, where that is counted.
+    pub totals: Option<(Arc<Document>, BTreeMap<usize, Arc<SessionUsage>>)>,
+    /// Sub-agents with logs of their own.
+    pub sub_agents: Arc<[SubAgent]>,
     pub prices: Prices,
     /// Where the clocks of the transcript stand.
     pub zone: TimeZone,
@@ -216,6 +220,7 @@ impl State {
             needle: None,
             hits: None,
             totals: None,
+            sub_agents: Arc::default(),
             prices: Prices::built_in(),
             zone: TimeZone::UTC,
             has_moved: false,
@@ -414,9 +419,46 @@ impl State {
 
     /// What the session that is shown took, where that is counted.
     pub fn totals(&self) -> Option<&Arc<SessionUsage>> {
-        let (document, session, totals) = self.totals.as_ref()?;
-        let is_shown = Arc::ptr_eq(document, self.document.as_ref()?) && *session == self.session;
-        is_shown.then_some(totals)
+        self.all_totals()?.get(&self.session)
+    }
+
+    /// What the sessions of the file took, as far as that is counted.
+    pub fn all_totals(&self) -> Option<&BTreeMap<usize, Arc<SessionUsage>>> {
+        let (document, totals) = self.totals.as_ref()?;
+        Arc::ptr_eq(document, self.document.as_ref()?).then_some(totals)
+    }
+
+    /// What the sub-agents of the session took, as far as that is counted.
+    pub fn nested_totals(&self) -> Vec<&SessionUsage> {
+        let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
+        let is_nested = |number: usize| {
+            let session = sessions.and_then(|sessions| sessions.get(number));
+            session.is_some_and(|session| session.label.starts_with("side chain"))
+        };
+        let of_file = self.all_totals().into_iter().flatten();
+        let of_file = of_file.filter(|(number, _)| is_nested(**number));
+        let own_files = self.sub_agents.iter().map(|agent| &agent.usage);
+        let is_main = self.session().is_some_and(|session| session.active);
+        let all = of_file.map(|(_, totals)| &**totals).chain(own_files);
+        all.filter(|_| is_main).collect()
+    }
+
+    /// Notes what a session took.
+    pub fn take_totals(
+        &mut self,
+        document: Arc<Document>,
+        session: usize,
+        totals: Arc<SessionUsage>,
+    ) {
+        let known = self.totals.take();
+        let known = known.filter(|(known, _)| Arc::ptr_eq(known, &document));
+        let mut all = known.map_or_else(BTreeMap::new, |(_, all)| all);
+        all.insert(session, totals);
+        self.totals = Some((document, all));
+        // Calls tell what their sub-agents took.
+        if session != self.session {
+            self.renew();
+        }
     }
 
     /// Has counted what the session that is shown took.
@@ -513,6 +555,13 @@ impl State {
     ) -> Option<T> {
         let document = self.document.clone()?;
         let checked = self.checked.get(self.session).cloned().flatten();
+        let totals = self.totals.as_ref();
+        let totals = totals.filter(|(counted, _)| Arc::ptr_eq(counted, &document));
+        let nested = NestedFacts {
+            checked: &self.checked,
+            totals: totals.map(|(_, all)| all),
+            files: &self.sub_agents,
+        };
         let area = self.layout.area(Pane::Turns)?;
         let height = usize::from(area.height);
         // A reply on its way has the last rows.
@@ -525,6 +574,7 @@ impl State {
             checked: checked.as_deref(),
             prices: &self.prices,
             zone: &self.zone,
+            nested,
             is_numbered: document.extent != Extent::Tail,
             revision: self.revision,
             cursor: self.item,

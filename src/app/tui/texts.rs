@@ -265,7 +265,8 @@ pub fn usage(state: &State, theme: &Theme, width: usize) -> PageText {
     let lines = match (state.totals(), state.session()) {
         (Some(totals), Some(session)) => {
             let bar = theme.glyphs.thumb;
-            let lines = usage::report(session, totals, width.min(110), bar).into_iter();
+            let nested = state.nested_totals();
+            let lines = usage::report(session, totals, &nested, width.min(110), bar).into_iter();
             let style = |is_heading| if is_heading { theme.title } else { theme.text };
             let lines = lines.map(|line| theme.line(&line.text, style(line.is_heading)));
             lines.collect()

@@ -7,8 +7,13 @@ use crate::tui::report::Report;
 use crate::tui::state::document::Document;
 use retake_core::usage::{Prices, SessionUsage};
 use retake_live::search::SearchError;
+use retake_live::sub_agents;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many sessions of a file are counted beside the one that is shown.
+const NESTED: usize = 200;
 
 impl Loader {
     /// Looks for the item that a search asks for; a new search calls the one before off.
@@ -50,20 +55,35 @@ impl Loader {
         self.totalling = cancel.clone();
         let reports = self.reports.clone();
         std::thread::spawn(move || {
-            let Some(shown) = document.session(session) else {
-                return;
-            };
             let is_cancelled = || cancel.load(Ordering::Relaxed);
-            match SessionUsage::of(shown, &prices, &is_cancelled, &mut |_, _| ()) {
-                Ok(Some(totals)) => {
-                    reports(Report::Totalled(
-                        document.clone(),
-                        session,
-                        Arc::new(totals),
-                    ));
+            // The one that is shown comes first, then those of its sub-agents.
+            let others = document.recording.sessions.iter().enumerate().take(NESTED);
+            let others = others.filter(|(index, other)| *index != session && !other.active);
+            let all = std::iter::once(session).chain(others.map(|(index, _)| index));
+            for number in all {
+                let Some(counted) = document.session(number) else {
+                    return;
+                };
+                match SessionUsage::of(counted, &prices, &is_cancelled, &mut |_, _| ()) {
+                    Ok(Some(totals)) => {
+                        let totals = Arc::new(totals);
+                        reports(Report::Totalled(document.clone(), number, totals));
+                    }
+                    Ok(None) => return,
+                    Err(error) => return reports(Report::Notice(error.to_string())),
                 }
-                Ok(None) => {}
-                Err(error) => reports(Report::Notice(error.to_string())),
+            }
+        });
+    }
+
+    /// Looks for sub-agents with logs of their own.
+    pub fn find_sub_agents(&self, log: PathBuf, prices: Prices) {
+        let (reports, cancel) = (self.reports.clone(), self.closing.clone());
+        std::thread::spawn(move || {
+            let is_cancelled = || cancel.load(Ordering::Relaxed);
+            let found = sub_agents(&log, &prices, &is_cancelled);
+            if !found.is_empty() {
+                reports(Report::SubAgents(found));
             }
         });
     }

@@ -144,6 +144,7 @@ impl Direct {
                     let totals = Arc::new(totals.unwrap().unwrap());
                     self.hear(Report::Totalled(document, session, totals));
                 }
+                Effect::FindSubAgents => {}
                 Effect::Complete(typed) => {
                     let recording = self.work.opening.input().path.clone();
                     let paths = paths::complete(typed, recording.as_deref());

@@ -100,7 +100,7 @@ fn flowing(text: &str, size: (u16, u16)) -> State {
     let document = state.document.clone().unwrap();
     let session = document.session(0).unwrap();
     let totals = SessionUsage::of(session, &state.prices, &|| false, &mut |_, _| ());
-    state.totals = Some((document.clone(), 0, Arc::new(totals.unwrap().unwrap())));
+    state.take_totals(document.clone(), 0, Arc::new(totals.unwrap().unwrap()));
     state
 }
 
@@ -335,4 +335,45 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
     );
     assert_eq!((state.session, state.item), (0, 1));
     assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+}
+
+#[test]
+fn another_model_an_interrupt_and_pictures_leave_marks() {
+    let line = |number: usize, role: &str, message: serde_json::Value| {
+        let parent = number.checked_sub(1).map(|before| before.to_string());
+        let line = serde_json::json!({
+            "type": role, "uuid": number.to_string(), "parentUuid": parent, "sessionId": "s",
+            "message": message, "timestamp": format!("2026-03-02T14:02:1{number}Z"),
+        });
+        line.to_string()
+    };
+    let user = |text: &str| serde_json::json!({"role": "user", "content": text});
+    let reply = |model: &str| {
+        let text = serde_json::json!({"type": "text", "text": "Yes."});
+        serde_json::json!({"id": model, "role": "assistant", "model": model, "content": [text]})
+    };
+    let stop = serde_json::json!({"type": "text", "text": "[Request interrupted by user]"});
+    let lines = [
+        line(0, "user", user("Well?")),
+        line(1, "assistant", reply("claude-sonnet-4-5-20250929")),
+        line(
+            2,
+            "user",
+            serde_json::json!({"role": "user", "content": [stop]}),
+        ),
+        line(3, "assistant", reply("claude-opus-4-5")),
+    ];
+    let state = flowing(&lines.join("\n"), (100, 20));
+    let seen = screen(&state);
+    assert!(
+        seen.contains("────── from here on claude-opus-4-5 ──────"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("────── [Request interrupted by user] ──────"),
+        "{seen}"
+    );
+    let pictures = include_str!("../../../../sessions/too-many-pictures.json");
+    let seen = screen(&flowing(pictures, (100, 20)));
+    assert!(seen.contains("│ [image 48x32]"), "{seen}");
 }

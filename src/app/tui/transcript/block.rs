@@ -1,21 +1,22 @@
 //! What an item looks like in the transcript: the head of its turn where it begins one, a line for a call, a few
 //! lines of a result, text as text. Made for what is seen, and only from the beginning of giant items.
 
-use super::nested;
+use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
 use crate::tui::state::detail::{is_container, json_lines};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
+use crate::usage::summary;
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
     FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
     summarize_call,
 };
-use retake_core::dialects::images::images_of;
-use retake_core::dialects::{Body, body_of, body_within};
+use retake_core::wire::images::images_of;
+use retake_core::wire::{Body, body_of, body_within};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
@@ -29,6 +30,7 @@ pub(super) struct BlockContext<'a> {
     pub(super) checked: Option<&'a Checked>,
     pub(super) prices: &'a Prices,
     pub(super) zone: &'a TimeZone,
+    pub(super) nested: NestedFacts<'a>,
     /// Items that are shown in full.
     pub(super) unfolded: &'a Folds,
     /// Cells of a row.
@@ -391,11 +393,7 @@ impl<'a> Block<'a> {
         let took = self.reader.call_duration(self.index).ok().flatten();
         let took = took.filter(|took| *took > 0);
         facts.extend(took.map(|took| (Tone::Dim, duration(took))));
-        let nested = nested::session_of(self.page.sessions, self.page.number, self.index);
-        if let Some(nested) = nested.and_then(|nested| self.page.sessions.get(nested)) {
-            let turns = nested.turns.len();
-            facts.push((Tone::Info, format!("sub-agent, {turns} turns")));
-        }
+        facts.extend(self.sub_agent().into_iter().flatten());
         let output = session.pairing.partner(self.index);
         match output.and_then(|output| session.items.get(output)) {
             Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {
@@ -410,6 +408,42 @@ impl<'a> Block<'a> {
             None => facts.extend(self.missing().map(|words| (Tone::Dim, words.to_owned()))),
         }
         joined(facts.iter().map(|(tone, words)| (*tone, words.as_str())))
+    }
+
+    /// What is known of the sub-agent that a call began.
+    fn sub_agent(&self) -> Option<Vec<(Tone, String)>> {
+        let known = self.page.nested;
+        let page = self.page;
+        let nested = nested_of(page.sessions, known.files, page.number, self.index)?;
+        let (turns, usage, errors, warnings) = match nested {
+            Nested::Session(index) => {
+                let checked = known.checked.get(index).and_then(Option::as_deref);
+                let counts = checked.map(Checked::counts).unwrap_or_default();
+                let usage = known.totals.and_then(|totals| totals.get(&index));
+                let usage = usage.map(|it| &**it);
+                let turns = self.page.sessions.get(index)?.turns.len();
+                (turns, usage, counts.errors, counts.warnings)
+            }
+            Nested::File(file) => {
+                let usage = &file.usage;
+                (usage.turns, Some(usage), file.errors, file.warnings)
+            }
+        };
+        let mut facts = vec![(Tone::Info, format!("sub-agent, {turns} turns"))];
+        let usage = usage.map(summary).unwrap_or_default();
+        facts.extend(usage.into_iter().map(|fact| (Tone::Dim, fact)));
+        let counted = [
+            (errors, "error", Severity::Error),
+            (warnings, "warning", Severity::Warning),
+        ];
+        for (count, word, severity) in counted {
+            match count {
+                0 => {}
+                1 => facts.push((Tone::of(severity), format!("1 {word}"))),
+                count => facts.push((Tone::of(severity), format!("{count} {word}s"))),
+            }
+        }
+        Some(facts)
     }
 
     /// Why a call has no result.

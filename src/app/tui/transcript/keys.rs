@@ -1,7 +1,9 @@
 //! What the keys of moving and folding do in the transcript.
 
+use super::nested::{Nested, nested_of};
 use super::order::Order;
-use super::{Parent, Step, nested};
+use super::{Parent, Step};
+use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
 
@@ -63,10 +65,16 @@ fn folded_item(state: &State) -> usize {
 pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
     let nested = state.document.as_ref().and_then(|document| {
         let sessions = &document.recording.sessions;
-        nested::session_of(sessions, state.session, state.item)
+        nested_of(sessions, &state.sub_agents, state.session, state.item)
     });
-    let Some(nested) = nested.filter(|_| state.transcript.is_on) else {
-        return false;
+    let nested = match nested.filter(|_| state.transcript.is_on) {
+        Some(Nested::Session(nested)) => nested,
+        Some(Nested::File(file)) => {
+            let path = file.path.clone();
+            state.effects.push(Effect::Open(path));
+            return true;
+        }
+        None => return false,
     };
     state.transcript.parents.push(Parent {
         session: state.session,

@@ -7,7 +7,7 @@
 pub(crate) mod block;
 pub(super) mod draw;
 pub(super) mod keys;
-mod nested;
+pub(super) mod nested;
 mod order;
 pub(crate) mod page;
 mod window;
@@ -16,6 +16,7 @@ use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
 use block::{BlockContext, BlockRow};
 use jiff::tz::TimeZone;
+use nested::NestedFacts;
 use order::Order;
 use retake_core::rules::Severity;
 use retake_core::session::Session;
@@ -103,6 +104,7 @@ pub struct ShownSession<'a> {
     pub checked: Option<&'a Checked>,
     pub prices: &'a Prices,
     pub zone: &'a TimeZone,
+    pub nested: NestedFacts<'a>,
     pub is_numbered: bool,
     /// Counts up whenever something else is known.
     pub revision: u64,
@@ -205,6 +207,7 @@ impl Transcript {
                 checked: subject.checked,
                 prices: subject.prices,
                 zone: subject.zone,
+                nested: subject.nested,
                 unfolded: &self.unfolded,
                 width,
                 is_numbered: subject.is_numbered,

@@ -1,10 +1,15 @@
-//! Sub-agents: a call that gives a prompt to another agent, and the session of the same file that begins with
-//! this prompt.
+//! Sub-agents: a call that gives a prompt to another agent, and the session that begins with this prompt: one of
+//! the same file, or a log of its own.
 
+use crate::tui::state::document::Checked;
 use retake_core::json::complete;
 use retake_core::session::{Kind, Session};
+use retake_core::usage::SessionUsage;
 use retake_core::wire::body_within;
+use retake_live::SubAgent;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How much of a call and of a first message is read.
 const HEAD: u64 = 16 * 1024;
@@ -15,14 +20,39 @@ const MOST: usize = 500;
 /// How many items of a session are looked at for its first message.
 const FIRST: usize = 8;
 
-/// The session that a call began, by index.
-pub(super) fn session_of(sessions: &[Session], session: usize, call: usize) -> Option<usize> {
+/// What is known of sessions that calls began.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NestedFacts<'a> {
+    /// What the rules found, by session of the file.
+    pub checked: &'a [Option<Arc<Checked>>],
+    /// What the sessions of the file took.
+    pub totals: Option<&'a BTreeMap<usize, Arc<SessionUsage>>>,
+    /// Those with logs of their own.
+    pub files: &'a [SubAgent],
+}
+
+/// What a call began.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Nested<'a> {
+    /// A session of the file, by index.
+    Session(usize),
+    /// One with a file of its own.
+    File(&'a SubAgent),
+}
+
+/// What a call began, if it is one that gives a prompt.
+pub(super) fn nested_of<'a>(
+    sessions: &[Session],
+    files: &'a [SubAgent],
+    session: usize,
+    call: usize,
+) -> Option<Nested<'a>> {
     let caller = sessions.get(session)?;
     let item = caller
         .items
         .get(call)
         .filter(|item| item.kind == Kind::Call)?;
-    if sessions.len() < 2 {
+    if sessions.len() < 2 && files.is_empty() {
         return None;
     }
     let arguments = body_within(caller, item, HEAD)?.arguments;
@@ -42,7 +72,29 @@ pub(super) fn session_of(sessions: &[Session], session: usize, call: usize) -> O
             .and_then(|item| body_within(other, item, HEAD))
             .is_some_and(|body| beginning(&body.text) == prompt)
     });
-    found.map(|(index, _)| index)
+    if let Some((index, _)) = found {
+        return Some(Nested::Session(index));
+    }
+    let mut alike = files
+        .iter()
+        .filter(|file| beginning(&file.prompt) == prompt);
+    let first = alike.next()?;
+    // Several were asked for the same: the result names its own.
+    let mut several = std::iter::once(first).chain(alike);
+    let named = several.find(|file| names_agent(caller, call, &file.id));
+    Some(Nested::File(named.unwrap_or(first)))
+}
+
+/// Whether the record of a call's result names a sub-agent.
+fn names_agent(session: &Session, call: usize, id: &str) -> bool {
+    let output = session.pairing.partner(call);
+    let output = output.and_then(|output| session.items.get(output));
+    let record = output.and_then(|output| session.records.get(output.record as usize));
+    let Some(record) = record.filter(|record| record.span.len() <= 64 * HEAD) else {
+        return false;
+    };
+    let bytes = session.source.read(record.span).unwrap_or_default();
+    memchr::memmem::find(&bytes, format!("\"agentId\":\"{id}\"").as_bytes()).is_some()
 }
 
 fn beginning(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! A session as the blocks of the transcript without edges, for a page outside of the terminal.
 
 use super::block::{self, BlockContext, BlockRow};
+use super::nested::NestedFacts;
 use super::order::Order;
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
@@ -98,6 +99,7 @@ impl<'a> Page<'a> {
             checked: Some(self.checked),
             prices: &self.prices,
             zone: &TimeZone::UTC,
+            nested: NestedFacts::default(),
             unfolded,
             width,
             is_numbered: true,

@@ -44,6 +44,9 @@ pub fn arrive(state: &mut State, report: Report) {
                 if state.transcript.is_on {
                     state.count_totals();
                 }
+                if document.recording.format.id == "claude-code" && state.sub_agents.is_empty() {
+                    state.effects.push(Effect::FindSubAgents);
+                }
                 for session in 0..state.checked.len() {
                     begin_at(state, session, Severity::Warning);
                 }
@@ -164,7 +167,11 @@ pub fn arrive(state: &mut State, report: Report) {
             layers::counted(state, &counting, places, is_done)
         }
         Report::Totalled(document, session, totals) => {
-            state.totals = Some((document, session, totals));
+            state.take_totals(document, session, totals);
+        }
+        Report::SubAgents(found) => {
+            state.sub_agents = found.into();
+            state.renew();
         }
         Report::Paths(paths) => live::completed(state, &paths),
         Report::Failed(reason) => {
