@@ -2,12 +2,12 @@
 
 use crate::words::{bytes, count, duration};
 use retake_core::content::{display_name, summarize_call};
-use retake_core::wire::body_within;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
     CacheMiss, Cost, KindUsage, SessionUsage, ToolUsage, TurnUsage, working_folder,
 };
+use retake_core::wire::body_within;
 
 /// A row of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 //! began them, or `SESSION/subagents/agent-ID.jsonl` below its folder.
 
 use super::{ReadOptions, check_session, read_path};
-use retake_core::wire::body_within;
 use retake_core::rules::Severity;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{Prices, SessionUsage};
+use retake_core::wire::body_within;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;

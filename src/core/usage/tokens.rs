@@ -21,7 +21,7 @@ impl Tokens {
     /// Those of the value of a `usage` member, in the spelling of any provider.
     pub(super) fn of_value(raw: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(raw).ok()?;
-        let usage = crate::dialects::usage_of(&format!("{{\"usage\":{raw}}}"));
+        let usage = crate::wire::usage_of(&format!("{{\"usage\":{raw}}}"));
         let count = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
         let details = ["input_tokens_details", "prompt_tokens_details"];
         let details = details.iter().filter_map(|key| match value.get(*key)? {

@@ -15,12 +15,12 @@ use retake_core::content::{
     FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
     summarize_call,
 };
-use retake_core::wire::images::images_of;
-use retake_core::wire::{Body, body_of, body_within};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
 use retake_core::usage::{Prices, TurnUsage, UsageReader};
+use retake_core::wire::images::images_of;
+use retake_core::wire::{Body, body_of, body_within};
 use std::borrow::Cow;
 
 /// What a block is made from.
