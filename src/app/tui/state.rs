@@ -23,7 +23,7 @@ use super::live::reply::{self, Part};
 use super::prompt::Prompt;
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
-use super::transcript::nested::NestedFacts;
+use super::transcript::nested::{NestedFacts, UsageBySession};
 use super::transcript::{self, Transcript};
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
@@ -41,7 +41,7 @@ use retake_core::usage::{Prices, SessionUsage};
 use retake_live::SubAgent;
 use retake_live::search::Needle;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tree::{Folds, Row, Shown, Tree};
 
@@ -158,7 +158,7 @@ pub struct State {
     /// The items that hold it.
     pub hits: Option<Hits>,
     /// What the sessions of a document took, where that is counted.
-    pub totals: Option<(Arc<Document>, BTreeMap<usize, Arc<SessionUsage>>)>,
+    pub totals: Option<(Arc<Document>, UsageBySession)>,
     /// Sub-agents with logs of their own.
     pub sub_agents: Arc<[SubAgent]>,
     pub prices: Prices,
@@ -423,7 +423,7 @@ impl State {
     }
 
     /// What the sessions of the file took, as far as that is counted.
-    pub fn all_totals(&self) -> Option<&BTreeMap<usize, Arc<SessionUsage>>> {
+    pub fn all_totals(&self) -> Option<&UsageBySession> {
         let (document, totals) = self.totals.as_ref()?;
         Arc::ptr_eq(document, self.document.as_ref()?).then_some(totals)
     }
@@ -452,7 +452,7 @@ impl State {
     ) {
         let known = self.totals.take();
         let known = known.filter(|(known, _)| Arc::ptr_eq(known, &document));
-        let mut all = known.map_or_else(BTreeMap::new, |(_, all)| all);
+        let mut all = known.map_or_else(UsageBySession::new, |(_, all)| all);
         all.insert(session, totals);
         self.totals = Some((document, all));
         // Calls tell what their sub-agents took.

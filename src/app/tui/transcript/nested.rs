@@ -20,13 +20,16 @@ const MOST: usize = 500;
 /// How many items of a session are looked at for its first message.
 const FIRST: usize = 8;
 
+/// What sessions of a file took, by index.
+pub type UsageBySession = BTreeMap<usize, Arc<SessionUsage>>;
+
 /// What is known of sessions that calls began.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NestedFacts<'a> {
     /// What the rules found, by session of the file.
     pub checked: &'a [Option<Arc<Checked>>],
     /// What the sessions of the file took.
-    pub totals: Option<&'a BTreeMap<usize, Arc<SessionUsage>>>,
+    pub totals: Option<&'a UsageBySession>,
     /// Those with logs of their own.
     pub files: &'a [SubAgent],
 }
