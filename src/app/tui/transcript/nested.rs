@@ -21,7 +21,7 @@ const MOST: usize = 500;
 const FIRST: usize = 8;
 
 /// What sessions of a file took, by index.
-pub type UsageBySession = BTreeMap<usize, Arc<SessionUsage>>;
+pub(crate) type UsageBySession = BTreeMap<usize, Arc<SessionUsage>>;
 
 /// What is known of sessions that calls began.
 #[derive(Debug, Clone, Copy, Default)]
