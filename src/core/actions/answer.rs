@@ -5,8 +5,8 @@ use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
 use super::plan::{ActionContext, ActionError, Plan};
 use super::sanitise_name::spell_answered;
-use crate::dialects::write::{draft_output, replace_output};
 use crate::session::{Edit, Family, Flags, Kind, PairStatus, Patch};
+use crate::wire::write::{draft_output, replace_output};
 
 /// Lets the model read `text` as the output of a call: as a new output, or in the place of what
 /// the recorded one says. A name that the provider refuses is spelled anew with it.

@@ -2,10 +2,10 @@
 
 use super::evidence::ordinal;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::write::{call_id_key, quoted};
-use crate::dialects::{Arguments, body_of};
 use crate::json::{skip_whitespace, string_end};
 use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, operations};
+use crate::wire::write::{call_id_key, quoted};
+use crate::wire::{Arguments, body_of};
 use serde_json::Value;
 use similar::DiffOp;
 use std::collections::HashMap;

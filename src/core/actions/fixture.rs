@@ -3,11 +3,11 @@
 
 use super::find;
 use super::plan::{ActionError, ActionInput, Defect, Plan};
-use crate::dialects::tools::read_tools;
 use crate::formats::split::{Part, Within};
 use crate::formats::{Reading, Sample, read_buffer, recognise};
 use crate::rules::{Finding, Run, check};
 use crate::session::{Dialect, Edit, Fragment, OutputSchema, Session, Source};
+use crate::wire::tools::read_tools;
 use serde_json::Value;
 use std::sync::Arc;
 

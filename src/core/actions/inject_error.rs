@@ -3,9 +3,9 @@
 use super::answer::{answer, ends_on_outputs};
 use super::evidence::{ordinal, render};
 use super::plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
-use crate::dialects::write::replace_arguments;
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind};
+use crate::wire::write::replace_arguments;
 use serde_json::{Value, json};
 
 /// Rules about calls that are faulty in themselves, the most telling one first: what is wrong with a call says

@@ -1,8 +1,8 @@
 //! move-output: an output goes to where the provider wants it.
 
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::{Misplacement, misplaced};
 use crate::session::{Edit, Kind, PairStatus};
+use crate::wire::{Misplacement, misplaced};
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let output = scene.item;

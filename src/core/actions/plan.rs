@@ -1,10 +1,10 @@
 //! What an action takes, and what it returns: a context and the operator's input in, edits or an error out.
 
 use super::session_index::SessionIndex;
-use crate::dialects::{Body, body_of};
 use crate::session::{
     Dialect, Edit, Flags, Item, Kind, PairStatus, Session, SourceError, Speaker, Turn,
 };
+use crate::wire::{Body, body_of};
 use crate::{json, wording};
 
 /// A finding as actions see it.

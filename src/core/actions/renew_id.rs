@@ -5,8 +5,8 @@
 use super::belonging::open_partner;
 use super::evidence::ordinal;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::write::set_call_id;
 use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus};
+use crate::wire::write::set_call_id;
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;

@@ -3,10 +3,10 @@
 
 use super::evidence::{one_line, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::Arguments;
-use crate::dialects::write::replace_arguments;
 use crate::repair::{Repair, decoded_twice, repair};
 use crate::session::{Edit, Family, Item};
+use crate::wire::Arguments;
+use crate::wire::write::replace_arguments;
 use serde_json::Value;
 
 pub(crate) fn plan(

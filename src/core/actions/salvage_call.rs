@@ -3,9 +3,9 @@
 
 use super::evidence::{one_line, ordinal, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::leaked::{Block, Written, find};
 use crate::repair::likely;
 use crate::session::{CallId, Edit, Item, Kind, ToolKind};
+use crate::wire::leaked::{Block, Written, find};
 use crate::wire::write::texts_of;
 use crate::wire::{Input, ToolCall};
 use serde_json::{Map, Value};

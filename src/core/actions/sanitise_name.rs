@@ -2,11 +2,11 @@
 //! item that carries it.
 
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
-use crate::dialects::Fields;
-use crate::dialects::tools::call_name_fault;
-use crate::dialects::write::rename;
 use crate::json::{Cursor, display_text};
 use crate::session::{Edit, Family, Flags, Kind, NameId, PairStatus, ToolKind};
+use crate::wire::Fields;
+use crate::wire::tools::call_name_fault;
+use crate::wire::write::rename;
 
 /// The longest name that every provider takes: that of Chat and Gemini.
 const LONGEST: usize = 64;

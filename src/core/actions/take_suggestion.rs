@@ -3,8 +3,8 @@
 use super::evidence::{nearest, one_line, quote, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use super::sanitise_name::is_plain;
-use crate::dialects::write::rename;
 use crate::session::{Edit, Family, PairStatus};
+use crate::wire::write::rename;
 use serde_json::Value;
 
 pub(crate) fn plan(

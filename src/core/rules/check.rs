@@ -7,9 +7,9 @@ use super::run::{
     CheckedItem, Digest, Digests, OUTPUT_HEAD, Run, digest_of_call, digest_of_output,
 };
 use crate::actions::{Safety, quote};
-use crate::dialects::{Body, body_of};
 use crate::json::complete;
 use crate::session::{Flags, Item, Kind, SourceError, index_number};
+use crate::wire::{Body, body_of};
 use std::ops::Range;
 
 /// Every rule, in the order in which they are listed and explained. Those of a session run in this order, too:

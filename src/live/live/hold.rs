@@ -6,10 +6,10 @@ use super::run::Run;
 use super::snapshot;
 use crate::model::Answer;
 use crate::{TakeError, TakeStore};
-use retake_core::dialects::write::{NoReply, history_of};
 use retake_core::engine::{Event, ModelFault};
 use retake_core::session::ledger::{Ask, LedgerEvent};
 use retake_core::session::takes::{ContentDigest, TakeId};
+use retake_core::wire::write::{NoReply, history_of};
 use std::borrow::Cow;
 
 /// What came of the agent's own request.

@@ -6,18 +6,17 @@
 
 use super::io::{IoEvent, RunIo};
 use super::news::{Judged, News, ToolState};
-use super::snapshot::ModelBinding;
-use super::snapshot::{self, Baseline, TakeSnapshot};
+use super::snapshot::{self, Baseline, ModelBinding, TakeSnapshot};
 use crate::model::Answer;
 use crate::tools::ToolResult;
 use crate::{TakeError, TakeStore};
-use retake_core::dialects::write::{calls_of, history_of, quoted};
-use retake_core::dialects::{body_of, stop_of};
 use retake_core::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Edit, MessageRole, Tool, index_number};
+use retake_core::wire::write::{calls_of, history_of, quoted};
+use retake_core::wire::{body_of, stop_of};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;

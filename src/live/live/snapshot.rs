@@ -1,7 +1,6 @@
 //! The status of a take: read, judged, and given to the engine. And which take a run can drive at all.
 
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
-use retake_core::dialects::write::request::NoRequest;
 use retake_core::engine::agent::Model;
 use retake_core::engine::{RunStatus, request_status, run_status};
 use retake_core::formats::{CannotWrite, lower};
@@ -10,6 +9,7 @@ use retake_core::rules::Finding;
 use retake_core::session::ledger::CallKey;
 use retake_core::session::takes::{ContentDigest, Take, TakeCause, TakeId};
 use retake_core::session::{Dialect, Edit, MessageRole, Session, Source, Span, Tool};
+use retake_core::wire::write::request::NoRequest;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl TakeSnapshot {
         });
         let arguments = answered.filter_map(|(_, item)| {
             let bytes = session.bytes(item).ok()?;
-            let body = retake_core::dialects::body_of(item, &bytes).ok()?;
+            let body = retake_core::wire::body_of(item, &bytes).ok()?;
             Some(body.arguments.as_written().to_owned())
         });
         arguments.collect()

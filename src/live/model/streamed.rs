@@ -2,11 +2,11 @@
 
 use super::fault::{Trouble, beginning};
 use super::{Answer, Body, Progress, Watch};
-use retake_core::dialects::stream::{
+use retake_core::session::Dialect;
+use retake_core::wire::stream::{
     Decoder, Event, Splitter, Step, dialect_of, event_value, rejoin, visible,
 };
-use retake_core::dialects::usage_of;
-use retake_core::session::Dialect;
+use retake_core::wire::usage_of;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

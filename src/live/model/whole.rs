@@ -2,10 +2,10 @@
 
 use super::fault::{Trouble, beginning, text_of};
 use super::{Answer, Body, Watch};
-use retake_core::dialects::usage_of;
-use retake_core::dialects::write::{NoReply, history_of};
 use retake_core::json::{Cursor, JsonError, JsonErrorKind};
 use retake_core::session::Dialect;
+use retake_core::wire::usage_of;
+use retake_core::wire::write::{NoReply, history_of};
 use serde_json::Value;
 
 /// Reads the rest of the body and makes sure that it is a reply of this dialect.

@@ -13,8 +13,6 @@ use crate::replies::mark_last_reply;
 use crate::{Recording, check_run, check_session};
 use bytes::Bytes;
 use reading::{Memory, read_anew};
-use retake_core::dialects::write::history_of;
-use retake_core::dialects::{stop_of, stops_early};
 use retake_core::engine::{
     ABOUT_RESULTS, Breakpoint, BreakpointCache, Policy, REFUSED_BY_PROVIDERS, RunFault, RunStatus,
     hits, holds, request_status, run_status,
@@ -27,6 +25,8 @@ use retake_core::schema::SchemaCache;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Edit, Rope, Session, Source, Span};
+use retake_core::wire::write::history_of;
+use retake_core::wire::{stop_of, stops_early};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};

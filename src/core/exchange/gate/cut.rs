@@ -1,6 +1,6 @@
 //! Where the events of a stream end, and the data of one (WHATWG HTML, section 9.2.6).
 //!
-//! [`crate::dialects::stream::Splitter`] reads events and copies what they say. What passes is only cut here,
+//! [`crate::wire::stream::Splitter`] reads events and copies what they say. What passes is only cut here,
 //! in place: most events are looked at once and kept as bytes.
 
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! One element of a request's list, read as far as turns are told and found by it.
 
-use crate::dialects::body_of;
-use crate::dialects::write::edit::{call_id, items_of, member};
 use crate::session::{Dialect, Family, Item, Kind, hash};
+use crate::wire::body_of;
+use crate::wire::write::edit::{call_id, items_of, member};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;

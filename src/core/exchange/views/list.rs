@@ -2,9 +2,9 @@
 
 use super::context;
 use super::element::{Element, MARKS, Side, mixed};
-use crate::dialects::write::edit::elements;
 use crate::session::Dialect;
 use crate::wire::RequestHead;
+use crate::wire::write::edit::elements;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;

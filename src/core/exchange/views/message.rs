@@ -1,11 +1,11 @@
 //! Parts of messages that the agent does not see, put into its messages and taken out of them.
 
 use super::element::{Call, Element, PASSING, digest};
-use crate::dialects::write::edit::{
+use crate::session::Dialect;
+use crate::wire::write::edit::{
     blocks, elements, member, with_elements, with_value, without_member,
 };
-use crate::dialects::write::quoted;
-use crate::session::Dialect;
+use crate::wire::write::quoted;
 use std::collections::HashMap;
 
 /// A message with the calls of `turn` that were answered for the agent, each behind the call

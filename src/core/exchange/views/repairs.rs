@@ -3,8 +3,8 @@
 
 use super::element::{Element, MARKS, digest};
 use super::list::List;
-use crate::dialects::write::edit::{elements, member, with_elements, without_member};
 use crate::session::{Dialect, hash, operations_of};
+use crate::wire::write::edit::{elements, member, with_elements, without_member};
 use similar::DiffTag;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -2,9 +2,9 @@
 
 use super::context;
 use super::element::{Element, Side};
-use crate::dialects::write::edit::{elements, without_calls};
 use crate::session::Dialect;
 use crate::wire::RequestHead;
+use crate::wire::write::edit::{elements, without_calls};
 use std::ops::Range;
 
 /// The two views of how a held exchange went on.

@@ -1,9 +1,9 @@
 //! A wire to play with: an upstream and a client, and what the machine makes of them.
 
-use crate::dialects::write::{NewCall, NewReply};
 use crate::exchange::client::Client;
 use crate::exchange::machine::{Effect, Event, Exchange, Settings, Shape, Timer};
 use crate::session::Dialect;
+use crate::wire::write::{NewCall, NewReply};
 
 /// An exchange with everything that it asked for.
 pub(crate) struct Wire {

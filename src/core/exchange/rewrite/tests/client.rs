@@ -1,7 +1,7 @@
 //! A client that is stricter than any: it puts a stream together and refuses what no provider would send.
 
 use super::*;
-use crate::dialects::stream::{Splitter, event_value, rejoin};
+use crate::wire::stream::{Splitter, event_value, rejoin};
 use std::collections::BTreeSet;
 
 /// Reads a whole stream, event by event. Gives the reply.

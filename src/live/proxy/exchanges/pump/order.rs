@@ -6,12 +6,12 @@ use crate::live::UpstreamResult;
 use crate::lock::lock;
 use crate::model::Answer;
 use crate::proxy::holds::{EditedExchange, HoldOrder, HoldOutcome};
-use retake_core::dialects::write::quoted;
-use retake_core::dialects::{Refusal, usage_of};
 use retake_core::engine::ModelFault;
 use retake_core::exchange::machine::{Decision, Held, What};
 use retake_core::exchange::views::{NoTold, told as views_of};
 use retake_core::session::Dialect;
+use retake_core::wire::write::quoted;
+use retake_core::wire::{Refusal, usage_of};
 use std::sync::Arc;
 
 /// Why a reply whose calls the agent already has is not requested again.
