@@ -221,7 +221,9 @@ pub fn heartbeat(
         return facts.heartbeat.as_bytes().to_vec();
     }
     let again = last.and_then(|last| numbered(last.data, last.sequence));
-    again.map_or_else(Vec::new, |data| event("response.in_progress", &data))
+    // The data is on one line ([`super::gate::Gate::in_progress`]).
+    let event = again.map(|data| format!("event: response.in_progress\ndata: {data}\n\n"));
+    event.unwrap_or_default().into_bytes()
 }
 
 /// Whether a client counts nothing as a life sign but events.
@@ -233,17 +235,6 @@ pub fn counts_events(client: &Client) -> bool {
 pub fn interval_ms(client: &Client) -> u64 {
     let third = client.read_timeout_ms.map(|timeout| timeout / 3);
     third.map_or(INTERVAL_MS, |third| third.clamp(SHORTEST_MS, INTERVAL_MS))
-}
-
-fn event(name: &str, data: &str) -> Vec<u8> {
-    let mut text = format!("event: {name}\n");
-    for line in data.lines() {
-        text.push_str("data: ");
-        text.push_str(line);
-        text.push('\n');
-    }
-    text.push('\n');
-    text.into_bytes()
 }
 
 /// The data of an event with another sequence number; `None` where it is no object.

@@ -133,11 +133,7 @@ impl EventHandler<'_> {
     fn run(&mut self, run: Execution) {
         match self.state.breakers.admit(&run.tool, &run.call, self.now) {
             BreakerAdmission::Refused { text } => return self.switched_off(&run, text),
-            BreakerAdmission::Trial => self.record(LedgerEvent::Breaker {
-                tool: run.tool.clone(),
-                state: BreakerState::HalfOpen.word().to_owned(),
-                errors: 0,
-            }),
+            BreakerAdmission::Trial => self.record_breaker(&run.tool, BreakerState::HalfOpen, 0),
             BreakerAdmission::Run => {}
         }
         if self.nature(&run.tool) == Nature::Acts {
@@ -224,11 +220,7 @@ impl EventHandler<'_> {
         let settings = self.config.policy.breaker(&run.tool);
         let change = breakers.ended(&settings, &run.tool, &run.call, is_error, self.now);
         let Some(change) = change else { return };
-        self.record(LedgerEvent::Breaker {
-            tool: change.tool.clone(),
-            state: change.state.word().to_owned(),
-            errors: change.consecutive,
-        });
+        self.record_breaker(&change.tool, change.state, change.consecutive);
         if let (Some(url), BreakerState::Open) = (settings.webhook, change.state) {
             self.effects.push(Effect::Webhook { url, change });
         }

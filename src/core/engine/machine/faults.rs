@@ -203,7 +203,7 @@ impl EventHandler<'_> {
     fn act(&mut self, fault: &RunFault, id: FaultId, decision: Decision) -> FaultOutcome {
         let grants_turn = fault.rule == TURN_LIMIT && decision.action == "retry";
         if grants_turn && decision.wording.is_none() {
-            self.grant_turn();
+            self.grant_turns(1);
             self.record_about(fault, decision.action, Author::Policy, None);
             return FaultOutcome::Passes;
         }
@@ -225,7 +225,7 @@ impl EventHandler<'_> {
     /// What the policy decided was done.
     pub(crate) fn acted(&mut self, acting: &PendingAction) {
         if acting.grants_turn {
-            self.grant_turn();
+            self.grant_turns(1);
         }
         let take = self.take_id();
         for fault in std::iter::once(&acting.fault).chain(&acting.also) {
@@ -242,9 +242,9 @@ impl EventHandler<'_> {
         }
     }
 
-    fn grant_turn(&mut self) {
+    pub(crate) fn grant_turns(&mut self, turns: u32) {
         let more = &mut self.state.decided.more_turns;
-        *more = more.saturating_add(1);
+        *more = more.saturating_add(turns);
     }
 
     fn record_about(

@@ -43,7 +43,7 @@
 //! ends with one `Finished` or `NeedsOperator`. The machine keeps two: an open call is given one output, and
 //! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
-use super::breaker::ToolState;
+use super::breaker::{BreakerState, ToolState};
 use super::breakpoint::{BreakpointCache, BreakpointHit, hits};
 use super::event::{Config, Effect, Event, Reason, Timer, ToolOwner};
 use super::policy::Millis;
@@ -347,6 +347,15 @@ impl EventHandler<'_> {
         self.effects.push(Effect::Record(event));
     }
 
+    fn record_breaker(&mut self, tool: &str, state: BreakerState, errors: u32) {
+        let (tool, state) = (tool.to_owned(), state.word().to_owned());
+        self.record(LedgerEvent::Breaker {
+            tool,
+            state,
+            errors,
+        });
+    }
+
     fn note(&mut self, text: impl Into<String>) {
         self.effects.push(Effect::Note(text.into()));
     }
@@ -373,17 +382,22 @@ impl EventHandler<'_> {
 
     /// The agent's own request, which is under way.
     fn agent_requested(&mut self, take: TakeId) {
-        self.state.last_ask = self.state.last_ask.saturating_add(1);
         self.state.newest = self.state.newest.max(take);
-        let (ask, attempt) = (Ask(self.state.last_ask), 1);
-        self.state.asking = Some(PendingRequest {
-            ask,
+        let request = self.next_request(take);
+        let (ask, attempt) = (request.ask, request.attempt);
+        self.state.asking = Some(request);
+        self.record(LedgerEvent::Asked { ask, take, attempt });
+    }
+
+    fn next_request(&mut self, take: TakeId) -> PendingRequest {
+        self.state.last_ask = self.state.last_ask.saturating_add(1);
+        PendingRequest {
+            ask: Ask(self.state.last_ask),
             take,
-            attempt,
+            attempt: 1,
             tries: 1,
             until: None,
-        });
-        self.record(LedgerEvent::Asked { ask, take, attempt });
+        }
     }
 
     /// Nothing is wrong, or it may pass: hands the history back to the agent and its provider, unless a

@@ -50,16 +50,8 @@ impl EventHandler<'_> {
         if self.stops_before(StepKind::Question(turns)) {
             return vec![Reason::Stepped];
         }
-        let take = standing.take;
-        self.state.last_ask = self.state.last_ask.saturating_add(1);
-        let ask = Ask(self.state.last_ask);
-        self.ask(PendingRequest {
-            ask,
-            take,
-            attempt: 1,
-            tries: 1,
-            until: None,
-        });
+        let request = self.next_request(standing.take);
+        self.ask(request);
         Vec::new()
     }
 

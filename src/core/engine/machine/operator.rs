@@ -43,11 +43,7 @@ impl EventHandler<'_> {
             Command::Breakpoints(breakpoints) => self.state.breakpoints = breakpoints,
             Command::Enable { tool } => {
                 if self.state.breakers.enable(&tool) {
-                    self.record(LedgerEvent::Breaker {
-                        tool,
-                        state: BreakerState::Closed.word().to_owned(),
-                        errors: 0,
-                    });
+                    self.record_breaker(&tool, BreakerState::Closed, 0);
                 } else {
                     self.note(format!("{tool} is not switched off"));
                 }
@@ -57,10 +53,7 @@ impl EventHandler<'_> {
                     self.state.mode = Mode::Ending(Ending::Fallback);
                 }
             }
-            Command::MoreTurns(turns) => {
-                let more = &mut self.state.decided.more_turns;
-                *more = more.saturating_add(turns);
-            }
+            Command::MoreTurns(turns) => self.grant_turns(turns),
         }
     }
 

@@ -252,11 +252,8 @@ impl Exchange {
     /// What the client has of the turn already, as elements of the dialect's list.
     pub fn sent_turn(&self) -> Vec<String> {
         let dialect = self.settings.dialect;
-        let Some(gate) = &self.gate else {
-            return Vec::new();
-        };
         let mut reply = dialect.codec().decoder();
-        for (_, event) in gate.sent().events() {
+        for (_, event) in self.sent_events() {
             reply.push(&event);
         }
         // Where no word of a reply was sent there is no turn to begin with.
@@ -271,16 +268,16 @@ impl Exchange {
 
     /// The ids of the calls that the client has of the turn already.
     pub fn sent_calls(&self) -> Vec<String> {
-        let dialect = self.settings.dialect;
-        let Some(gate) = &self.gate else {
-            return Vec::new();
-        };
-        let mut reply = dialect.codec().decoder();
-        for (_, event) in gate.sent().events() {
+        let mut reply = self.settings.dialect.codec().decoder();
+        for (_, event) in self.sent_events() {
             reply.push(&event);
         }
         let calls = reply.calls();
         calls.into_iter().map(|call| call.id.to_owned()).collect()
+    }
+
+    fn sent_events(&self) -> impl Iterator<Item = (String, serde_json::Value)> {
+        self.gate.iter().flat_map(|gate| gate.sent().events())
     }
 
     fn asked(&mut self, now: Millis, judgement: Judgement) {
