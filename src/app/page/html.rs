@@ -1,6 +1,6 @@
 //! A page of HTML: one file with its own style and nothing to load. Folding needs no script.
 
-use super::{PageError, PageSession, PageWriter, ending, is_same, parted, sign};
+use super::writer::{PageError, PageSession, PageWriter, ending, is_same, parted, sign};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
 use crate::tui::transcript::page::{Page, PageBlock};

@@ -3,7 +3,7 @@
 //! The Markdown of a message is not copied but written anew from what was understood of it, with every other letter
 //! that could mean something escaped: so that nothing in it becomes HTML or an image.
 
-use super::{PageError, PageSession, PageWriter, ending, parted, words_of};
+use super::writer::{PageError, PageSession, PageWriter, ending, parted, words_of};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
 use crate::tui::transcript::page::{Page, PageBlock};

@@ -1,0 +1,94 @@
+//! What the forms of a page share: the trait that writes one, and blocks of the transcript as words.
+
+use crate::tui::state::document::Checked;
+use crate::tui::text::{Glyph, Tone};
+use crate::tui::theme::Glyphs;
+use crate::tui::transcript::block::{BlockRow, RowKind};
+use retake_core::rules::Severity;
+use retake_core::safe_text::SafeText;
+use retake_core::session::{Session, SourceError};
+use std::io;
+
+/// A session on a page.
+pub(super) struct PageSession<'a> {
+    /// Empty where it is the only one.
+    pub(super) name: &'a str,
+    /// The sessions of the file.
+    pub(super) sessions: &'a [Session],
+    /// Its index.
+    pub(super) number: usize,
+    pub(super) checked: &'a Checked,
+}
+
+/// Why a page ends early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageError {
+    /// It cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    /// The recording cannot be read any more.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// A form of page. Sessions are written one after another between its head and its end.
+pub(super) trait PageWriter {
+    /// Begins the page; `facts` are about the file.
+    fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError>;
+    fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError>;
+    /// Ends it; `is_redacted` is said there.
+    fn end(&mut self, is_redacted: bool) -> Result<(), PageError>;
+}
+
+/// What a sign is drawn as; `None` for words.
+pub(super) fn sign(tone: Tone, text: &SafeText) -> Option<String> {
+    let glyphs = &Glyphs::UNICODE;
+    let letter = match tone {
+        Tone::Sign(Severity::Error) => return Some(format!("{} ", glyphs.error)),
+        Tone::Sign(Severity::Warning) => return Some(format!("{} ", glyphs.warning)),
+        Tone::Sign(Severity::Info) => return Some(format!("{} ", glyphs.info)),
+        Tone::Glyph(Glyph::Ok) => glyphs.ok,
+        Tone::Glyph(Glyph::Bar) => glyphs.vertical,
+        Tone::Glyph(Glyph::Dot) => glyphs.dot,
+        Tone::Glyph(Glyph::More) => glyphs.more,
+        Tone::Glyph(Glyph::Across) => glyphs.horizontal,
+        _ => return None,
+    };
+    Some(letter.repeat(text.width()))
+}
+
+/// The words of pieces, signs included.
+pub(super) fn words_of(pieces: &[(Tone, SafeText)]) -> String {
+    let words = pieces
+        .iter()
+        .map(|(tone, text)| sign(*tone, text).unwrap_or_else(|| text.as_plain().to_owned()));
+    words.collect()
+}
+
+/// The rows below the first one of an item, and the rows up to it, without the space above.
+pub(super) fn parted(rows: &[BlockRow]) -> (Vec<&BlockRow>, Vec<&BlockRow>) {
+    let rows = rows.iter().filter(|row| row.kind != RowKind::Gap);
+    rows.partition(|row| matches!(row.kind, RowKind::Head | RowKind::Title))
+}
+
+/// Whether two blocks show the same, however their lines break.
+pub(super) fn is_same(one: &[&BlockRow], other: &[&BlockRow]) -> bool {
+    let letters = |rows: &[&BlockRow]| {
+        let words = rows.iter().map(|row| words_of(&row.left));
+        let mut letters = words.collect::<String>();
+        letters.retain(|letter| !letter.is_whitespace() && letter != '│');
+        letters
+    };
+    letters(one) == letters(other)
+}
+
+/// The last line of a page.
+pub(super) fn ending(is_redacted: bool) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match is_redacted {
+        true => format!(
+            "Written by retake {version}. Keys and passwords were replaced by placeholders."
+        ),
+        false => format!("Written by retake {version}. Keys and passwords were kept."),
+    }
+}
