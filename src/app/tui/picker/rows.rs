@@ -289,15 +289,21 @@ pub fn arranged(rows: &[Row], terms: &mut Terms, sort: Sort, grouping: Grouping)
     lines
 }
 
-/// Files that were named stand first, in the order in which they were named; files of the same second, as a checkout
-/// makes them, by name.
-type SortKey = (Reverse<bool>, Reverse<u64>, Reverse<Option<u64>>, PathBuf);
+/// Files that were named stand first, in the order in which they were named, and those that cannot be read last; files
+/// of the same second, as a checkout makes them, by name.
+type SortKey = (
+    Reverse<bool>,
+    bool,
+    Reverse<u64>,
+    Reverse<Option<u64>>,
+    PathBuf,
+);
 
 fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
     let candidate = &row.candidate;
     if row.is_named && sort == Sort::Time {
         let order = PathBuf::from(format!("{number:020}"));
-        return (Reverse(true), Reverse(0), Reverse(None), order);
+        return (Reverse(true), false, Reverse(0), Reverse(None), order);
     }
     let summary = row.known();
     let most = match sort {
@@ -318,7 +324,14 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
         .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
     let seconds = since.map(|since| since.as_secs());
     let path = candidate.path.clone();
-    (Reverse(false), Reverse(most), Reverse(seconds), path)
+    let is_unreadable = matches!(row.summary, Some(Err(_)));
+    (
+        Reverse(false),
+        is_unreadable,
+        Reverse(most),
+        Reverse(seconds),
+        path,
+    )
 }
 
 /// The project of each folder in which Claude Code keeps the sessions of one.
