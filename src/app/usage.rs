@@ -1,11 +1,13 @@
 //! Where tokens, money and time went, as rows of text: for the screen and for `retake usage`.
 
-use crate::words::{bytes, count, duration};
+use crate::words::{bytes, clock, count, duration, local};
+use jiff::tz::TimeZone;
 use retake_core::content::{display_name, summarize_call};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
-    CacheMiss, Cost, KindUsage, SessionUsage, ToolUsage, TurnUsage, working_folder,
+    Activity, CacheMiss, Cost, KindUsage, SessionUsage, Timeline, ToolUsage, TurnUsage,
+    working_folder,
 };
 use retake_core::wire::body_within;
 
@@ -291,6 +293,64 @@ fn replies(count: usize) -> String {
         1 => "1 reply".to_owned(),
         count => format!("{count} replies"),
     }
+}
+
+/// Cells of what a lane is called and of how long it took.
+const LANE: usize = 18;
+const TOOK: usize = 8;
+/// Least columns of a lane.
+const LEAST: usize = 20;
+/// How busy a column is, in eighths.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same in ASCII.
+const PLAIN: [char; 9] = [' ', '.', '.', ':', ':', '=', '=', '#', '#'];
+
+/// A session as bars over time in at most `width` cells: the model, each tool, waiting for the user.
+pub(crate) fn timeline(
+    timeline: &Timeline,
+    width: usize,
+    zone: &TimeZone,
+    is_ascii: bool,
+) -> Vec<UsageLine> {
+    let line = |text: &str, is_heading| UsageLine {
+        text: SafeText::single_line(text, width),
+        is_heading,
+    };
+    if timeline.lanes.is_empty() {
+        let words = "the recording does not say when things happened";
+        return vec![line(words, false)];
+    }
+    let columns = width.saturating_sub(LANE + TOOK + 3).max(LEAST);
+    let at = |part: u64| clock(local(timeline.start + timeline.span * part / 2, zone));
+    let half = (columns / 2).saturating_sub(4);
+    let axis = format!(
+        "{:<space$}{:<half$}{}{:>rest$}",
+        "",
+        at(0),
+        at(1),
+        at(2),
+        space = LANE + TOOK + 2,
+        rest = columns.saturating_sub(half + 8)
+    );
+    let bars = if is_ascii { PLAIN } else { EIGHTHS };
+    let mut lines = vec![line(&axis, true)];
+    for lane in &timeline.lanes {
+        let name = match &lane.activity {
+            Activity::Model => "model".to_owned(),
+            Activity::Tool(tool) => display_name(tool),
+            Activity::Waiting => "waiting for you".to_owned(),
+        };
+        let name = SafeText::single_line(&name, LANE - 1);
+        let gap = LANE.saturating_sub(name.width());
+        let busy = lane.columns(columns, timeline.span).into_iter();
+        let bar: String = busy.map(|eighths| bars[usize::from(eighths)]).collect();
+        let took = duration(lane.took);
+        lines.push(line(
+            &format!("{}{:gap$}{took:>TOOK$}  {bar}", name.as_plain(), ""),
+            false,
+        ));
+    }
+    lines
 }
 
 /// A call as its program names it, with paths as seen from the folder in which it worked.

@@ -53,6 +53,7 @@ pub enum Command {
     Health,
     /// Where tokens and time went.
     Usage,
+    Timeline,
     Intercept,
     Views,
     Break,
@@ -355,7 +356,8 @@ pub const KEYMAP: &[Binding] = &[
     row("A", C::Always, PANES, Group::Live, "approve a tool for good; release a fault as it is").in_footer(0, "release").alias(&["release", "approve"]),
     row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow"),
     row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools"]),
-    row("U", C::Usage, DEBUGGER, Group::Findings, "where tokens and time went: by tool, by turn, the largest results").alias(&["tokens", "totals"]),
+    row("U", C::Usage, DEBUGGER, Group::Findings, "where tokens, money and time went: by tool, by turn, the largest results").alias(&["tokens", "totals"]),
+    row("Z", C::Timeline, DEBUGGER, Group::Findings, "the run as bars over time: model, tools, waiting").alias(&["timeline"]),
     row("L", C::Log, PANES, Group::Files, "the events of the run, and what could not be read").alias(&["info log"]),
     row("y", C::Copy, PANES, Group::Files, "copy"),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),

@@ -277,6 +277,23 @@ pub fn usage(state: &State, theme: &Theme, width: usize) -> PageText {
     PageText { title, lines }
 }
 
+/// The session as bars over time.
+pub fn timeline(state: &State, theme: &Theme, width: usize) -> PageText {
+    let lines = match state.totals() {
+        Some(totals) => {
+            let is_ascii = theme.glyphs.ascii;
+            let lines = usage::timeline(&totals.timeline, width, &state.zone, is_ascii).into_iter();
+            let style = |is_heading| if is_heading { theme.dim } else { theme.text };
+            lines
+                .map(|line| theme.line(&line.text, style(line.is_heading)))
+                .collect()
+        }
+        None => vec![Line::styled("counting", theme.dim)],
+    };
+    let title = " Timeline ".to_owned();
+    PageText { title, lines }
+}
+
 /// How the tools fare in the sessions that are checked: `tally` counts some of `sessions`.
 pub fn health(tally: &Health, sessions: usize, theme: &Theme, width: usize) -> PageText {
     let title = match (tally.sessions, sessions) {

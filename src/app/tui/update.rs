@@ -123,6 +123,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Log => layers::log(state),
         Command::Health => live::health(state),
         Command::Usage => layers::usage(state),
+        Command::Timeline => layers::timeline(state),
         Command::Help => state.open_help(),
         Command::Editor => {
             let read = state.session().zip(state.item());

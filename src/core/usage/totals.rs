@@ -2,6 +2,7 @@
 //! largest.
 
 use super::prices::{Cost, Prices};
+use super::timeline::{Activity, Timeline};
 use super::tokens::Tokens;
 use super::turn::{TurnUsage, UsageReader};
 use crate::session::{Flags, Kind, Session, SourceError, Speaker};
@@ -41,6 +42,7 @@ pub struct SessionUsage {
     pub misses: Vec<CacheMiss>,
     /// Items where older history was replaced.
     pub compactions: Vec<usize>,
+    pub timeline: Timeline,
 }
 
 /// What the calls of a tool took.
@@ -147,6 +149,13 @@ impl SessionUsage {
             turns: session.turns.len(),
             ..Self::default()
         };
+        let first = reader.item_time(0)?;
+        let last = reader.item_time(session.items.len().saturating_sub(1))?;
+        totals.span = last
+            .zip(first)
+            .and_then(|(last, first)| last.checked_sub(first));
+        let start = first.unwrap_or_default();
+        let mut timeline = Timeline::new(start, totals.span.unwrap_or(0));
         let mut costs = TokenCosts::default();
         let mut last: Option<Tokens> = None;
         let mut idle = None;
@@ -159,12 +168,18 @@ impl SessionUsage {
             match found.speaker {
                 Speaker::Model => {
                     totals.add_reply(turn, &usage, last, idle);
+                    if let Some((end, took)) = usage.ended.zip(usage.took) {
+                        timeline.add(Activity::Model, end, took);
+                    }
                     each(turn, &usage);
                     last = usage.tokens.or(last);
                     idle = None;
                 }
                 Speaker::User => {
                     totals.waiting += usage.gap.unwrap_or(0);
+                    if let Some((end, gap)) = usage.at.zip(usage.gap) {
+                        timeline.add(Activity::Waiting, end, gap);
+                    }
                     idle = usage.gap;
                 }
                 Speaker::System | Speaker::File => {}
@@ -212,6 +227,10 @@ impl SessionUsage {
             if let Some(took) = result.took {
                 tool.took = Some(tool.took.unwrap_or(0) + took);
                 totals.tools += took;
+                if let Some(called) = reader.item_time(index)? {
+                    let tool = Activity::Tool(session.name(item).to_owned());
+                    timeline.add(tool, called + took, took);
+                }
             }
             if let Some(cost) = result.cost {
                 tool.cost.get_or_insert_default().add(cost);
@@ -236,11 +255,8 @@ impl SessionUsage {
         totals
             .by_tool
             .sort_by_key(|tool| std::cmp::Reverse(tool.bytes));
-        let first = reader.item_time(0)?;
-        let last = reader.item_time(session.items.len().saturating_sub(1))?;
-        totals.span = last
-            .zip(first)
-            .and_then(|(last, first)| last.checked_sub(first));
+        timeline.sort();
+        totals.timeline = timeline;
         Ok(Some(totals))
     }
 

@@ -16,6 +16,8 @@ pub struct TurnUsage {
     pub gap: Option<u64>,
     /// How long the model took to answer. Milliseconds.
     pub took: Option<u64>,
+    /// When the answer was there.
+    pub ended: Option<u64>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
     pub tokens: Option<Tokens>,
@@ -106,6 +108,7 @@ impl<'a> UsageReader<'a> {
             usage.took = envelope.replied_in.or(usage.took);
         }
         usage.took = usage.took.or(since(ended));
+        usage.ended = ended;
         match session.format {
             "codex" => {
                 let Counted { tokens, window } = counted(session, around(session, turn, &found))?;

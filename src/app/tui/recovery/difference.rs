@@ -115,8 +115,8 @@ fn fold(lines: &[String], is_first: bool, is_last: bool, rows: &mut Vec<Row>) {
     rows.extend(lines[lines.len() - tail..].iter().map(same));
 }
 
-/// Finds what differs within two lines.
-fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
+/// Finds what differs within two lines; `costs` adds up what that took, so that many lines stay cheap.
+pub fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
     let (old_words, new_words) = (words(old), words(new));
     *costs = costs.saturating_add(old_words.len() * new_words.len());
     if old.len().max(new.len()) > LONGEST || *costs > COSTS {

@@ -377,3 +377,10 @@ fn another_model_an_interrupt_and_pictures_leave_marks() {
     let seen = screen(&flowing(pictures, (100, 20)));
     assert!(seen.contains("│ [image 48x32]"), "{seen}");
 }
+
+#[test]
+fn the_run_stands_as_bars_over_time() {
+    let mut state = flowing(&log(), (120, 40));
+    press(&mut state, "Z");
+    insta::assert_snapshot!("timeline", screen(&state));
+}

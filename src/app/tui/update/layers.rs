@@ -183,6 +183,13 @@ pub(super) fn usage(state: &mut State) {
     state.open(page, |_, _, ()| ());
 }
 
+/// Shows the session as bars over time.
+pub(super) fn timeline(state: &mut State) {
+    state.count_totals();
+    let page = TextPage::new(Command::Timeline, texts::timeline);
+    state.open(page, |_, _, ()| ());
+}
+
 /// Opens the menu of what can be copied of the item with the cursor.
 pub(super) fn copy(state: &mut State) {
     let mut available = vec![Copied::Text, Copied::Path, Copied::Raw];

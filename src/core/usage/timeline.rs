@@ -1,0 +1,124 @@
+//! When the model, the tools and the user were busy: a session in cells of the same length.
+
+/// What somebody did for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Activity {
+    /// The model answered.
+    Model,
+    /// A tool of this name ran.
+    Tool(String),
+    /// The user was waited for.
+    Waiting,
+}
+
+/// One activity over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    pub activity: Activity,
+    /// Milliseconds by cell; calls that ran side by side may add up to more than a cell has.
+    pub busy: Vec<u64>,
+    /// Milliseconds in all.
+    pub took: u64,
+}
+
+/// A session over time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Timeline {
+    /// When it begins, in milliseconds since 1970.
+    pub start: u64,
+    /// How long it is, in milliseconds.
+    pub span: u64,
+    /// The model, then tools in the order in which they were first called, then the user.
+    pub lanes: Vec<Lane>,
+}
+
+/// How many cells a session has: more than a wide screen.
+const CELLS: usize = 240;
+
+impl Timeline {
+    pub(super) fn new(start: u64, span: u64) -> Self {
+        Self {
+            start,
+            span,
+            lanes: Vec::new(),
+        }
+    }
+
+    /// Notes that something went on until a moment, for so long.
+    pub(super) fn add(&mut self, activity: Activity, end: u64, took: u64) {
+        if self.span == 0 || took == 0 {
+            return;
+        }
+        let known = self.lanes.iter().position(|lane| lane.activity == activity);
+        let number = known.unwrap_or_else(|| {
+            self.lanes.push(Lane {
+                activity,
+                busy: vec![0; CELLS],
+                took: 0,
+            });
+            self.lanes.len() - 1
+        });
+        let lane = &mut self.lanes[number];
+        lane.took += took;
+        let end = end.saturating_sub(self.start).min(self.span);
+        let start = end.saturating_sub(took);
+        let edge = |cell: usize| self.span.saturating_mul(cell as u64) / CELLS as u64;
+        let cell = |at: u64| (u128::from(at) * CELLS as u128 / u128::from(self.span)) as usize;
+        for number in cell(start)..=cell(end).min(CELLS - 1) {
+            let (from, until) = (edge(number).max(start), edge(number + 1).min(end));
+            lane.busy[number] += until.saturating_sub(from);
+        }
+    }
+
+    /// Puts the model first and the user last.
+    pub(super) fn sort(&mut self) {
+        self.lanes.sort_by_key(|lane| match lane.activity {
+            Activity::Model => 0,
+            Activity::Tool(_) => 1,
+            Activity::Waiting => 2,
+        });
+    }
+}
+
+impl Lane {
+    /// How busy it was in each of so many columns, in eighths.
+    pub fn columns(&self, columns: usize, span: u64) -> Vec<u8> {
+        let columns = columns.clamp(1, CELLS);
+        (0..columns)
+            .map(|column| {
+                let cells = column * CELLS / columns..(column + 1) * CELLS / columns;
+                let length = span.saturating_mul(cells.len() as u64) / CELLS as u64;
+                let length = length.max(1);
+                let busy: u64 = self.busy[cells].iter().sum();
+                let eighths = (busy * 8).div_ceil(length).min(8);
+                u8::try_from(eighths).unwrap_or(8)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_took_half_of_the_time_fills_half_of_the_columns() {
+        let mut timeline = Timeline::new(1_000, 24_000);
+        timeline.add(Activity::Waiting, 25_000, 6_000);
+        timeline.add(Activity::Tool("Bash".to_owned()), 13_000, 12_000);
+        timeline.add(Activity::Model, 1_050, 50);
+        timeline.sort();
+        let columns: Vec<_> = timeline
+            .lanes
+            .iter()
+            .map(|lane| lane.columns(8, 24_000))
+            .collect();
+        assert_eq!(columns[0], [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(columns[1], [8, 8, 8, 8, 0, 0, 0, 0]);
+        assert_eq!(columns[2], [0, 0, 0, 0, 0, 0, 8, 8]);
+        assert_eq!(timeline.lanes[1].took, 12_000);
+        let mut nothing = Timeline::default();
+        nothing.add(Activity::Model, 5, 5);
+        assert_eq!(nothing.lanes, []);
+    }
+}
