@@ -148,7 +148,7 @@ fn unrelated_words_run_nothing_and_what_is_of_a_proxy_is_not_listed() {
     let mut state = opened(BROKEN_JSON, (120, 30));
     press(&mut state, ": t i m e enter");
     assert!(
-        screen(&state).contains(" Usage "),
+        screen(&state).contains(" Timeline "),
         "it is known where time went"
     );
     let mut state = opened(BROKEN_JSON, (120, 30));
