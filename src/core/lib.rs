@@ -93,5 +93,3 @@ pub mod suggest;
 pub mod usage;
 pub mod wire;
 pub mod wording;
-
-pub use wire as dialects;

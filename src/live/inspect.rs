@@ -3,11 +3,11 @@
 
 use super::{InputError, Opening, ReadOptions, Recording, check_recording, open, read_path};
 use crate::lock::lock;
-use retake_core::dialects::{body_of, body_within};
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
 use retake_core::session::{Dialect, Kind, Session, Source, Span};
 use retake_core::usage::{Cost, Prices, UsageReader};
+use retake_core::wire::{body_of, body_within};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

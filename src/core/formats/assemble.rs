@@ -1,12 +1,12 @@
 //! From records in file order to sessions: the part that all formats without a graph share.
 
 use super::{Contents, of_dialect, read_buffer};
-use crate::dialects::tools::read_tools;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Names, OutputSchema, Problem, ProblemKind, Record,
     Session, Source, SourceError, Span, Stop, ToolSet, index_number,
 };
 use crate::wire::RequestHead;
+use crate::wire::tools::read_tools;
 use requests::{Conversations, Entry, Request};
 pub(super) use requests::{chained, outputs_first};
 use serde::de::IgnoredAny;

@@ -11,6 +11,7 @@ use super::turn::{Element, Part, Role, ToolCall};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::ledger::Usage;
 use crate::session::{Fragment, Item, Kind, MessageRole, Patch};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -207,6 +208,11 @@ pub trait Codec: Sync {
         let (Some(sent), Some((first, others))) = (sent.first(), turn.split_first()) else {
             return turn.to_vec();
         };
+        // What cannot be read cannot be compared.
+        let is_readable = |element: &str| serde_json::from_str::<IgnoredAny>(element).is_ok();
+        if !is_readable(sent) || !is_readable(first) {
+            return turn.to_vec();
+        }
         let first = self.unsent_message(sent, first);
         first.into_iter().chain(others.iter().cloned()).collect()
     }
@@ -388,6 +394,17 @@ mod tests {
         let sent = strings(&[r#"{"role":"assistant","content":"Let me look."}"#]);
         let turn = strings(&[r#"{"role":"assistant","content":"Other"}"#]);
         assert_eq!(Dialect::Chat.codec().unsent(&sent, &turn), turn);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_whole() {
+        let sound = strings(&[r#"{"role":"assistant","content":"ok"}"#]);
+        let broken = strings(&[r#"{"role":"assistant","content":"ok"#]);
+        for dialect in [Dialect::Chat, Dialect::Anthropic, Dialect::Gemini] {
+            let codec = dialect.codec();
+            assert_eq!(codec.unsent(&sound, &broken), broken);
+            assert_eq!(codec.unsent(&broken, &sound), sound);
+        }
     }
 
     #[test]

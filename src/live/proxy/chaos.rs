@@ -8,9 +8,9 @@ use retake_core::chaos::{
     Usual,
 };
 use retake_core::config::ConfigErrors;
-use retake_core::dialects::stream::{Splitter, event_value};
 use retake_core::session::Dialect;
 use retake_core::wire::ServerState;
+use retake_core::wire::stream::{Splitter, event_value};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -24,66 +24,55 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("content", &["json"]),
     ("dice", &[]),
     ("wire", &["json", "session"]),
-    ("dialects", &["json", "session", "wire"]),
     ("wording", &["json", "session", "wire"]),
     ("config", &["suggest", "wording"]),
-    (
-        "formats",
-        &["json", "session", "wire", "dialects", "schema"],
-    ),
+    ("formats", &["json", "session", "wire", "schema"]),
     (
         "actions",
         &[
-            "json", "session", "wire", "dialects", "schema", "repair", "suggest", "wording",
+            "json", "session", "wire", "schema", "repair", "suggest", "wording",
         ],
     ),
     (
         "rules",
         &[
-            "json", "session", "wire", "dialects", "schema", "repair", "suggest", "wording",
-            "actions", "redact", "content",
+            "json", "session", "wire", "schema", "repair", "suggest", "wording", "actions",
+            "redact", "content",
         ],
     ),
     // Of the guards, the engine knows jq and patterns: breakpoints, tools of a policy.
     (
         "engine",
         &[
-            "json", "session", "wire", "dialects", "schema", "rules", "actions", "wording",
-            "suggest", "jq", "pattern", "config",
+            "json", "session", "wire", "schema", "rules", "actions", "wording", "suggest", "jq",
+            "pattern", "config",
         ],
     ),
     (
         "exchange",
-        &[
-            "json", "session", "wire", "dialects", "rules", "actions", "wording",
-        ],
+        &["json", "session", "wire", "rules", "actions", "wording"],
     ),
     // A turn is classed by what the rules find in it.
     (
         "lab",
         &[
-            "json", "session", "wire", "dialects", "rules", "suggest", "wording", "engine",
-            "config", "dice",
+            "json", "session", "wire", "rules", "suggest", "wording", "engine", "config", "dice",
         ],
     ),
-    ("usage", &["json", "session", "wire", "dialects"]),
+    ("usage", &["json", "session", "wire"]),
     (
         "replay",
-        &[
-            "json", "session", "wire", "dialects", "formats", "redact", "usage",
-        ],
+        &["json", "session", "wire", "formats", "redact", "usage"],
     ),
     (
         "chaos",
         &[
-            "json", "session", "wire", "dialects", "formats", "schema", "suggest", "config", "dice",
+            "json", "session", "wire", "formats", "schema", "suggest", "config", "dice",
         ],
     ),
     (
         "script",
-        &[
-            "json", "session", "wire", "dialects", "formats", "rules", "config",
-        ],
+        &["json", "session", "wire", "formats", "rules", "config"],
     ),
 ];
 
