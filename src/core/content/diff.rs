@@ -57,6 +57,8 @@ const COMPARED: usize = 256 * 1024;
 /// The names that agents give to the text before, the text after, and the file.
 const OLD: &[&str] = &["old_string", "old_str", "oldText", "old_text", "old"];
 const NEW: &[&str] = &["new_string", "new_str", "newText", "new_text", "new"];
+/// The names of the text of a whole file.
+const WHOLE: &[&str] = &["content", "file_text", "contents"];
 const PATH: &[&str] = &[
     "file_path",
     "path",
@@ -66,7 +68,8 @@ const PATH: &[&str] = &[
     "notebook_path",
 ];
 
-/// What the arguments of a call change; nothing where it edits nothing. They may break off.
+/// What the arguments of a call change, a file that is written whole as added lines; nothing where it edits
+/// nothing. They may break off.
 pub fn diffs_of_call(arguments: &str) -> Vec<FileDiff> {
     if let Some(patch) = patch_in(arguments) {
         return diffs_of_patch(&patch);
@@ -89,6 +92,10 @@ pub fn diffs_of_call(arguments: &str) -> Vec<FileDiff> {
             }
             compare(old, new, &mut diff);
         }
+    }
+    if let Some(whole) = text_of(&value, WHOLE).filter(|_| !diff.path.is_empty()) {
+        let lines = whole.lines();
+        lines.for_each(|line| diff.push(Change::Added, line));
     }
     if diff.lines.is_empty() {
         Vec::new()
@@ -277,6 +284,11 @@ mod tests {
                 r#"{"file_path":"f","old_string":"cut","new_string":"cut of"#,
                 "f\n-cut\n+cut of\n",
             ),
+            (
+                r#"{"file_path":"g","content":"one\n\ntwo\n"}"#,
+                "g\n+one\n+\n+two\n",
+            ),
+            (r#"{"content":"a message"}"#, ""),
             (r#"{"command":"ls"}"#, ""),
             ("not json", ""),
         ];

@@ -384,3 +384,86 @@ fn the_run_stands_as_bars_over_time() {
     press(&mut state, "Z");
     insta::assert_snapshot!("timeline", screen(&state));
 }
+
+/// The rows of the transcript that hold a text.
+fn rows_with<'a>(screen: &'a str, text: &str) -> Vec<&'a str> {
+    screen.lines().filter(|line| line.contains(text)).collect()
+}
+
+#[test]
+fn what_a_turn_took_leaves_room_for_who_speaks_and_when() {
+    for width in (40..=140).rev() {
+        let mut state = flowing(&log(), (width, 40));
+        for keys in ["g j", "enter"] {
+            press(&mut state, keys);
+            let shown = screen(&state);
+            // Narrow screens have the detail alone.
+            if !shown.contains("turn 1") {
+                continue;
+            }
+            for (turn, clock) in [(2, "14:02:13  assistant"), (3, "14:02:21  assistant")] {
+                let head = format!("{clock}  turn {turn}");
+                assert!(shown.contains(&head), "{width}: {head}\n{shown}");
+            }
+            assert!(shown.contains("Bash(cargo test"), "{width}\n{shown}");
+        }
+    }
+    let costs = |width| rows_with(&screen(&flowing(&log(), (width, 40))), "turn 2 ").concat();
+    let (wide, narrow) = (costs(120), costs(60));
+    assert!(wide.contains("cached") && wide.contains("$0."), "{wide}");
+    assert!(
+        !narrow.contains("cached") && narrow.contains("$0."),
+        "{narrow}"
+    );
+}
+
+/// A call of a tool with its result.
+fn called(tool: &str, input: serde_json::Value, result: &str) -> String {
+    let messages = serde_json::json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": tool, "input": input}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": result}]},
+    ]);
+    messages.to_string()
+}
+
+#[test]
+fn a_file_that_is_written_shows_its_first_lines_and_unfolds_from_its_title() {
+    for lines in [77, 1_200] {
+        let content: String = (1..=lines).map(|line| format!("row {line}\n")).collect();
+        let input = serde_json::json!({"file_path": "/a/notes.md", "content": content});
+        let mut state = flowing(&called("Write", input, "File created."), (100, 24));
+        press(&mut state, "g j");
+        let shown = screen(&state);
+        let title = rows_with(&shown, "Write(/a/notes.md)").concat();
+        assert!(title.contains(&format!("+{lines}")), "{shown}");
+        assert!(
+            !title.contains("-0") && !title.contains("1 line"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("+ row 1 ") && !shown.contains("row 11 "),
+            "{shown}"
+        );
+        press(&mut state, "space");
+        let shown = screen(&state);
+        assert!(shown.contains("Write(/a/notes.md)"), "{shown}");
+        assert!(
+            shown.contains("+ row 1 ") && shown.contains("+ row 12 "),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn lines_that_are_left_out_are_counted_as_in_the_row_of_the_call() {
+    let result: String = (1..=22).map(|line| format!("row {line}\n\n")).collect();
+    let text = called("Bash", serde_json::json!({"command": "ls"}), &result);
+    let shown = screen(&flowing(&text, (100, 24)));
+    assert!(shown.contains("43 lines"), "{shown}");
+    assert!(
+        shown.contains("row 3 ") && !shown.contains("row 4 "),
+        "{shown}"
+    );
+    assert!(shown.contains("40 lines"), "{shown}");
+}

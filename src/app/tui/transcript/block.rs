@@ -81,6 +81,9 @@ const COUNTED: u64 = 64 * 1024;
 /// How much of an item is read where it is unfolded; the detail shows more.
 const UNFOLDED: u64 = 512 * 1024;
 
+/// Cells that the argument of a call has in any case.
+const ARGUMENT: usize = 16;
+
 /// Larger items are not searched for pictures.
 const IMAGES: u64 = 8 * 1024 * 1024;
 
@@ -229,7 +232,8 @@ impl<'a> Block<'a> {
         if let Some(at) = at.filter(|at| before != Some(at.date())) {
             left.push(plain(Tone::Dim, &format!("  {}", day(at))));
         }
-        let right = self.facts(&usage);
+        let used = 1 + cells(&left) + 2;
+        let right = self.facts(&usage, self.page.width.saturating_sub(used));
         self.push(RowKind::Head, 1, left, right);
     }
 
@@ -265,34 +269,37 @@ impl<'a> Block<'a> {
         self.item.kind == Kind::User && is_from_program(body.text.trim())
     }
 
-    /// What a turn took, at the right of its head.
-    fn facts(&self, usage: &TurnUsage) -> Pieces {
-        let mut facts = String::new();
-        if let Some(gap) = usage.gap.filter(|gap| *gap >= 1_000) {
-            facts = format!("+{}", duration(gap));
-        }
-        if let Some(took) = usage.took {
-            facts = duration(took);
-        }
-        // Columns: what is to be compared stands below each other.
+    /// What a turn took, at the right of its head: the facts that are worth most of those that fit into `room` cells.
+    fn facts(&self, usage: &TurnUsage, room: usize) -> Pieces {
+        // Columns: what is to be compared stands below each other. Each has its worth before it.
+        let mut facts: Vec<(u8, String)> = Vec::new();
+        let gap = usage.gap.filter(|gap| *gap >= 1_000);
+        let gap = gap.map(|gap| format!("+{}", duration(gap)));
+        facts.extend(usage.took.map(duration).or(gap).map(|words| (5, words)));
         if let Some(tokens) = usage.tokens {
-            let (sent, out) = (count(tokens.input), count(tokens.output));
-            facts.push_str(&format!("  {sent:>6} in"));
+            facts.push((3, format!("{:>6} in", count(tokens.input))));
             if self.is_wide() {
                 let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
-                facts.push_str(&format!("  {cached:>3}% cached"));
+                facts.push((1, format!("{cached:>3}% cached")));
             }
-            facts.push_str(&format!("  {out:>5} out"));
-            if let Some(cost) = usage.cost {
-                facts.push_str(&format!("  {:>7}", cost.all));
-            }
-            if let Some(share) = usage.fullness() {
-                facts.push_str(&format!("  ctx {share:>2}%"));
-            }
+            facts.push((2, format!("{:>5} out", count(tokens.output))));
+            facts.extend(usage.cost.map(|cost| (6, format!("{:>7}", cost.all))));
+            let share = usage.fullness();
+            facts.extend(share.map(|share| (4, format!("ctx {share:>2}%"))));
         }
-        match facts.is_empty() {
+        let width = |facts: &[(u8, String)]| facts.iter().map(|(_, words)| words.len() + 2).sum();
+        loop {
+            let needed: usize = width(&facts);
+            if needed <= room + 2 {
+                break;
+            }
+            let least = (0..facts.len()).min_by_key(|at| facts[*at].0);
+            least.map(|at| facts.remove(at));
+        }
+        let words: Vec<String> = facts.into_iter().map(|(_, words)| words).collect();
+        match words.is_empty() {
             true => Pieces::new(),
-            false => vec![plain(Tone::Dim, &facts)],
+            false => vec![plain(Tone::Dim, &words.join("  "))],
         }
     }
 
@@ -328,7 +335,7 @@ impl<'a> Block<'a> {
             summary.argument = summary.argument.replace(self.page.folder, "");
         }
         let diffs = diffs_of_call(arguments);
-        let right = self.outcome(&diffs);
+        let facts = self.outcome(&diffs);
         let sign = self.sign();
         let mut left = vec![sign.clone()];
         if !matches!(sign.0, Tone::Sign(_)) {
@@ -341,8 +348,13 @@ impl<'a> Block<'a> {
         left.push((Tone::Kind(Kind::Call), SafeText::single_line(&name, 48)));
         left.push(plain(Tone::Dim, "("));
         let fault = self.fault();
-        let used = self.margin() + cells(&left) + 1 + cells(&right) + 2;
+        let used = self.margin() + cells(&left) + 1 + 2;
         let room = self.page.width.saturating_sub(used);
+        let right = self.fitting(
+            facts,
+            room.saturating_sub(summary.argument.len().min(ARGUMENT)),
+        );
+        let room = room.saturating_sub(cells(&right));
         let reserved = fault
             .as_ref()
             .map_or(0, |(_, text)| (text.width() + 2).min(room / 2));
@@ -361,7 +373,9 @@ impl<'a> Block<'a> {
         self.push(RowKind::Title, margin, left, right);
         let lines = self.arguments(&body, &diffs, summary.is_all);
         let most = if self.is_unfolded() { MOST } else { DIFF };
-        self.hanging(lines, most, None);
+        let is_cut = self.item.span.len() > self.limit() && !diffs.is_empty();
+        let size = is_cut.then(|| self.changed(&diffs));
+        self.hanging(lines, most, 0, size);
     }
 
     /// What is shown of the arguments below the call: what it changes, and all of them where it is unfolded.
@@ -386,8 +400,43 @@ impl<'a> Block<'a> {
         lines
     }
 
+    /// The facts about a call that fit into `room` cells: what is said in passing goes first.
+    fn fitting(&self, mut facts: Vec<(Tone, String)>, room: usize) -> Pieces {
+        loop {
+            let pieces = joined(facts.iter().map(|(tone, words)| (*tone, words.as_str())));
+            if facts.is_empty() || cells(&pieces) <= room {
+                return pieces;
+            }
+            let least = facts.iter().position(|(tone, _)| *tone == Tone::Dim);
+            facts.remove(least.unwrap_or(facts.len() - 1));
+        }
+    }
+
+    /// How much of a file a call changes; in bytes where it is too large to be read for its row.
+    fn changed(&self, diffs: &[FileDiff]) -> String {
+        if self.item.span.len() > COUNTED {
+            return Size::Bytes(self.item.span.len()).to_string();
+        }
+        let whole = match self.item.span.len() > self.limit() {
+            true => self
+                .body(COUNTED)
+                .map(|body| diffs_of_call(body.arguments.as_written())),
+            false => None,
+        };
+        let counts = whole
+            .as_deref()
+            .unwrap_or(diffs)
+            .iter()
+            .map(FileDiff::counts);
+        let (added, removed) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        match removed {
+            0 => format!("+{added}"),
+            removed => format!("+{added} -{removed}"),
+        }
+    }
+
     /// What came of a call, at its right: how long it took, how large its result is.
-    fn outcome(&mut self, diffs: &[FileDiff]) -> Pieces {
+    fn outcome(&mut self, diffs: &[FileDiff]) -> Vec<(Tone, String)> {
         let session = self.session();
         let mut facts: Vec<(Tone, String)> = Vec::new();
         let took = self.reader.call_duration(self.index).ok().flatten();
@@ -399,15 +448,10 @@ impl<'a> Block<'a> {
             Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {
                 facts.push((Tone::Dim, size_of(session, output).to_string()));
             }
-            Some(_) => {
-                let counts = diffs.iter().map(FileDiff::counts);
-                let (added, removed) =
-                    counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-                facts.push((Tone::Dim, format!("+{added} -{removed}")));
-            }
+            Some(_) => facts.push((Tone::Dim, self.changed(diffs))),
             None => facts.extend(self.missing().map(|words| (Tone::Dim, words.to_owned()))),
         }
-        joined(facts.iter().map(|(tone, words)| (*tone, words.as_str())))
+        facts
     }
 
     /// What is known of the sub-agent that a call began.
@@ -498,13 +542,19 @@ impl<'a> Block<'a> {
                 *tone = Tone::Error;
             }
         }
-        lines.retain(|line| self.is_unfolded() || !line.is_blank());
+        let is_unfolded = self.is_unfolded();
+        lines.retain(|line| is_unfolded || !line.is_blank());
+        // The row of the call counts blank lines, too.
+        let blank = match Size::of(text) {
+            Size::Lines(all) => all.saturating_sub(lines.len()),
+            Size::Bytes(_) => 0,
+        };
         if lines.is_empty() {
             lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
         }
         let whole = self.item.span.len() <= self.limit();
-        let more = (!whole).then(|| size_of(self.session(), self.item));
-        self.hanging(lines, most, more);
+        let size = (!whole).then(|| size_of(self.session(), self.item).to_string());
+        self.hanging(lines, most, blank, size);
     }
 
     /// Whether the line of a call tells what its result says: it reads what was there, or changes what is shown.
@@ -542,8 +592,9 @@ impl<'a> Block<'a> {
         self.push(RowKind::Title, margin, left, vec![plain(Tone::Dim, &size)]);
     }
 
-    /// Lines that hang on the row above by a bar.
-    fn hanging(&mut self, lines: Vec<Line>, most: usize, unread: Option<Size>) {
+    /// Lines that hang on the row above by a bar. `blank` lines are not among them and count where some are left out;
+    /// `size` is that of all, where not all was read.
+    fn hanging(&mut self, lines: Vec<Line>, most: usize, blank: usize, size: Option<String>) {
         let indent = self.margin() + 2;
         let room = self.page.width.saturating_sub(indent + 2).max(1);
         let (rows, left_out) = first_rows(&lines, room, most);
@@ -553,7 +604,8 @@ impl<'a> Block<'a> {
             left.extend(row.pieces);
             self.push(RowKind::Body, indent, left, Vec::new());
         }
-        if let Some(words) = more(left_out, unread) {
+        let left_out = left_out + if left_out > 0 { blank } else { 0 };
+        if let Some(words) = more(left_out, size) {
             let left = bar().into_iter().chain(words).collect();
             self.push(RowKind::Body, indent, left, Vec::new());
         }
@@ -606,8 +658,8 @@ impl<'a> Block<'a> {
             self.push(kind, indent + row.indent, row.pieces, Vec::new());
             kind = RowKind::Body;
         }
-        let unread = is_cut.then(|| size_of(self.session(), self.item));
-        if let Some(words) = more(left_out, unread) {
+        let size = is_cut.then(|| size_of(self.session(), self.item).to_string());
+        if let Some(words) = more(left_out, size) {
             self.push(RowKind::Body, indent, words, Vec::new());
         }
     }
@@ -720,7 +772,7 @@ impl<'a> Block<'a> {
                 true => json_lines(&text),
                 false => plain_lines(&SafeText::from_str(&text)),
             };
-            self.hanging(lines, MOST, None);
+            self.hanging(lines, MOST, 0, None);
         }
     }
 }
@@ -761,8 +813,8 @@ fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usiz
 }
 
 /// Says that something is left out.
-fn more(lines: usize, unread: Option<Size>) -> Option<Pieces> {
-    let words = match (lines, unread) {
+fn more(lines: usize, size: Option<String>) -> Option<Pieces> {
+    let words = match (lines, size) {
         (0, None) => return None,
         (_, Some(size)) => format!(" {size} in all"),
         (1, None) => " 1 line".to_owned(),

@@ -54,9 +54,11 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
         let whole = Rect::new(text.x, text.y + at, text.width, 1).intersection(area);
         let right = Line::from(spans_of(&row.right, theme));
         let needed = u16::try_from(right.width()).unwrap_or(u16::MAX);
+        let left = Line::from(left);
+        let used = u16::try_from(left.width()).unwrap_or(u16::MAX);
         let buffer = frame.buffer_mut();
-        buffer.set_line(whole.x, whole.y, &Line::from(left), whole.width);
-        if needed > 0 && needed < whole.width {
+        buffer.set_line(whole.x, whole.y, &left, whole.width);
+        if needed > 0 && needed.saturating_add(used) <= whole.width {
             buffer.set_line(whole.right() - needed, whole.y, &right, needed);
         }
         buffer.set_style(whole, style);

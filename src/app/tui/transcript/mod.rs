@@ -246,6 +246,12 @@ impl Transcript {
                 for item in order.output_of(call).into_iter().chain([call]) {
                     *top = window::reveal(made, *top, item, height);
                 }
+                // Its first row, then: a call may itself be taller than the window.
+                let first = RowPlace { item: call, row: 0 };
+                let above = window::distance(made, *top, first, height);
+                if call == subject.cursor && above.is_none_or(|above| above >= height) {
+                    *top = first;
+                }
             }
             *top = window::stop_at_end(made, *top, height);
             rows_from(made, *top, height)
