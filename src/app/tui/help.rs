@@ -150,7 +150,7 @@ impl Help {
         }
         if lines.is_empty() {
             lines.push(Line::styled(
-                "no key does that; : has all commands by name",
+                "no matching key; : finds commands by name",
                 theme.dim,
             ));
         }

@@ -368,7 +368,7 @@ pub const KEYMAP: &[Binding] = &[
     row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
     row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]).destructive(),
     row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
-    row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
+    row("^l", C::Redraw, EVERYWHERE, Group::Program, "redraw the screen"),
 ];
 
 static DEFAULTS: LazyLock<Vec<Binding>> =

@@ -79,13 +79,13 @@ pub static PICKER: Keys = Keys {
         key(
             "sort",
             Shape::Word(None, sorts),
-            "what stands first",
+            "the sort order",
             "\"time\"",
         ),
         key(
             "group",
             Shape::Word(None, groupings),
-            "what stands together",
+            "the grouping",
             "\"folder\"",
         ),
         key(

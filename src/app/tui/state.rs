@@ -226,7 +226,7 @@ impl State {
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
-            note: Prompt::new("note ", "empty takes it away"),
+            note: Prompt::new("note ", "leave it empty to delete the note"),
             live: Live::default(),
             exchange: None,
             close_words: "quit",

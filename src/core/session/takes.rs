@@ -570,7 +570,7 @@ pub enum TakeEvent {
     Moved { to: TakeId },
     /// A take got another title.
     Titled { take: TakeId, title: String },
-    /// A note was written on an item; empty takes it away.
+    /// A note was written on an item; leave it empty to delete the note.
     Noted {
         take: TakeId,
         item: ItemMark,

@@ -258,7 +258,11 @@ fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
 fn the_palette_runs_what_is_chosen() {
     let mut state = opened(BROKEN_JSON, (120, 16));
     press(&mut state, ": f i n i s h enter");
-    assert!(screen(&state).contains("no partner"), "{}", screen(&state));
+    assert!(
+        screen(&state).contains("no matching call"),
+        "{}",
+        screen(&state)
+    );
 }
 
 #[test]

@@ -94,11 +94,11 @@ impl Work {
         let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
-                let said = format!("back in take {id}; ^r goes forward again");
+                let said = format!("undone: take {id}; ^r redoes it");
                 self.show(bench, before, shown, at, said)
             }
             None => {
-                self.refuse("nothing to undo: this is the recording");
+                self.refuse("nothing to undo: this is the recording itself");
                 Ok(None)
             }
         }
