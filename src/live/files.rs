@@ -211,7 +211,7 @@ pub enum InputError {
     Empty,
     #[error("a binary file, not a recording")]
     Binary,
-    #[error("not supported: this is {title}")]
+    #[error("format not known yet: this is {title}")]
     Foreign {
         title: &'static str,
         hint: &'static str,

@@ -322,7 +322,7 @@ fn a_file_of_settings_gives_keys_columns_and_a_theme() {
     let mut terminal = start(&home);
     // What a file sets does not hold for the panes below, which is said at once.
     terminal
-        .wait_until(|screen| screen.contains("`w` is already bound to `save-as`"))
+        .wait_until(|screen| screen.contains("`w` is the key of `save-as` of [keys.files]"))
         .unwrap();
     assert!(!terminal.wait_exit().unwrap().success());
     fs::write(

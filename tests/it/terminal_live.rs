@@ -87,7 +87,7 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     lacks(&terminal, "pending-call");
 
     press(&mut terminal, 'i');
-    sees(&mut terminal, "sent to the provider");
+    sees(&mut terminal, "as the provider will see it");
     sees(&mut terminal, "nearest on offer: search_flights. The tools");
     terminal.send(Key::Ctrl('s'));
     sees(&mut terminal, "the model is asked next");
@@ -100,7 +100,7 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     sees(&mut terminal, "take 1 2/3");
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     press(&mut terminal, 'i');
-    sees(&mut terminal, "sent to the provider");
+    sees(&mut terminal, "as the provider will see it");
     terminal.send(Key::Tab);
     press(&mut terminal, 'j');
     sees(&mut terminal, "the fact only");
@@ -230,7 +230,7 @@ fn at_the_turn_limit_the_operator_s_fallback_is_the_result() {
     let mut terminal = run(&folder, (150, 30), &limited_agent(&folder));
     sees(&mut terminal, "paused: all 1 replies are used");
     press(&mut terminal, 'a');
-    sees(&mut terminal, "add to the history that the model sees");
+    sees(&mut terminal, "into the history that the model sees");
     for letter in "no answer".chars() {
         press(&mut terminal, letter);
     }

@@ -87,7 +87,7 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     );
 
     terminal.send(Key::Char('i'));
-    sees(&mut terminal, "sent to the provider");
+    sees(&mut terminal, "as the provider will see it");
     types(&mut terminal, "Nobody knows. ");
     sees(&mut terminal, "\"Nobody knows. ");
     terminal.send(Key::Ctrl('s'));
@@ -182,14 +182,14 @@ fn what_was_acknowledged_outlives_a_killed_process() {
         sees(&mut terminal, &format!("take {take}: drop pair"));
         sees(&mut terminal, "nothing broken");
         terminal.send(Key::Char('u'));
-        sees(&mut terminal, "undone: take main");
+        sees(&mut terminal, "back in take main");
         sees(&mut terminal, "1 error");
     }
     terminal.send(Key::Char('m'));
     sees(&mut terminal, "◆");
     // In the middle: the wording is being edited, and nothing of that was acknowledged.
     terminal.send(Key::Char('i'));
-    sees(&mut terminal, "sent to the provider");
+    sees(&mut terminal, "as the provider will see it");
     types(&mut terminal, "half a w");
     sees(&mut terminal, "half a w");
     terminal.signal(Signal::Kill).unwrap();

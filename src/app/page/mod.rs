@@ -42,8 +42,8 @@ impl PageForm {
     /// What it is called among other formats.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Html => "HTML page to share, secrets redacted",
-            Self::Markdown => "Markdown page to share, secrets redacted",
+            Self::Html => "page of HTML to share, without secrets",
+            Self::Markdown => "page of Markdown to share, without secrets",
         }
     }
 

@@ -150,7 +150,7 @@ impl Help {
         }
         if lines.is_empty() {
             lines.push(Line::styled(
-                "no matching key; : finds commands by name",
+                "no key does that; : has all commands by name",
                 theme.dim,
             ));
         }

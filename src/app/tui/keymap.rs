@@ -107,6 +107,8 @@ pub enum Command {
     More,
     Sort,
     Group,
+    /// Files that cannot be read, too, or not.
+    Unread,
     Winner,
     Trial(Direction),
 }
@@ -298,9 +300,10 @@ pub const KEYMAP: &[Binding] = &[
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the beginning"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the end"),
     row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording").in_footer(90, "open"),
-    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter: words, !not, ~fuzzy, rule: tool: model: agent: folder: since:7d turns:>9 tokens:>10k cost:>1, error").in_footer(80, "filter"),
+    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter: words, !not, ~fuzzy, rule: tool: model: agent: folder: since:7d turns:>9 tokens:>10k cost:>1, error, unread").in_footer(80, "filter"),
     row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens or cost").in_footer(70, "sort"),
     row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
+    row(".", C::Unread, &[Picker], Group::Recordings, "files that cannot be read, too, or not"),
     row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows").in_footer(50, "preview"),
     row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
     row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
@@ -368,7 +371,7 @@ pub const KEYMAP: &[Binding] = &[
     row("q", C::Close, EVERYWHERE, Group::Program, "close; at the root quit").in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
     row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]).destructive(),
     row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
-    row("^l", C::Redraw, EVERYWHERE, Group::Program, "redraw the screen"),
+    row("^l", C::Redraw, EVERYWHERE, Group::Program, "draw the screen anew"),
 ];
 
 static DEFAULTS: LazyLock<Vec<Binding>> =

@@ -79,13 +79,13 @@ pub static PICKER: Keys = Keys {
         key(
             "sort",
             Shape::Word(None, sorts),
-            "the sort order",
+            "what stands first",
             "\"time\"",
         ),
         key(
             "group",
             Shape::Word(None, groupings),
-            "the grouping",
+            "what stands together",
             "\"folder\"",
         ),
         key(

@@ -226,7 +226,7 @@ impl State {
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
-            note: Prompt::new("note ", "leave it empty to delete the note"),
+            note: Prompt::new("note ", "empty takes it away"),
             live: Live::default(),
             exchange: None,
             close_words: "quit",
@@ -321,11 +321,23 @@ impl State {
         self.effects.push(Effect::Live(command));
     }
 
-    /// The findings of all sessions, counted; `None` while no session is checked.
+    /// The findings of the session that is shown, counted; `None` while it is not checked.
     pub fn counts(&self) -> Option<Counts> {
-        let mut known = self.checked.iter().flatten().peekable();
-        known.peek()?;
-        Some(known.fold(Counts::default(), |sum, checked| sum.with(checked.counts())))
+        self.checked().map(Checked::counts)
+    }
+
+    /// How many errors and warnings the other sessions of the file have.
+    pub fn findings_elsewhere(&self) -> usize {
+        let known = self.checked.iter().enumerate();
+        let others = known.filter(|(session, _)| *session != self.session);
+        let counts = others.filter_map(|(_, checked)| Some(checked.as_ref()?.counts()));
+        counts.map(|counts| counts.errors + counts.warnings).sum()
+    }
+
+    /// How many parts of the file could not be read.
+    pub fn problems(&self) -> usize {
+        let document = self.document.as_ref();
+        document.map_or(0, |document| document.recording.problems.len())
     }
 
     /// The rows of the turns pane.
@@ -400,6 +412,7 @@ impl State {
 
     pub fn show_all(&mut self) {
         self.shown = None;
+        self.filter_bar.clear();
         self.filter = None;
         self.only_marked = false;
     }
@@ -570,7 +583,7 @@ impl State {
             session: document.session(self.session)?,
             sessions: &document.recording.sessions,
             number: self.session,
-            shown: self.shown.as_deref(),
+            shown: self.shown.as_ref(),
             checked: checked.as_deref(),
             prices: &self.prices,
             zone: &self.zone,

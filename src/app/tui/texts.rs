@@ -253,9 +253,9 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         lines.extend(entry(&time, &event.words, style, width, theme));
     }
     let title = match (problems.len(), live.log.len()) {
-        (problems, 0) if !live.has_news() => format!(" Read errors {problems} "),
+        (problems, 0) if !live.has_news() => format!(" Problems of reading {problems} "),
         (0, events) => format!(" Events {events} "),
-        (problems, events) => format!(" Read errors {problems} and events {events} "),
+        (problems, events) => format!(" Problems of reading {problems} and events {events} "),
     };
     PageText { title, lines }
 }

@@ -16,7 +16,7 @@ pub enum ProblemKind {
     #[error("not JSON: {0}; the record is kept as it is")]
     NotJson(JsonErrorKind),
     /// The writer was stopped in the middle.
-    #[error("the last record is truncated; it is kept as it is")]
+    #[error("the last record is cut; what was written of it is kept as it is")]
     Torn,
     #[error("the text ends before its closing bracket; the records up to there are shown")]
     Unclosed,

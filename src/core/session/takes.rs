@@ -570,7 +570,7 @@ pub enum TakeEvent {
     Moved { to: TakeId },
     /// A take got another title.
     Titled { take: TakeId, title: String },
-    /// A note was written on an item; leave it empty to delete the note.
+    /// A note was written on an item; empty takes it away.
     Noted {
         take: TakeId,
         item: ItemMark,

@@ -159,7 +159,7 @@ fn a_held_call_is_corrected_by_keys_while_the_clients_are_kept_alive() {
         desk.sees("● 1 error");
         desk.lacks("from before");
         desk.press('i');
-        desk.sees("sent to the provider");
+        desk.sees("as the provider will see it");
         desk.terminal.send(Key::Ctrl('s'));
         desk.sees("the model is asked next");
         desk.enter();

@@ -5,7 +5,7 @@
 //! | `flight` `"two words"` | holds the text; small letters match both cases |
 //! | `~srchflt` | has a row that matches the letters with gaps |
 //! | `tool:search*,read` | has one of these names there; `*` and `?` stand for any letters |
-//! | `since:7d` `tokens:>10k` | is as new as that; has more than that |
+//! | `since:7d` `since:2026-11-20` `tokens:>10k` | is as new as that; has more than that |
 //! | `error` `finding` | is so |
 //! | `!tool:search*` | the rest is not true of |
 //! | `.arguments \| test("x")` | gives something true for a jq expression: items only |
@@ -19,6 +19,9 @@ use super::keymap::Context;
 use super::layer::{Input, Layer, Placement, Step};
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::jq::{Expression, ExpressionError};
@@ -59,7 +62,7 @@ pub enum Values {
     Names,
     /// Kinds of items.
     Kinds,
-    /// A time such as `7d`: that old at most.
+    /// A time such as `7d`, or a date: that old at most.
     Age,
     /// `>10k`, `<3`, or exactly so much.
     Number,
@@ -190,8 +193,8 @@ pub enum FilterError {
     /// A `!` or `~` or `kind:` with nothing after it.
     #[error("`{0}` needs a value")]
     Incomplete(String),
-    #[error("`{0}` is no time such as 30m, 12h, 7d or 4w")]
-    NoAge(String),
+    #[error("{0}: takes 7d, 12h, 30m or a date such as 2026-11-20; `{1}` is none of them")]
+    NoAge(String, String),
     #[error("`{0}` is no number such as 3, >10k or <2M")]
     NoNumber(String),
     /// More words than are looked for one by one.
@@ -272,6 +275,12 @@ impl Terms {
         self.0.is_empty()
     }
 
+    /// Whether a word that is no text is one of them: `unread`.
+    pub fn asks_for(&self, word: &str) -> bool {
+        let is_asked = |term: &Term| matches!(term.test, Test::Word(it) if it == word);
+        self.0.iter().any(|term| !term.is_inverse && is_asked(term))
+    }
+
     pub fn match_all(&mut self, subject: &impl Filtered) -> bool {
         self.0.iter_mut().all(|term| term.holds(subject))
     }
@@ -348,7 +357,10 @@ impl Test {
             Values::Names => Self::Name(field, Pattern::new(value)),
             Values::Kinds => Self::Name(field, kinds_named(value)?),
             Values::Age => {
-                let age = age(value).ok_or_else(|| FilterError::NoAge(value.to_owned()))?;
+                let no_age = || FilterError::NoAge(key.to_owned(), value.to_owned());
+                let age = age(value)
+                    .or_else(|| age_of_date(value))
+                    .ok_or_else(no_age)?;
                 Self::Number(field, f64::NEG_INFINITY, age)
             }
             Values::Number => {
@@ -379,6 +391,17 @@ fn age(text: &str) -> Option<f64> {
         _ => return None,
     };
     finite(number).map(|number| number * seconds)
+}
+
+/// The seconds since the beginning of a day such as `2026-11-20`.
+fn age_of_date(text: &str) -> Option<f64> {
+    let date: Date = text.parse().ok()?;
+    let start = date.to_zoned(TimeZone::system()).ok()?;
+    Some(
+        Timestamp::now()
+            .duration_since(start.timestamp())
+            .as_secs_f64(),
+    )
 }
 
 /// The least and the most that `>10k`, `<3` or `5` lets through.
@@ -482,6 +505,11 @@ impl Default for FilterBar {
 impl FilterBar {
     pub fn open(&mut self) {
         self.prompt.open(&self.applied);
+    }
+
+    /// Begins empty the next time.
+    pub fn clear(&mut self) {
+        self.applied.clear();
     }
 
     /// The filter that is applied, as it was written; empty where everything is shown.

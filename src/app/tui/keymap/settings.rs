@@ -214,7 +214,7 @@ pub fn key_faults(rebound: &[Rebound], checker: &mut Checker<'_>) {
                 let name = name.map_or(other.help.to_owned(), |(_, (group, name))| {
                     format!("`{name}` of [keys.{group}]")
                 });
-                checker.push(change.at, format!("`{key}` is already bound to {name}"));
+                checker.push(change.at, format!("`{key}` is the key of {name}, too"));
             }
         }
     }

@@ -15,7 +15,7 @@ pub mod rows;
 
 use super::columns::titles;
 use super::effect::{Effect, Perform};
-use super::filter::Terms;
+use super::filter::{FilterError, Terms};
 use super::help::Help;
 use super::keymap::hints::Hint;
 use super::keymap::{self, Command, Context, all_keys};
@@ -38,7 +38,8 @@ use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
 use rows::{
-    COLUMN_NAMES, Grouping, ListLine, Row, Sort, arranged, cells, fit, next, shortened, word,
+    COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, shortened,
+    word,
 };
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -71,6 +72,12 @@ pub struct Picker {
     /// Since when something was learned that the lines do not show yet.
     learned: Option<Instant>,
     terms: Terms,
+    /// Why what was typed is no filter: then nothing is listed.
+    fault: Option<SafeText>,
+    /// Whether files that cannot be read are listed, too.
+    shows_unread: bool,
+    /// How many of them the filter lets through.
+    unread: usize,
     filter: Prompt,
     is_filtering: bool,
     notice: Option<SafeText>,
@@ -117,6 +124,9 @@ impl Picker {
             is_looking: true,
             learned: None,
             terms: Terms::default(),
+            fault: None,
+            shows_unread: false,
+            unread: 0,
             filter: Prompt::new(
                 "/",
                 "rule: tool: model: agent: since:7d tokens:>10k error !not ~fuzzy",
@@ -253,6 +263,10 @@ impl Picker {
                 self.grouping = next(&Grouping::ALL, self.grouping);
                 self.arrange();
             }
+            Command::Unread => {
+                self.shows_unread = !self.shows_unread;
+                self.arrange();
+            }
             Command::Toggle => self.has_preview = !self.has_preview,
             Command::Help => {
                 let keys = keymap::keys_of(&[Context::Picker], |_| true);
@@ -285,6 +299,7 @@ impl Picker {
 
     fn show_all(&mut self) {
         self.filter.open("");
+        self.fault = None;
         self.terms = Terms::default();
         self.arrange();
     }
@@ -320,13 +335,21 @@ impl Picker {
         Step::Stay
     }
 
-    /// Shows what matches what was typed so far; the cursor goes to the first. What is half typed is no error.
+    /// Shows what matches what was typed so far; the cursor goes to the first. What is no filter lists nothing, and
+    /// the reason is shown; a field that waits for its value is no error.
     fn refilter(&mut self) {
-        if let Ok(terms) = Terms::parse::<Row>(&self.filter.text()) {
-            self.terms = terms;
-            self.has_moved = false;
-            self.arrange();
+        self.fault = None;
+        match Terms::parse::<Row>(&self.filter.text()) {
+            Ok(terms) => self.terms = terms,
+            Err(FilterError::Incomplete(_)) => {}
+            Err(error) => {
+                let fault = SafeText::single_line(&error.to_string(), 300);
+                self.filter.complain(fault.clone());
+                self.fault = Some(fault);
+            }
         }
+        self.has_moved = false;
+        self.arrange();
     }
 
     fn paste_text(&mut self, text: &str) {
@@ -357,7 +380,16 @@ impl Picker {
     fn arrange(&mut self) {
         self.learned = None;
         let chosen = self.lines.get(self.cursor.get()).and_then(number_of);
-        self.lines = arranged(&self.rows, &mut self.terms, self.sort, self.grouping);
+        let matching = (0..self.rows.len())
+            .filter(|number| self.fault.is_none() && self.terms.match_all(&self.rows[*number]));
+        let mut matching: Vec<usize> = matching.collect();
+        let unread = matching
+            .iter()
+            .filter(|number| self.rows[**number].is_unread());
+        self.unread = unread.count();
+        let hides_unread = self.hides_unread();
+        matching.retain(|number| !hides_unread || !is_hidden(&self.rows[*number]));
+        self.lines = arranged(&self.rows, matching, self.sort, self.grouping);
         let kept = chosen.filter(|_| self.has_moved);
         let is_kept = |line: &ListLine| kept.is_some() && number_of(line) == kept;
         self.cursor
@@ -366,6 +398,11 @@ impl Picker {
         if let Some((_, inspector)) = &self.work {
             inspector.order(self.by_age());
         }
+    }
+
+    /// Whether files that cannot be read are left out.
+    fn hides_unread(&self) -> bool {
+        !self.shows_unread && !self.terms.asks_for(UNREAD)
     }
 
     /// A path with `~` for the home folder.
@@ -429,15 +466,20 @@ impl Picker {
         }
     }
 
-    /// ` retake  sessions 1,284 · claude-code 902 · codex 301 ... sort: time`.
+    /// ` retake  recordings 1,284 · 21 not read · claude-code 902 · codex 301 ... sort: time`, of what is listed.
     fn view_header(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let shown = self.lines.iter().filter_map(number_of).count();
-        let all = thousands(self.rows.len());
+        let shown: Vec<usize> = self.lines.iter().filter_map(number_of).collect();
+        let hidden = match self.hides_unread() {
+            true => self.rows.iter().filter(|row| is_hidden(row)).count(),
+            false => 0,
+        };
+        let total = self.rows.len() - hidden;
+        let all = thousands(total);
         let mut left = vec![
             Span::styled(" retake  ", theme.title),
-            Span::raw(match shown == self.rows.len() {
+            Span::raw(match shown.len() == total {
                 true => format!("recordings {all}"),
-                false => format!("recordings {} of {all}", thousands(shown)),
+                false => format!("recordings {} of {all}", thousands(shown.len())),
             }),
         ];
         let mut right = format!("sort: {}", word(&Sort::ALL, self.sort));
@@ -455,15 +497,20 @@ impl Picker {
             right = format!("{progress}  {right}");
         }
         let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
-        for row in self.rows.iter().filter(|row| !row.agent().is_empty()) {
+        let rows = shown.iter().map(|number| &self.rows[*number]);
+        for row in rows.filter(|row| !row.agent().is_empty()) {
             *agents.entry(row.agent()).or_default() += 1;
         }
-        let mut agents: Vec<_> = agents.into_iter().filter(|_| shown > 0).collect();
+        let mut agents: Vec<_> = agents.into_iter().collect();
         agents.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let of_agents = agents
+            .into_iter()
+            .map(|(agent, count)| format!("{agent} {}", thousands(count)));
+        let of_unread = (self.unread > 0).then(|| format!("{} not read", thousands(self.unread)));
         let mut room = usize::from(area.width).saturating_sub(right.len() + 3);
         room = room.saturating_sub(left.iter().map(Span::width).sum());
-        for (agent, count) in agents {
-            let words = format!(" {} {agent} {}", theme.glyphs.dot, thousands(count));
+        for part in of_unread.into_iter().chain(of_agents) {
+            let words = format!(" {} {part}", theme.glyphs.dot);
             let span = Span::styled(words, theme.dim);
             if span.width() > room {
                 break;
@@ -495,7 +542,15 @@ impl Picker {
 
     /// Why no row is there, and where it was looked.
     fn view_nothing(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let mut text = if !self.rows.is_empty() {
+        let mut text = if let Some(fault) = &self.fault {
+            fault.clone()
+        } else if self.unread > 0 {
+            let files = match self.unread {
+                1 => "1 file that cannot be read is".to_owned(),
+                count => format!("{} files that cannot be read are", thousands(count)),
+            };
+            SafeText::from_str(&format!("{files} left out: . shows them"))
+        } else if !self.rows.is_empty() {
             SafeText::from_static("nothing matches; esc shows all")
         } else if self.is_looking {
             SafeText::from_static("looking for recordings in ")
@@ -705,6 +760,11 @@ fn number_of(line: &ListLine) -> Option<usize> {
         ListLine::File(number, _) => Some(*number),
         ListLine::Heading(_) => None,
     }
+}
+
+/// Whether a file is left out where those that cannot be read are: not one that the operator named.
+fn is_hidden(row: &Row) -> bool {
+    row.is_unread() && !row.is_named
 }
 
 fn complaint(path: &Path, reason: &str) -> SafeText {

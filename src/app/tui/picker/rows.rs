@@ -2,7 +2,7 @@
 //! knows of them.
 
 use crate::tui::columns::{self, Column, Takes};
-use crate::tui::filter::{Filtered, Terms, Values};
+use crate::tui::filter::{Filtered, Values};
 use crate::tui::theme::Theme;
 use crate::words::count;
 use ratatui::text::Span;
@@ -19,6 +19,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// The word of a filter for files that cannot be read.
+pub const UNREAD: &str = "unread";
 /// How files of sub-agents begin, which Claude Code keeps beside those of its sessions.
 const SUB_AGENT: &[u8] = b"agent-";
 
@@ -33,7 +35,7 @@ pub struct Row {
     /// The program that wrote it, as far as its place tells.
     agent: Cow<'static, str>,
     /// Whether the operator named this file.
-    is_named: bool,
+    pub is_named: bool,
     age: Duration,
 }
 
@@ -70,6 +72,11 @@ impl Row {
 
     pub fn known(&self) -> Option<&Summary> {
         self.summary.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether it cannot be read.
+    pub fn is_unread(&self) -> bool {
+        matches!(self.summary, Some(Err(_)))
     }
 
     /// Whether nothing more can be learned about it.
@@ -129,12 +136,13 @@ impl Filtered for Row {
         ("cost", Values::Number),
         ("findings", Values::Number),
     ];
-    const WORDS: &'static [&'static str] = &["error", "warning", "finding"];
+    const WORDS: &'static [&'static str] = &["error", "warning", "finding", UNREAD];
 
     fn is(&self, word: &str) -> bool {
         match word {
             "error" => self.has(Severity::Error),
             "warning" => self.has(Severity::Warning),
+            UNREAD => self.is_unread(),
             _ => self.has(Severity::Info),
         }
     }
@@ -241,11 +249,13 @@ pub enum ListLine {
     File(usize, bool),
 }
 
-/// The lines of the list: what the filter lets through, sorted, in groups, sub-agents below their sessions.
-pub fn arranged(rows: &[Row], terms: &mut Terms, sort: Sort, grouping: Grouping) -> Vec<ListLine> {
-    let mut tops: Vec<usize> = (0..rows.len())
-        .filter(|number| terms.match_all(&rows[*number]))
-        .collect();
+/// The lines of the list: the rows of these numbers, sorted, in groups, sub-agents below their sessions.
+pub fn arranged(
+    rows: &[Row],
+    mut tops: Vec<usize>,
+    sort: Sort,
+    grouping: Grouping,
+) -> Vec<ListLine> {
     tops.sort_by_cached_key(|number| sort_key(&rows[*number], sort, *number));
     let places: HashMap<&Path, usize> = tops
         .iter()
@@ -324,7 +334,7 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
         .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
     let seconds = since.map(|since| since.as_secs());
     let path = candidate.path.clone();
-    let is_unreadable = matches!(row.summary, Some(Err(_)));
+    let is_unreadable = row.is_unread();
     (
         Reverse(false),
         is_unreadable,

@@ -121,7 +121,7 @@ fn recordings_stand_by_project_with_what_was_found_and_what_they_took() {
     insta::assert_snapshot!("narrow", screen(&picker, 80, 24));
     press(&mut picker, "↓↓");
     insta::assert_snapshot!("wide", screen(&picker, 120, 40));
-    press(&mut picker, "G");
+    press(&mut picker, ".G");
     assert!(screen(&picker, 80, 24).contains("format not recognised"));
     press(&mut picker, " ");
     let shown = screen(&picker, 80, 24);
@@ -131,6 +131,7 @@ fn recordings_stand_by_project_with_what_was_found_and_what_they_took() {
 #[test]
 fn rows_are_sorted_and_grouped_by_keys() {
     let mut picker = filled();
+    press(&mut picker, ".");
     let titles = |picker: &Picker| -> Vec<String> {
         let lines = picker.lines.iter().map(|line| match line {
             ListLine::Heading(name) => format!("# {name}"),
@@ -194,7 +195,67 @@ fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
     let mut picker = filled();
     press(&mut picker, "/since:soon\n");
     let shown = screen(&picker, 100, 24);
-    assert!(shown.contains("`soon` is no time"), "{shown}");
+    assert!(
+        shown.contains("since: takes 7d, 12h, 30m or a date"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_no_filter_is_told_while_it_is_typed_and_lists_nothing() {
+    for (filter, reason) in [
+        ("foo:bar", "no field is called `foo`; fields: rule tool"),
+        ("sinc:7d", "no field is called `sinc`"),
+        ("since:zzz", "since: takes 7d, 12h, 30m or a date"),
+        ("since:9", "since: takes 7d, 12h, 30m or a date"),
+        ("turns:many", "`many` is no number"),
+    ] {
+        let mut picker = filled();
+        press(&mut picker, &format!("/{filter}"));
+        let shown = screen(&picker, 80, 24);
+        assert!(shown.contains(reason), "{shown}");
+        assert_eq!(picker.lines, [], "{filter}");
+        press(&mut picker, "\u{1b}");
+        assert!(screen(&picker, 80, 24).contains("recordings 5"));
+    }
+    let mut picker = filled();
+    press(&mut picker, "/");
+    picker.paste_text("since:");
+    assert!(!picker.lines.is_empty());
+    press(&mut picker, "2001-09-01");
+    assert_eq!(picker.fault, None);
+    assert!(!picker.lines.is_empty());
+}
+
+#[test]
+fn the_header_counts_what_is_listed_and_unread_files_are_listed_on_request() {
+    let mut picker = filled();
+    let shown = screen(&picker, 80, 24);
+    assert!(
+        shown.contains("recordings 5 · 1 not read · openai-chat 5"),
+        "{shown}"
+    );
+    assert!(!shown.contains("odd.json"), "{shown}");
+    press(&mut picker, "/error");
+    let shown = screen(&picker, 80, 24);
+    assert!(
+        shown.contains("recordings 2 of 5 · openai-chat 2"),
+        "{shown}"
+    );
+    press(&mut picker, "\u{1b}/unread");
+    let shown = screen(&picker, 80, 24);
+    assert!(shown.contains("recordings 1 of 6 · 1 not read"), "{shown}");
+    assert!(shown.contains("odd.json"), "{shown}");
+    press(&mut picker, "\u{1b}.");
+    let shown = screen(&picker, 80, 24);
+    assert!(shown.contains("recordings 6 · 1 not read"), "{shown}");
+    assert!(shown.contains("odd.json"), "{shown}");
+    press(&mut picker, "./odd");
+    let shown = screen(&picker, 80, 24);
+    assert!(
+        shown.contains("1 file that cannot be read is left out: . shows"),
+        "{shown}"
+    );
 }
 
 #[test]

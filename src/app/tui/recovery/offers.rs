@@ -235,7 +235,7 @@ impl<S> Layer<S> for OffersMenu {
         let area = area.intersection(frame.area());
         let wanted = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
         let high = wanted.saturating_add(TOLD + 3);
-        let title = SafeText::from_static("fixes");
+        let title = SafeText::from_static("what can be done");
         let popup = Popup {
             title: &title,
             context: Context::Offers,

@@ -85,7 +85,7 @@ pub fn safety_words(safety: Safety) -> &'static str {
     match safety {
         Safety::Safe => "keeps what the model meant",
         Safety::Unsafe => "changes what the model saw or did",
-        Safety::Manual => "the text is yours to check",
+        Safety::Manual => "holds words of yours",
     }
 }
 

@@ -151,7 +151,7 @@ impl SaveDialog {
         }
         let losses = match self.formats.get(self.chosen) {
             Some(format) if format.losses.is_empty() => {
-                let words = SafeText::from_static("lossless");
+                let words = SafeText::from_static("nothing is lost");
                 return wrapped(&words, theme.dim);
             }
             Some(format) => &format.losses,

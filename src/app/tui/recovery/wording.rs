@@ -1,4 +1,4 @@
-//! The wording editor: a template above, below it the item sent to the provider, the library beside it.
+//! The wording editor: a template above, below it the item as the provider will see it, the library beside it.
 //!
 //! The preview is made by a function that is handed in, at every change of the text, so that the editor itself
 //! knows neither templates nor providers. Where the template is faulty, the fault stands in the place of the
@@ -403,7 +403,7 @@ impl WordingEditor {
             }
             (Some(_), _) if self.good.is_empty() => Span::styled("faulty", theme.error),
             (Some(_), _) => Span::styled("faulty; below, the last good one", theme.error),
-            (None, Focus::Text) => Span::styled("sent to the provider", theme.title),
+            (None, Focus::Text) => Span::styled("as the provider will see it", theme.title),
             (None, Focus::Library) => Span::styled("the wording of the library", theme.title),
         }
     }

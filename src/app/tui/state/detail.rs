@@ -193,7 +193,7 @@ fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
         PairStatus::Alone => None,
     };
     let said = [
-        (Flags::ERROR, "error"),
+        (Flags::ERROR, "says that it is an error"),
         (Flags::INCOMPLETE, "cut off"),
         (Flags::REFUSAL, "a refusal"),
         (Flags::INTERRUPT, "the user interrupted here"),

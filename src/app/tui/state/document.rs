@@ -108,16 +108,6 @@ impl Counts {
             Severity::Info => self.infos += 1,
         }
     }
-
-    /// The sum with another count.
-    pub fn with(self, other: Self) -> Self {
-        Self {
-            fine: self.fine + other.fine,
-            errors: self.errors + other.errors,
-            warnings: self.warnings + other.warnings,
-            infos: self.infos + other.infos,
-        }
-    }
 }
 
 impl Checked {

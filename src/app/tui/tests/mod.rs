@@ -89,6 +89,21 @@ fn where_nothing_is_worse_it_begins_at_the_first_warning() {
 }
 
 #[test]
+fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
+    let header = |state: &State| screen(state).lines().next().unwrap_or_default().to_owned();
+    let state = opened(TWO_SESSIONS, (120, 14));
+    let shown = header(&state);
+    assert!(shown.contains("nothing broken"), "{shown}");
+    assert!(shown.contains("(1 elsewhere)"), "{shown}");
+    let text = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n{\"messages\":[{\"ro\n";
+    let state = opened(text, (120, 14));
+    assert!(state.problems() > 0);
+    let shown = header(&state);
+    assert!(!shown.contains("nothing broken"), "{shown}");
+    assert!(shown.contains(" 1 problem"), "{shown}");
+}
+
+#[test]
 fn violations_stand_at_their_place() {
     let mut state = opened(SCHEMA_BREAK, (120, 40));
     press(&mut state, "]");
@@ -258,11 +273,7 @@ fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
 fn the_palette_runs_what_is_chosen() {
     let mut state = opened(BROKEN_JSON, (120, 16));
     press(&mut state, ": f i n i s h enter");
-    assert!(
-        screen(&state).contains("no matching call"),
-        "{}",
-        screen(&state)
-    );
+    assert!(screen(&state).contains("no partner"), "{}", screen(&state));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn what_is_planned_for_the_recording_is_done_after_going_live() {
     desk.press("T g enter").sees("take main");
     desk.press("x").sees("the run waits here");
     desk.press("enter").misses("the history has changed");
-    desk.sees("drop pair; u undoes it");
+    desk.sees("drop pair; u takes it back");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn all_faulty_calls_of_a_turn_are_answered_at_once() {
 fn the_model_is_asked_again_plain_or_with_feedback() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     desk.press("r")
-        .sees("feedback for the model before it is asked again");
+        .sees("what the model is told before it is asked again");
     desk.press("^s").sees("it waits for one");
     desk.press("enter");
     assert_eq!(desk.items(), ["user", "call open_orders", "output"]);
@@ -91,7 +91,7 @@ fn what_ran_already_is_not_asked_for_again_without_a_word() {
         .sees("tools of this turn ran already, and may run again: start_print");
     desk.press("enter").sees("ran already");
     desk.press("n")
-        .sees("feedback for the model before it is asked again");
+        .sees("what the model is told before it is asked again");
     assert_eq!(desk.items(), recorded);
     desk.press("^s y")
         .sees("these tools ran already: start_print (item 4)");

@@ -178,7 +178,7 @@ fn the_help_is_that_of_the_screen_it_is_asked_for_on() {
     assert!(!shown.contains("next finding"), "{shown}");
     press(&mut state, "esc");
     let shown = screen(&state);
-    assert!(shown.contains("sent to the provider"), "{shown}");
+    assert!(shown.contains("as the provider will see it"), "{shown}");
 }
 
 #[test]

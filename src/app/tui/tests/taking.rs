@@ -20,7 +20,7 @@ fn takes_are_taken_back_and_made_again() {
     let mut desk = Desk::of("unknown-tool.json");
     let recorded = desk.items();
     desk.press("u")
-        .sees("nothing to undo: this is the recording itself");
+        .sees("nothing to undo: this is the recording");
     desk.press("i ^s enter").sees("take 1 2/2");
     desk.press("u").sees("take main 1/2").sees("Item 7  call");
     assert_eq!(desk.items(), recorded);
@@ -123,16 +123,16 @@ fn a_take_is_shared_as_a_page_without_secrets() {
     let mut desk = Desk::on("unknown-tool.json", recorded.as_bytes(), None);
     desk.go_to(3)
         .press("D w down down down down down")
-        .sees("(*) HTML page to share, secrets redacted")
+        .sees("(*) page of HTML to share, without secrets")
         .sees("take-1.html");
-    desk.press("enter").sees("page saved to");
+    desk.press("enter").sees("the page is");
     let page = fs::read_to_string(desk.file("unknown-tool.take-1.html")).unwrap();
     assert!(
         page.contains("id=\"turn-1\"") && page.contains("clashes with a meeting"),
         "{page}"
     );
     assert!(!page.contains(&key));
-    desk.press("w up enter").sees("page saved to");
+    desk.press("w up enter").sees("the page is");
     let page = fs::read_to_string(desk.file("unknown-tool.take-1.md")).unwrap();
     assert!(
         page.starts_with("# unknown-tool") && !page.contains(&key),
@@ -281,7 +281,7 @@ fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next(
     desk.loader.hold_checks();
     desk.press("i ^s enter").sees("take 1: inject error");
     assert!(!desk.state.recovery.is_busy && desk.state.checked().is_none());
-    desk.press("u").sees("undone: take main");
+    desk.press("u").sees("back in take main");
     desk.press("^r").sees("forward to take 1").press("u");
     desk.loader.make_checks(&mut desk.state);
     assert_eq!(desk.rules()[0], "unknown-tool");

@@ -467,3 +467,84 @@ fn lines_that_are_left_out_are_counted_as_in_the_row_of_the_call() {
     );
     assert!(shown.contains("40 lines"), "{shown}");
 }
+
+#[test]
+fn a_filter_is_named_in_the_flow_and_every_turn_keeps_its_head() {
+    let mut state = flowing(&log(), (120, 40));
+    assert!(screen(&state).contains("turn 2"), "{}", screen(&state));
+    let session = state.session().unwrap();
+    let calls: Vec<u32> = (0_u32..)
+        .zip(&session.items)
+        .filter(|(_, item)| item.kind.word() == "call")
+        .map(|(index, _)| index)
+        .collect();
+    let turns: Vec<usize> = calls
+        .iter()
+        .map(|call| session.items[*call as usize].turn as usize + 1)
+        .collect();
+    let shown = Arc::new(Shown::new(session, calls));
+    let effects = press(&mut state, "f k i n d : c a l l enter");
+    let sifting = effects.iter().rev().find_map(|effect| match effect {
+        Effect::Sift(sifting) => Some(sifting.document.clone()),
+        _ => None,
+    });
+    let report = Report::Sifted {
+        document: sifting.unwrap(),
+        session: 0,
+        shown,
+        is_preview: false,
+    };
+    update(&mut state, Message::Report(report));
+    state.prepare();
+    let seen = screen(&state);
+    assert!(seen.contains("3 items of f kind:call"), "{seen}");
+    for turn in turns {
+        assert!(seen.contains(&format!("turn {turn}")), "{turn}: {seen}");
+    }
+    press(&mut state, "esc f");
+    let seen = screen(&state);
+    assert!(!seen.contains("kind:call"), "{seen}");
+}
+
+#[test]
+fn a_hit_in_folded_text_is_unfolded_and_seen() {
+    let long: Vec<String> = (0..300).map(|line| format!("line {line}")).collect();
+    let text = serde_json::json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "one", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": long.join("\n")},
+        {"role": "assistant", "content": "done"},
+    ]);
+    let mut state = flowing(&text.to_string(), (100, 24));
+    assert!(!screen(&state).contains("line 277"));
+    state.needle = Some(Arc::new(
+        retake_live::search::Needle::new("line 277").unwrap(),
+    ));
+    let place = super::super::state::document::Place {
+        session: 0,
+        item: 2,
+    };
+    update(
+        &mut state,
+        Message::Report(Report::Found(Some((place, false)))),
+    );
+    state.prepare();
+    assert!(screen(&state).contains("line 277"), "{}", screen(&state));
+    state.prepare();
+    assert!(screen(&state).contains("line 277"), "it stays there");
+}
+
+#[test]
+fn q_and_esc_close_the_pane_of_the_item_before_the_program() {
+    for (size, key) in [((120, 24), "q"), ((120, 24), "esc"), ((80, 24), "q")] {
+        let mut state = flowing(&log(), size);
+        press(&mut state, "tab");
+        let pane = super::super::state::layout::Pane::Detail;
+        assert_eq!(state.focus, pane);
+        assert!(press(&mut state, key).is_empty(), "{key}");
+        assert_ne!(state.focus, pane, "{key}");
+    }
+    let mut state = flowing(&log(), (120, 24));
+    assert!(matches!(press(&mut state, "tab q q")[..], [Effect::Close]));
+}

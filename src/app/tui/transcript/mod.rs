@@ -21,6 +21,7 @@ use order::Order;
 use retake_core::rules::Severity;
 use retake_core::session::Session;
 use retake_core::usage::{Prices, UsageReader, working_folder};
+use retake_live::search::Needle;
 use std::collections::HashMap;
 use std::sync::Arc;
 use window::{Blocks, RowPlace};
@@ -46,6 +47,10 @@ pub struct Transcript {
     rows: Vec<(usize, BlockRow)>,
     /// What the blocks were made for.
     made_for: Option<BlocksKey>,
+    /// What a filter let through then: it decides where the heads of turns stand.
+    made_with: Option<Arc<Shown>>,
+    /// The text whose first place in the item with the cursor is to be seen.
+    sought: Option<Arc<Needle>>,
     blocks: HashMap<(usize, bool), Arc<[BlockRow]>>,
     recording: RecordingFacts,
 }
@@ -100,7 +105,7 @@ pub struct ShownSession<'a> {
     pub sessions: &'a [Session],
     /// Its index.
     pub number: usize,
-    pub shown: Option<&'a Shown>,
+    pub shown: Option<&'a Arc<Shown>>,
     pub checked: Option<&'a Checked>,
     pub prices: &'a Prices,
     pub zone: &'a TimeZone,
@@ -186,7 +191,13 @@ impl Transcript {
             session: subject.number,
             revision: subject.revision,
         };
-        if self.made_for != Some(key) {
+        let is_same_filter = match (&self.made_with, subject.shown) {
+            (Some(made), Some(shown)) => Arc::ptr_eq(made, shown),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if self.made_for != Some(key) || !is_same_filter {
+            self.made_with = subject.shown.cloned();
             self.blocks.clear();
             self.recording.read(subject);
             if self
@@ -199,7 +210,7 @@ impl Transcript {
         }
         let order = Order {
             session: subject.session,
-            shown: subject.shown,
+            shown: subject.shown.map(|shown| &**shown),
         };
         let mut made = Made {
             page: BlockContext {
@@ -222,8 +233,35 @@ impl Transcript {
         act(&mut made, &mut self.top)
     }
 
+    /// Has the first place with a text in the item with the cursor shown.
+    pub fn seek(&mut self, needle: Arc<Needle>) {
+        self.sought = Some(needle);
+    }
+
+    /// The row with the text that is sought; what is folded is unfolded where that shows it.
+    fn found_row(&mut self, subject: &ShownSession<'_>, needle: &Needle) -> Option<usize> {
+        let cursor = subject.cursor;
+        let row = |made: &mut Made<'_>, _: &mut RowPlace| row_with(&made.block(cursor), needle);
+        if let Some(row) = self.with(subject, row) {
+            return Some(row);
+        }
+        let own = self.with(subject, |made, _| made.page.order.call_of(cursor));
+        let own = own.unwrap_or(cursor);
+        if self.unfolded.is_unfolded(own) {
+            return None;
+        }
+        self.set_unfolded(own, true);
+        let found = self.with(subject, row);
+        if found.is_none() {
+            self.set_unfolded(own, false);
+        }
+        found
+    }
+
     /// Moves the window to the cursor and makes the rows that are seen.
     pub fn prepare(&mut self, subject: &ShownSession<'_>) {
+        let sought = self.sought.take();
+        let found = sought.and_then(|needle| self.found_row(subject, &needle));
         let height = subject.size.1;
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
@@ -251,6 +289,16 @@ impl Transcript {
                 let above = window::distance(made, *top, first, height);
                 if call == subject.cursor && above.is_none_or(|above| above >= height) {
                     *top = first;
+                }
+            }
+            if let Some(row) = found {
+                let hit = RowPlace {
+                    item: subject.cursor,
+                    row,
+                };
+                let above = window::distance(made, *top, hit, height);
+                if above.is_none_or(|above| above >= height) {
+                    *top = window::up(made, hit, height / 3);
                 }
             }
             *top = window::stop_at_end(made, *top, height);
@@ -370,6 +418,22 @@ enum Step {
     /// The item is taller than the window, which moved on in it.
     Scrolled,
     Nowhere,
+}
+
+/// The first row that holds a text, or the first of two that hold it together.
+fn row_with(rows: &[BlockRow], needle: &Needle) -> Option<usize> {
+    let texts: Vec<String> = rows
+        .iter()
+        .map(|row| row.left.iter().map(|(_, text)| text.as_plain()).collect())
+        .collect();
+    let holds = |text: &str| needle.find(text.as_bytes(), 0).is_some();
+    let in_one = texts.iter().position(|text| holds(text));
+    in_one.or_else(|| {
+        let pairs = texts.windows(2);
+        let mut joined =
+            pairs.map(|pair| format!("{} {}", pair[0].trim_end(), pair[1].trim_start()));
+        joined.position(|text| holds(&text))
+    })
 }
 
 /// Whether a row of an item is in the window.

@@ -47,8 +47,8 @@ fn subject(state: &State) -> Result<Subject, &'static str> {
         return Err("the call only waits for its output: there is nothing to tell the model yet");
     }
     let finding = finding_for(state)
-        .ok_or("the wording lab: no error message on this item; ] goes to the next finding")?;
-    subject_of(state, finding).ok_or("the wording lab: no error message on this item")
+        .ok_or("the wording lab: nothing here is told to the model; ] goes to the next finding")?;
+    subject_of(state, finding).ok_or("the wording lab: nothing is told to the model here")
 }
 
 /// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the

@@ -91,7 +91,10 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     if shown.items.is_empty() {
         state.notice = Some("no item matches".to_owned());
         if !is_preview {
+            // What was written can be written better.
+            let bar = state.filter_bar.clone();
             state.show_all();
+            state.filter_bar = bar;
         }
         return;
     }
@@ -141,6 +144,9 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         motion::reveal(state, place.item);
         state.go_to(place.item);
         state.detail.seeks = true;
+        if let Some(needle) = state.needle.clone().filter(|_| state.transcript.is_on) {
+            state.transcript.seek(needle);
+        }
     }
 }
 
@@ -243,7 +249,7 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
 
 /// One step back: what lies over the panes, then a filter, then the pane.
 pub(super) fn back(state: &mut State) {
-    if state.leave_layer() {
+    if state.leave_layer() || back_to_flow(state) {
     } else if state.shown.is_some() {
         state.show_all();
     } else if state.focus != Pane::Turns {
@@ -251,8 +257,22 @@ pub(super) fn back(state: &mut State) {
     }
 }
 
+/// Closes the pane of the item that stands beside or over the transcript.
+fn back_to_flow(state: &mut State) -> bool {
+    let is_over = matches!(state.left, Pane::Turns | Pane::Items | Pane::Detail)
+        && state.transcript.is_on
+        && state.focus == Pane::Detail;
+    if is_over {
+        motion::focus(state, Pane::Turns);
+    }
+    is_over
+}
+
 /// Closes what `q` closes before it quits.
 pub(super) fn back_from_list(state: &mut State) -> bool {
+    if !state.has_overlay() && back_to_flow(state) {
+        return true;
+    }
     if !state.has_overlay() && keys::leave(state, motion::open_session) {
         return true;
     }

@@ -415,7 +415,7 @@ fn partner(state: &mut State) {
             reveal(state, item);
             state.go_to(item);
         }
-        None => state.notice = Some("this item has no matching call or result".to_owned()),
+        None => state.notice = Some("this item has no partner".to_owned()),
     }
 }
 
@@ -426,7 +426,7 @@ fn same_tool(state: &mut State) {
     };
     let tool = tool_of(session, state.item);
     if tool.is_empty() {
-        state.notice = Some("this item is not a tool call".to_owned());
+        state.notice = Some("this item names no tool".to_owned());
         return;
     }
     let name = session.names.find(tool);

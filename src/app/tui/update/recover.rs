@@ -200,7 +200,7 @@ fn ask(state: &mut State, attempt: Attempt) {
         return refused(state, &attempt, &refusal, None);
     }
     let purpose = match attempt.action.id {
-        "retry" => "feedback for the model before it is asked again (optional)",
+        "retry" => "what the model is told before it is asked again; empty: nothing",
         "fallback" => &fallback_purpose(&attempt),
         "supply-output" => "what the tool returns",
         "edit" => "the item as JSON; its kind and its call id stay",

@@ -13,6 +13,8 @@ use retake_core::safe_text::SafeText;
 
 /// Least columns for the name of a take.
 const ROOMY: u16 = 140;
+/// Least columns for the findings of the other sessions.
+const SPACIOUS: u16 = 120;
 /// Least columns for findings beside what a run does.
 const NARROW: u16 = 60;
 /// The same where an exchange waits beside it.
@@ -86,6 +88,9 @@ fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let name = agent.unwrap_or(name);
     // How long an exchange waits matters more than what it is called.
     let mut parts: Vec<_> = super::exchange::waits(state, theme).into_iter().collect();
+    // The columns say it above the turns.
+    let filter = super::panes::filter_words(state, NAME).filter(|_| state.transcript.is_on);
+    parts.extend(filter.map(|words| vec![Span::styled(words, theme.marked)]));
     parts.push(theme.spans(&SafeText::single_line(name, room), theme.text));
     parts.extend(super::exchange::facts(state, theme));
     parts.extend(facts);
@@ -179,7 +184,19 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::styled(glyphs.warning, theme.warning));
             spans.push(Span::raw(plural(found.warnings, "warning")));
         }
-        if found.errors + found.warnings == 0 && state.stage == Stage::Ready && !is_live {
+        let problems = state.problems();
+        if problems > 0 {
+            let before = if found.errors + found.warnings > 0 {
+                "  "
+            } else {
+                ""
+            };
+            spans.push(Span::raw(before));
+            spans.push(Span::styled(glyphs.warning, theme.warning));
+            spans.push(Span::raw(plural(problems, "problem")));
+        }
+        let wrong = found.errors + found.warnings + problems;
+        if wrong == 0 && state.stage == Stage::Ready && !is_live {
             let notes = counts(theme, found);
             let gap = if notes.is_empty() { "" } else { "  " };
             spans.extend(notes);
@@ -188,6 +205,11 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
                 format!("{} nothing broken", glyphs.ok),
                 theme.ok,
             ));
+        }
+        let elsewhere = state.findings_elsewhere();
+        if elsewhere > 0 && state.size.0 >= SPACIOUS {
+            let words = format!("  ({elsewhere} elsewhere)");
+            spans.push(Span::styled(words, theme.dim));
         }
     }
     spans

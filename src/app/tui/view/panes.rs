@@ -37,25 +37,28 @@ fn framed(
     inside
 }
 
+/// How many items are shown of what filter, in about so many cells; `None` where all are.
+pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
+    let items = match state.shown.as_ref()?.items.len() {
+        1 => "1 item".to_owned(),
+        items => format!("{items} items"),
+    };
+    let written = state.filter_bar.applied();
+    Some(match (state.only_marked, written.is_empty()) {
+        (true, _) => format!("{items} marked"),
+        (false, true) => format!("{items} shown"),
+        (false, false) => {
+            let room = room.saturating_sub(items.len() + 4).max(4);
+            let written = SafeText::single_line(written, room);
+            format!("{items} of f {}", written.as_plain())
+        }
+    })
+}
+
 pub(super) fn turns(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let mut name = " Turns ".to_owned();
-    if let Some(shown) = &state.shown {
-        let items = match shown.items.len() {
-            1 => "1 item".to_owned(),
-            items => format!("{items} items"),
-        };
-        let written = state.filter_bar.applied();
-        name = match (state.only_marked, written.is_empty()) {
-            (true, _) => format!(" Turns: {items} marked "),
-            (false, true) => format!(" Turns: {items} shown "),
-            (false, false) => {
-                let room = usize::from(area.width)
-                    .saturating_sub(items.len() + 14)
-                    .max(4);
-                let written = SafeText::single_line(written, room);
-                format!(" Turns: {items} of f {} ", written.as_plain())
-            }
-        };
+    if let Some(filter) = filter_words(state, usize::from(area.width).saturating_sub(10)) {
+        name = format!(" Turns: {filter} ");
     }
     let inside = framed(frame, area, name, (state, Pane::Turns), theme);
     let reply = state.reply();

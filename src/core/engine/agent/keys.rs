@@ -25,7 +25,7 @@ pub static AGENT_TABLES: [&Keys; 5] = [
 keys! {
     pub(crate) static AGENT_KEYS = "the file" {
         name [required]: CheckedText(check_name), "what the agent is called";
-        instructions: Text, "the system prompt";
+        instructions: Text, "what the model is told before all else";
         input: Text, "the first message of the user; without it the operator begins";
         max_turns: COUNT, "the most questions to the model, whatever becomes of the replies", or "100";
         output_schema: JsonTable, "the JSON Schema of the final output";

@@ -198,7 +198,10 @@ fn where_nothing_is_told_to_the_model_the_debugger_says_so() {
     let effects = update(&mut state, Message::Key(keymap::event("W").unwrap()));
     assert!(effects.is_empty());
     let notice = state.notice.unwrap();
-    assert!(notice.contains("no error message on this item"), "{notice}");
+    assert!(
+        notice.contains("nothing here is told to the model"),
+        "{notice}"
+    );
 }
 
 #[test]

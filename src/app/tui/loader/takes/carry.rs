@@ -32,7 +32,7 @@ impl Work {
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
             let id = bench.take(index_number(session), request, edits, about)?;
-            let said = format!("take {id}, of the history as one request; u undoes it");
+            let said = format!("take {id}, of the history as one request; u takes it back");
             return self.show(bench, before, None, carried_to(bench, id, meant), said);
         }
         let at = Some(Place {

@@ -94,11 +94,11 @@ impl Work {
         let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
-                let said = format!("undone: take {id}; ^r redoes it");
+                let said = format!("back in take {id}; ^r goes forward again");
                 self.show(bench, before, shown, at, said)
             }
             None => {
-                self.refuse("nothing to undo: this is the recording itself");
+                self.refuse("nothing to undo: this is the recording");
                 Ok(None)
             }
         }

@@ -160,7 +160,7 @@ impl Work {
             })
         });
         let replaced = replaced.map_err(|error| error.to_string())?;
-        Ok(format!("page saved to {}", replaced.path.display()))
+        Ok(format!("the page is {}", replaced.path.display()))
     }
 }
 

@@ -214,7 +214,7 @@ mod tests {
 
     fn fallback() -> WordsForm {
         WordsForm::new(WordsSetup {
-            question: Some(("add to the history that the model sees", false)),
+            question: Some(("into the history that the model sees", false)),
             ..WordsSetup::for_purpose(
                 "accept fallback: the final message".to_owned(),
                 "The value stands in the place of the final message. It has to satisfy the output schema: an object with answer.",

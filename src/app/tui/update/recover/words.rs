@@ -207,7 +207,7 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         named(session, attempt.place.item)
     );
     let is_fallback = attempt.action.id == "fallback";
-    let question = ("add to the history that the model sees", attempt.in_history);
+    let question = ("into the history that the model sees", attempt.in_history);
     Some(WordsForm::new(WordsSetup {
         question: is_fallback.then_some(question),
         ..WordsSetup::for_purpose(title, purpose, text)
