@@ -651,6 +651,7 @@ fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Fail
         recording: &opened.recording,
         sessions: chosen,
         target: inputs.target,
+        take: None,
         is_redacted: !arguments.keep_secrets,
     };
     let mut unreadable = None;

@@ -32,6 +32,8 @@ pub(crate) struct PageSource<'a> {
     pub(crate) sessions: Vec<(usize, String)>,
     /// The dialect to judge for, if not that of the recording.
     pub(crate) target: Option<Dialect>,
+    /// The take that it is, where it is not what was recorded.
+    pub(crate) take: Option<String>,
     /// Whether the recording was read without its secrets.
     pub(crate) is_redacted: bool,
 }
@@ -80,6 +82,7 @@ impl PageSource<'_> {
             }
             several => facts.push(number_of(several.len(), "session")),
         }
+        facts.extend(self.take.clone());
         // Folders are nobody's business.
         let name = &self.recording.name;
         let title = Path::new(name)

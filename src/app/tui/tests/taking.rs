@@ -47,6 +47,23 @@ fn a_fork_ends_after_the_item_with_the_cursor_also_where_its_turn_is_folded() {
 }
 
 #[test]
+fn a_fork_in_the_transcript_leaves_no_call_without_its_result() {
+    let parallel = r#"{"model":"m","messages":[{"role":"user","content":"hi"},
+        {"role":"assistant","content":null,"tool_calls":[
+            {"id":"a","type":"function","function":{"name":"one","arguments":"{}"}},
+            {"id":"b","type":"function","function":{"name":"two","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"b","content":"2"},
+        {"role":"tool","tool_call_id":"a","content":"1"},
+        {"role":"assistant","content":"done"}]}"#;
+    for item in [2, 3, 4, 5] {
+        let mut desk = Desk::on("parallel.json", parallel.as_bytes(), None);
+        desk.press("|").go_to(item).press("D").sees("take 1");
+        assert_eq!(desk.items().len(), 5, "{item}");
+        assert!(desk.rules().is_empty(), "{item}: {:?}", desk.rules());
+    }
+}
+
+#[test]
 fn the_tree_shows_where_takes_came_from_and_compares_them() {
     let mut desk = two_takes();
     desk.press("T");
@@ -128,7 +145,7 @@ fn a_take_is_shared_as_a_page_without_secrets() {
     desk.press("enter").sees("the page is");
     let page = fs::read_to_string(desk.file("unknown-tool.take-1.html")).unwrap();
     assert!(
-        page.contains("id=\"turn-1\"") && page.contains("clashes with a meeting"),
+        page.contains("id=\"turn-1\"") && page.contains("take 1 of the recording"),
         "{page}"
     );
     assert!(!page.contains(&key));

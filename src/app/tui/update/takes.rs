@@ -8,8 +8,8 @@ use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::recovery::TakesView;
 use crossterm::event::KeyEvent;
-use retake_core::session::Edit;
 use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
+use retake_core::session::{Edit, Kind, Session};
 use std::sync::Arc;
 
 /// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
@@ -90,7 +90,11 @@ pub(super) fn fork(state: &mut State) {
     };
     let is_on_turn = state.on_turn && state.focus == Pane::Turns;
     let turn = session.turns.get(state.turn()).filter(|_| is_on_turn);
-    let item = turn.map_or(state.item, |turn| turn.items().end.saturating_sub(1));
+    let item = match turn {
+        Some(turn) => turn.items().end.saturating_sub(1),
+        None if state.transcript.is_on => with_results(session, state.item),
+        None => state.item,
+    };
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing stands behind this item".to_owned());
         return;
@@ -118,6 +122,22 @@ pub(super) fn fork(state: &mut State) {
             ..Take::default()
         },
     })));
+}
+
+/// The last item of a history that ends after an item and leaves no call beside it without the result that it has:
+/// in the transcript the two are one.
+fn with_results(session: &Session, item: usize) -> usize {
+    let is_call = |index: usize| {
+        let items = &session.items;
+        items
+            .get(index)
+            .is_some_and(|found| found.kind == Kind::Call)
+    };
+    let call = session.pairing.partner(item).unwrap_or(item).min(item);
+    let first = (0..call).rev().take_while(|index| is_call(*index)).last();
+    let calls = (first.unwrap_or(call)..).take_while(|index| is_call(*index));
+    let results = calls.filter_map(|call| session.pairing.partner(call));
+    results.max().unwrap_or(item).max(item)
 }
 
 /// The first byte and the bytes of the item with the cursor.

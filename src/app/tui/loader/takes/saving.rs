@@ -151,6 +151,10 @@ impl Work {
             recording: &recording,
             sessions: vec![(session, String::new())],
             target: self.knowledge.target,
+            take: bench
+                .takes()
+                .get(id)
+                .map(|take| format!("take {id} of the recording, changed: {}", take.title)),
             is_redacted: true,
         };
         let replaced = replace(path, Backup::None, |out| {
