@@ -548,3 +548,19 @@ fn q_and_esc_close_the_pane_of_the_item_before_the_program() {
     let mut state = flowing(&log(), (120, 24));
     assert!(matches!(press(&mut state, "tab q q")[..], [Effect::Close]));
 }
+
+#[test]
+fn the_title_of_a_call_is_found_by_its_argument() {
+    let mut state = flowing(&log(), (120, 24));
+    press(&mut state, "/ B a s h ( c a r g o enter");
+    let searched = |state: &mut State| -> usize {
+        let effects = update(state, Message::Report(Report::Found(None)));
+        let searches = effects.iter().filter(|it| matches!(it, Effect::Search(_)));
+        searches.count()
+    };
+    assert_eq!(searched(&mut state), 1);
+    let needle = state.needle.clone().unwrap();
+    assert_eq!(needle.find(b"cargo test", 0), Some(0));
+    assert_eq!(searched(&mut state), 0, "only once");
+    assert_eq!(state.notice.as_deref(), Some("not found"));
+}

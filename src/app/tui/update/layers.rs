@@ -132,8 +132,39 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     }
 }
 
+/// What stands between the brackets of a call as the transcript writes it: `cargo test` of `Bash(cargo test)`.
+fn argument_of_call(text: &str) -> Option<&str> {
+    let (name, argument) = text.trim().split_once('(')?;
+    let is_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let argument = argument.strip_suffix(')').unwrap_or(argument).trim();
+    let is_call = !name.is_empty() && name.chars().all(is_name) && !argument.is_empty();
+    is_call.then_some(argument)
+}
+
+/// Looks for the argument of a call, whose title stands in no file as the transcript writes it; false where the text
+/// that was not found is none.
+fn find_argument(state: &mut State) -> bool {
+    let written = state.find.history().last();
+    let Some(argument) = written.and_then(|text| argument_of_call(text)) else {
+        return false;
+    };
+    let was_sought = |needle: &Arc<Needle>| needle.find(argument.as_bytes(), 0).is_some();
+    if state.needle.as_ref().is_none_or(was_sought) {
+        return false;
+    }
+    let Ok(needle) = Needle::new(argument) else {
+        return false;
+    };
+    state.needle = Some(Arc::new(needle));
+    next_hit(state, Direction::Forward);
+    true
+}
+
 /// Goes to the item that was found.
 pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
+    if found.is_none() && find_argument(state) {
+        return;
+    }
     state.notice = match found {
         None => Some("not found".to_owned()),
         Some((_, true)) => Some("search wrapped".to_owned()),
