@@ -6,8 +6,7 @@ use retake_core::content::{display_name, summarize_call};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
-    Activity, CacheMiss, Cost, KindUsage, SessionUsage, Timeline, ToolUsage, TurnUsage,
-    working_folder,
+    Activity, CacheMiss, Cost, KindUsage, SessionUsage, Timeline, TurnUsage, working_folder,
 };
 use retake_core::wire::body_within;
 
@@ -29,13 +28,19 @@ const HEAD: u64 = 8 * 1024;
 /// The sum in one line, as much of it as the recording says: `6m12s`, `214k tok`, `$0.83`.
 pub(crate) fn summary(totals: &SessionUsage) -> Vec<String> {
     let tokens = totals.tokens.input.saturating_add(totals.tokens.output);
+    let mark = at_least(totals.undercounted > 0);
     let mut facts = Vec::new();
     facts.extend(totals.span.filter(|span| *span > 0).map(duration));
     if tokens > 0 {
-        facts.push(format!("{} tok", count(tokens)));
+        facts.push(format!("{mark}{} tok", count(tokens)));
     }
-    facts.extend(totals.cost.map(|cost| cost.to_string()));
+    facts.extend(totals.cost.map(|cost| format!("{mark}{cost}")));
     facts
+}
+
+/// What stands before a number that counts only a part.
+pub(crate) fn at_least(is_undercounted: bool) -> &'static str {
+    if is_undercounted { "≥" } else { "" }
 }
 
 /// The whole report in at most `width` cells; `nested` is what sub-agents took, `bar` a cell of a bar.
@@ -55,7 +60,7 @@ pub(crate) fn report(
     let folder = working_folder(session).unwrap_or_default();
     report.sums(totals);
     report.sub_agents(totals, nested);
-    report.tools(&totals.by_tool);
+    report.tools(totals);
     report.turns(&totals.largest_turns);
     report.results(session, totals, &folder);
     report.misses(&totals.misses);
@@ -113,15 +118,22 @@ impl Report<'_> {
             0 => self.row("the recording does not say how many tokens were used"),
             replies => {
                 let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
-                let cost = totals.cost.map(|cost| format!("{cost} for "));
+                let mark = at_least(totals.undercounted > 0);
+                let cost = totals.cost.map(|cost| format!("{mark}{cost} for "));
                 self.row(&format!(
-                    "{}{} tokens in, {cached}% of them cached; {} out; {replies} of {} turns say so",
+                    "{}{} tokens in, {cached}% of them cached; {mark}{} out; {replies} of {} turns say so",
                     cost.unwrap_or_default(),
                     count(tokens.input),
                     count(tokens.output),
                     totals.turns
                 ));
             }
+        }
+        if totals.undercounted > 0 {
+            self.row(&format!(
+                "≥: of {} the recording counts only the beginning; they say more than that",
+                replies(totals.undercounted)
+            ));
         }
         match totals.span {
             None | Some(0) => self.row("the recording does not say when things happened"),
@@ -152,6 +164,7 @@ impl Report<'_> {
         let mut sum = SessionUsage::default();
         for usage in nested {
             sum.tokens.add(usage.tokens);
+            sum.undercounted += usage.undercounted;
             if let Some(cost) = usage.cost {
                 sum.cost.get_or_insert_default().add(cost);
             }
@@ -168,12 +181,14 @@ impl Report<'_> {
         }
         if let (Some(mut own), Some(cost)) = (totals.cost, sum.cost) {
             own.add(cost);
-            words.push_str(&format!("; {own} with them"));
+            let mark = at_least(totals.undercounted + sum.undercounted > 0);
+            words.push_str(&format!("; {mark}{own} with them"));
         }
         self.row(&words);
     }
 
-    fn tools(&mut self, tools: &[ToolUsage]) {
+    fn tools(&mut self, totals: &SessionUsage) {
+        let tools = &totals.by_tool;
         if tools.is_empty() {
             return;
         }
@@ -202,6 +217,14 @@ impl Report<'_> {
                 self.share(tool.bytes, all)
             ));
         }
+        if let Some(cost) = totals.other_cost {
+            let about = match totals.undercounted {
+                0 => "~",
+                _ => at_least(true),
+            };
+            let cost = self.cost(Some(cost), about);
+            self.row(&format!("{:<NAME$}{:>35}{cost}", "other context", ""));
+        }
     }
 
     fn turns(&mut self, turns: &[(usize, TurnUsage)]) {
@@ -223,13 +246,14 @@ impl Report<'_> {
         for (turn, usage) in turns {
             let tokens = usage.tokens.unwrap_or_default();
             let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
+            let mark = at_least(usage.is_undercounted);
             self.row(&format!(
                 "{:<NAME$}{:>7}{cached:>7}%{:>9}{:>11}{}",
                 format!("turn {}", turn + 1),
                 count(tokens.input),
-                count(tokens.output),
+                format!("{mark}{}", count(tokens.output)),
                 usage.took.map_or_else(|| "-".to_owned(), duration),
-                self.cost(usage.cost.map(|cost| cost.all), "")
+                self.cost(usage.cost.map(|cost| cost.all), mark)
             ));
         }
     }

@@ -528,6 +528,7 @@ impl Theme {
             let mut characters = cluster.chars();
             match (mark, characters.next(), characters.next()) {
                 (_, Some(only), None) if only.is_ascii() => out.push(only),
+                (_, Some('≥'), None) => out.push('>'),
                 (TextMark::Escaped, Some(only), None) => match control_letter(only) {
                     Some(letter) => out.push(letter),
                     None => out.push_str(&"?".repeat(cluster.width())),

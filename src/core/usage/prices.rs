@@ -20,6 +20,11 @@ impl Cost {
         self.0 = self.0.saturating_add(other.0);
     }
 
+    /// What is left without a part.
+    pub(super) fn without(self, part: Self) -> Self {
+        Self(self.0.saturating_sub(part.0))
+    }
+
     pub(super) fn raw(self) -> u64 {
         self.0
     }

@@ -4,7 +4,7 @@
 use super::prices::{Cost, Prices};
 use super::timeline::{Activity, Timeline};
 use super::tokens::Tokens;
-use super::turn::{TurnUsage, UsageReader};
+use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
 use crate::session::{Flags, Kind, Session, SourceError, Speaker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +18,10 @@ pub struct SessionUsage {
     pub tokens: Tokens,
     /// What the replies cost whose model has a price.
     pub cost: Option<Cost>,
+    /// About what the replies cost without the results of tools: for all else that was sent, and for the answers.
+    pub other_cost: Option<Cost>,
+    /// Replies that say more than their count of output tokens can hold.
+    pub undercounted: usize,
     /// Replies whose tokens are counted and whose model has no price.
     pub without_price: usize,
     /// The models that answered, in the order in which they first did, with the number of their replies.
@@ -97,14 +101,13 @@ pub struct CacheMiss {
 const LARGEST: usize = 10;
 /// Smaller losses are not worth a line.
 const LOST: u64 = 4096;
-/// How many bytes of a result are taken for a token.
-const BYTES_OF_TOKEN: u64 = 4;
-
-/// A result is a part of each later request until the history is compacted: what a token of it cost, summed up
-/// turn by turn.
+/// A result is a part of each later request until the history is compacted: what a byte of it cost, summed up
+/// turn by turn. What a request paid for its input is shared out over all that was sent, by size: over what the
+/// recording holds of it, or over the size of its tokens where these are more (the definitions of tools are
+/// often not recorded). So the parts never exceed the whole.
 #[derive(Default)]
 struct TokenCosts {
-    /// What a token cost from the beginning to the end of each turn.
+    /// What a byte cost from the beginning to the end of each turn.
     through: Vec<u64>,
     /// Where the history is replaced, by turn.
     ends: Vec<usize>,
@@ -112,11 +115,13 @@ struct TokenCosts {
 }
 
 impl TokenCosts {
-    fn push(&mut self, usage: &TurnUsage) {
+    /// Takes a turn before which the history had `recorded` bytes.
+    fn push(&mut self, usage: &TurnUsage, recorded: u64) {
         let last = self.through.last().copied().unwrap_or(0);
         let one = usage.cost.zip(usage.tokens).map(|(cost, tokens)| {
             self.has_prices = true;
-            cost.input.share(1, tokens.input)
+            let counted = tokens.input.saturating_mul(BYTES_OF_TOKEN);
+            cost.input.share(1, counted.max(recorded))
         });
         self.through
             .push(last.saturating_add(one.map_or(0, Cost::raw)));
@@ -131,7 +136,7 @@ impl TokenCosts {
         };
         let one = until.saturating_sub(*self.through.get(turn)?);
         self.has_prices
-            .then(|| Cost::of_raw(one.saturating_mul(bytes / BYTES_OF_TOKEN)))
+            .then(|| Cost::of_raw(one.saturating_mul(bytes)))
     }
 }
 
@@ -159,12 +164,13 @@ impl SessionUsage {
         let mut costs = TokenCosts::default();
         let mut last: Option<Tokens> = None;
         let mut idle = None;
+        let mut recorded = 0;
         for (turn, found) in session.turns.iter().enumerate() {
             if is_cancelled() {
                 return Ok(None);
             }
             let usage = reader.turn(turn)?;
-            costs.push(&usage);
+            costs.push(&usage, recorded);
             match found.speaker {
                 Speaker::Model => {
                     totals.add_reply(turn, &usage, last, idle);
@@ -191,7 +197,10 @@ impl SessionUsage {
             if totals.compactions.len() > known {
                 costs.ends.push(turn);
                 last = None;
+                recorded = 0;
             }
+            let own = found.items().map(|item| session.items[item].span.len());
+            recorded += own.sum::<u64>();
         }
         let mut kinds: BTreeMap<&str, KindUsage> = BTreeMap::new();
         let mut tools: BTreeMap<&str, ToolUsage> = BTreeMap::new();
@@ -241,6 +250,8 @@ impl SessionUsage {
             }
         }
         totals.keep_largest();
+        let of_tools = tools.values().filter_map(|tool| tool.cost);
+        totals.other_cost = totals.cost.map(|all| of_tools.fold(all, Cost::without));
         totals.by_kind = kinds.into_values().collect();
         totals
             .by_kind
@@ -278,6 +289,7 @@ impl SessionUsage {
             return;
         };
         self.counted += 1;
+        self.undercounted += usize::from(usage.is_undercounted);
         self.tokens.add(tokens);
         match usage.cost {
             Some(cost) => self.cost.get_or_insert_default().add(cost.all),
@@ -390,11 +402,16 @@ mod tests {
         let prices = Prices::built_in();
         let totals = SessionUsage::of(session, &prices, &|| false, &mut |_, _| ());
         let totals = totals.unwrap().unwrap();
-        // 20,000 at $3 and 80,000 at $0.30 a million: $0.84 a million; a million tokens in two requests.
+        // 20,000 at $3 and 80,000 at $0.30 a million: $0.084 for each request. The result is nearly all that the
+        // second and the third one sent, whatever its size says of tokens.
         let cost = totals.by_tool[0].cost.unwrap();
-        assert_eq!(cost.to_string(), "$1.68");
+        assert_eq!(cost.to_string(), "$0.17");
         assert_eq!(totals.results[0].cost, Some(cost));
-        assert_eq!(totals.cost.unwrap().to_string(), "$0.25");
+        let mut all = totals.other_cost.unwrap();
+        assert_eq!(all.to_string(), "$0.084");
+        all.add(cost);
+        assert_eq!(Some(all), totals.cost);
+        assert_eq!(all.to_string(), "$0.25");
         assert_eq!(totals.models.len(), 1);
         assert_eq!(totals.by_kind[0].kind, Kind::Output);
         assert_eq!(

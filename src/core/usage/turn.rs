@@ -4,7 +4,9 @@ use super::counted::{Counted, counted, replies_of_state};
 use super::prices::{Prices, RequestCost};
 use super::record::Envelopes;
 use super::tokens::Tokens;
-use crate::session::{Session, SourceError, Span, Speaker, Turn};
+use crate::session::{Item, Kind, Session, SourceError, Span, Speaker, Turn};
+use crate::wire::body_within;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a recording says of a turn.
@@ -21,6 +23,9 @@ pub struct TurnUsage {
     /// The model that answered.
     pub model: Option<Arc<str>>,
     pub tokens: Option<Tokens>,
+    /// Whether the reply says far more than its output tokens can hold: Claude Code may log the count that came
+    /// with the first chunk of a stream.
+    pub is_undercounted: bool,
     /// What they cost, where the prices of the model are known.
     pub cost: Option<RequestCost>,
     /// How many tokens the model takes at most.
@@ -38,6 +43,13 @@ impl TurnUsage {
 
 /// Most records of a turn that are read: a turn may be the whole file.
 const MOST: usize = 64;
+
+/// How many bytes of a text are taken for a token.
+pub(super) const BYTES_OF_TOKEN: u64 = 4;
+/// So many times the text that its tokens hold is no matter of language.
+const FAR_MORE: u64 = 3;
+/// How much of an item is read for the length of its text.
+const LONGEST: u64 = 64 * 1024;
 
 /// Reads what a session took; what was read last is kept.
 pub struct UsageReader<'a> {
@@ -115,6 +127,10 @@ impl<'a> UsageReader<'a> {
                 (usage.tokens, usage.window) = (tokens, window);
             }
             "agents-runstate" => usage.tokens = self.reply_of_state(turn)?,
+            "claude-code" => {
+                let holds = usage.tokens.map(|it| FAR_MORE * BYTES_OF_TOKEN * it.output);
+                usage.is_undercounted = holds.is_some_and(|holds| self.says_more(items, holds));
+            }
             _ => {}
         }
         let recorded = session.model.as_deref().map(Arc::from);
@@ -124,6 +140,23 @@ impl<'a> UsageReader<'a> {
         usage.cost = model.zip(usage.tokens).map(|(it, tokens)| it.cost(&tokens));
         usage.window = usage.window.or(model.and_then(|model| model.window));
         Ok(usage)
+    }
+
+    /// Whether the model wrote more than so many bytes in these items, its thoughts aside.
+    fn says_more(&self, items: Range<usize>, bytes: u64) -> bool {
+        let items = items.take(MOST).map(|index| &self.session.items[index]);
+        let written = |item: &Item| item.kind.is_from_model() && item.kind != Kind::Reasoning;
+        let items: Vec<&Item> = items.filter(|item| written(item)).collect();
+        let recorded: u64 = items.iter().map(|item| item.span.len()).sum();
+        // Most turns need no reading.
+        if recorded <= bytes {
+            return false;
+        }
+        let texts = items.iter().map(|item| {
+            let body = body_within(self.session, item, LONGEST).unwrap_or_default();
+            (body.text.len() + body.arguments.as_written().len()) as u64
+        });
+        texts.sum::<u64>() > bytes
     }
 
     /// The tokens of a reply of a stopped run: its state lists them apart from the history, whose end is theirs.
@@ -226,6 +259,36 @@ mod tests {
         assert_eq!(reader.call_duration(2).unwrap(), Some(1_250));
         let asked = reader.turn(2).unwrap();
         assert_eq!((asked.gap, asked.tokens), (Some(55_750), None));
+    }
+
+    #[test]
+    fn a_count_of_the_first_chunk_is_known_by_what_the_reply_says() {
+        let log = |words: usize, output: u64| {
+            let user = r#"{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}"#;
+            let reply = serde_json::json!({
+                "type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s",
+                "message": {
+                    "id": "m", "role": "assistant", "model": "claude-sonnet-4-5",
+                    "content": [{"type": "text", "text": "word ".repeat(words)}],
+                    "usage": {"input_tokens": 3, "output_tokens": output},
+                },
+            });
+            format!("{user}\n{reply}\n")
+        };
+        let prices = Prices::built_in();
+        for (words, output, expected) in [
+            (1, 1, false),
+            (1_000, 5, true),
+            (1_000, 1_000, false),
+            (1_000, 450, false),
+        ] {
+            let session = read("claude-code", &log(words, output));
+            let reply = UsageReader::new(&session, &prices).turn(1).unwrap();
+            assert_eq!(
+                reply.is_undercounted, expected,
+                "{words} words, {output} tokens"
+            );
+        }
     }
 
     #[test]

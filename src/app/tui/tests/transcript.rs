@@ -456,6 +456,37 @@ fn a_file_that_is_written_shows_its_first_lines_and_unfolds_from_its_title() {
 }
 
 #[test]
+fn counts_of_the_first_chunk_are_marked_wherever_they_are_summed_up() {
+    let text = log().replace(
+        "I'll look at `retry_delay` first.",
+        &"I'll look at `retry_delay` first. ".repeat(20),
+    );
+    let mut state = flowing(
+        &text.replace("\"output_tokens\":140", "\"output_tokens\":3"),
+        (120, 40),
+    );
+    let shown = screen(&state);
+    let head = rows_with(&shown, "turn 2 ").concat();
+    assert!(head.contains("≥3 out") && head.contains("≥$0."), "{shown}");
+    assert!(
+        rows_with(&shown, "turn 3 ").concat().contains("  512 out"),
+        "{shown}"
+    );
+    let header = shown.lines().next().unwrap_or_default();
+    assert!(
+        header.contains("≥23.") && header.contains("≥$0.0"),
+        "{shown}"
+    );
+    press(&mut state, "U");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("≥: of 1 reply the recording counts only the beginning"),
+        "{shown}"
+    );
+    assert!(shown.contains("other context"), "{shown}");
+}
+
+#[test]
 fn lines_that_are_left_out_are_counted_as_in_the_row_of_the_call() {
     let result: String = (1..=22).map(|line| format!("row {line}\n\n")).collect();
     let text = called("Bash", serde_json::json!({"command": "ls"}), &result);

@@ -8,7 +8,7 @@ use crate::tui::state::detail::{is_container, json_lines};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
-use crate::usage::summary;
+use crate::usage::{at_least, summary};
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
@@ -282,12 +282,20 @@ impl<'a> Block<'a> {
                 let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
                 facts.push((1, format!("{cached:>3}% cached")));
             }
-            facts.push((2, format!("{:>5} out", count(tokens.output))));
-            facts.extend(usage.cost.map(|cost| (6, format!("{:>7}", cost.all))));
+            let mark = at_least(usage.is_undercounted);
+            let out = format!("{mark}{}", count(tokens.output));
+            facts.push((2, format!("{out:>5} out")));
+            let cost = usage.cost.map(|cost| format!("{mark}{}", cost.all));
+            facts.extend(cost.map(|cost| (6, format!("{cost:>7}"))));
             let share = usage.fullness();
             facts.extend(share.map(|share| (4, format!("ctx {share:>2}%"))));
         }
-        let width = |facts: &[(u8, String)]| facts.iter().map(|(_, words)| words.len() + 2).sum();
+        let width = |facts: &[(u8, String)]| {
+            facts
+                .iter()
+                .map(|(_, words)| words.chars().count() + 2)
+                .sum()
+        };
         loop {
             let needed: usize = width(&facts);
             if needed <= room + 2 {
