@@ -42,6 +42,7 @@ ROWS = {
     13: proxying.streams,
     14: proxying.kept,
     15: looking.start,
+    16: checking.formats,
 }
 
 

@@ -35,6 +35,11 @@ class Bench:
     def tenth(self):
         return "10M" if self.small else "100M"
 
+    @property
+    def some(self):
+        """The size of one file of many formats."""
+        return "30M" if self.small else "300M"
+
     def sizes(self):
         if self.small:
             return ["1M", "10M", "100M"]

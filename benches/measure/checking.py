@@ -57,6 +57,29 @@ def folder(bench):
         yield exactness(bench, 10, work, path, tools, recordings)
 
 
+LINES = ("pi", "gemini-cli", "codex", "copilot-cli", "openhands")
+REPEATED = ("otel", "vcr", "har")  # each request repeats its history
+DATABASES = ("opencode-sqlite", "hermes-sqlite")
+DATABASE_RATE = 200  # MB a second
+
+
+def formats(bench):
+    """Each format beside a log of Claude Code of the same size."""
+    peer = bench.files.recording("claude-jsonl", bench.some)
+    for form in LINES + REPEATED + DATABASES:
+        made = bench.files.recording(form, bench.some)
+        limit = Limit(1.5, 1.3)
+        if form in DATABASES:
+            milliseconds = made.bytes() / DATABASE_RATE / 1e3
+            limit = Limit(milliseconds, milliseconds / 2, "ms")
+        work = f"`check` {bench.some} {form}"
+        yield bench.compare(16, work, "the same, claude-code", limit,
+                            lambda made=made: check_time(bench, made.path, made.tools),
+                            lambda: check_time(bench, peer.path, peer.tools))
+        if not bench.calibrate:
+            yield exactness(bench, 16, work, made.path, made.tools, [made])
+
+
 MENDED = ("bad_json", "orphan_call", "orphan_output")  # the planted defects that may have a safe offer
 
 

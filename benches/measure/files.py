@@ -8,7 +8,8 @@ from pathlib import Path
 
 from .terminal import Failure
 
-EXTENSIONS = {"claude-jsonl": "jsonl", "responses": "json", "chat": "json"}
+EXTENSIONS = {"claude-jsonl": "jsonl", "responses": "json", "chat": "json"}  # of the generator's own formats
+MORE_FORMATS = Path(__file__).resolve().parent.parent / "more_formats.py"  # writes further ones
 FOLDER_SESSIONS = 200
 FOLDER_SESSION_BYTES = 960_000  # 200 of them make 197 MB
 
@@ -37,7 +38,7 @@ class Files:
 
     def recording(self, form, size):
         """A session of about the size ("100M"), its bytes in the page cache."""
-        path = self.folder / f"{form}-{size}.{EXTENSIONS[form]}"
+        path = self.folder / f"{form}-{size}.{EXTENSIONS.get(form, 'recording')}"
         made = Recording(path, Path(f"{path}.tools.json"), Path(f"{path}.truth.json"))
         if not made.truth.exists():  # the generator writes it last
             print(f"making {path.name} ...", file=sys.stderr)
@@ -73,7 +74,8 @@ class Files:
         if not self.generator.is_file():
             raise Failure(f"{path.name} must be made, but there is no generator at {self.generator}; "
                           "give its place with --generator, or a folder of made files with --work")
-        command = [sys.executable, "-B", str(self.generator), "--format", form, "--bytes", str(size),
+        script = [str(self.generator)] if form in EXTENSIONS else [str(MORE_FORMATS), str(self.generator)]
+        command = [sys.executable, "-B", *script, "--format", form, "--bytes", str(size),
                    "--seed", str(seed), "--out", str(path)]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:

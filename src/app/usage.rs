@@ -1,96 +1,170 @@
 //! Where tokens, money and time went, as rows of text: for the screen and for `retake usage`.
 
-use crate::words::{bytes, clock, count, duration, local};
-use jiff::tz::TimeZone;
+use crate::words::{bytes, count, duration, shortened};
 use retake_core::content::{display_name, summarize_call};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
-    Activity, CacheMiss, Cost, KindUsage, SessionUsage, Timeline, TurnUsage, working_folder,
+    CacheMiss, Cost, KindUsage, SessionUsage, ToolUsage, TurnUsage, working_folder,
 };
 use retake_core::wire::body_within;
+use std::cmp::Reverse;
 
 /// A row of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageLine {
     pub(crate) text: SafeText,
-    /// Whether it names what stands below it.
+    /// Whether it names the columns below it.
     pub(crate) is_heading: bool,
+    pub(crate) target: Option<UsageTarget>,
 }
 
-/// Most cells of the name of a tool.
+/// Where the transcript shows what a row counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageTarget {
+    /// An item by its index.
+    Item(usize),
+    /// The sub-agent of the call with this index.
+    SubAgent(usize),
+}
+
+/// A sub-agent of the session.
+pub(crate) struct NestedUsage<'a> {
+    /// The index of the call that began it, where that is known.
+    pub(crate) call: Option<usize>,
+    pub(crate) name: String,
+    pub(crate) usage: &'a SessionUsage,
+}
+
+/// How the report is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReportStyle {
+    /// Cells of a row.
+    pub(crate) width: usize,
+    /// A cell of a bar.
+    pub(crate) bar: &'static str,
+    /// What represents letters that are left out.
+    pub(crate) more: &'static str,
+}
+
+/// Cells of the widest report.
+const WIDE: usize = 100;
+/// Cells of the names of tools in wide and in narrow reports.
 const NAME: usize = 28;
-/// Cells of the longest bar.
+const SHORT_NAME: usize = 18;
+/// Cells of the longest bar, in wide and in narrow reports.
 const BAR: u64 = 20;
+const SHORT_BAR: u64 = 5;
 /// How much of a call is read for its line.
 const HEAD: u64 = 8 * 1024;
 
-/// The sum in one line, as much of it as the recording says: `6m12s`, `214k tok`, `$0.83`.
-pub(crate) fn summary(totals: &SessionUsage) -> Vec<String> {
-    let tokens = totals.tokens.input.saturating_add(totals.tokens.output);
-    let mark = at_least(totals.undercounted > 0);
-    let mut facts = Vec::new();
-    facts.extend(totals.span.filter(|span| *span > 0).map(duration));
-    if tokens > 0 {
-        facts.push(format!("{mark}{} tok", count(tokens)));
-    }
-    facts.extend(totals.cost.map(|cost| format!("{mark}{cost}")));
-    facts
+/// The sums in short, as far as the recording has them: `6m12s`, `214k tok`, `$0.83`.
+pub(crate) struct UsageSummary {
+    pub(crate) span: Option<String>,
+    pub(crate) tokens: Option<String>,
+    pub(crate) cost: Option<String>,
 }
 
-/// What stands before a number that counts only a part.
+impl UsageSummary {
+    pub(crate) fn of(totals: &SessionUsage) -> Self {
+        let tokens = totals.tokens.input.saturating_add(totals.tokens.output);
+        let mark = at_least(totals.undercounted > 0);
+        Self {
+            span: totals.span.filter(|span| *span > 0).map(duration),
+            tokens: (tokens > 0).then(|| format!("{mark}{} tok", count(tokens))),
+            cost: totals.cost.map(|cost| format!("{mark}{cost}")),
+        }
+    }
+}
+
+/// The sums in one line.
+pub(crate) fn summary(totals: &SessionUsage) -> Vec<String> {
+    let UsageSummary { span, tokens, cost } = UsageSummary::of(totals);
+    [span, tokens, cost].into_iter().flatten().collect()
+}
+
+/// What is before a number that counts only a part.
 pub(crate) fn at_least(is_undercounted: bool) -> &'static str {
     if is_undercounted { "≥" } else { "" }
 }
 
-/// The whole report in at most `width` cells; `nested` is what sub-agents took, `bar` a cell of a bar.
+/// The whole report.
 pub(crate) fn report(
     session: &Session,
     totals: &SessionUsage,
-    nested: &[&SessionUsage],
-    width: usize,
-    bar: &str,
+    nested: &[NestedUsage<'_>],
+    style: ReportStyle,
 ) -> Vec<UsageLine> {
-    let mut report = Report {
-        lines: Vec::new(),
-        width,
-        bar,
-        has_prices: totals.cost.is_some(),
-    };
+    let mut report = Report::new(totals, style);
     let folder = working_folder(session).unwrap_or_default();
     report.sums(totals);
+    report.largest(totals);
     report.sub_agents(totals, nested);
     report.tools(totals);
-    report.turns(&totals.largest_turns);
+    report.turns(session, &totals.largest_turns);
     report.results(session, totals, &folder);
-    report.misses(&totals.misses);
+    report.misses(session, &totals.misses);
     report.kinds(&totals.by_kind);
     report.lines
 }
 
-struct Report<'a> {
+/// The sums of several sessions.
+pub(crate) fn total_report(totals: &SessionUsage, style: ReportStyle) -> Vec<UsageLine> {
+    let mut report = Report::new(totals, style);
+    report.sums(totals);
+    report.lines
+}
+
+struct Report {
     lines: Vec<UsageLine>,
-    width: usize,
-    bar: &'a str,
+    style: ReportStyle,
+    /// Cells of names.
+    name: usize,
     /// Whether there is a column for money.
     has_prices: bool,
 }
 
-impl Report<'_> {
-    fn push(&mut self, text: &str, is_heading: bool) {
+impl Report {
+    fn new(totals: &SessionUsage, style: ReportStyle) -> Self {
+        Self {
+            lines: Vec::new(),
+            style,
+            name: if style.width < WIDE { SHORT_NAME } else { NAME },
+            has_prices: totals.cost.is_some(),
+        }
+    }
+
+    fn push(&mut self, text: &str, is_heading: bool, target: Option<UsageTarget>) {
         self.lines.push(UsageLine {
-            text: SafeText::single_line(text, self.width),
+            text: SafeText::single_line(text, self.style.width),
             is_heading,
+            target,
         });
     }
 
     fn row(&mut self, text: &str) {
-        self.push(text, false);
+        self.push(text, false, None);
+    }
+
+    /// A sentence in as many rows as it needs.
+    fn sentence(&mut self, text: &str) {
+        let text = SafeText::from_str(text);
+        let rows = text.wrapped(self.style.width).map(|text| UsageLine {
+            text,
+            is_heading: false,
+            target: None,
+        });
+        self.lines.extend(rows);
+    }
+
+    /// A row that leads to an item.
+    fn row_to(&mut self, text: &str, item: usize) {
+        self.push(text, false, Some(UsageTarget::Item(item)));
     }
 
     fn heading(&mut self, text: &str) {
         self.row("");
-        self.push(text, true);
+        self.push(text, true, None);
     }
 
     /// The cell of money of a row, `about` where it is shared out by size; empty where nothing has a price.
@@ -108,20 +182,25 @@ impl Report<'_> {
 
     fn share(&self, part: u64, all: u64) -> String {
         let percent = part.saturating_mul(100) / all.max(1);
-        let cells = usize::try_from(part.saturating_mul(BAR) / all.max(1)).unwrap_or(0);
-        format!("{percent:>3}% {}", self.bar.repeat(cells))
+        let longest = if self.style.width < WIDE {
+            SHORT_BAR
+        } else {
+            BAR
+        };
+        let cells = usize::try_from(part.saturating_mul(longest) / all.max(1)).unwrap_or(0);
+        format!("{percent:>3}% {}", self.style.bar.repeat(cells))
     }
 
     fn sums(&mut self, totals: &SessionUsage) {
         let tokens = totals.tokens;
         match totals.counted {
-            0 => self.row("the recording does not say how many tokens were used"),
-            replies => {
+            0 => self.sentence("the recording has no token counts"),
+            counted => {
                 let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
                 let mark = at_least(totals.undercounted > 0);
                 let cost = totals.cost.map(|cost| format!("{mark}{cost} for "));
-                self.row(&format!(
-                    "{}{} tokens in, {cached}% of them cached; {mark}{} out; {replies} of {} turns say so",
+                self.sentence(&format!(
+                    "{}{} tokens in, {cached}% of them cached; {mark}{} out; token counts for {counted} of {} turns",
                     cost.unwrap_or_default(),
                     count(tokens.input),
                     count(tokens.output),
@@ -130,24 +209,34 @@ impl Report<'_> {
             }
         }
         if totals.undercounted > 0 {
-            self.row(&format!(
-                "≥: of {} the recording counts only the beginning; they say more than that",
+            self.sentence(&format!(
+                "≥: for {} the recording has only the count of the first chunk; the actual numbers are higher",
                 replies(totals.undercounted)
             ));
         }
         match totals.span {
-            None | Some(0) => self.row("the recording does not say when things happened"),
-            Some(span) => self.row(&format!(
-                "{} from beginning to end: model {}, tools {}, waiting for the user {}",
-                duration(span),
-                duration(totals.model),
-                duration(totals.tools),
-                duration(totals.waiting)
-            )),
+            None | Some(0) => self.sentence("the recording has no times"),
+            Some(span) => {
+                let parts = [
+                    ("model", totals.model),
+                    ("tools", totals.tools),
+                    ("waiting for the user", totals.waiting),
+                ];
+                let parts = parts.iter().filter(|(_, took)| *took > 0);
+                let parts: Vec<_> = parts
+                    .map(|(name, took)| format!("{name} {}", duration(*took)))
+                    .collect();
+                let gap = if parts.is_empty() { "" } else { ": " };
+                self.sentence(&format!(
+                    "{} elapsed{gap}{}",
+                    duration(span),
+                    parts.join(", ")
+                ));
+            }
         }
         if totals.without_price > 0 {
             let models: Vec<&str> = totals.models.iter().map(|(model, _)| &**model).collect();
-            self.row(&format!(
+            self.sentence(&format!(
                 "no price is known for {} of {}: --prices FILE adds one",
                 replies(totals.without_price),
                 models.join(", ")
@@ -155,23 +244,41 @@ impl Report<'_> {
         } else if totals.models.len() > 1 {
             let models = totals.models.iter();
             let models = models.map(|(model, count)| format!("{model} ({})", replies(*count)));
-            self.row(&models.collect::<Vec<_>>().join(", "));
+            self.sentence(&models.collect::<Vec<_>>().join(", "));
+        }
+    }
+
+    /// The tool that took most time, and the turn that cost most.
+    fn largest(&mut self, totals: &SessionUsage) {
+        let slowest = totals.by_tool.iter().max_by_key(|tool| tool.took);
+        let slowest = slowest.and_then(|tool| {
+            let took = tool.took.filter(|took| *took > 0)?;
+            let calls = match tool.calls {
+                1 => "1 call".to_owned(),
+                calls => format!("{calls} calls"),
+            };
+            let name = display_name(&tool.name);
+            Some(format!("most time: {name}, {} in {calls}", duration(took)))
+        });
+        let dearest = totals.largest_turns.first().and_then(|(turn, usage)| {
+            let mark = at_least(usage.is_undercounted);
+            let cost = usage.cost?.all;
+            Some(format!("most money: turn {}, {mark}{cost}", turn + 1))
+        });
+        let words: Vec<String> = slowest.into_iter().chain(dearest).collect();
+        if !words.is_empty() {
+            self.sentence(&words.join("; "));
         }
     }
 
     /// What sub-agents took, and all of it together.
-    fn sub_agents(&mut self, totals: &SessionUsage, nested: &[&SessionUsage]) {
-        let mut sum = SessionUsage::default();
-        for usage in nested {
-            sum.tokens.add(usage.tokens);
-            sum.undercounted += usage.undercounted;
-            if let Some(cost) = usage.cost {
-                sum.cost.get_or_insert_default().add(cost);
-            }
-        }
+    fn sub_agents(&mut self, totals: &SessionUsage, nested: &[NestedUsage<'_>]) {
         if nested.is_empty() {
             return;
         }
+        let mut sum = SessionUsage::default();
+        nested.iter().for_each(|nested| sum.add(nested.usage));
+        sum.span = None;
         let mut words = match nested.len() {
             1 => "1 sub-agent".to_owned(),
             count => format!("{count} sub-agents"),
@@ -179,12 +286,26 @@ impl Report<'_> {
         for fact in summary(&sum) {
             words.push_str(&format!(", {fact}"));
         }
-        if let (Some(mut own), Some(cost)) = (totals.cost, sum.cost) {
-            own.add(cost);
-            let mark = at_least(totals.undercounted + sum.undercounted > 0);
-            words.push_str(&format!("; {mark}{own} with them"));
+        sum.add(totals);
+        if let Some(all) = sum.cost.filter(|_| totals.cost.is_some()) {
+            let mark = at_least(sum.undercounted > 0);
+            words.push_str(&format!("; {mark}{all} with them"));
         }
-        self.row(&words);
+        self.heading(&words);
+        for NestedUsage { call, name, usage } in nested {
+            let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
+            let [span, tokens, cost] = [span, tokens, cost].map(Option::unwrap_or_default);
+            let figures = format!("{:>4} turns{span:>8}{tokens:>12}{cost:>9}  ", usage.turns);
+            let name = self.shortened(name, figures.len());
+            let target = call.map(UsageTarget::SubAgent);
+            self.push(&format!("{figures}{name}"), false, target);
+        }
+    }
+
+    /// A text without its middle, where it has no room beside `used` cells.
+    fn shortened(&self, text: &str, used: usize) -> SafeText {
+        let room = self.style.width.saturating_sub(used);
+        shortened(text.as_bytes(), room, self.style.more)
     }
 
     fn tools(&mut self, totals: &SessionUsage) {
@@ -192,29 +313,46 @@ impl Report<'_> {
         if tools.is_empty() {
             return;
         }
+        let name = self.name;
+        // Those that took most time come first, where the recording has times.
+        let has_times = tools
+            .iter()
+            .any(|tool| tool.took.is_some_and(|took| took > 0));
+        let share = match (has_times, self.style.width < WIDE) {
+            (true, true) => "% of time",
+            (true, false) => "% of tool time",
+            (false, true) => "% of size",
+            (false, false) => "% of result size",
+        };
+        let part = |tool: &ToolUsage| match has_times {
+            true => tool.took.unwrap_or(0),
+            false => tool.bytes,
+        };
+        let mut tools: Vec<&ToolUsage> = tools.iter().collect();
+        tools.sort_by_key(|tool| Reverse((part(tool), tool.bytes)));
         self.heading(&format!(
-            "{:<NAME$}{:>7}{:>8}{:>9}{:>11}{}  share of all results",
+            "{:<name$}{:>7}{:>8}{:>9}{:>11}{}  {share}",
             "by tool",
             "calls",
-            "errors",
+            "failed",
             "time",
             "results",
             self.cost_heading()
         ));
-        let all: u64 = tools.iter().map(|tool| tool.bytes).sum();
+        let all: u64 = tools.iter().map(|tool| part(tool)).sum();
         for tool in tools {
-            let name = SafeText::single_line(&display_name(&tool.name), NAME - 1);
-            let gap = NAME.saturating_sub(name.width());
+            let name = SafeText::single_line(&display_name(&tool.name), self.name - 1);
+            let gap = self.name.saturating_sub(name.width());
             self.row(&format!(
                 "{}{:gap$}{:>7}{:>8}{:>9}{:>11}{}  {}",
                 name.as_plain(),
                 "",
                 tool.calls,
                 tool.errors,
-                tool.took.map_or_else(|| "-".to_owned(), duration),
+                measured(tool.took),
                 bytes(tool.bytes),
                 self.cost(tool.cost, "~"),
-                self.share(tool.bytes, all)
+                self.share(part(tool), all)
             ));
         }
         if let Some(cost) = totals.other_cost {
@@ -223,20 +361,21 @@ impl Report<'_> {
                 _ => at_least(true),
             };
             let cost = self.cost(Some(cost), about);
-            self.row(&format!("{:<NAME$}{:>35}{cost}", "other context", ""));
+            self.row(&format!("{:<name$}{:>35}{cost}", "other context", ""));
         }
     }
 
-    fn turns(&mut self, turns: &[(usize, TurnUsage)]) {
+    fn turns(&mut self, session: &Session, turns: &[(usize, TurnUsage)]) {
         if turns.is_empty() {
             return;
         }
         let title = match self.has_prices {
-            true => "turns that cost most",
-            false => "turns with most new tokens",
+            true => "most expensive turns",
+            false => "most new tokens",
         };
+        let name = self.name;
         self.heading(&format!(
-            "{title:<NAME$}{:>7}{:>8}{:>9}{:>11}{}",
+            "{title:<name$}{:>9}{:>8}{:>9}{:>11}{}",
             "in",
             "cached",
             "out",
@@ -247,14 +386,15 @@ impl Report<'_> {
             let tokens = usage.tokens.unwrap_or_default();
             let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
             let mark = at_least(usage.is_undercounted);
-            self.row(&format!(
-                "{:<NAME$}{:>7}{cached:>7}%{:>9}{:>11}{}",
+            let text = format!(
+                "{:<name$}{:>9}{cached:>7}%{:>9}{:>11}{}",
                 format!("turn {}", turn + 1),
                 count(tokens.input),
                 format!("{mark}{}", count(tokens.output)),
-                usage.took.map_or_else(|| "-".to_owned(), duration),
+                measured(usage.took),
                 self.cost(usage.cost.map(|cost| cost.all), mark)
-            ));
+            );
+            self.row_to(&text, first_item(session, *turn));
         }
     }
 
@@ -264,46 +404,49 @@ impl Report<'_> {
         }
         self.heading("largest results");
         for result in &totals.results {
-            self.row(&format!(
-                "turn {:<6}{:>9}{:>9}{}  {}",
+            let figures = format!(
+                "turn {:<6}{:>9}{:>9}{}  ",
                 result.turn + 1,
                 bytes(result.bytes),
-                result.took.map_or_else(String::new, duration),
+                measured(result.took),
                 self.cost(result.cost, "~"),
-                call_line(session, result.call, folder)
-            ));
+            );
+            let call = self.shortened(&call_line(session, result.call, folder), figures.len());
+            self.row_to(&format!("{figures}{call}"), result.call);
         }
     }
 
-    fn misses(&mut self, misses: &[CacheMiss]) {
+    fn misses(&mut self, session: &Session, misses: &[CacheMiss]) {
         if misses.is_empty() {
             return;
         }
-        self.heading("what the cache no longer held");
+        self.heading("cache misses");
         for miss in misses {
             let idle = miss.idle.map(|idle| format!("  after {}", duration(idle)));
-            self.row(&format!(
+            let text = format!(
                 "turn {:<6}{:>9} tokens{}",
                 miss.turn + 1,
                 count(miss.lost),
                 idle.unwrap_or_default()
-            ));
+            );
+            self.row_to(&text, first_item(session, miss.turn));
         }
     }
 
     fn kinds(&mut self, kinds: &[KindUsage]) {
+        let name = self.name;
         self.heading(&format!(
-            "{:<NAME$}{:>7}{:>28}  share of the history",
+            "{:<name$}{:>7}{:>28}  share of the history",
             "by kind", "items", "size"
         ));
         let all: u64 = kinds.iter().map(|kind| kind.bytes).sum();
         for kind in kinds {
-            let name = match kind.kind {
+            let word = match kind.kind {
                 Kind::Output => "results",
                 kind => kind.word(),
             };
             self.row(&format!(
-                "{name:<NAME$}{:>7}{:>28}  {}",
+                "{word:<name$}{:>7}{:>28}  {}",
                 kind.items,
                 bytes(kind.bytes),
                 self.share(kind.bytes, all)
@@ -312,69 +455,27 @@ impl Report<'_> {
     }
 }
 
+/// A duration; empty where the recording has none.
+fn measured(took: Option<u64>) -> String {
+    match took {
+        None => String::new(),
+        // Some agents round to tenths of a second.
+        Some(0) => "<0.1s".to_owned(),
+        Some(took) => duration(took),
+    }
+}
+
+/// The first item of a turn.
+fn first_item(session: &Session, turn: usize) -> usize {
+    let turn = session.turns.get(turn);
+    turn.map_or(0, |turn| turn.items().start)
+}
+
 fn replies(count: usize) -> String {
     match count {
         1 => "1 reply".to_owned(),
         count => format!("{count} replies"),
     }
-}
-
-/// Cells of what a lane is called and of how long it took.
-const LANE: usize = 18;
-const TOOK: usize = 8;
-/// Least columns of a lane.
-const LEAST: usize = 20;
-/// How busy a column is, in eighths.
-const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same in ASCII.
-const PLAIN: [char; 9] = [' ', '.', '.', ':', ':', '=', '=', '#', '#'];
-
-/// A session as bars over time in at most `width` cells: the model, each tool, waiting for the user.
-pub(crate) fn timeline(
-    timeline: &Timeline,
-    width: usize,
-    zone: &TimeZone,
-    is_ascii: bool,
-) -> Vec<UsageLine> {
-    let line = |text: &str, is_heading| UsageLine {
-        text: SafeText::single_line(text, width),
-        is_heading,
-    };
-    if timeline.lanes.is_empty() {
-        let words = "the recording does not say when things happened";
-        return vec![line(words, false)];
-    }
-    let columns = width.saturating_sub(LANE + TOOK + 3).max(LEAST);
-    let at = |part: u64| clock(local(timeline.start + timeline.span * part / 2, zone));
-    let half = (columns / 2).saturating_sub(4);
-    let axis = format!(
-        "{:<space$}{:<half$}{}{:>rest$}",
-        "",
-        at(0),
-        at(1),
-        at(2),
-        space = LANE + TOOK + 2,
-        rest = columns.saturating_sub(half + 8)
-    );
-    let bars = if is_ascii { PLAIN } else { EIGHTHS };
-    let mut lines = vec![line(&axis, true)];
-    for lane in &timeline.lanes {
-        let name = match &lane.activity {
-            Activity::Model => "model".to_owned(),
-            Activity::Tool(tool) => display_name(tool),
-            Activity::Waiting => "waiting for you".to_owned(),
-        };
-        let name = SafeText::single_line(&name, LANE - 1);
-        let gap = LANE.saturating_sub(name.width());
-        let busy = lane.columns(columns, timeline.span).into_iter();
-        let bar: String = busy.map(|eighths| bars[usize::from(eighths)]).collect();
-        let took = duration(lane.took);
-        lines.push(line(
-            &format!("{}{:gap$}{took:>TOOK$}  {bar}", name.as_plain(), ""),
-            false,
-        ));
-    }
-    lines
 }
 
 /// A call as its program names it, with paths as seen from the folder in which it worked.

@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use retake_core::safe_text::SafeText;
+use retake_core::session::Session;
+use std::borrow::Cow;
 
 /// A moment in milliseconds since 1970 as the clocks of a zone show it.
 pub(crate) fn local(at: u64, zone: &TimeZone) -> DateTime {
@@ -18,6 +21,27 @@ pub(crate) fn clock(at: DateTime) -> String {
 /// The day, as `Mon 2 Mar 2026`.
 pub(crate) fn day(at: DateTime) -> String {
     at.strftime("%a %-d %b %Y").to_string()
+}
+
+/// What the label of a sub-agent's session begins with, in a log that holds both.
+const SIDE_CHAIN: &str = "side chain";
+
+/// Whether a session of a file is the work of a sub-agent.
+pub(crate) fn is_sub_agent(session: &Session) -> bool {
+    !session.active && session.label.starts_with(SIDE_CHAIN)
+}
+
+/// What tells a session from the others of its file, for people.
+pub(crate) fn session_label(session: &Session) -> Cow<'_, str> {
+    label_for_people(&session.label)
+}
+
+/// The label of a session for people.
+pub(crate) fn label_for_people(label: &str) -> Cow<'_, str> {
+    match label.strip_prefix(SIDE_CHAIN) {
+        Some(number) => Cow::Owned(format!("sub-agent{number}")),
+        None => Cow::Borrowed(label),
+    }
 }
 
 /// A model without the date of its snapshot: `claude-sonnet-4-5` of `claude-sonnet-4-5-20250929`.
@@ -60,6 +84,36 @@ pub(crate) fn count(number: u64) -> String {
 
 pub(crate) fn bytes(number: u64) -> String {
     retake_core::content::Size::Bytes(number).to_string()
+}
+
+/// A path that fits its room, without its middle: files of one folder differ at the end.
+pub(crate) fn shortened(path: &[u8], room: usize, more: &'static str) -> SafeText {
+    let whole = SafeText::single_line_bytes(path, usize::from(u16::MAX));
+    if whole.width() <= room {
+        return whole;
+    }
+    let plain = whole.as_plain();
+    let kept = room.saturating_sub(1);
+    let mut from = plain.len();
+    for (at, _) in plain.char_indices().rev() {
+        if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {
+            break;
+        }
+        from = at;
+    }
+    let end = SafeText::from_str(&plain[from..]);
+    let start = kept.saturating_sub(end.width());
+    let mut to = 0;
+    for (at, letter) in plain.char_indices() {
+        if SafeText::from_str(&plain[..at + letter.len_utf8()]).width() > start {
+            break;
+        }
+        to = at + letter.len_utf8();
+    }
+    let mut short = SafeText::from_str(&plain[..to]);
+    short.push(&SafeText::from_static(more));
+    short.push(&end);
+    short
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// An expression without what stands in its strings; as a whole where expressions stand in them.
+/// An expression without what is in its strings; as a whole where expressions stand in them.
 fn outside_strings(text: &str) -> String {
     if text.contains("\\(") {
         return text.to_owned();

@@ -6,7 +6,7 @@
 //!
 //! A run of an agent is a history of messages, calls and outputs. One hallucinated tool name, one broken JSON
 //! or one call without its output ends it. retake opens the recording, marks what is broken, says why, and lets
-//! the operator mend it; it runs agents itself, and stands between any other agent and its model, so that the
+//! the operator mend it; it runs agents itself, and is between any other agent and its model, so that the
 //! same can be done before anything goes wrong.
 //!
 //! # The journey of the data
@@ -34,7 +34,7 @@
 //! | [`formats`] | how does a file hold it? | one file and one line in [`formats::FORMATS`] |
 //! | [`actions`] | what can be done? a scene in, edits or a reason out | one file and one line in [`actions::ACTIONS`] |
 //! | [`rules`] | what is wrong? | one file and one line in [`rules::RULES`] |
-//! | [`engine`] | what happens next in a live run? a machine without a clock: the history stands so, an event came, do this | |
+//! | [`engine`] | what happens next in a live run? a machine without a clock: the history is so, an event came, do this | |
 //! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
 //! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
 //! | [`usage`] | when did it happen, what did it take? times, durations, tokens | |

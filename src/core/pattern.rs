@@ -16,6 +16,18 @@ impl Pattern {
         }
     }
 
+    /// The same, where a part of the name is enough in an alternative without `*` and `?`, in any case.
+    pub fn of_parts(text: &str) -> Self {
+        let alternatives = text.to_lowercase();
+        let alternatives = alternatives.split(',').map(|part| {
+            match part.contains(['*', '?']) || part.is_empty() {
+                true => part.to_owned(),
+                false => format!("*{part}*"),
+            }
+        });
+        Self::new(&alternatives.collect::<Vec<_>>().join(","))
+    }
+
     /// One name with `*` and `?`, in exactly these letters.
     pub fn exact(text: &str) -> Self {
         Self {
@@ -96,6 +108,17 @@ mod tests {
         for (pattern, name) in no {
             assert!(!Pattern::new(pattern).matches(name), "{pattern} {name}");
         }
+        let part = Pattern::of_parts("CLAUDE,gpt-5*");
+        for (name, is_matched) in [
+            ("claude-code", true),
+            ("Claude Code", true),
+            ("gpt-5-mini", true),
+            ("my-gpt-5", false),
+            ("codex", false),
+        ] {
+            assert_eq!(part.matches(name), is_matched, "{name}");
+        }
+        assert!(!Pattern::of_parts(",").matches("claude-code"));
         let slow = "*a".repeat(50);
         assert!(!Pattern::new(&slow).matches(&("a".repeat(49) + &"b".repeat(5000))));
     }

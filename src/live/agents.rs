@@ -3,10 +3,11 @@
 mod scripts;
 
 use super::files::{InputError, read_text};
-use super::trust::Content;
+use super::replace::folder_of;
+use super::trust::AgentContent;
 use super::wordings::Wordings;
 use retake_core::config::ConfigErrors;
-use retake_core::engine::agent::{Agent, Beside, Command, Endpoint, Model, Power};
+use retake_core::engine::agent::{Agent, AgentModel, Beside, ModelEndpoint, Power, ToolProgram};
 use scripts::add_scripts;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ pub struct AgentFile {
     pub agent: Agent,
     /// What it was read from, with the files that it names and the scripts that its commands name:
     /// what the operator confirms.
-    pub content: Content,
+    pub content: AgentContent,
     /// The scripts, as the commands name them.
     pub scripts: Vec<String>,
 }
@@ -50,7 +51,7 @@ impl AgentFile {
             error => unreadable(error),
         })?;
         let folder = folder_of(&found).to_owned();
-        let mut content = Content::of(&text);
+        let mut content = AgentContent::of(&text);
         let mut rest = ALL;
         let mut file = |name: &str| {
             let text = read_named(&folder, name, rest)?;
@@ -97,9 +98,9 @@ impl AgentFile {
     }
 
     /// The model, the file of its script as it is found from where the agent file is called `named`.
-    pub fn model_beside(&self, named: &Path) -> Model {
+    pub fn model_beside(&self, named: &Path) -> AgentModel {
         let mut model = self.agent.model.clone();
-        if let Endpoint::Script { file, .. } = &mut model.at {
+        if let ModelEndpoint::Script { file, .. } = &mut model.at {
             // What a link names lies elsewhere than the link.
             let folder = named.parent().filter(|_| !named.is_symlink());
             let path = folder.unwrap_or(self.folder()).join(&*file);
@@ -108,16 +109,12 @@ impl AgentFile {
         model
     }
 
-    pub fn folder_for(&self, command: &Command) -> PathBuf {
+    pub fn folder_for(&self, command: &ToolProgram) -> PathBuf {
         match &command.cwd {
             Some(cwd) => self.folder().join(cwd),
             None => self.folder().to_owned(),
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(path)
 }
 
 /// A small text file that another file in this folder names: regular, at most 1 MB and at most `rest` bytes.

@@ -6,7 +6,7 @@ use retake_core::json::Cursor;
 use retake_core::rules::Finding;
 use retake_core::session::{CallId, Flags, Item, Kind, Session, SourceError, Span};
 use retake_core::wire::RequestUnit;
-use retake_core::wire::provider_errors::{Decoded, Fault, Place};
+use retake_core::wire::provider_errors::{Decoded, ErrorPlace};
 use std::ops::Range;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum SuspectReason {
     /// The refusal names its own id.
     ItemId,
     /// The refusal names its place, and the file is that request.
-    Place,
+    ErrorPlace,
     /// The refusal names its place, but the file is no request: messages may be numbered otherwise.
     EstimatedPlace,
     /// The refusal names its tool.
@@ -37,7 +37,7 @@ impl SuspectReason {
         match self {
             Self::CallId => "named by its call id",
             Self::ItemId => "named by its id",
-            Self::Place => "at the place that the error names",
+            Self::ErrorPlace => "at the place that the error names",
             Self::EstimatedPlace => {
                 "about at the place that the error names; estimated, since the file is not the request as it was sent"
             }
@@ -95,12 +95,7 @@ fn by_call_id(recording: &Recording, decoded: &Decoded) -> Result<Vec<Suspect>, 
         }
     }
     // Which half of the pair is at fault; both where the recording does not hold that half.
-    let half = match decoded.fault {
-        Fault::OutputWithoutCall | Fault::DuplicateOutput | Fault::EmptyErrorContent => {
-            Kind::Output
-        }
-        _ => Kind::Call,
-    };
+    let half = decoded.fault.half();
     let kind = |suspect: &Suspect| recording.sessions[suspect.session].items[suspect.item].kind;
     if found.iter().any(|suspect| kind(suspect) == half) {
         found.retain(|suspect| kind(suspect) == half);
@@ -172,7 +167,7 @@ fn by_rule(findings: &[Vec<Finding>], decoded: &Decoded) -> Vec<Suspect> {
 }
 
 /// The items at a place of the request: exactly where the file is that request, else by counting.
-fn by_place(recording: &Recording, place: &Place) -> Result<Vec<Suspect>, SourceError> {
+fn by_place(recording: &Recording, place: &ErrorPlace) -> Result<Vec<Suspect>, SourceError> {
     let Some(index) = place.indices.first().copied() else {
         return Ok(Vec::new());
     };
@@ -186,7 +181,7 @@ fn by_place(recording: &Recording, place: &Place) -> Result<Vec<Suspect>, Source
     })?;
     let request = elements_of_request(&bytes, &place.path);
     let (elements, why) = match request {
-        Some(elements) => (Some(elements), SuspectReason::Place),
+        Some(elements) => (Some(elements), SuspectReason::ErrorPlace),
         None => (elements_of_list(&bytes), SuspectReason::EstimatedPlace),
     };
     let element = elements.and_then(|elements| elements.into_iter().nth(index));
@@ -260,7 +255,7 @@ fn elements(cursor: &mut Cursor<'_>) -> Vec<Range<usize>> {
 
 /// The block or call inside a message that the place goes on to, as in `messages.3.content.1`; the message
 /// where it does not.
-fn narrow(bytes: &[u8], message: Range<usize>, place: &Place) -> Range<usize> {
+fn narrow(bytes: &[u8], message: Range<usize>, place: &ErrorPlace) -> Range<usize> {
     let Some(index) = place.indices.get(1) else {
         return message;
     };

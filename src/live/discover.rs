@@ -1,10 +1,11 @@
 //! Looks for recordings: in the files and folders that were named, in `./sessions`, where retake keeps the
-//! journals of runs, and where Claude Code and Codex keep their sessions.
+//! journals of runs, and in the stores of the agents.
 //!
 //! The search runs in the background: [`Walk`] hands over what it finds in batches, so that a picker can paint before a
 //! folder of ten thousand files is read. Nothing is opened here; what a file holds is read by `inspect`.
 
-use std::ffi::OsStr;
+use super::stores::{AGENTS, Agent};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,25 +17,31 @@ use std::time::SystemTime;
 const BATCH: usize = 256;
 /// How deep folders are entered.
 const DEPTH: usize = 32;
+/// Where OpenClaw leaves the files that it moved into its database: it reads them no more.
+const ARCHIVE: &str = "session-sqlite-import-archive";
 
 /// The endings of files that may hold a recording, packed or not.
-const ENDINGS: [&str; 9] = [
-    "json", "jsonl", "ndjson", "sse", "txt", "db", "sqlite", "sqlite3", "journal",
+const ENDINGS: [&str; 18] = [
+    "json", "jsonl", "ndjson", "sse", "txt", "db", "sqlite", "sqlite3", "journal", "yaml", "yml",
+    "har", "eval", "traj", "flow", "mitm", "pb", "binpb",
 ];
+/// Those of [`ENDINGS`] that mostly belong to other files: configurations of CI, models.
+const COMMON_ENDINGS: [&str; 4] = ["yaml", "yml", "pb", "binpb"];
 /// The endings of packed files, after those of the packed content.
 const PACKED: [&str; 4] = [".zst", ".zstd", ".gz", ".gzip"];
 /// The tools of the recording whose name, or its beginning, comes before this.
 pub const TOOLS_SUFFIX: &str = ".tools.json";
+
+/// The tree of files of opencode, by its end, and the database that it was moved into, from there.
+const TREE: (&str, &str) = ("opencode/storage/session", "../../opencode.db");
 
 /// How a place came to be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     Named,
     Sessions,
-    /// Claude Code writes its sessions there.
-    ClaudeCode,
-    /// Codex writes its sessions there.
-    Codex,
+    /// This agent keeps its sessions there.
+    Agent(&'static Agent),
     /// retake writes the journals of runs, of proxies and of labs there.
     Runs,
 }
@@ -48,12 +55,7 @@ pub struct Place {
 
 /// The places to look in when the operator names none; `variable` looks a variable up. Folders of agents whose
 /// home cannot be known are left out.
-pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Vec<Place> {
-    let folder = |name: &str, default: &str| {
-        let set = variable(name).filter(|value| !value.is_empty());
-        set.map(PathBuf::from)
-            .or_else(|| Some(Path::new(&variable("HOME")?).join(default)))
-    };
+pub fn usual_places(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let mut places = vec![Place {
         path: "sessions".into(),
         origin: Origin::Sessions,
@@ -69,17 +71,24 @@ pub fn usual_places(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Ve
             origin: Origin::Runs,
         }));
     }
-    if let Some(home) = folder("CLAUDE_CONFIG_DIR", ".claude") {
-        places.push(Place {
-            path: home.join("projects"),
-            origin: Origin::ClaudeCode,
-        });
-    }
-    if let Some(home) = folder("CODEX_HOME", ".codex") {
-        places.push(Place {
-            path: home.join("sessions"),
-            origin: Origin::Codex,
-        });
+    places.extend(agent_places(variable, Path::new(".")));
+    places
+}
+
+/// The stores of the agents, each once, whether they exist or not; see [`super::stores::Store::path`].
+pub fn agent_places(variable: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for agent in AGENTS {
+        let paths = agent
+            .stores
+            .iter()
+            .filter_map(|store| store.path(variable, here));
+        for path in paths {
+            if places.iter().all(|place| place.path != path) {
+                let origin = Origin::Agent(agent);
+                places.push(Place { path, origin });
+            }
+        }
     }
     places
 }
@@ -95,6 +104,14 @@ pub struct Candidate {
     /// Its size in bytes.
     pub size: u64,
     pub modified: Option<SystemTime>,
+}
+
+impl Candidate {
+    /// Its path below the place it was found in; `None` where it is that place.
+    pub fn inside(&self, places: &[Place]) -> Option<&Path> {
+        let inside = self.path.strip_prefix(&places.get(self.place)?.path).ok()?;
+        (!inside.as_os_str().is_empty()).then_some(inside)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +157,9 @@ pub fn walk(places: &[Place], cancel: &AtomicBool, on_discovery: &mut dyn FnMut(
         if cancel.load(Ordering::Relaxed) {
             return;
         }
+        if place.path.ends_with(TREE.0) && place.path.join(TREE.1).exists() {
+            continue;
+        }
         match fs::metadata(&place.path) {
             Ok(metadata) if metadata.is_dir() => walker.folder(index, place),
             Ok(metadata) => walker.file(place.path.clone(), index, place.origin, &metadata),
@@ -163,6 +183,8 @@ struct Walker<'a> {
 impl Walker<'_> {
     /// Looks through a folder and those below it. Links to folders are not followed, so no circle is walked.
     fn folder(&mut self, index: usize, place: &Place) {
+        let is_flat = matches!(place.origin, Origin::Agent(agent) if agent.is_among_others());
+        let deepest = if is_flat { 0 } else { DEPTH };
         let mut folders = vec![(place.path.clone(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             let entries = match fs::read_dir(&folder) {
@@ -179,7 +201,7 @@ impl Walker<'_> {
                 let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else {
                     continue;
                 };
-                if kind.is_dir() && depth < DEPTH && !is_hidden(&name) {
+                if kind.is_dir() && depth < deepest && !is_hidden(&name) && name != ARCHIVE {
                     folders.push((entry.path(), depth + 1));
                 } else if !kind.is_dir() && is_candidate(&name, place.origin) {
                     // Follows a link, so that its size is that of the file.
@@ -218,14 +240,33 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b".")
 }
 
+/// The endings of recordings for a message: `.json, .jsonl or .db`.
+pub fn endings_text() -> String {
+    let (last, rest) = ENDINGS.split_last().unwrap_or((&"", &[]));
+    let rest: Vec<String> = rest.iter().map(|ending| format!(".{ending}")).collect();
+    format!("{} or .{last}", rest.join(", "))
+}
+
+/// A name in small letters as its stem and its ending, without the ending of a packed file.
+fn split_name(name: &str) -> (&str, &str) {
+    let unpacked = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
+    unpacked
+        .unwrap_or(name)
+        .rsplit_once('.')
+        .unwrap_or_default()
+}
+
+/// Whether files of this name are mostly something else than recordings, so that one that cannot be read is not
+/// worth a word.
+pub fn is_common_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    COMMON_ENDINGS.contains(&split_name(&name).1)
+}
+
 /// Whether a file of this name in a folder may hold a recording.
 pub fn is_recording_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
-    let unpacked = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
-    let (stem, ending) = unpacked
-        .unwrap_or(&name)
-        .rsplit_once('.')
-        .unwrap_or_default();
+    let (stem, ending) = split_name(&name);
     let is_companion = ["truth.json", "tools.json"].contains(&&*name)
         || name.ends_with(TOOLS_SUFFIX)
         || name.ends_with(".truth.json");
@@ -233,16 +274,11 @@ pub fn is_recording_name(name: &OsStr) -> bool {
     ENDINGS.contains(&ending) && !is_hidden && !is_companion && !name.starts_with("readme")
 }
 
-/// Agents keep other files beside their sessions; only the sessions count.
 fn is_candidate(name: &OsStr, origin: Origin) -> bool {
-    let bytes = name.as_bytes();
     match origin {
         Origin::Named | Origin::Sessions => is_recording_name(name),
-        Origin::ClaudeCode | Origin::Runs => bytes.ends_with(b".jsonl") && !is_hidden(name),
-        Origin::Codex => {
-            bytes.starts_with(b"rollout-")
-                && (bytes.ends_with(b".jsonl") || bytes.ends_with(b".jsonl.zst"))
-        }
+        Origin::Runs => name.as_bytes().ends_with(b".jsonl") && !is_hidden(name),
+        Origin::Agent(agent) => agent.is_session(name),
     }
 }
 
@@ -278,6 +314,10 @@ mod tests {
         folder
     }
 
+    fn of(format: &str) -> Origin {
+        Origin::Agent(Agent::of_format(format).unwrap())
+    }
+
     fn place(folder: &tempfile::TempDir, origin: Origin) -> Place {
         Place {
             path: folder.path().to_owned(),
@@ -292,6 +332,13 @@ mod tests {
             b"deep/er/b.jsonl.zst",
             b"deep/C.JSONL",
             b"own.journal",
+            b"cassette.yaml",
+            b"cassette.YML.gz",
+            b"traffic.har",
+            b"traffic.flow",
+            b"samples.eval",
+            b"run.traj",
+            b"spans.binpb",
             b"sources.tar.gz",
             b"a.json.tools.json",
             b"a.json.truth.json",
@@ -311,10 +358,17 @@ mod tests {
             names,
             [
                 "a.json",
+                "cassette.YML.gz",
+                "cassette.yaml",
                 "deep/C.JSONL",
                 "deep/er/b.jsonl.zst",
                 "link.json",
-                "own.journal"
+                "own.journal",
+                "run.traj",
+                "samples.eval",
+                "spans.binpb",
+                "traffic.flow",
+                "traffic.har"
             ]
         );
         assert_eq!(rest, [Discovery::Finished]);
@@ -333,8 +387,8 @@ mod tests {
             b"index.jsonl",
         ]);
         let places = [
-            place(&claude, Origin::ClaudeCode),
-            place(&codex, Origin::Codex),
+            place(&claude, of("claude-code")),
+            place(&codex, of("codex")),
         ];
         let (names, _) = found(&places);
         assert_eq!(
@@ -373,25 +427,25 @@ mod tests {
             path: "/no/such/place".into(),
             origin,
         };
-        let (_, rest) = found(&[missing(Origin::Named), missing(Origin::Codex)]);
+        let (_, rest) = found(&[missing(Origin::Named), missing(of("codex"))]);
         assert_eq!(rest.len(), 2, "{rest:?}");
         assert!(matches!(&rest[0], Discovery::Refused(path, _) if path.ends_with("place")));
     }
 
+    fn paths(set: &[(&str, &str)]) -> Vec<String> {
+        let places = usual_places(&|name| {
+            let found = set.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).into())
+        });
+        let paths = places.iter().map(|place| place.path.display().to_string());
+        paths.collect()
+    }
+
     #[test]
     fn the_environment_says_where_agents_keep_their_sessions() {
-        let paths = |set: &[(&str, &str)]| {
-            let places = usual_places(&|name| {
-                let found = set.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).into())
-            });
-            places
-                .iter()
-                .map(|place| place.path.display().to_string())
-                .collect::<Vec<_>>()
-        };
+        let usual = paths(&[("HOME", "/home/me"), ("CODEX_HOME", "/x")]);
         assert_eq!(
-            paths(&[("HOME", "/home/me"), ("CODEX_HOME", "/x")]),
+            usual[..6],
             [
                 "sessions",
                 "/home/me/.local/state/retake/runs",
@@ -401,15 +455,77 @@ mod tests {
                 "/x/sessions"
             ]
         );
+        // Without a home, what agents keep beside their users' work is left.
         assert_eq!(
             paths(&[("XDG_STATE_HOME", "/state")]),
             [
                 "sessions",
                 "/state/retake/runs",
                 "/state/retake/proxy",
-                "/state/retake/labs"
+                "/state/retake/labs",
+                "."
             ]
         );
-        assert_eq!(paths(&[("XDG_STATE_HOME", "state")]), ["sessions"]);
+        assert_eq!(paths(&[("XDG_STATE_HOME", "state")]), ["sessions", "."]);
+    }
+
+    #[test]
+    fn each_agent_is_moved_by_its_own_variables() {
+        let moved = |name: &str, value: &str| paths(&[("HOME", "/h"), (name, value)]);
+        let cases = [
+            ("CLAUDE_CONFIG_DIR", "/c/projects"),
+            ("CODEX_HOME", "/c/sessions"),
+            ("OPENCLAW_STATE_DIR", "/c/agents"),
+            ("OPENCLAW_HOME", "/c/.openclaw/agents"),
+            ("OPENCODE_DB", "/c"),
+            ("XDG_DATA_HOME", "/c/opencode/opencode.db"),
+            ("XDG_DATA_HOME", "/c/kilo/kilo.db"),
+            ("XDG_DATA_HOME", "/c/goose/sessions"),
+            ("GEMINI_CLI_HOME", "/c/.gemini/tmp"),
+            ("QWEN_RUNTIME_DIR", "/c/projects"),
+            ("HERMES_HOME", "/c/state.db"),
+            ("COPILOT_HOME", "/c/session-state"),
+            ("CLINE_DIR", "/c/data/tasks"),
+            ("GOOSE_PATH_ROOT", "/c/data/sessions"),
+            ("PI_CODING_AGENT_DIR", "/c/sessions"),
+            ("PI_CODING_AGENT_SESSION_DIR", "/c"),
+        ];
+        for (name, path) in cases {
+            assert!(moved(name, "/c").iter().any(|own| own == path), "{name}");
+        }
+        assert_eq!(
+            moved("XDG_DATA_HOME", "c"),
+            paths(&[("HOME", "/h")]),
+            "a relative path is ignored"
+        );
+        assert_eq!(moved("OPENCODE_DB", ":memory:"), paths(&[("HOME", "/h")]));
+    }
+
+    #[test]
+    fn what_an_agent_moved_into_its_database_is_left_out() {
+        let home = folder_with(&[
+            b"opencode/storage/session/p/ses_1.json",
+            b"agents/main/sessions/1.jsonl",
+            b"agents/main/session-sqlite-import-archive/1.jsonl",
+        ]);
+        let of_opencode = || Place {
+            path: home.path().join("opencode/storage/session"),
+            origin: of("opencode"),
+        };
+        assert_eq!(found(&[of_opencode()]).0, ["p/ses_1.json"]);
+        fs::write(home.path().join("opencode/opencode.db"), b"").unwrap();
+        assert_eq!(found(&[of_opencode()]).0, [""; 0]);
+        let of_openclaw = Place {
+            path: home.path().join("agents"),
+            origin: of("openclaw-sqlite"),
+        };
+        assert_eq!(found(&[of_openclaw]).0, ["main/sessions/1.jsonl"]);
+    }
+
+    #[test]
+    fn of_a_folder_that_is_not_the_agents_only_the_top_is_searched() {
+        let here = folder_with(&[b"run.db", b"deep/other.db", b"notes.json"]);
+        let (names, _) = found(&[place(&here, of("agents-sqlite"))]);
+        assert_eq!(names, ["run.db"]);
     }
 }

@@ -1,9 +1,10 @@
 //! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest
 //! in one clear line.
 
-use super::{DatabaseError, inflate, takes, transcode};
+use super::{DatabaseError, inflate, session_tree, takes, transcode};
 use retake_core::formats::Format;
 use retake_core::session::{Problem, ProblemKind, Source, SourceError, Span};
+use retake_core::wire::stream::{FrameReader, is_framed};
 use std::fs::{File, FileType, Metadata};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -260,6 +261,25 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
+/// Whether another process has a file open, as far as the system says: Linux does, of the processes of this user.
+pub(crate) fn is_open_elsewhere(path: &Path) -> bool {
+    let (Ok(path), Ok(processes)) = (path.canonicalize(), std::fs::read_dir("/proc")) else {
+        return false;
+    };
+    let own = std::process::id().to_string();
+    let mut others = processes.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        *name != own && name.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    others.any(|process| {
+        // Processes of other users, and those that ended meanwhile, cannot be looked at.
+        let files = std::fs::read_dir(process.path().join("fd"));
+        let mut files = files.into_iter().flatten().flatten();
+        files.any(|file| std::fs::read_link(file.path()).is_ok_and(|open| open == path))
+    })
+}
+
 /// Opens a file. Looks before it opens, so that a named pipe without a writer cannot hold it up.
 pub fn open(path: &Path) -> Result<Input, InputError> {
     let name = path.to_string_lossy().into_owned();
@@ -280,7 +300,10 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     if inflate::is_compressed(&head) {
         inflate::refuse_giant(source.len())?;
     }
-    if inflate::is_compressed(&head) || transcode::encoding_of(&head).is_some() {
+    let is_encoded = inflate::is_compressed(&head)
+        || is_framed(&head)
+        || transcode::encoding_of(&head).is_some();
+    if is_encoded {
         return from_bytes(
             &name,
             source.read(Span {
@@ -295,6 +318,11 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     if takes::is_run(&head)
         && let Some(input) = from_run(&name, path, &source)?
     {
+        return Ok(input);
+    }
+    if let Some(exported) = session_tree::export(path)? {
+        let mut input = from_bytes(&name, exported.json)?;
+        input.notices.extend(exported.problems);
         return Ok(input);
     }
     Ok(Input {
@@ -347,10 +375,32 @@ fn from_reader(name: &str, mut reader: impl Read) -> Result<Input, InputError> {
     from_bytes(name, bytes)
 }
 
+/// The events of a stream in frames of AWS, as far as it can be read, and what is wrong with the rest.
+fn unframed(bytes: &[u8]) -> (Vec<u8>, Option<String>) {
+    let (mut frames, mut events) = (FrameReader::default(), Vec::new());
+    for piece in bytes.chunks(4096) {
+        match frames.push(piece) {
+            Ok(found) => events.extend_from_slice(&found),
+            Err(fault) => return (events, Some(fault.to_string())),
+        }
+    }
+    let cut = frames.is_cut().then(|| "the last frame is cut".to_owned());
+    (events, cut)
+}
+
 /// Takes bytes as an input: unpacked and in UTF-8.
 fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
     let (bytes, broken) = inflate::inflate(bytes)?;
-    let (bytes, transcoded) = transcode::to_utf8(bytes);
+    let (bytes, transcoded, broken) = match is_framed(&bytes) {
+        true => {
+            let (events, fault) = unframed(&bytes);
+            (events, Vec::new(), broken.or(fault))
+        }
+        false => {
+            let (bytes, transcoded) = transcode::to_utf8(bytes);
+            (bytes, transcoded, broken)
+        }
+    };
     let broken = broken.map(|reason| Problem {
         at: bytes.len() as u64,
         kind: ProblemKind::BrokenPacking(reason),

@@ -19,6 +19,8 @@ pub struct FixRun<'a> {
     pub up_to: Safety,
     /// The dialect that the result must satisfy; that of the recording if `None`.
     pub target: Option<Dialect>,
+    /// Whether anything is done to the session of this index.
+    pub wants: &'a dyn Fn(usize) -> bool,
     /// Adds what is known from outside of the file to a recording that was read.
     pub complete: &'a dyn Fn(&mut Recording),
     /// Told how far reading has come.
@@ -74,7 +76,7 @@ pub enum FixRefusalReason {
     Action(ActionError),
     #[error(transparent)]
     Writing(CannotWrite),
-    #[error("there is no end after {MOST_ROUNDS} rounds")]
+    #[error("not finished after {MOST_ROUNDS} rounds")]
     NoEnd,
     /// The round that it was part of left no fewer findings than there were before.
     #[error("it was taken back: it mends nothing here")]
@@ -267,10 +269,13 @@ impl FixRun<'_> {
         let sessions = recording.sessions.iter().zip(faultless);
         let found = sessions.map(|(session, faultless)| {
             let run = Run::new(session, self.target);
-            let known = faultless.among(&run, |span| recorded(rope, span));
+            // Spans of items that were made of records are none of the text.
+            let is_in_text = session.file.is_none();
+            let place = |span| recorded(rope, span).filter(|_| is_in_text);
+            let known = faultless.among(&run, place);
             let mut run = run.knowing(known);
             let mut findings = check_run(&mut run, &rules)?;
-            *faultless = CleanCache::of(&run, |span| recorded(rope, span), &findings);
+            *faultless = CleanCache::of(&run, place, &findings);
             count(&findings, &mut tally);
             let before = errors(&findings);
             let offers = findings.iter().map(|finding| finding.offers.clone());
@@ -309,8 +314,8 @@ impl FixRun<'_> {
         let (mut barred, mut refused) = (Barred::new(), Vec::new());
         loop {
             let mut round = Round::default();
-            for (index, (session, findings)) in recording.sessions.iter().zip(findings).enumerate()
-            {
+            let sessions = recording.sessions.iter().zip(findings).enumerate();
+            for (index, (session, findings)) in sessions.filter(|(index, _)| (self.wants)(*index)) {
                 let place = (number, index);
                 let plans = self.plans(place, session, findings, &barred, &mut round);
                 carry_out(session, plans, &mut round);

@@ -16,8 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-pub struct Fixture<'a> {
-    /// What the recovery did.
+pub struct RecoveryFixture<'a> {
     pub recovery: RecoveryCase<'a>,
     /// What the take is laid over.
     pub base: &'a Base,
@@ -25,8 +24,7 @@ pub struct Fixture<'a> {
     /// The session before, with its text.
     pub before: (&'a Session, &'a Rope),
     pub rope: &'a Arc<Rope>,
-    /// The fixed item, by its number before.
-    pub item: u32,
+    /// Whether it keeps the secrets of the history.
     pub keeps_secrets: bool,
     /// The dialect to judge for; that of the recording if `None`.
     pub target: Option<Dialect>,
@@ -52,7 +50,7 @@ impl From<SourceError> for FixtureError {
     }
 }
 
-impl Fixture<'_> {
+impl RecoveryFixture<'_> {
     pub fn text(&self) -> Result<String, FixtureError> {
         let after = self.read(self.rope)?;
         let session = self.session_of(&after)?;
@@ -110,7 +108,7 @@ impl Fixture<'_> {
     /// The request, which says how many findings it has itself.
     fn write(&self, session: &Session) -> Result<String, FixtureError> {
         let (before, _) = self.before;
-        let fixed = before.items.get(self.item as usize);
+        let fixed = before.items.get(self.recovery.item as usize);
         let call_id = fixed.map(|item| before.call_id(item)).transpose()?;
         let call_id = call_id.unwrap_or_default();
         let history = Spelled::of(session)?;

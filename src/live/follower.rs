@@ -3,7 +3,7 @@
 
 use super::parallel_read::File;
 use super::reading::Recording;
-use super::{InputError, Opening};
+use super::{InputError, OpenedInput};
 use retake_core::formats::Records;
 use retake_core::json::skip_value;
 use retake_core::session::{Fragment, ProblemKind, Source, SourceError, Span};
@@ -17,7 +17,7 @@ const SEAM: u64 = 64;
 /// whole file is read.
 #[derive(Debug)]
 pub struct Follower<'a> {
-    opening: &'a Opening,
+    opening: &'a OpenedInput,
     records: Records,
     fragment: Fragment,
     /// Where reading goes on.
@@ -35,17 +35,17 @@ pub struct Follower<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
+pub enum FileGrowth {
     None,
     Grown,
-    /// It was cut, overwritten or replaced, and is to be opened anew ([`Opening::anew`]).
+    /// It was cut, overwritten or replaced, and is to be opened anew ([`OpenedInput::anew`]).
     Shrunk,
 }
 
 impl<'a> Follower<'a> {
     /// Reads what is there, from `start` on.
     pub(crate) fn begin(
-        opening: &'a Opening,
+        opening: &'a OpenedInput,
         records: Records,
         start: u64,
     ) -> Result<Self, SourceError> {
@@ -69,9 +69,9 @@ impl<'a> Follower<'a> {
 
     /// Reads what was appended since the last time. A last line without its end is left until the file rests
     /// (it did not grow between two calls), and read then if it is a whole object.
-    pub fn advance(&mut self) -> Result<Growth, SourceError> {
+    pub fn advance(&mut self) -> Result<FileGrowth, SourceError> {
         match self.try_advance() {
-            Err(SourceError::Gone { .. }) => Ok(Growth::Shrunk),
+            Err(SourceError::Gone { .. }) => Ok(FileGrowth::Shrunk),
             other => other,
         }
     }
@@ -84,31 +84,31 @@ impl<'a> Follower<'a> {
         self.opening.recording(&self.records, self.fragment.clone())
     }
 
-    fn try_advance(&mut self) -> Result<Growth, SourceError> {
+    fn try_advance(&mut self) -> Result<FileGrowth, SourceError> {
         let length = self.source().len();
         if length < self.length || self.opening.is_replaced() {
-            return Ok(Growth::Shrunk);
+            return Ok(FileGrowth::Shrunk);
         }
         if length == self.length {
             return self.rest();
         }
         if self.source().read(seam_span(self.next))? != self.seam {
-            return Ok(Growth::Shrunk);
+            return Ok(FileGrowth::Shrunk);
         }
         (self.length, self.rested) = (length, false);
         let line_end = self.file(length).last_line_end(self.searched)?;
         self.searched = length;
         match line_end {
             Some(end) => self.read_to(end),
-            None => Ok(Growth::None),
+            None => Ok(FileGrowth::None),
         }
     }
 
     /// Reads the last line though it has no end, if it is a whole object: nothing that is appended could become
     /// a part of it.
-    fn rest(&mut self) -> Result<Growth, SourceError> {
+    fn rest(&mut self) -> Result<FileGrowth, SourceError> {
         if self.rested || self.next == self.length {
-            return Ok(Growth::None);
+            return Ok(FileGrowth::None);
         }
         self.rested = true;
         let line = self.source().read(Span {
@@ -121,11 +121,11 @@ impl<'a> Follower<'a> {
             self.in_line = true;
             return Ok(growth);
         }
-        Ok(Growth::None)
+        Ok(FileGrowth::None)
     }
 
     /// Reads the records up to `end`; on an error everything stays as it was.
-    fn read_to(&mut self, end: u64) -> Result<Growth, SourceError> {
+    fn read_to(&mut self, end: u64) -> Result<FileGrowth, SourceError> {
         let (mark, before) = (self.fragment.mark(), self.fragment.records.len());
         let mut fragment = std::mem::take(&mut self.fragment);
         let step = self.read_records(end, &mut fragment);
@@ -136,9 +136,9 @@ impl<'a> Follower<'a> {
         self.seam = step?;
         (self.next, self.in_line) = (end, false);
         Ok(if self.fragment.records.len() > before {
-            Growth::Grown
+            FileGrowth::Grown
         } else {
-            Growth::None
+            FileGrowth::None
         })
     }
 

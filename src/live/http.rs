@@ -27,12 +27,12 @@ const WEBHOOK_BODY: usize = 64 * 1024;
 
 /// Where a request goes: `http` or `https`, without a user or a password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target(Url);
+pub struct HttpTarget(Url);
 
-/// Why a text is no [`Target`]. The text itself may hold a secret and is not repeated.
+/// Why a text is no [`HttpTarget`]. The text itself may hold a secret and is not repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    #[error("this is no URL")]
+    #[error("invalid URL")]
     NoUrl,
     /// Its scheme is neither `http` nor `https`, or it has no host.
     #[error("a URL of a server begins with http:// or https://")]
@@ -41,7 +41,7 @@ pub enum UrlError {
     Secret,
 }
 
-impl Target {
+impl HttpTarget {
     /// Reads a URL. A fragment is dropped, a query stays.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let mut url = Url::parse(text.trim()).map_err(|_| UrlError::NoUrl)?;
@@ -66,7 +66,7 @@ impl Target {
         Self(url)
     }
 
-    /// The same server with this path behind its own, and with the query of both.
+    /// The same server with this path after its own, and with the query of both.
     pub fn with_path_behind(&self, path_and_query: &str) -> Self {
         let (path, query) = match path_and_query.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -117,7 +117,7 @@ impl Target {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for HttpTarget {
     /// Without the query, which may hold a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}{}", self.0.scheme(), self.host(), self.path())
@@ -252,7 +252,7 @@ pub struct Http(Client);
 impl Http {
     /// A client for a target, with a limit for making a connection. The certificates of the system are read
     /// where they are needed.
-    pub fn new(target: &Target, connect: Duration) -> Result<Self, HttpClientError> {
+    pub fn new(target: &HttpTarget, connect: Duration) -> Result<Self, HttpClientError> {
         Self::trusting(target.is_encrypted(), true, connect)
     }
 
@@ -295,7 +295,7 @@ impl Http {
     /// Sends a request and waits for the head of the reply. Sets no limit of time but that of the connection.
     pub async fn post(
         &self,
-        target: &Target,
+        target: &HttpTarget,
         headers: Headers,
         body: Vec<u8>,
     ) -> Result<Incoming, Broken> {
@@ -361,7 +361,7 @@ pub enum PostError {
 ///
 /// What the JSON holds is the caller's to redact.
 pub async fn post_json(url: &str, json: String) -> Result<(), PostError> {
-    let target = Target::parse(url)?;
+    let target = HttpTarget::parse(url)?;
     if json.len() > WEBHOOK_BODY {
         return Err(PostError::TooLong);
     }

@@ -1,6 +1,6 @@
-//! Unpacks gzip and zstd, with a bound: a few kilobytes may claim to be terabytes.
+//! Unpacks gzip, zstd and archives of samples, with a bound: a few kilobytes may claim to be terabytes.
 
-use super::InputError;
+use super::{InputError, archive};
 use std::io::Read;
 
 /// Most bytes that a compressed file may unpack to.
@@ -15,7 +15,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Whether the bytes begin like a compressed file.
 pub(crate) fn is_compressed(head: &[u8]) -> bool {
-    head.starts_with(GZIP) || head.starts_with(ZSTD)
+    head.starts_with(GZIP) || head.starts_with(ZSTD) || archive::is_archive(head)
 }
 
 /// Refuses a packed file that is larger than what it may unpack to: it would be held in memory.
@@ -42,9 +42,43 @@ pub(crate) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
             zstd::stream::read::Decoder::new(&packed[..]).map_err(failed)?,
             packed.len(),
         )
+    } else if let Some(files) = archive::samples(&packed) {
+        unpack(&files, packed.len())
     } else {
         Ok((packed, None))
     }
+}
+
+/// The files of an archive, one after the other. One that cannot be unpacked costs itself.
+fn unpack(files: &[archive::Packed<'_>], packed: usize) -> Result<Inflated, InputError> {
+    /// Methods of zip.
+    const STORED: u16 = 0;
+    const DEFLATED: u16 = 8;
+    const ZSTANDARD: u16 = 93;
+    let (mut text, mut broken) = (Vec::new(), None);
+    for file in files {
+        let unpacked = match file.method {
+            STORED => Ok((file.bytes.to_vec(), None)),
+            DEFLATED => read_bounded(flate2::read::DeflateDecoder::new(file.bytes), packed),
+            ZSTANDARD => inflate(file.bytes.to_vec()),
+            method => Err(InputError::Compressed(format!("method {method} of zip"))),
+        };
+        match unpacked {
+            Ok((bytes, reason)) => {
+                text.extend(bytes);
+                text.push(b'\n');
+                broken = reason.or(broken);
+            }
+            Err(InputError::Compressed(reason)) => broken = Some(reason),
+            Err(error) => return Err(error),
+        }
+        if text.len() as u64 > LIMIT {
+            return Err(InputError::TooLarge {
+                limit_mib: LIMIT >> 20,
+            });
+        }
+    }
+    Ok((text, broken))
 }
 
 fn read_bounded(mut reader: impl Read, packed: usize) -> Result<Inflated, InputError> {
@@ -100,6 +134,26 @@ mod tests {
         let (part, broken) = inflate(packed[..packed.len() / 2].to_vec()).unwrap();
         assert!(!part.is_empty() && text.as_bytes().starts_with(&part));
         assert!(broken.is_some());
+    }
+
+    #[test]
+    fn samples_of_an_archive_come_out_behind_its_header() {
+        let zstd = zstd::encode_all(&b"{\"id\":1}"[..], 1).unwrap();
+        let mut deflate =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        deflate.write_all(b"{\"id\":2}").unwrap();
+        let archive = super::archive::tests::archive(&[
+            ("samples/1.json", 93, zstd),
+            ("samples/2.json", 8, deflate.finish().unwrap()),
+            ("samples/3.json", 99, vec![0]),
+            ("header.json", 0, b"{}".to_vec()),
+        ]);
+        let (text, broken) = inflate(archive).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "{}\n{\"id\":1}\n{\"id\":2}\n"
+        );
+        assert!(broken.unwrap().contains("method 99"));
     }
 
     #[test]

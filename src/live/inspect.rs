@@ -1,7 +1,7 @@
 //! Says in short what files hold: format, findings, tokens, the project, the first and the last words. Many files
 //! are inspected in the background, on all cores, those that are wanted first at first.
 
-use super::{InputError, Opening, ReadOptions, Recording, check_recording, open, read_path};
+use super::{InputError, OpenedInput, ReadOptions, Recording, check_recording, open, read_path};
 use crate::lock::lock;
 use retake_core::json::{display_text, string_end};
 use retake_core::rules::Severity;
@@ -20,7 +20,7 @@ const LIMIT: u64 = 256 << 20;
 const HEAD: u64 = 64 * 1024;
 /// How much of the first words is kept, in bytes.
 const WORDS: usize = 400;
-/// What stands before the words of the user in what Codex is sent from an editor.
+/// What is before the words of the user in what Codex is sent from an editor.
 const REQUEST: &str = "## My request for Codex:";
 /// How many messages of the end are kept.
 const LAST: usize = 3;
@@ -38,12 +38,14 @@ pub struct Summary {
     pub turns: usize,
     pub errors: usize,
     pub warnings: usize,
-    /// The rules that found something, the most findings first.
+    /// The rules that found something, the most findings first; what cannot be read is a `problem`.
     pub rules: Vec<(&'static str, Severity, usize)>,
     /// Input and output of all replies; `None` where the recording does not say.
     pub tokens: Option<u64>,
     /// What all replies cost together; `None` where no price is known.
     pub cost: Option<Cost>,
+    /// When the last entry was recorded, in milliseconds since 1970.
+    pub last_entry: Option<u64>,
     pub models: Vec<String>,
     /// The tools that were called.
     pub tools: Vec<String>,
@@ -59,14 +61,14 @@ pub struct Summary {
 
 /// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is
 /// named, if it is not the recorded one.
-pub type Judge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
+pub type InspectJudge = dyn Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync;
 
 /// Reads and checks one file as `options` and `judge` say. The error is a line for people.
 pub fn inspect(
     path: &Path,
     options: &ReadOptions,
     prices: &Prices,
-    judge: &Judge,
+    judge: &InspectJudge,
 ) -> Result<Summary, String> {
     let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size > LIMIT {
@@ -77,6 +79,11 @@ pub fn inspect(
     let findings = check_recording(&recording, target).map_err(|error| error.to_string())?;
     let mut summary = summary_of(&recording);
     let mut rules: BTreeMap<&'static str, (Severity, usize)> = BTreeMap::new();
+    // What cannot be read counts as in the debugger.
+    if !recording.problems.is_empty() {
+        summary.warnings = recording.problems.len();
+        rules.insert("problem", (Severity::Warning, summary.warnings));
+    }
     for finding in findings.iter().flatten() {
         let (_, count) = rules
             .entry(finding.rule.id)
@@ -100,6 +107,9 @@ pub fn inspect(
         let calls = session.items.iter().filter(|item| item.kind == Kind::Call);
         tools.extend(calls.map(|item| session.name(item).to_owned()));
         let mut reader = UsageReader::new(session, prices);
+        let last = session.items.len().saturating_sub(1);
+        let last = reader.item_time(last).map_err(|error| error.to_string())?;
+        summary.last_entry = summary.last_entry.max(last);
         for turn in 0..session.turns.len() {
             let usage = reader.turn(turn).map_err(|error| error.to_string())?;
             if let Some(used) = usage.tokens {
@@ -122,7 +132,7 @@ pub fn inspect(
 /// What the beginning of a file tells; `None` where it has to be read whole for that, or is that short.
 fn inspect_head(path: &Path, options: &ReadOptions) -> Result<Option<Summary>, String> {
     let text = |error: InputError| error.to_string();
-    let opening = Opening::begin(open(path).map_err(text)?, options).map_err(text)?;
+    let opening = OpenedInput::begin(open(path).map_err(text)?, options).map_err(text)?;
     if opening.is_small() {
         return Ok(None);
     }
@@ -189,14 +199,18 @@ fn last_messages(session: &Session) -> Vec<(Kind, String)> {
 }
 
 /// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's
-/// caveats and commands, Codex's environment. Where there is nothing else, that.
+/// caveats and commands, Codex's environment. Where there is nothing else, that; where no user says anything, as in
+/// the streams of `codex exec`, what the model says first.
 pub fn first_words(session: &Session) -> Option<String> {
-    let users = session.items.iter().filter(|item| item.kind == Kind::User);
-    let mut texts = users.take(LOOKED_AT).filter_map(|item| {
-        let body = body_of(item, &session.bytes(item).ok()?).ok()?;
-        let text = body.text.trim_start();
-        Some(text[..text.floor_char_boundary(LOOKED_THROUGH)].to_owned())
-    });
+    let texts_of = |kind: Kind| {
+        let items = session.items.iter().filter(move |item| item.kind == kind);
+        items.take(LOOKED_AT).filter_map(|item| {
+            let body = body_of(item, &session.bytes(item).ok()?).ok()?;
+            let text = body.text.trim_start();
+            Some(text[..text.floor_char_boundary(LOOKED_THROUGH)].to_owned())
+        })
+    };
+    let mut texts = texts_of(Kind::User);
     let (mut command, mut first): (Option<String>, Option<String>) = (None, None);
     let own = texts.find_map(|text| {
         let own = own_words(&text).to_owned();
@@ -205,7 +219,8 @@ pub fn first_words(session: &Session) -> Option<String> {
         (!own.is_empty()).then_some(own)
     });
     let without = || first.map(|text| without_tags(&text));
-    let mut words = own.or(command).or_else(without)?;
+    let reply = || texts_of(Kind::Assistant).find(|text| !text.is_empty());
+    let mut words = own.or(command).or_else(without).or_else(reply)?;
     words.truncate(words.floor_char_boundary(WORDS));
     Some(words)
 }
@@ -357,7 +372,7 @@ impl Inspector {
     pub fn start(
         options: ReadOptions,
         prices: Prices,
-        judge: Box<Judge>,
+        judge: Box<InspectJudge>,
         on_summary: impl Fn(usize, Result<Summary, String>) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::default());
@@ -478,6 +493,10 @@ mod tests {
         assert_eq!(summary.format, "openai-chat");
         assert!(summary.errors + summary.warnings > 0);
         assert_eq!(summary.words, "Find me\na flight");
+        std::fs::write(&path, r#"[{"role":"user","content":"Hi"},{"role":"assi"#).unwrap();
+        let summary = inspect(&path).unwrap();
+        assert_eq!(summary.rules, [("problem", Severity::Warning, 1)]);
+        assert_eq!(summary.warnings, 1);
         std::fs::write(&path, "what").unwrap();
         assert!(inspect(&path).is_err());
     }
@@ -541,6 +560,7 @@ mod tests {
         );
         assert_eq!(texts(&[caveat, command, environment, "Fix it"]), "Fix it");
         assert_eq!(texts(&[command]), "/review");
+        assert_eq!(texts(&[]), "ok");
     }
 
     #[test]

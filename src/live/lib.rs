@@ -4,12 +4,15 @@
 //! Pure rooms say what bytes mean and what is to be done; this room fetches the bytes, spreads the work over
 //! the cores, asks and runs.
 
+mod agent_store;
 pub mod agents;
+mod archive;
 mod background;
 mod base;
 pub mod blame;
 mod checking;
 pub mod discover;
+pub mod doctor;
 pub mod editor;
 mod files;
 mod fix;
@@ -23,9 +26,8 @@ mod journal;
 pub mod lab;
 mod lines;
 pub mod live;
-mod lock;
+pub mod lock;
 pub mod model;
-mod moment;
 mod opening;
 mod parallel_read;
 mod policies;
@@ -40,11 +42,13 @@ mod save;
 pub mod scripted;
 pub mod search;
 mod serving;
+mod session_tree;
 mod sharing;
 mod sidecar;
 mod speculative_write;
 mod sqlite;
 mod sqlite_save;
+pub mod stores;
 mod sub_agents;
 mod take_store;
 pub mod takes;
@@ -53,17 +57,18 @@ mod transcode;
 pub mod trust;
 pub mod wordings;
 
+pub use agent_store::{new_session, prepare_store, session_path, write_session};
 pub use background::in_background;
 pub use base::{Base, BaseError};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
 pub use fix::{Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally};
-pub use fixture::{Fixture, FixtureError};
-pub use follower::{Follower, Growth};
+pub use fixture::{FixtureError, RecoveryFixture};
+pub use follower::{FileGrowth, Follower};
 pub use interrupt::{exit_on_interrupt, leave_interrupts, note_ends, note_interrupts};
 pub use lines::line_numbers;
-pub use opening::Opening;
-pub use parallel_read::Kept;
+pub use opening::OpenedInput;
+pub use parallel_read::ReadPart;
 pub use policies::{PolicyError, read_policy};
 pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
 pub use refusal::add_refusal;
@@ -74,7 +79,7 @@ pub use sidecar::{agent_beside, read_tools_file, tools_beside, unusable_tools_be
 pub use speculative_write::SpeculativeWrite;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;
-pub use sub_agents::{SubAgent, sub_agents};
+pub use sub_agents::{SubAgent, is_sub_agent_log, sub_agent_logs, sub_agents};
 pub use take_store::{AS_REQUEST, RunError, TakeError, TakeStore};
 
 use reading::{as_sent, going_on, read_written};

@@ -17,7 +17,7 @@ const LONGEST_TAIL: u64 = 64 * TAIL;
 
 /// An input whose format is known.
 #[derive(Debug)]
-pub struct Opening {
+pub struct OpenedInput {
     input: Input,
     options: ReadOptions,
     head: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct Opening {
     identity: Option<Identity>,
 }
 
-impl Opening {
+impl OpenedInput {
     /// Recognises the format of an input from its head.
     pub fn begin(input: Input, options: &ReadOptions) -> Result<Self, InputError> {
         let head = reading::head_of(&input)?;
@@ -35,7 +35,7 @@ impl Opening {
         let format = reading::choose_format(&input, &sample, options)?;
         let layout = match format.reading {
             Reading::Records(records) => reading::layout_of(&records, &sample, &*input.source)?,
-            Reading::Whole(_) | Reading::Database => sample.layout,
+            Reading::Whole(_) | Reading::Database | Reading::Tables(_) => sample.layout,
         };
         let is_certain = options.format.is_some() || input.run.is_some();
         let opening = Self {
@@ -52,7 +52,7 @@ impl Opening {
         Ok(opening)
     }
 
-    /// Opens the file of this name again: another one may have taken its place ([`super::Growth::Shrunk`]).
+    /// Opens the file of this name again: another one may have taken its place ([`super::FileGrowth::Shrunk`]).
     pub fn anew(&self) -> Result<Self, InputError> {
         let input = match &self.input.path {
             Some(path) => open(path)?,
@@ -228,7 +228,7 @@ impl Opening {
     fn records(&self) -> Option<Records> {
         match self.format.reading {
             Reading::Records(records) => Some(records),
-            Reading::Whole(_) | Reading::Database => None,
+            Reading::Whole(_) | Reading::Database | Reading::Tables(_) => None,
         }
     }
 
@@ -242,7 +242,7 @@ impl Opening {
         let Contents {
             mut sessions,
             problems,
-        } = contents.behind(problems);
+        } = contents.after(problems);
         if self.input.run.is_some() {
             reading::going_on(&mut sessions);
         }

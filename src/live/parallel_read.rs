@@ -90,7 +90,11 @@ impl<'a> File<'a> {
         Self { progress, ..self }
     }
 
-    pub(crate) fn read(&self, sample: &Sample<'_>, layout: Layout) -> Result<Kept, SourceError> {
+    pub(crate) fn read(
+        &self,
+        sample: &Sample<'_>,
+        layout: Layout,
+    ) -> Result<ReadPart, SourceError> {
         let mut out = Fragment::default();
         let mut stretches = Vec::new();
         let start = sample.skipped as u64;
@@ -114,13 +118,19 @@ impl<'a> File<'a> {
                     self.read_stream(start, &mut stream)?;
                     let first = stream.items.first().map(|item| item.kind);
                     if first != Some(Kind::Unreadable) {
-                        return Ok(Kept::new(stream, Vec::new(), sample, layout, self.length));
+                        return Ok(ReadPart::new(
+                            stream,
+                            Vec::new(),
+                            sample,
+                            layout,
+                            self.length,
+                        ));
                     }
                 }
                 self.report_rest(closed, &mut out)?;
             }
         }
-        Ok(Kept::new(out, stretches, sample, layout, self.length))
+        Ok(ReadPart::new(out, stretches, sample, layout, self.length))
     }
 
     /// Reads the records of a stretch and notes their positions; returns the position after the
@@ -527,7 +537,7 @@ struct Stretch {
 
 /// What was read of a text.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct ReadPart {
     pub(crate) fragment: Fragment,
     stretches: Vec<Stretch>,
     layout: Layout,
@@ -548,7 +558,7 @@ struct Region {
     growth: u64,
 }
 
-impl Kept {
+impl ReadPart {
     fn new(
         fragment: Fragment,
         stretches: Vec<Stretch>,

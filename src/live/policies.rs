@@ -36,8 +36,8 @@ pub fn read_policy(path: &Path, wordings: &Wordings) -> Result<Policy, PolicyErr
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::wordings::{Origin, WordingFile};
-    use retake_core::engine::{Counts, RunFault, Verdict};
+    use crate::wordings::{WordingFile, WordingOrigin};
+    use retake_core::engine::{PolicyCounts, PolicyVerdict, RunFault};
     use retake_core::rules::Severity;
 
     #[test]
@@ -50,7 +50,7 @@ mod tests {
         std::fs::write(&path, entry).unwrap();
         let own = Wordings::read(&[WordingFile {
             path: words,
-            origin: Origin::Project,
+            origin: WordingOrigin::Project,
         }]);
         let fault = RunFault {
             rule: "unknown-tool",
@@ -61,14 +61,14 @@ mod tests {
             message: String::new(),
         };
         let policy = read_policy(&path, &own).unwrap();
-        let verdict = policy.decide(&mut Counts::default(), &fault);
-        let Verdict::Act(decision) = verdict else {
+        let verdict = policy.decide(&mut PolicyCounts::default(), &fault);
+        let PolicyVerdict::Act(decision) = verdict else {
             unreachable!("{verdict:?}")
         };
         assert_eq!(decision.template(), Some("Sorry, no {{ tool }}."));
         assert_eq!(decision.words().as_deref(), Some("polite"));
         let error = read_policy(&path, &Wordings::default()).unwrap_err();
-        let place = format!("{}:3: `polite` is no wording", path.display());
+        let place = format!("{}:3: `polite` is neither a wording", path.display());
         assert!(error.to_string().starts_with(&place), "{error}");
     }
 

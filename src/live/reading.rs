@@ -1,13 +1,14 @@
 //! From a file to its sessions: recognised by its head, read in one piece or in parts, put in the
 //! order of the history.
 
-use super::parallel_read::{File, Kept};
+use super::parallel_read::{File, ReadPart};
 use super::replies::mark_replies;
+use super::sqlite::read_tables;
 use super::{Input, InputError, open, read_database};
 use retake_core::formats::split::{self, Members, Part, Step, Within};
 use retake_core::formats::{self, Contents, Format, Layout, Reading, Records, Sample};
 use retake_core::session::{
-    Fragment, Problem, Rope, Session, Source, SourceError, Span, Splice, pairing,
+    Fragment, Kind, Problem, ProblemKind, Rope, Session, Source, SourceError, Span, Splice, pairing,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub struct Recording {
     pub sessions: Vec<Session>,
     pub problems: Vec<Problem>,
     /// What was read, before it was put in order, where it is kept.
-    pub kept: Option<Arc<Kept>>,
+    pub kept: Option<Arc<ReadPart>>,
 }
 
 pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Recording, InputError> {
@@ -116,12 +117,32 @@ fn settled(
     let Contents {
         mut sessions,
         mut problems,
-    } = contents.behind(notices);
+    } = contents.after(notices);
     if goes_on {
         going_on(&mut sessions);
     }
+    report_cut(&sessions, &mut problems);
     problems.extend(formats::unknown_types(&sessions)?);
     Ok((sessions, problems))
+}
+
+/// Says once that a document ends in the middle, whatever is open or cut at its end.
+fn report_cut(sessions: &[Session], problems: &mut Vec<Problem>) {
+    let is_end = |problem: &Problem| problem.kind == ProblemKind::Unclosed;
+    let Some(at) = problems
+        .iter()
+        .find(|problem| is_end(problem))
+        .map(|end| end.at)
+    else {
+        return;
+    };
+    problems.retain(|problem| !is_end(problem) && problem.kind != ProblemKind::Torn);
+    let items = sessions.iter().flat_map(|session| &session.items);
+    let items = items.filter(|item| item.kind != Kind::Unreadable).count();
+    problems.push(Problem {
+        at,
+        kind: ProblemKind::Cut { items },
+    });
 }
 
 /// Reads an input whose format and head are known.
@@ -138,6 +159,10 @@ pub(crate) fn read_as(
         (Reading::Database, _) => {
             read_database(input.path.as_deref().ok_or(InputError::DatabaseInPipe)?)?
         }
+        (Reading::Tables(tables), _) => {
+            let path = input.path.as_deref().ok_or(InputError::DatabaseInPipe)?;
+            read_tables(tables, path)?
+        }
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
         (Reading::Records(records), None) if length > SMALL || keeps => {
             let sample = Sample::new(head, head.len() as u64 == length);
@@ -147,7 +172,7 @@ pub(crate) fn read_as(
             kept = keeps.then(|| Arc::new(read.clone()));
             let mut fragment = read.fragment;
             let problems = std::mem::take(&mut fragment.problems);
-            (records.assemble)(fragment, &input.source)?.behind(problems)
+            (records.assemble)(fragment, &input.source)?.after(problems)
         }
         (_, None) => {
             let bytes = input.source.read(Span {
@@ -189,7 +214,7 @@ pub(crate) fn read_again(
             let mut fragment = read.fragment.clone();
             let problems = std::mem::take(&mut fragment.problems);
             let contents = (records.assemble)(fragment, &input.source)?;
-            let contents = contents.behind(problems);
+            let contents = contents.after(problems);
             let (sessions, problems) = settled(contents, input.notices, input.run.is_some())?;
             return Ok(Recording {
                 name: input.name,
@@ -216,7 +241,7 @@ pub(crate) fn read_document(
     let Reading::Records(records) = format.reading else {
         return None;
     };
-    let kept = Arc::new(Kept::of_document(&records, bytes)?);
+    let kept = Arc::new(ReadPart::of_document(&records, bytes)?);
     let contents = (records.assemble)(kept.fragment.clone(), &source).ok()?;
     Some(recording(format, source, contents, Some(kept)))
 }
@@ -252,7 +277,7 @@ fn recording(
     format: &'static Format,
     source: Arc<dyn Source>,
     contents: Contents,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReadPart>>,
 ) -> Recording {
     Recording {
         name: String::new(),

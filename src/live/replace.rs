@@ -178,13 +178,14 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     if !metadata.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file",
+            "it is not a regular file",
         ));
     }
     Ok((path, Some(metadata)))
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a file is in; the current one for a bare name.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -1,7 +1,7 @@
 //! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that
 //! an output is an error, how the run ended.
 
-use retake_core::session::ledger::{Failure, GrowthSource};
+use retake_core::session::ledger::{CallFailure, GrowthSource};
 use retake_core::session::{
     Flags, Growth, Item, Kind, Rope, Session, Stop, TextOrigin, index_number,
 };
@@ -68,7 +68,7 @@ fn mark_error(
     rope: &Rope,
     growth: &Growth,
     call_id: &str,
-    failure: Option<Failure>,
+    failure: Option<CallFailure>,
 ) {
     let is_it = |index: &usize| {
         let item = &session.items[*index];

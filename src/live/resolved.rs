@@ -34,6 +34,10 @@ const LONGEST_GAP: u64 = 16 << 20;
 
 /// Marks the findings that a take has settled, and gives the rest as they are.
 pub fn mark_resolved(session: &Session, rope: &Rope, findings: &mut [Finding]) {
+    if session.file.is_some() {
+        // Its items were made of the text and stand in no piece of it.
+        return;
+    }
     let left_out = OnceCell::new();
     for finding in findings
         .iter_mut()
@@ -81,7 +85,7 @@ pub fn mark_repaired(findings: &mut [Finding]) {
         finding.is_settled = true;
         finding
             .facts
-            .push(("settled", "mended on the way".to_owned()));
+            .push(("settled", "fixed in transit".to_owned()));
         finding.offers.clear();
     }
 }
@@ -230,6 +234,7 @@ mod tests {
         let base = Base::new(Arc::new(read(&from)), Some(&from)).unwrap();
         let mending = FixRun {
             base: &base,
+            wants: &|_| true,
             up_to: Safety::Safe,
             target: None,
             complete: &|_| (),
@@ -263,6 +268,7 @@ mod tests {
             let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
             let mending = FixRun {
                 base: &base,
+                wants: &|_| true,
                 up_to,
                 target: None,
                 complete: &|_| (),

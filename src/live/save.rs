@@ -2,9 +2,10 @@
 
 use super::files::Stamp;
 use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced, read_and_write, unreadable};
-use super::sqlite_save::{SaveDatabaseError, database_of};
+use super::sqlite::log_of;
+use super::sqlite_save::{DatabaseLock, SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
-use retake_core::formats::is_written;
+use retake_core::formats::is_fixed;
 use retake_core::session::{Rope, Source, SourceError, Span, TextOrigin};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub struct FormatError(&'static str);
 fn check_format(base: &Base, rope: &Rope) -> Result<(), FormatError> {
     let format = base.recording().format;
     let is_changed = rope.pieces() != base.rope().pieces();
-    if is_changed && !is_written(format) {
+    if is_changed && !is_fixed(format) {
         return Err(FormatError(format.title));
     }
     Ok(())
@@ -50,6 +51,11 @@ pub fn save_take(
 ) -> Result<Replaced, SaveError> {
     check_format(base, rope)?;
     let own = base.path().filter(|from| is_same_file(from, to));
+    // Nobody else writes to a database until its place is taken.
+    let _lock = match own.filter(|_| base.is_database()) {
+        Some(from) => Some(DatabaseLock::new(base, from)?),
+        None => None,
+    };
     if let Some(from) = own {
         check_in_place(base, from)?;
     }
@@ -90,9 +96,7 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     if base.is_database() {
         // The next one who opens the database applies what lies in them.
         for ending in ["-wal", "-journal"] {
-            let mut log = path.as_os_str().to_owned();
-            log.push(ending);
-            let log = PathBuf::from(log);
+            let log = log_of(path, ending);
             if log.metadata().is_ok_and(|log| log.len() > 0) {
                 return Err(SaveError::InUse(path.to_owned(), log));
             }

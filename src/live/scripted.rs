@@ -3,31 +3,31 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
+//! use retake_live::scripted::{ANY_PORT, ScriptedServer, read_script};
 //! let script = read_script("sessions/agents/flights.script.toml".as_ref())?;
-//! let endpoint = Endpoint::start(script, ANY_PORT)?;
+//! let endpoint = ScriptedServer::start(script, ANY_PORT)?;
 //! println!("{}", endpoint.address());
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! It runs on a thread of its own, so that it can be called from anywhere, and stops when its
-//! [`Endpoint`] is dropped. What it answers is labelled: the model is `scripted:NAME`, and each reply
+//! [`ScriptedServer`] is dropped. What it answers is labelled: the model is `scripted:NAME`, and each reply
 //! has the header `x-retake-scripted`.
 
 use crate::files::{InputError, read_text};
 use crate::lock::lock;
 use crate::proxy::body::Body;
 use crate::proxy::server::ClientConnection;
-pub use crate::serving::ANY_PORT;
+pub use crate::serving::{ANY_PORT, served_paths};
 use crate::serving::{Answers, Asking, BodyEnding, Listening, Sending, asking, models, paced};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use retake_core::config::ConfigErrors;
-use retake_core::exchange::views::{Conversations, Keeping};
-use retake_core::script::{Answer, Asked, LENGTH, Rule, Script, ScriptedFault};
+use retake_core::exchange::views::{Keeping, StoredReplies};
+use retake_core::script::{LENGTH, Script, ScriptAnswer, ScriptRequest, ScriptRule, ScriptedFault};
 use retake_core::session::Dialect;
 use retake_core::wire::write::NewReply;
 use retake_core::wire::{RequestHead, ServerState};
@@ -41,11 +41,11 @@ use std::time::Duration;
 
 /// A scripted model that listens, until this is dropped.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct ScriptedServer {
     listening: Listening,
 }
 
-impl Endpoint {
+impl ScriptedServer {
     /// Serves a script. Fails where the address is not of the loopback, or cannot be had.
     pub fn start(script: Script, listen: SocketAddr) -> io::Result<Self> {
         let listening = Listening::start(Serving::new(script), listen)?;
@@ -123,7 +123,7 @@ impl Serving {
             Ok(full) => full,
             Err(refused) => return refused.spelled(dialect),
         };
-        let request = match Asked::read(dialect, &full.body) {
+        let request = match ScriptRequest::read(dialect, &full.body) {
             Ok(request) => request,
             Err(why) => return refusal(dialect, StatusCode::BAD_REQUEST, &why.to_string()),
         };
@@ -147,8 +147,8 @@ impl Serving {
 
     async fn carry_out(
         &self,
-        rule: &Rule,
-        request: &Asked,
+        rule: &ScriptRule,
+        request: &ScriptRequest,
         (full, attempt): (&Full, u32),
     ) -> Sending {
         let answer = &rule.answer;
@@ -231,7 +231,7 @@ fn refusal(dialect: Dialect, status: StatusCode, message: &str) -> Sending {
 }
 
 /// A reply as it goes over the wire.
-fn reply_to(request: &Asked, answer: &Answer, reply: &NewReply) -> Sending {
+fn reply_to(request: &ScriptRequest, answer: &ScriptAnswer, reply: &NewReply) -> Sending {
     let fault = answer.fault.as_ref();
     if !request.head.streams {
         let text = reply.spell(request.dialect);
@@ -292,7 +292,7 @@ const OF_THREAD: [&str; 2] = ["system", "tools"];
 /// The replies that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
-    conversations: Arc<Conversations>,
+    conversations: Arc<StoredReplies>,
     /// The replies of threads that were continued: each can be once.
     continued: Mutex<HashSet<String>>,
 }

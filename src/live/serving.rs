@@ -3,7 +3,7 @@
 //! It runs on a thread of its own, so that it can be called from anywhere, and stops when
 //! its [`Listening`] is dropped.
 
-use crate::proxy::body::{Body, Cut, LOOKED_AT, whole};
+use crate::proxy::body::{Body, Cut, LOOKED_AT, framed, whole};
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::guard::admit;
 use crate::proxy::listen::Door;
@@ -15,9 +15,9 @@ use hyper::body::{Body as _, Frame, Incoming};
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use retake_core::session::Dialect;
-use retake_core::wire::route;
 use retake_core::wire::write::NewEvent;
 use retake_core::wire::write::request::with_route;
+use retake_core::wire::{dialect_at, route};
 use std::borrow::Cow;
 use std::future::Future;
 use std::io;
@@ -56,8 +56,9 @@ impl<A: Answers> Handler for Guarded<A> {
         let (head, body) = request.into_parts();
         match admit(&head, &self.0) {
             Ok(_) => {
+                let dialect = dialect_at(head.uri.path());
                 let request = Request::from_parts(head, body);
-                self.1.answer(connection, request).await
+                framed(dialect, self.1.answer(connection, request).await)
             }
             Err(why) => refusal(&head, why),
         }
@@ -126,6 +127,22 @@ pub(crate) enum Asking {
     Nothing(Sending),
 }
 
+/// The paths at which requests are answered, for people.
+pub fn served_paths() -> String {
+    let paths = Dialect::ALL.map(|dialect| {
+        let facts = dialect.facts();
+        let version = match facts.version {
+            "" => String::new(),
+            version => format!("/{version}"),
+        };
+        let method = facts
+            .methods
+            .map(|methods| format!("/MODEL{}{}", methods.separator, methods.whole));
+        format!("{version}/{}{}", facts.path, method.unwrap_or_default())
+    });
+    paths.join(", ")
+}
+
 /// Reads a request. `tag` makes the ids of refusals.
 pub(crate) async fn asking(
     connection: &ClientConnection,
@@ -141,10 +158,7 @@ pub(crate) async fn asking(
         Asking::Nothing(Sending::error(dialect, status, message, tag))
     };
     let Some(route) = route(&path) else {
-        let message = format!(
-            "nothing is served at {path}; there are /v1/responses, /v1/chat/completions, /v1/messages and \
-            /v1beta/models/MODEL:generateContent"
-        );
+        let message = format!("nothing is served at {path}; there are {}", served_paths());
         return refused(Dialect::default(), StatusCode::NOT_FOUND, &message);
     };
     let dialect = route.dialect;

@@ -2,6 +2,7 @@
 
 use super::discover::TOOLS_SUFFIX;
 use super::files::read_definitions;
+use super::replace::folder_of;
 use retake_core::session::Tool;
 use retake_core::wire::tools::read_tools;
 use std::fs;
@@ -15,12 +16,7 @@ const LONGEST: u64 = 256 * 1024;
 /// The file of an agent in the folder of a recording; the first one by its name. What cannot be read is none:
 /// this is a proposal.
 pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
-    let folder = recording.parent()?;
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    let entries = fs::read_dir(folder).ok()?.flatten();
+    let entries = fs::read_dir(folder_of(recording)).ok()?.flatten();
     let files = entries.filter(|entry| {
         entry.file_name().to_string_lossy().ends_with(".toml")
             && entry

@@ -4,13 +4,15 @@
 //! disturb: a read-only connection sees its last commit. Where the folder cannot be written, SQLite cannot open
 //! a WAL database as usual; it is then read as it lies, which is right as long as nobody writes.
 
-use retake_core::formats::Contents;
-use retake_core::formats::agents_sqlite::{Row, sessions_of};
+use retake_core::formats::agents_sqlite::{MessageRow, sessions_of};
+use retake_core::formats::{Contents, EditedRows, Tables};
 use retake_core::session::{Problem, ProblemKind, SourceError};
+use retake_core::wire::write::{Object, quoted as json_text};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long to wait for a writer that holds the database.
@@ -19,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error(
-        "an SQLite database, but none of an openai-agents session: no table has the columns session_id and message_data"
+        "an SQLite database, but none of an agent that is known: no table has the columns session_id and message_data"
     )]
     NoMessages,
     #[error("cannot read the database: {0}")]
@@ -49,16 +51,127 @@ pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
     Ok(contents)
 }
 
+/// Reads the tables of a database as its format asks for them.
+pub(crate) fn read_tables(tables: Tables, path: &Path) -> Result<Contents, DatabaseError> {
+    Ok((tables.read)(&rows_of_queries(tables, path)?)?)
+}
+
+fn rows_of_queries(tables: Tables, path: &Path) -> Result<Vec<Vec<String>>, DatabaseError> {
+    reading(path, |connection| {
+        // All is read as of one moment.
+        let moment = connection.unchecked_transaction()?;
+        let queries = tables.queries.iter();
+        let rows = queries.map(|query| rows_as_json(&moment, query));
+        Ok(rows.collect::<Result<Vec<_>, rusqlite::Error>>()?)
+    })
+}
+
+/// The rows of a table as a text that edits change: one a line, and what is JSON in a column as it is spelled.
+#[derive(Debug)]
+pub(crate) struct TableText {
+    pub(crate) path: PathBuf,
+    pub(crate) edited: &'static EditedRows,
+    pub(crate) text: String,
+    tables: Tables,
+    /// The rows of all queries.
+    rows: Vec<Vec<String>>,
+}
+
+impl TableText {
+    pub(crate) fn read(
+        path: &Path,
+        tables: Tables,
+        edited: &'static EditedRows,
+    ) -> Result<Self, DatabaseError> {
+        let rows = rows_of_queries(tables, path)?;
+        let own = rows.get(edited.query).into_iter().flatten();
+        let lines = own.map(|row| {
+            let mut object = Object::read(row);
+            for key in edited.json {
+                let text = object.text(key);
+                let is_list = text.starts_with(['{', '[']);
+                if is_list && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
+                    object.set(key, text.replace(['\n', '\r'], " "));
+                }
+            }
+            object.json() + "\n"
+        });
+        Ok(Self {
+            path: path.to_owned(),
+            edited,
+            text: lines.collect(),
+            tables,
+            rows,
+        })
+    }
+
+    /// The same of the database as it is now.
+    pub(crate) fn read_again(&self) -> Result<Self, DatabaseError> {
+        Self::read(&self.path, self.tables, self.edited)
+    }
+
+    /// The sessions that a text with changes holds.
+    pub(crate) fn read_take(&self, text: &str) -> Result<Contents, SourceError> {
+        let mut rows = self.rows.clone();
+        if let Some(own) = rows.get_mut(self.edited.query) {
+            *own = self.rows_of(text).map(|row| row.json()).collect();
+        }
+        (self.tables.read)(&rows)
+    }
+
+    /// The rows of a text, with their columns as the database holds them.
+    pub(crate) fn rows_of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Object<'a>> {
+        text.lines().map(|line| {
+            let mut row = Object::read(line);
+            for key in self.edited.json {
+                let json = row.get(key).filter(|json| json.starts_with(['{', '[']));
+                if let Some(text) = json.map(json_text) {
+                    row.set(key, text);
+                }
+            }
+            row
+        })
+    }
+}
+
+/// The rows of a query, each as the JSON of an object of its columns.
+fn rows_as_json(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(query)?;
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut object = serde_json::Map::new();
+        for (place, name) in names.iter().enumerate() {
+            let value = match row.get_ref(place)? {
+                ValueRef::Null => continue,
+                ValueRef::Integer(number) => number.into(),
+                ValueRef::Real(number) => number.into(),
+                text @ (ValueRef::Text(_) | ValueRef::Blob(_)) => text_of(text).into(),
+            };
+            object.insert(name.clone(), value);
+        }
+        found.push(serde_json::Value::Object(object).to_string());
+    }
+    Ok(found)
+}
+
 /// Reads the rows of a database file, session after session.
-pub(crate) fn rows_of(path: &Path) -> Result<Vec<Row>, DatabaseError> {
+pub(crate) fn rows_of(path: &Path) -> Result<Vec<MessageRow>, DatabaseError> {
     Ok(found_in(path)?.rows)
 }
 
 fn found_in(path: &Path) -> Result<FoundRows, DatabaseError> {
-    match open(path, false).and_then(|connection| read_rows(&connection)) {
-        Err(DatabaseError::Refused(error)) if is_about_writing(&error) => {
-            read_rows(&open(path, true)?)
-        }
+    reading(path, read_rows)
+}
+
+/// Reads a database without disturbing who writes to it.
+fn reading<T>(
+    path: &Path,
+    read: impl Fn(&Connection) -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
+    match open(path, false).and_then(|connection| read(&connection)) {
+        Err(DatabaseError::Refused(error)) if is_about_writing(&error) => read(&open(path, true)?),
         other => other,
     }
 }
@@ -78,6 +191,13 @@ pub(crate) fn open(path: &Path, immutable: bool) -> Result<Connection, DatabaseE
     let connection = Connection::open_with_flags(uri_of(path, immutable), flags)?;
     connection.busy_timeout(PATIENCE)?;
     Ok(connection)
+}
+
+/// A file that SQLite keeps beside a database.
+pub(crate) fn log_of(database: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(ending);
+    name.into()
 }
 
 /// `file:...?mode=ro`; every byte that could mean something in a URI is written as a number.
@@ -105,7 +225,7 @@ const REPEATED: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct FoundRows {
     /// Its rows, session after session.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<MessageRow>,
     /// Sessions and branches that were left out, because their messages would take too much memory.
     left_out: Vec<String>,
 }
@@ -263,7 +383,7 @@ impl Messages {
             }
             *room -= length;
             for (_, name, id, _) in branch {
-                found.rows.push(Row {
+                found.rows.push(MessageRow {
                     session: session.clone(),
                     branch: name.clone(),
                     id: *id,

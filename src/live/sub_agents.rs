@@ -1,6 +1,7 @@
 //! Sub-agents of Claude Code whose logs are files of their own: `agent-ID.jsonl` beside the log of the agent that
 //! began them, or `SESSION/subagents/agent-ID.jsonl` below its folder.
 
+use super::replace::folder_of;
 use super::{ReadOptions, check_session, read_path};
 use retake_core::rules::Severity;
 use retake_core::session::{Kind, Session};
@@ -9,6 +10,7 @@ use retake_core::wire::body_within;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A sub-agent with a log of its own.
@@ -33,12 +35,27 @@ const HEAD: u64 = 16 * 1024;
 /// How much of a first message is read.
 const PROMPT: u64 = 64 * 1024;
 
+/// Whether a file is named as the logs of sub-agents are.
+pub fn is_sub_agent_log(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(b"agent-"))
+}
+
 /// The sub-agents of the session that a log is of, in the order of their files' names. Files that cannot be read
 /// are left out; `is_cancelled` ends it early.
 pub fn sub_agents(log: &Path, prices: &Prices, is_cancelled: &dyn Fn() -> bool) -> Vec<SubAgent> {
-    let (Some(folder), Some(stem)) = (log.parent(), log.file_stem()) else {
+    let logs = sub_agent_logs(log)
+        .into_iter()
+        .take_while(|_| !is_cancelled());
+    logs.filter_map(|path| read(path, prices)).collect()
+}
+
+/// The logs of the sub-agents of the session that a log is of, in the order of their names.
+pub fn sub_agent_logs(log: &Path) -> Vec<PathBuf> {
+    let Some(stem) = log.file_stem() else {
         return Vec::new();
     };
+    let folder = folder_of(log);
     let mut own: BTreeSet<String> = session_of(log).into_iter().collect();
     own.insert(stem.to_string_lossy().into_owned());
     let below = own
@@ -48,8 +65,7 @@ pub fn sub_agents(log: &Path, prices: &Prices, is_cancelled: &dyn Fn() -> bool) 
     let beside =
         beside.filter(|path| session_of(path).is_some_and(|session| own.contains(&session)));
     let all: BTreeSet<PathBuf> = beside.chain(below).filter(|path| path != log).collect();
-    let all = all.into_iter().take_while(|_| !is_cancelled()).take(MOST);
-    all.filter_map(|path| read(path, prices)).collect()
+    all.into_iter().take(MOST).collect()
 }
 
 /// The files of a folder that are called as the logs of sub-agents are.
@@ -57,8 +73,8 @@ fn logs_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let is_log = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.starts_with("agent-") && name.ends_with(".jsonl"))
+        is_sub_agent_log(path)
+            && path.extension().is_some_and(|ending| ending == "jsonl")
             && std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= LIMIT)
     };
     paths.filter(is_log).collect()

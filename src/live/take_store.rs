@@ -2,7 +2,7 @@
 //! goes to the journal.
 
 use crate::takes::{
-    About, Clock, Damage, Happened, Journal, NotRecording, Opened, is_run_file, lay,
+    About, Clock, Damage, Happened, Journal, NotRecording, OpenedTakes, is_run_file, lay,
 };
 use crate::{Base, BaseError, Input, InputError, Progress, Recording, going_on, read_written};
 use retake_core::formats::convert::{Options, convert};
@@ -95,7 +95,11 @@ impl TakeStore {
         Self::of(recording, path, opened)
     }
 
-    fn of(recording: Arc<Recording>, path: Option<&Path>, opened: Opened) -> (Self, Vec<Damage>) {
+    fn of(
+        recording: Arc<Recording>,
+        path: Option<&Path>,
+        opened: OpenedTakes,
+    ) -> (Self, Vec<Damage>) {
         let workbench = Self {
             recording,
             path: path.map(Path::to_owned),

@@ -21,9 +21,9 @@ const PRIVATE: u32 = 0o600;
 
 /// The content of an agent file and of the files that it names, by which it is known again.
 #[derive(Clone)]
-pub struct Content(Sha256);
+pub struct AgentContent(Sha256);
 
-impl Content {
+impl AgentContent {
     /// The content of a file that names no other.
     pub fn of(text: &str) -> Self {
         let mut content = Self(Sha256::new());
@@ -45,21 +45,21 @@ impl Content {
     }
 }
 
-impl PartialEq for Content {
+impl PartialEq for AgentContent {
     fn eq(&self, other: &Self) -> bool {
         self.digest() == other.digest()
     }
 }
 
-impl Eq for Content {}
+impl Eq for AgentContent {}
 
-impl fmt::Debug for Content {
+impl fmt::Debug for AgentContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Content({self})")
     }
 }
 
-impl fmt::Display for Content {
+impl fmt::Display for AgentContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut digits = self.digest().into_iter();
         digits.try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -92,7 +92,7 @@ impl Trust {
     }
 
     /// Whether the file at this path was confirmed with this content. What cannot be looked at was not.
-    pub fn is_confirmed(&self, path: &Path, content: &Content) -> bool {
+    pub fn is_confirmed(&self, path: &Path, content: &AgentContent) -> bool {
         let Some(folder) = &self.folder else {
             return false;
         };
@@ -102,7 +102,7 @@ impl Trust {
     }
 
     /// Remembers that the operator has confirmed the file at this path with this content.
-    pub fn confirm(&self, path: &Path, content: &Content) -> Result<(), TrustError> {
+    pub fn confirm(&self, path: &Path, content: &AgentContent) -> Result<(), TrustError> {
         let folder = self.folder.as_ref().ok_or(TrustError::NoFolder)?;
         let failed = |error| TrustError::Folder {
             path: folder.clone(),
@@ -126,8 +126,8 @@ impl Trust {
 }
 
 /// The name of a confirmation: a digest of path and content.
-fn name_of(path: &Path, content: &Content) -> String {
-    let mut both = Content(Sha256::new());
+fn name_of(path: &Path, content: &AgentContent) -> String {
+    let mut both = AgentContent(Sha256::new());
     both.0.update(content.digest());
     both.0.update(path.as_os_str().as_bytes());
     both.to_string()
@@ -153,13 +153,13 @@ mod tests {
     fn a_file_is_confirmed_once_and_any_change_asks_again() {
         let home = tempfile::tempdir().unwrap();
         let path = Path::new("/project/agent.toml");
-        let content = Content::of("name = \"a\"");
+        let content = AgentContent::of("name = \"a\"");
         let trust = Trust::open(Some(home.path()));
         assert!(!trust.is_confirmed(path, &content));
         trust.confirm(path, &content).unwrap();
         trust.confirm(path, &content).unwrap();
         assert!(Trust::open(Some(home.path())).is_confirmed(path, &content));
-        assert!(!trust.is_confirmed(path, &Content::of("name = \"b\"")));
+        assert!(!trust.is_confirmed(path, &AgentContent::of("name = \"b\"")));
         assert!(!trust.is_confirmed(Path::new("/elsewhere/agent.toml"), &content));
         let mut with_policy = content.clone();
         with_policy.add("policy.toml", b"");
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn confirmations_are_for_the_operators_eyes_and_hands() {
         let home = tempfile::tempdir().unwrap();
-        let (path, content) = (Path::new("/project/agent.toml"), Content::of(""));
+        let (path, content) = (Path::new("/project/agent.toml"), AgentContent::of(""));
         let trust = Trust::open(Some(home.path()));
         trust.confirm(path, &content).unwrap();
         let folder = home.path().join(BELOW);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn without_a_home_nothing_is_confirmed_and_the_reason_is_told() {
         let trust = Trust::open(None);
-        let (path, content) = (Path::new("/a"), Content::of(""));
+        let (path, content) = (Path::new("/a"), AgentContent::of(""));
         assert!(!trust.is_confirmed(path, &content));
         let refused = trust.confirm(path, &content).unwrap_err();
         assert!(refused.to_string().contains("XDG_STATE_HOME"));
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn no_part_passes_for_the_end_of_another() {
-        let mut one = Content::of("a");
+        let mut one = AgentContent::of("a");
         one.add("bc", b"d");
-        let mut other = Content::of("a");
+        let mut other = AgentContent::of("a");
         other.add("b", b"cd");
         assert_ne!(one, other);
     }

@@ -23,7 +23,7 @@ const FILE: u64 = 1024 * 1024;
 
 /// Where a wording comes from, the strongest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum WordingOrigin {
     /// retake brings it along.
     Library,
     /// The operator's config folder.
@@ -35,16 +35,16 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordingFile {
     pub path: PathBuf,
-    pub origin: Origin,
+    pub origin: WordingOrigin,
 }
 
 /// A wording that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice<'a> {
+pub struct WordingChoice<'a> {
     pub name: &'a str,
     pub title: &'a str,
     pub template: &'a str,
-    pub origin: Origin,
+    pub origin: WordingOrigin,
 }
 
 /// A file, or an entry of one, that cannot be used.
@@ -77,7 +77,7 @@ pub struct Wordings {
 #[derive(Debug, Clone)]
 struct Own {
     wording: OwnWording,
-    origin: Origin,
+    origin: WordingOrigin,
 }
 
 impl Own {
@@ -98,11 +98,11 @@ pub fn config_folder() -> Option<PathBuf> {
 pub fn usual_files(project: &Path) -> Vec<WordingFile> {
     let config = config_folder().map(|folder| WordingFile {
         path: folder.join("wordings.toml"),
-        origin: Origin::Config,
+        origin: WordingOrigin::Config,
     });
     let project = WordingFile {
         path: project.join(".retake/wordings.toml"),
-        origin: Origin::Project,
+        origin: WordingOrigin::Project,
     };
     config.into_iter().chain([project]).collect()
 }
@@ -133,7 +133,7 @@ impl Wordings {
             Ok(text) => text,
             Err(InputError::Missing) => return,
             Err(InputError::EmptyFolder | InputError::NotAFile(_)) => {
-                return tell(None, "this is no file".to_owned());
+                return tell(None, "not a file".to_owned());
             }
             Err(error) => return tell(None, error.to_string()),
         };
@@ -153,21 +153,21 @@ impl Wordings {
 
     /// The wordings for a kind of failure: the operator's own, then those of the library whose names they leave
     /// free. The default of the library keeps its place before the others of the library.
-    pub fn of(&self, kind: FailureKind) -> Vec<Choice<'_>> {
+    pub fn of(&self, kind: FailureKind) -> Vec<WordingChoice<'_>> {
         let own = self.own.iter().filter(|own| own.is_for(kind));
-        let own = own.map(|own| Choice {
+        let own = own.map(|own| WordingChoice {
             name: &own.wording.name,
             title: &own.wording.title,
             template: &own.wording.template,
             origin: own.origin,
         });
-        let library = wording::library(kind).map(|wording| Choice {
+        let library = wording::library(kind).map(|wording| WordingChoice {
             name: wording.name,
             title: wording.title,
             template: wording.template,
-            origin: Origin::Library,
+            origin: WordingOrigin::Library,
         });
-        let mut choices: Vec<Choice<'_>> = Vec::new();
+        let mut choices: Vec<WordingChoice<'_>> = Vec::new();
         for choice in own.chain(library) {
             if choices.iter().all(|known| known.name != choice.name) {
                 choices.push(choice);
@@ -177,7 +177,7 @@ impl Wordings {
     }
 
     /// The wording of this name for a kind of failure.
-    pub fn find(&self, kind: FailureKind, name: &str) -> Option<Choice<'_>> {
+    pub fn find(&self, kind: FailureKind, name: &str) -> Option<WordingChoice<'_>> {
         let mut choices = self.of(kind).into_iter();
         choices.find(|choice| choice.name == name)
     }

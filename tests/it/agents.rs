@@ -1,6 +1,6 @@
 //! The bundled agents: each runs without a key, without a question, and begins with a request that nothing is wrong with.
 
-use retake_core::engine::agent::{Agent, Beside, Endpoint};
+use retake_core::engine::agent::{Agent, Beside, ModelEndpoint};
 use retake_live::{ReadOptions, check_recording, read_path};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ fn each_bundled_agent_is_scripted_and_needs_no_confirmation() {
     for (name, agent) in agents {
         assert!(!agent.needs_confirmation(), "{name}: {:?}", agent.powers());
         assert_eq!(format!("{}.toml", agent.name), name);
-        let Endpoint::Script { file, .. } = &agent.model.at else {
+        let ModelEndpoint::Script { file, .. } = &agent.model.at else {
             panic!("{name}: {:?}", agent.model.at);
         };
         assert_eq!(*file, format!("{}.script.toml", agent.name));

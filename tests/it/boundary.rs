@@ -139,7 +139,7 @@ fn reply(
                 note(std::slice::from_ref(name), false);
             }
         }
-        Dialect::Chat | Dialect::Gemini => {
+        Dialect::Chat | Dialect::Gemini | Dialect::Converse => {
             let calls = names.iter().map(|name| {
                 json!({"id": name, "type": "function",
                 "function": {"name": "f", "arguments": "{}"}})

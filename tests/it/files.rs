@@ -4,7 +4,7 @@
 use retake_core::formats::Format;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, ProblemKind, Source, SourceError, Span};
-use retake_live::{Growth, InputError, Opening, ReadOptions, Recording, check_recording};
+use retake_live::{FileGrowth, InputError, OpenedInput, ReadOptions, Recording, check_recording};
 use retake_live::{open, read_input, read_path};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -33,8 +33,8 @@ fn read(path: &Path) -> Result<Recording, InputError> {
     read_path(path, &ReadOptions::default())
 }
 
-fn begin(path: &Path) -> Opening {
-    Opening::begin(open(path).unwrap(), &ReadOptions::default()).unwrap()
+fn begin(path: &Path) -> OpenedInput {
+    OpenedInput::begin(open(path).unwrap(), &ReadOptions::default()).unwrap()
 }
 
 fn kinds(recording: &Recording) -> Vec<Kind> {
@@ -194,16 +194,19 @@ fn a_follower_sees_lines_as_they_are_appended() {
         let growth = follower.advance().unwrap();
         (growth, kinds(&follower.recording().unwrap()).len())
     };
-    assert_eq!(told(""), (Growth::None, 1));
-    assert_eq!(told(&format!("{CALL}\n")), (Growth::Grown, 2));
-    assert_eq!(told(&format!("{OUTPUT}\r\n{USER}\r\n")), (Growth::Grown, 4));
+    assert_eq!(told(""), (FileGrowth::None, 1));
+    assert_eq!(told(&format!("{CALL}\n")), (FileGrowth::Grown, 2));
+    assert_eq!(
+        told(&format!("{OUTPUT}\r\n{USER}\r\n")),
+        (FileGrowth::Grown, 4)
+    );
     let (half, rest) = CALL.split_at(40);
-    assert_eq!(told(half), (Growth::None, 4));
-    assert_eq!(told(""), (Growth::None, 4));
-    assert_eq!(told(&format!("{rest}\n{USER}")), (Growth::Grown, 5));
-    assert_eq!(told("\n"), (Growth::Grown, 6));
-    assert_eq!(told(&format!("{USER}{USER}\n")), (Growth::Grown, 8));
-    assert_eq!(told("{oops}\n"), (Growth::Grown, 9));
+    assert_eq!(told(half), (FileGrowth::None, 4));
+    assert_eq!(told(""), (FileGrowth::None, 4));
+    assert_eq!(told(&format!("{rest}\n{USER}")), (FileGrowth::Grown, 5));
+    assert_eq!(told("\n"), (FileGrowth::Grown, 6));
+    assert_eq!(told(&format!("{USER}{USER}\n")), (FileGrowth::Grown, 8));
+    assert_eq!(told("{oops}\n"), (FileGrowth::Grown, 9));
     let recording = follower.recording().unwrap();
     let whole = read(&path).unwrap();
     assert_eq!(kinds(&recording), kinds(&whole));
@@ -220,18 +223,18 @@ fn a_last_line_without_its_end_is_read_when_the_file_rests() {
     let mut follower = opening.follow().unwrap().unwrap();
     assert_eq!(kinds(&follower.recording().unwrap()).len(), 2);
     append(&path, &format!("{OUTPUT}\n"));
-    assert_eq!(follower.advance().unwrap(), Growth::Grown);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Grown);
     append(&path, USER);
-    assert_eq!(follower.advance().unwrap(), Growth::None);
-    assert_eq!(follower.advance().unwrap(), Growth::Grown);
-    assert_eq!(follower.advance().unwrap(), Growth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Grown);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
     append(&path, "\n");
-    assert_eq!(follower.advance().unwrap(), Growth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
     append(&path, r#"{"role":"user","content":"to be co"#);
-    assert_eq!(follower.advance().unwrap(), Growth::None);
-    assert_eq!(follower.advance().unwrap(), Growth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
     append(&path, "ntinued\"}\n");
-    assert_eq!(follower.advance().unwrap(), Growth::Grown);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Grown);
     let recording = follower.recording().unwrap();
     let whole = read(&path).unwrap();
     assert_eq!(kinds(&recording), kinds(&whole));
@@ -249,7 +252,7 @@ fn a_follower_takes_a_giant_line_and_characters_that_arrive_in_halves() {
         "x".repeat(1 << 20)
     );
     append(&path, &giant);
-    assert_eq!(follower.advance().unwrap(), Growth::Grown);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Grown);
     let cut = giant.len() - 5;
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     for half in [&giant.as_bytes()[..cut], &giant.as_bytes()[cut..]] {
@@ -280,8 +283,8 @@ fn a_file_that_is_cut_while_open_says_so() {
     assert!(session.bytes(&session.items[0]).is_ok());
     // Rules read what they judge; they say that it is gone, or judge what is left.
     let _ = check_recording(&recording, None);
-    assert_eq!(follower.advance().unwrap(), Growth::Shrunk);
-    assert_eq!(follower.advance().unwrap(), Growth::Shrunk);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Shrunk);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::Shrunk);
     let anew = opening.anew().unwrap();
     assert_eq!(kinds(&anew.read(&|_, _| ()).unwrap()).len(), 2);
     assert_eq!(kinds(&opening.read(&|_, _| ()).unwrap()).len(), 2);
@@ -303,7 +306,7 @@ fn a_file_that_is_replaced_while_open_is_noticed() {
         let opening = begin(&path);
         let mut follower = opening.follow().unwrap().unwrap();
         replace(&path);
-        assert_eq!(follower.advance().unwrap(), Growth::Shrunk);
+        assert_eq!(follower.advance().unwrap(), FileGrowth::Shrunk);
         let anew = opening.anew().unwrap();
         assert_eq!(
             kinds(&anew.read(&|_, _| ()).unwrap())[..2],
@@ -315,7 +318,7 @@ fn a_file_that_is_replaced_while_open_is_noticed() {
     let opening = begin(&path);
     let mut follower = opening.follow().unwrap().unwrap();
     fs::remove_file(&path).unwrap();
-    assert_eq!(follower.advance().unwrap(), Growth::None);
+    assert_eq!(follower.advance().unwrap(), FileGrowth::None);
     assert!(matches!(opening.anew(), Err(InputError::Missing)));
 }
 

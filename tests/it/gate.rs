@@ -3,9 +3,10 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use proptest::prelude::*;
-use retake_core::exchange::gate::{End, Gate, Limits, Step};
+use retake_core::exchange::gate::{Gate, GateStep, StreamEnd, StreamLimits};
 use retake_core::session::Dialect;
-use retake_core::wire::write::{NewCall, NewReply, calls_of};
+use retake_core::wire::ToolCall;
+use retake_core::wire::write::{NewReply, calls_of};
 use serde_json::Value;
 use std::path::Path;
 
@@ -30,11 +31,11 @@ fn through(
     dialect: Dialect,
     watch: Watch,
     pieces: impl Iterator<Item = impl AsRef<[u8]>>,
-) -> (Vec<u8>, End) {
-    let (mut gate, mut out) = (Gate::new(dialect, Limits::default()), Vec::new());
+) -> (Vec<u8>, StreamEnd) {
+    let (mut gate, mut out) = (Gate::new(dialect, StreamLimits::default()), Vec::new());
     let mut complete = 0;
     for piece in pieces {
-        if gate.push(piece.as_ref(), &mut out) == Step::Flows {
+        if gate.push(piece.as_ref(), &mut out) == GateStep::Flows {
             continue;
         }
         complete += 1;
@@ -132,12 +133,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn reply() -> impl Strategy<Value = NewReply> {
-    let call = (text(), text()).prop_map(|(name, arguments)| NewCall {
-        id: String::new(),
-        name,
-        arguments,
-        input: None,
-    });
+    let call = (text(), text()).prop_map(|(name, arguments)| ToolCall::new("", &name, &arguments));
     (
         prop::option::of(text()),
         prop::collection::vec(text(), 0..3),
@@ -146,7 +142,7 @@ fn reply() -> impl Strategy<Value = NewReply> {
     )
         .prop_map(|(reasoning, texts, refusal, mut calls)| {
             for (number, call) in calls.iter_mut().enumerate() {
-                call.id = format!("call_{number}");
+                call.id = Some(format!("call_{number}"));
             }
             NewReply {
                 tag: "t".to_owned(),
@@ -224,14 +220,14 @@ proptest! {
     ) {
         let events = reply.events(dialect, piece, true);
         let stream = events.iter().map(|event| event.to_wire()).collect::<String>();
-        let (mut gate, mut out) = (Gate::new(dialect, Limits::default()), Vec::new());
+        let (mut gate, mut out) = (Gate::new(dialect, StreamLimits::default()), Vec::new());
         for piece in stream.as_bytes().chunks(size) {
-            if gate.push(piece, &mut out) == Step::Complete {
+            if gate.push(piece, &mut out) == GateStep::Complete {
                 gate.hold();
             }
         }
-        prop_assert_eq!(gate.end(&mut out), End::Whole);
-        let ids = reply.calls.iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(gate.end(&mut out), StreamEnd::Whole);
+        let ids = reply.calls.iter().filter_map(|call| call.id.clone()).collect::<Vec<_>>();
         prop_assert_eq!(calls_of(dialect, &gate.reply().unwrap()).unwrap(), ids.clone());
         let passed = String::from_utf8(out.clone()).unwrap();
         prop_assert!(!passed.contains("call_0"));

@@ -3,12 +3,15 @@
 // Everything here is test code, also the functions that set a test up.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agent_logs;
+mod agent_sessions;
 mod agents;
 mod boundary;
 mod cli;
 mod convert;
 mod convert_stories;
 mod corpus;
+mod doctor;
 mod file_hostile;
 mod files;
 mod gate;

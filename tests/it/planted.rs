@@ -1,5 +1,6 @@
 //! Transcripts with planted defects: check finds exactly those, in every format and at every size, also when parts are read side by side.
 
+use retake_core::session::Kind;
 use retake_core::wire::tools::read_tools;
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
@@ -21,13 +22,26 @@ fn rule_of(defect: &str) -> &'static str {
     }
 }
 
-fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
+/// The kinds of defects that are planted.
+const KINDS: [&str; 5] = [
+    "unknown_tool",
+    "bad_json",
+    "schema",
+    "orphan_call",
+    "orphan_output",
+];
+
+/// Makes a file with a generator, reads it, and compares what is found with what was planted; gives the kinds of that.
+fn finds_exactly_what_was_planted(
+    generator: &[&str],
+    format: &str,
+    bytes: &str,
+) -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.jsonl");
     let made = Command::new("python3")
-        .args([
-            GENERATOR, "--format", format, "--bytes", bytes, "--seed", "7", "--out",
-        ])
+        .args(generator)
+        .args(["--format", format, "--bytes", bytes, "--seed", "7", "--out"])
         .arg(&file)
         .output()
         .unwrap();
@@ -46,45 +60,33 @@ fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
     recording.sessions.iter_mut().for_each(|session| {
         session.contract.supplement(Some(&tools), None, None);
     });
-    assert_eq!(
-        (recording.sessions.len(), recording.problems.len()),
-        (1, 0),
-        "{format}"
-    );
-    let session = &recording.sessions[0];
-    let counted = |kind| Value::from(session.count(kind));
-    assert_eq!(
-        counted(retake_core::session::Kind::Call),
-        truth["calls"],
-        "{format}"
-    );
-    assert_eq!(
-        counted(retake_core::session::Kind::Output),
-        truth["outputs"],
-        "{format}"
-    );
-    let planted: BTreeSet<(String, String)> = truth["list"]
-        .as_array()
-        .unwrap()
+    assert_eq!(recording.problems, [], "{format}");
+    let counted = |kind| {
+        let counts = recording.sessions.iter().map(|one| one.count(kind));
+        Value::from(counts.sum::<usize>())
+    };
+    assert_eq!(counted(Kind::Call), truth["calls"], "{format}");
+    assert_eq!(counted(Kind::Output), truth["outputs"], "{format}");
+    let text = |defect: &Value, key: &str| defect[key].as_str().unwrap().to_owned();
+    let list = truth["list"].as_array().unwrap();
+    let planted: BTreeSet<(String, String)> = list
         .iter()
         .map(|defect| {
-            let text = |key: &str| defect[key].as_str().unwrap().to_owned();
-            (rule_of(&text("kind")).to_owned(), text("call_id"))
+            (
+                rule_of(&text(defect, "kind")).to_owned(),
+                text(defect, "call_id"),
+            )
         })
         .collect();
-    let rules = [
-        "unknown_tool",
-        "bad_json",
-        "schema",
-        "orphan_call",
-        "orphan_output",
-    ]
-    .map(rule_of);
-    assert!(planted.len() >= 2, "{format}: defects are planted");
-    let found: BTreeSet<(String, String)> = check_recording(&recording, None).unwrap()[0]
+    let rules = KINDS.map(rule_of);
+    let findings = check_recording(&recording, None).unwrap();
+    let found: BTreeSet<(String, String)> = recording
+        .sessions
         .iter()
-        .filter(|finding| rules.contains(&finding.rule.id))
-        .map(|finding| {
+        .zip(&findings)
+        .flat_map(|(session, findings)| findings.iter().map(move |finding| (session, finding)))
+        .filter(|(_, finding)| rules.contains(&finding.rule.id))
+        .map(|(session, finding)| {
             let item = &session.items[finding.item.unwrap() as usize];
             (finding.rule.id.to_owned(), session.call_id(item).unwrap())
         })
@@ -95,6 +97,7 @@ fn finds_exactly_what_was_planted(format: &str, bytes: &str) {
         missed.is_empty() && invented.is_empty(),
         "{format} {bytes}: missed {missed:?}, invented {invented:?}"
     );
+    list.iter().map(|defect| text(defect, "kind")).collect()
 }
 
 #[test]
@@ -110,7 +113,42 @@ fn planted_defects_are_found_exactly() {
     };
     for format in ["claude-jsonl", "responses", "chat"] {
         for bytes in sizes {
-            finds_exactly_what_was_planted(format, bytes);
+            let kinds = finds_exactly_what_was_planted(&[GENERATOR], format, bytes);
+            assert!(kinds.len() >= 2, "{format}: {kinds:?}");
         }
+    }
+}
+
+/// The formats of `benches/more_formats.py`.
+const MORE: [&str; 10] = [
+    "codex",
+    "copilot-cli",
+    "gemini-cli",
+    "har",
+    "hermes-sqlite",
+    "opencode-sqlite",
+    "openhands",
+    "otel",
+    "pi",
+    "vcr",
+];
+
+#[test]
+fn defects_of_each_kind_are_found_in_formats_of_agents_traces_and_traffic() {
+    if !Path::new(GENERATOR).exists() {
+        eprintln!("skipped: {GENERATOR} is absent");
+        return;
+    }
+    for format in MORE {
+        let kinds =
+            finds_exactly_what_was_planted(&["benches/more_formats.py", GENERATOR], format, "1M");
+        // A call of opencode and its output are one part.
+        let expected = KINDS
+            .iter()
+            .filter(|kind| (format, **kind) != ("opencode-sqlite", "orphan_output"));
+        assert!(
+            kinds.iter().eq(expected.copied().collect::<BTreeSet<_>>()),
+            "{format}: {kinds:?}"
+        );
     }
 }

@@ -221,9 +221,6 @@ fn prose_and_other_errors_decode_to_nothing() {
         "I found an unknown tool: hammer, perhaps?",
         "Please make sure that the reply is not too long.",
         "Each tool_use should have a tool_result in the next message.",
-        "Error code: 401 - {'error': {'message': 'Incorrect API key provided', 'type': 'invalid_request_error', 'code': 'invalid_api_key'}}",
-        "Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'tokens', 'code': 'rate_limit_exceeded'}}",
-        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         r#"{"error":{"message":"Invalid value: 'object'. Supported values are: 'json_object', 'json_schema', and 'text'.","param":"response_format.type"}}"#,
         r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","param":"temperature"}}"#,
         r#"{"messages":[{"role":"tool","tool_call_id":"call_a","content":"no such file"}]}"#,
@@ -233,6 +230,26 @@ fn prose_and_other_errors_decode_to_nothing() {
         "Input tag 'c' found using 'type' does not match any of the expected tags: 'a', 'b'",
     ] {
         assert_eq!(decode(text), [], "{text}");
+    }
+}
+
+#[test]
+fn errors_of_the_service_are_known_and_mean_no_item() {
+    for text in [
+        "Error code: 401 - {'error': {'message': 'Incorrect API key provided', 'type': 'invalid_request_error', 'code': 'invalid_api_key'}}",
+        "Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'tokens', 'code': 'rate_limit_exceeded'}}",
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+    ] {
+        let found = decode(text);
+        let [decoded] = found.as_slice() else {
+            panic!("{text}: {found:?}");
+        };
+        assert!(decoded.fault.is_of_service(), "{text}");
+        assert_eq!((decoded.rule, &decoded.place), (None, &None), "{text}");
+        assert!(
+            decoded.call_ids.is_empty() && decoded.item_ids.is_empty(),
+            "{text}"
+        );
     }
 }
 

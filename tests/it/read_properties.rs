@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use retake_core::formats::{self, FORMATS, Sample};
 use retake_core::session::{Kind, Problem, Session, Source, Span};
-use retake_live::{Growth, Input, Opening, ReadOptions, Recording, open, read_input};
+use retake_live::{FileGrowth, Input, OpenedInput, ReadOptions, Recording, open, read_input};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ proptest! {
             let contents = formats::read_buffer(format, &source, &bytes).unwrap();
             assert_inside(length, &contents.sessions, &contents.problems);
             let options = ReadOptions { format: Some(format.id.to_owned()), ..ReadOptions::default() };
-            let opening = Opening::begin(input(&bytes, false), &options).unwrap();
+            let opening = OpenedInput::begin(input(&bytes, false), &options).unwrap();
             let parts = [opening.head(), opening.tail(), opening.read(&|_, _| ()).map(Some)];
             for recording in parts.into_iter().flatten().flatten() {
                 assert_inside(length, &recording.sessions, &recording.problems);
@@ -257,7 +257,7 @@ proptest! {
 
     #[test]
     fn head_and_tail_are_parts_of_the_whole(text in transcripts(30_000, 60)) {
-        let opening = Opening::begin(input(text.as_bytes(), false), &ReadOptions::default()).unwrap();
+        let opening = OpenedInput::begin(input(text.as_bytes(), false), &ReadOptions::default()).unwrap();
         let (all, head, tail) = (whole(&text), opening.head().unwrap().unwrap(), opening.tail().unwrap().unwrap());
         prop_assert_eq!(&all.problems, &[]);
         prop_assert_eq!(all.format.id, head.format.id);
@@ -285,7 +285,7 @@ proptest! {
         let path = folder.path().join("growing.jsonl");
         let mut file = std::fs::File::create(&path).unwrap();
         writeln!(file, "{}\n{}", lines[0], lines[1]).unwrap();
-        let opening = Opening::begin(open(&path).unwrap(), &ReadOptions::default()).unwrap();
+        let opening = OpenedInput::begin(open(&path).unwrap(), &ReadOptions::default()).unwrap();
         let mut follower = opening.follow().unwrap().unwrap();
         let mut cuts: Vec<_> = cuts.iter().map(|(at, looks)| (at.index(rest.len()), *looks)).collect();
         cuts.sort_unstable();
@@ -295,7 +295,7 @@ proptest! {
             file.write_all(&rest.as_bytes()[from..to]).unwrap();
             from = to;
             for _ in 0..looks {
-                prop_assert_ne!(follower.advance().unwrap(), Growth::Shrunk);
+                prop_assert_ne!(follower.advance().unwrap(), FileGrowth::Shrunk);
             }
         }
         let (followed, all) = (follower.recording().unwrap(), opening.read(&|_, _| ()).unwrap());
@@ -321,4 +321,73 @@ fn a_large_file_is_read_in_parts_as_in_one_piece() {
             assert_eq!(parts.problems, whole.problems);
         }
     }
+}
+
+/// The sessions of a text, its problems, and how far the items reach: `None` where no format claims it.
+fn read_cut(bytes: &[u8]) -> Option<Recording> {
+    read_input(input(bytes, true), &ReadOptions::default()).ok()
+}
+
+/// The items that were read, by their kinds.
+fn items_of(recording: &Recording) -> Vec<(Kind, u64)> {
+    let items = recording.sessions.iter().flat_map(|session| &session.items);
+    let read = items.filter(|item| item.kind != Kind::Unreadable);
+    read.map(|item| (item.kind, item.span.end)).collect()
+}
+
+#[test]
+fn a_document_that_is_cut_anywhere_tells_so_once_and_gives_what_came_before() {
+    let documents = std::fs::read_dir("sessions").unwrap().flatten();
+    let documents = documents.map(|entry| entry.path());
+    for path in documents.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+        let name = path.display();
+        let pretty = std::fs::read(&path).unwrap();
+        let value: Value = serde_json::from_slice(&pretty).unwrap();
+        let minified = value.to_string().into_bytes();
+        for whole in [pretty, minified] {
+            let Some(recording) = read_cut(&whole) else {
+                continue;
+            };
+            let all = items_of(&recording);
+            // A RunState says elsewhere which of its items are of the history.
+            let stands_in_file = recording.format.id != "agents-runstate"
+                && recording
+                    .sessions
+                    .iter()
+                    .all(|session| session.stands_in(&recording.source));
+            for number in 1..40 {
+                let end = whole.len() * number / 40;
+                let Some(cut) = read_cut(&whole[..end]) else {
+                    continue;
+                };
+                let problems = cut.problems.len();
+                let (read, known) = (items_of(&cut).len(), recording.problems.len());
+                assert!(problems <= known + 3, "{name} {end}: {:?}", cut.problems);
+                assert!(
+                    problems > 0 && read <= all.len(),
+                    "{name} {end}: {read} items"
+                );
+                if cut.format.id == recording.format.id && stands_in_file {
+                    let before = all.iter().filter(|(_, last)| *last <= end as u64).count();
+                    assert!(read >= before, "{name} {end}: {read} of {before} items");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_in_a_character_is_one_problem() {
+    let whole = r#"[{"role":"user","content":"Where is it?"},{"role":"assistant","content":"At the café."}]"#;
+    let end = whole.find('é').unwrap() + 1;
+    let cut = read_cut(&whole.as_bytes()[..end]).unwrap();
+    let told: Vec<String> = cut
+        .problems
+        .iter()
+        .map(|problem| problem.kind.to_string())
+        .collect();
+    assert_eq!(
+        told,
+        ["the JSON ends in the middle: read the item before it"]
+    );
 }

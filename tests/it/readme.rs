@@ -1,22 +1,70 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
+use crate::convert::files_below;
 use retake_app::tui::settings;
 use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::{self, Keys};
 use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::engine::{PLACES, POLICY_TABLES};
-use retake_core::formats::FORMATS;
+use retake_core::formats::convert::AgentProgram;
+use retake_core::formats::{FOREIGN, FORMATS, holds_tools, is_fixed, of_dialect};
 use retake_core::lab::{self, CLASSES};
 use retake_core::rules;
 use retake_core::script::SCRIPT_TABLES;
+use retake_core::wire::IdsNeeded;
 use retake_core::wording::VERBS;
+use retake_live::stores::AGENTS;
+use retake_live::{ReadOptions, read_path};
+use serde_json::Value;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 fn formats() -> String {
-    let mut table = "| format | what it is |\n|---|---|\n".to_owned();
+    let heads = "| format | what it is | pairs by | tools | fixed | written by `convert` |";
+    let mut table = format!("{heads}\n|---|---|---|---|---|---|\n");
     for format in FORMATS {
-        writeln!(table, "| `{}` | {} |", format.id, format.title).unwrap();
+        let pairs = match format.dialect.facts().call_ids.needed {
+            IdsNeeded::Neither => "name",
+            _ => "id",
+        };
+        let tools = if holds_tools(format) { "in it" } else { "" };
+        let fixed = match is_fixed(format) {
+            true => "in place",
+            false => "as a request",
+        };
+        let agent = AgentProgram::named(format.id);
+        let of_dialect = of_dialect(format.dialect).id == format.id;
+        let written = match agent.map(AgentProgram::proven_with) {
+            Some((package, version)) => format!("resumed by {package} {version}"),
+            None if of_dialect => "yes".to_owned(),
+            None => String::new(),
+        };
+        let (id, title) = (format.id, format.title);
+        writeln!(
+            table,
+            "| `{id}` | {title} | {pairs} | {tools} | {fixed} | {written} |"
+        )
+        .unwrap();
+    }
+    table
+}
+
+fn agents() -> String {
+    let mut table = "| agent | folder or file | override |\n|---|---|---|\n".to_owned();
+    for agent in AGENTS {
+        for store in agent.stores {
+            let path = match store.usual {
+                "" => "databases in the current folder, or in that of `--home`".to_owned(),
+                usual => format!("`~/{usual}`"),
+            };
+            let moved = store.moved_by.iter().map(|(name, below)| match *below {
+                "" => format!("`{name}`"),
+                below => format!("`{name}/{below}`"),
+            });
+            let moved = moved.collect::<Vec<_>>().join(", ");
+            writeln!(table, "| {} | {path} | {moved} |", agent.title).unwrap();
+        }
     }
     table
 }
@@ -80,6 +128,12 @@ fn chaos_faults() -> String {
     table
 }
 
+fn foreign() -> String {
+    let recordings = FOREIGN.iter().filter_map(|foreign| foreign.recordings);
+    let recordings = recordings.collect::<Vec<_>>().join(", ");
+    format!("- Recognised by name but not read yet: {recordings}.\n")
+}
+
 /// `text` with the part between the marks of `name` replaced.
 fn with_block(text: &str, name: &str, block: &str) -> String {
     let (start, end) = (
@@ -100,6 +154,7 @@ fn readme_and_help_tables_are_true() {
     let tables = [
         ("README.md", "rules", rules()),
         ("src/help/formats.md", "formats", formats()),
+        ("src/help/limits.md", "foreign", foreign()),
         (
             "src/help/keys.md",
             "keys",
@@ -140,6 +195,7 @@ fn readme_and_help_tables_are_true() {
             "agents",
             retake_live::proxy::connect::markdown_table(),
         ),
+        ("src/help/doctor.md", "agents", agents()),
         ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];
@@ -219,4 +275,30 @@ fn help_of_a_command_is_that_of_clap() {
     assert_eq!(code, Some(0));
     assert!(proxy.contains("retake proxy --help"), "{proxy}");
     assert_eq!(help(&["chek"]).0, Some(2));
+}
+
+#[test]
+fn the_versions_that_went_on_are_those_of_the_real_agents() {
+    let list = std::fs::read_to_string("tests/agents_real/package.json").unwrap();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    for (package, version) in AgentProgram::ALL.map(AgentProgram::proven_with) {
+        assert_eq!(list["dependencies"][package], version, "{package}");
+    }
+}
+
+#[test]
+fn recordings_with_tools_are_in_formats_that_can_hold_them() {
+    let mut files = Vec::new();
+    for folder in ["sessions", "../shared/corpus"] {
+        files_below(Path::new(folder), &mut files);
+    }
+    for path in files {
+        let Ok(recording) = read_path(&path, &ReadOptions::default()) else {
+            continue;
+        };
+        let mut sessions = recording.sessions.iter();
+        if sessions.any(|session| session.contract.tools_known()) {
+            assert!(holds_tools(recording.format), "{}", path.display());
+        }
+    }
 }

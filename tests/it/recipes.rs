@@ -7,7 +7,7 @@ use retake_core::wording::recipe::{
     History, RecipeError, RecoveryCase, fixture, openai_agents, policy,
 };
 use retake_core::wording::{
-    Context, FailureKind, ViolationText, default_of, library, recorded, render,
+    FailureContext, FailureKind, ViolationText, default_of, library, recorded, render,
 };
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ fn fallback<'a>(rule: &'a str, value: &'a Value) -> RecoveryCase<'a> {
     }
 }
 
-fn contexts() -> Vec<Context> {
-    let usual = Context {
+fn contexts() -> Vec<FailureContext> {
+    let usual = FailureContext {
         tool: "serch_\"flights\"\n".to_owned(),
         tools: (1..40).map(|number| format!("tool_{number}")).collect(),
         nearest: vec!["a".to_owned(), "b".to_owned()],
@@ -61,16 +61,16 @@ fn contexts() -> Vec<Context> {
         suggestion: "Ask for less at once.".to_owned(),
         recoverable: true,
     };
-    let short = Context {
+    let short = FailureContext {
         tools: vec!["one".to_owned()],
         arguments: "{}".to_owned(),
         schema: None,
         ..usual.clone()
     };
-    vec![usual, short, Context::default()]
+    vec![usual, short, FailureContext::default()]
 }
 
-fn as_json(context: &Context) -> Value {
+fn as_json(context: &FailureContext) -> Value {
     let violations = context.violations.iter();
     let violations = violations
         .map(|violation| json!({"pointer": violation.pointer, "message": violation.message}));

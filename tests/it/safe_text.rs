@@ -14,7 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
-use retake_core::safe_text::{Flags, SafeText, TextMark, confusable};
+use retake_core::safe_text::{CharacterFlags, SafeText, TextMark, confusable};
 use serde::Deserialize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -291,20 +291,20 @@ fn the_operator_is_told_of_each_kind_of_attack() {
         let flags = text.flags();
         let expected = match item.flag.as_str() {
             // TAB and LF are layout: they are expanded and split without a warning.
-            "control" if item.id == "X010" || item.id == "X011" => Flags::default(),
-            "control" => Flags::CONTROL,
-            "bidi" => Flags::BIDI,
-            "invisible" | "blank_or_prepend" => Flags::INVISIBLE,
-            "pua" => Flags::PRIVATE_USE,
+            "control" if item.id == "X010" || item.id == "X011" => CharacterFlags::default(),
+            "control" => CharacterFlags::CONTROL,
+            "bidi" => CharacterFlags::BIDI,
+            "invisible" | "blank_or_prepend" => CharacterFlags::INVISIBLE,
+            "pua" => CharacterFlags::PRIVATE_USE,
             // These bytes are all ASCII.
-            "invalid_utf8" if item.id == "X197" || item.id == "X199" => Flags::CONTROL,
-            "invalid_utf8" | "surrogate" => Flags::ILL_FORMED,
+            "invalid_utf8" if item.id == "X197" || item.id == "X199" => CharacterFlags::CONTROL,
+            "invalid_utf8" | "surrogate" => CharacterFlags::ILL_FORMED,
             // Prepended marks are spelled out, not stacked.
-            "combining" if item.id == "X296" => Flags::INVISIBLE,
-            "combining" => Flags::COMBINING,
-            "rtl" => Flags::RIGHT_TO_LEFT,
-            "odd_space" => Flags::ODD_SPACE,
-            _ => Flags::default(),
+            "combining" if item.id == "X296" => CharacterFlags::INVISIBLE,
+            "combining" => CharacterFlags::COMBINING,
+            "rtl" => CharacterFlags::RIGHT_TO_LEFT,
+            "odd_space" => CharacterFlags::ODD_SPACE,
+            _ => CharacterFlags::default(),
         };
         assert!(
             flags.contains(expected),
@@ -315,7 +315,7 @@ fn the_operator_is_told_of_each_kind_of_attack() {
         // X345 is half a character; two items are Arabic.
         if item.flag == "none" && item.id != "X345" {
             assert!(
-                Flags::RIGHT_TO_LEFT.contains(flags),
+                CharacterFlags::RIGHT_TO_LEFT.contains(flags),
                 "{} {}: {flags:?}",
                 item.id,
                 item.name

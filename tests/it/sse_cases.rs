@@ -3,12 +3,12 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use retake_core::session::Dialect;
-use retake_core::wire::stream::{Event, Splitter};
+use retake_core::wire::stream::{Splitter, StreamEvent};
 use serde_json::{Value, json};
 
 const CASES: &str = include_str!("hostile/sse_cases.json");
 
-fn split(bytes: &[u8], size: usize) -> (Vec<Event>, Splitter) {
+fn split(bytes: &[u8], size: usize) -> (Vec<StreamEvent>, Splitter) {
     let (mut events, mut splitter) = (Vec::new(), Splitter::default());
     for piece in bytes.chunks(size.max(1)) {
         splitter.push(piece, |event| events.push(event));

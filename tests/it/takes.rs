@@ -2,7 +2,7 @@
 
 use retake_core::session::takes::{Take, TakeEvent, anchor};
 use retake_core::session::{Span, Splice};
-use retake_live::takes::{Damage, Journal, Opened};
+use retake_live::takes::{Damage, Journal, OpenedTakes};
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// Tells the child in which folder it works.
 const FOLDER: &str = "RETAKE_TEST_TAKES";
 
-fn open(folder: &Path) -> Opened {
+fn open(folder: &Path) -> OpenedTakes {
     let path = folder.join("run.jsonl");
     let source = fs::read(&path).unwrap();
     Journal::open(Some(folder), Some(&path), &source, || 0)
@@ -27,7 +27,7 @@ fn folder() -> TempDir {
     folder
 }
 
-fn fork(opened: &mut Opened, title: String) -> TakeEvent {
+fn fork(opened: &mut OpenedTakes, title: String) -> TakeEvent {
     let take = Take {
         parent: opened.takes.current(),
         title,
@@ -63,7 +63,7 @@ fn child_that_makes_takes() {
 }
 
 /// Makes the current take longer.
-fn grow(opened: &mut Opened, kept: bool) -> TakeEvent {
+fn grow(opened: &mut OpenedTakes, kept: bool) -> TakeEvent {
     assert!(kept);
     let take = opened.takes.current();
     let at = Span { start: 0, end: 0 };
@@ -171,7 +171,7 @@ fn a_reader_sees_whole_takes_while_another_process_writes() {
     let mut opened = open(folder.path());
     let event = fork(&mut opened, "mine".into());
     assert!(opened.journal.append(&event).is_ok());
-    let mine = |opened: &Opened| {
+    let mine = |opened: &OpenedTakes| {
         let branches = opened.takes.branches();
         let titles = branches
             .iter()

@@ -345,3 +345,26 @@ fn a_file_of_settings_gives_keys_columns_and_a_theme() {
     terminal.send_str("\u{11}");
     assert!(terminal.wait_exit().unwrap().success());
 }
+
+#[test]
+fn a_transcript_goes_through_the_pager_and_leaving_it_early_is_no_error() {
+    let shown = |pager: &str, arguments: &str| {
+        let path = bundled("broken-json.json");
+        let script = format!(
+            "export PAGER='{pager}'; '{RETAKE}' show {arguments} '{path}'; echo code=$?; read line"
+        );
+        let mut terminal = shell(&script, Path::new("."));
+        terminal
+            .wait_until(|screen| screen.contains("code="))
+            .unwrap();
+        let screen = terminal.screen().to_string();
+        terminal.send(Key::Enter);
+        assert!(screen.contains("code=0"), "{screen}");
+        screen
+    };
+    let early = shown("head -n 1", "--full");
+    assert!(early.contains("broken-json.json") && !early.contains("turn 2"));
+    assert!(shown("sed s/monthly_payment/PAGED/", "").contains("PAGED("));
+    let direct = shown("sed s/monthly_payment/PAGED/", "--no-pager");
+    assert!(direct.contains("monthly_payment("), "{direct}");
+}

@@ -81,7 +81,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     press(&mut terminal, "q");
     sees(&mut terminal, "nearest-and-list: 12 samples");
     press(&mut terminal, "q");
-    sees(&mut terminal, "better by");
+    sees(&mut terminal, "vs baseline");
     press(&mut terminal, "y");
     sees(&mut terminal, "what nearest-and-list becomes");
     sees(&mut terminal, "[on.unknown-tool]");
@@ -99,7 +99,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
 fn an_experiment_on_a_small_screen_is_left_and_goes_on_where_it_was() {
     let folder = TempDir::new().unwrap();
     let mut terminal = open(&folder, (80, 24), "unknown-tool-recovered.jsonl");
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "● 1");
     begin(&mut terminal, "2");
     sees(&mut terminal, "14 requests at most");
     terminal.send(Key::Enter);

@@ -87,12 +87,12 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     lacks(&terminal, "pending-call");
 
     press(&mut terminal, 'i');
-    sees(&mut terminal, "as the provider will see it");
-    sees(&mut terminal, "nearest on offer: search_flights. The tools");
+    sees(&mut terminal, "the model reads");
+    sees(&mut terminal, "The nearest on offer:");
     terminal.send(Key::Ctrl('s'));
-    sees(&mut terminal, "the model is asked next");
+    sees(&mut terminal, "next: a request to the model");
     terminal.send(Key::Enter);
-    sees(&mut terminal, "ended: final message");
+    sees(&mut terminal, "finished");
     sees(&mut terminal, "take 2 3/3");
     sees(&mut terminal, "TP 204");
 
@@ -100,13 +100,13 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     sees(&mut terminal, "take 1 2/3");
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     press(&mut terminal, 'i');
-    sees(&mut terminal, "as the provider will see it");
+    sees(&mut terminal, "the model reads");
     terminal.send(Key::Tab);
     press(&mut terminal, 'j');
     sees(&mut terminal, "the fact only");
     terminal.send(Key::Enter);
     terminal.send(Key::Ctrl('s'));
-    sees(&mut terminal, "the model is asked next");
+    sees(&mut terminal, "next: a request to the model");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 3 4/4");
     sees(&mut terminal, "That did not work.");
@@ -123,7 +123,7 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     terminal.send(Key::Esc);
     sees(&mut terminal, "first request");
     terminal.send(Key::Esc);
-    sees(&mut terminal, "Item 8  call");
+    sees(&mut terminal, "▌ ● serch_flights(");
     quit(terminal);
 }
 
@@ -144,7 +144,7 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     press(&mut terminal, 's');
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);
-    sees(&mut terminal, "ended: final message");
+    sees(&mut terminal, "finished");
     sees(&mut terminal, "TP 204");
     quit(terminal);
 }
@@ -154,21 +154,24 @@ fn a_reply_is_seen_as_it_comes_and_a_resize_does_not_disturb_it() {
     let folder = TempDir::new().unwrap();
     let agent = slow_agent(&folder);
     let mut terminal = run(&folder, (80, 24), &agent);
-    sees(&mut terminal, "the model replies");
+    sees(&mut terminal, "streaming the reply");
     sees(&mut terminal, "and then");
     // The emulator may take its new size after the program has: what was drawn in between is drawn anew.
     terminal.resize(120, 40).unwrap();
     terminal.send(Key::Ctrl('l'));
-    sees(&mut terminal, "Reply, as it comes");
     sees(&mut terminal, "Once upon a time");
+    press(&mut terminal, '|');
+    sees(&mut terminal, "Reply, streaming");
+    sees(&mut terminal, "Once upon a time");
+    press(&mut terminal, '|');
     terminal.resize(80, 24).unwrap();
     terminal.send(Key::Ctrl('l'));
-    sees(&mut terminal, "the model replies");
+    sees(&mut terminal, "streaming the reply");
     press(&mut terminal, 'X');
     sees(&mut terminal, "Abort the run?");
     press(&mut terminal, 'y');
     sees(&mut terminal, "ended: aborted");
-    lacks(&terminal, "the model replies");
+    lacks(&terminal, "streaming the reply");
     quit(terminal);
 }
 
@@ -178,7 +181,7 @@ fn a_hang_up_or_a_request_to_end_in_the_middle_of_a_reply_leaves_a_journal_that_
         let folder = TempDir::new().unwrap();
         let agent = slow_agent(&folder);
         let mut terminal = run(&folder, (80, 24), &agent);
-        sees(&mut terminal, "the model replies");
+        sees(&mut terminal, "streaming the reply");
         terminal.signal(signal).unwrap();
         terminal.wait_exit().unwrap();
         let mut terminal = start(&folder, (80, 24), &["run.jsonl"]);
@@ -197,8 +200,8 @@ fn on_a_small_screen_the_pause_and_the_keys_that_settle_it_are_seen() {
         "paused: unknown-tool serch_flights  [scripted]",
     );
     sees(&mut terminal, "s suggestion  i inject  A release");
-    terminal.send(Key::Tab);
-    terminal.send(Key::Tab);
+    sees(&mut terminal, "▌ ● serch_flights(");
+    press(&mut terminal, '3');
     sees(&mut terminal, "Item 5  call");
     sees(&mut terminal, "nearest: search_flights");
     quit(terminal);
@@ -230,7 +233,7 @@ fn at_the_turn_limit_the_operator_s_fallback_is_the_result() {
     let mut terminal = run(&folder, (150, 30), &limited_agent(&folder));
     sees(&mut terminal, "paused: all 1 replies are used");
     press(&mut terminal, 'a');
-    sees(&mut terminal, "into the history that the model sees");
+    sees(&mut terminal, "include in the history that the model sees");
     for letter in "no answer".chars() {
         press(&mut terminal, letter);
     }

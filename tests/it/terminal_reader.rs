@@ -123,7 +123,7 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     let folder = TempDir::new().unwrap();
     long_log(&folder.path().join("long.jsonl"));
     let mut terminal = open(&folder, &["long.jsonl"]);
-    sees(&mut terminal, "nothing broken");
+    sees(&mut terminal, "✓ no findings");
     sees(&mut terminal, "you  turn 1");
     // What a call wrote: to its turn, unfold.
     press(&mut terminal, "J ", "written line 30");
@@ -131,11 +131,13 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     press(&mut terminal, " J ", "printed line 30");
     press(&mut terminal, " ", "… 27 lines");
     // Which turn took the most.
-    press(&mut terminal, "U", "turns that cost most");
+    press(&mut terminal, "U", "most expensive turns");
+    // The page is there in full.
+    sees(&mut terminal, "share of the history");
     let screen = terminal.screen().to_string();
     let heading = screen
         .lines()
-        .position(|line| line.contains("turns that cost most"));
+        .position(|line| line.contains("most expensive turns"));
     let first = screen.lines().nth(heading.unwrap() + 1).unwrap();
     assert!(first.contains("turn 3 "), "{screen}");
     press(&mut terminal, "q", "… 27 lines");
@@ -143,6 +145,16 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     press(&mut terminal, "J", "▌          ✓ Task(");
     press(&mut terminal, "\n", "I grep for pay.");
     press(&mut terminal, "q", "Task(find callers)");
+    // A filter is still there after a visit.
+    press(&mut terminal, "ftool:Task\n", "filter tool:Task: ");
+    press(&mut terminal, "\n", "I grep for pay.");
+    assert!(
+        !terminal.screen().contains("filter tool"),
+        "{}",
+        terminal.screen()
+    );
+    press(&mut terminal, "q", "filter tool:Task: ");
+    terminal.send(Key::Esc);
     press(&mut terminal, ":4504\n", "turn 4504");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());

@@ -87,21 +87,21 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     );
 
     terminal.send(Key::Char('i'));
-    sees(&mut terminal, "as the provider will see it");
+    sees(&mut terminal, "the model reads");
     types(&mut terminal, "Nobody knows. ");
-    sees(&mut terminal, "\"Nobody knows. ");
+    sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Ctrl('s'));
     sees(&mut terminal, "+ new item  output");
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: inject error");
-    sees(&mut terminal, "nothing broken");
+    sees(&mut terminal, "✓ 1 answered");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "take main 1/2");
     sees(&mut terminal, "1 error");
     terminal.send(Key::Ctrl('r'));
     sees(&mut terminal, "take 1 2/2");
-    sees(&mut terminal, "nothing broken");
+    sees(&mut terminal, "✓ 1 answered");
 
     terminal.send(Key::Char('w'));
     sees(&mut terminal, "(*) as recorded (claude-code)");
@@ -123,14 +123,14 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     );
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "1 take from before: T shows it");
+    sees(&mut terminal, "1 saved take; T lists it");
     terminal.send(Key::Char('T'));
     sees(&mut terminal, "inject error");
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Char('j'));
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1 2/2");
-    sees(&mut terminal, "nothing broken");
+    sees(&mut terminal, "✓ 1 answered");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
@@ -151,12 +151,12 @@ fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
     sees(&mut terminal, "orphan-call");
     terminal.send(Key::Char(']'));
     terminal.send(Key::Char('e'));
-    sees(&mut terminal, r#""to": "LHR""#);
-    for key in [[Key::Down; 7].as_slice(), &[Key::End, Key::Left]].concat() {
-        terminal.send(key);
-    }
+    sees(&mut terminal, "to    LHR");
+    terminal.send(Key::Down);
+    terminal.send(Key::Enter);
+    terminal.send(Key::End);
     types(&mut terminal, " City");
-    sees(&mut terminal, r#""to": "LHR City""#);
+    sees(&mut terminal, "LHR City");
     terminal.send(Key::Ctrl('s'));
     sees(&mut terminal, r#"+       "to": "LHR City""#);
     sees(&mut terminal, r#"-       "to": "LHR""#);
@@ -177,19 +177,19 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     sees(&mut terminal, "1 error");
     for take in 1..=3 {
         terminal.send(Key::Char('x'));
-        sees(&mut terminal, "leaves the history");
+        sees(&mut terminal, "is removed");
         terminal.send(Key::Enter);
         sees(&mut terminal, &format!("take {take}: drop pair"));
-        sees(&mut terminal, "nothing broken");
+        sees(&mut terminal, "✓ no findings");
         terminal.send(Key::Char('u'));
-        sees(&mut terminal, "back in take main");
+        sees(&mut terminal, "undone: back in take main");
         sees(&mut terminal, "1 error");
     }
     terminal.send(Key::Char('m'));
     sees(&mut terminal, "◆");
     // In the middle: the wording is being edited, and nothing of that was acknowledged.
     terminal.send(Key::Char('i'));
-    sees(&mut terminal, "as the provider will see it");
+    sees(&mut terminal, "the model reads");
     types(&mut terminal, "half a w");
     sees(&mut terminal, "half a w");
     terminal.signal(Signal::Kill).unwrap();
@@ -197,16 +197,16 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "3 takes from before: T shows them");
+    sees(&mut terminal, "3 saved takes; T lists them");
     sees(&mut terminal, "◆");
     assert!(!terminal.screen().contains("NOT RECORDING"));
     terminal.send(Key::Ctrl('r'));
     sees(&mut terminal, "take 3 4/4");
-    sees(&mut terminal, "nothing broken");
+    sees(&mut terminal, "✓ no findings");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "1 error");
     terminal.send(Key::Char('x'));
-    sees(&mut terminal, "leaves the history");
+    sees(&mut terminal, "is removed");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 4: drop pair");
     terminal.send(Key::Char('Q'));
@@ -240,7 +240,7 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     let mut terminal = open_wide(&folder, name);
     sees(
         &mut terminal,
-        "1 take from before: T shows it; a copy of the file has the same",
+        "1 saved take; T lists it; a copy of the file has the same",
     );
     terminal.send(Key::Char('Q'));
     terminal.wait_exit().unwrap();

@@ -7,7 +7,9 @@ A job is `{"client", "base", "streams", "once", "timeout"}`; `carry_out` gives w
 import json
 
 import anthropic
+import boto3
 import openai
+from botocore.config import Config
 from google import genai
 from google.genai import types
 
@@ -143,9 +145,62 @@ class Contents:
             self.contents.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in responses]))
 
 
+class Plain(dict):
+    """A reply of boto3, which is a dictionary already."""
+
+    def model_dump(self, **_):
+        return self
+
+
+class Converse:
+    """`bedrock-runtime` of boto3; its signature is of dummy credentials."""
+
+    def __init__(self, job):
+        config = Config(read_timeout=job["timeout"], retries={"total_max_attempts": 1})
+        keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none", "region_name": "us-east-1"}
+        self.client = boto3.client("bedrock-runtime", endpoint_url=job["base"], config=config, **keys)
+        self.messages = [{"role": "user", "content": [{"text": QUESTION}]}]
+        specs = [{"name": name, "inputSchema": {"json": schema}} for name, schema in SCHEMAS.items()]
+        self.tools = {"tools": [{"toolSpec": spec} for spec in specs]}
+
+    def ask(self, streams, seen):
+        request = {"modelId": "any.model-v1:0", "messages": self.messages, "toolConfig": self.tools}
+        if streams:
+            events = list(self.client.converse_stream(**request)["stream"])
+            seen += events
+            blocks = {}
+            for event in (event for event in events if "contentBlockIndex" in str(event)):
+                ((kind, value),) = event.items()
+                block = blocks.setdefault(value["contentBlockIndex"], {})
+                if kind == "contentBlockStart":
+                    block |= {"toolUse": value["start"]["toolUse"] | {"input": ""}}
+                elif "text" in value.get("delta", {}):
+                    block["text"] = block.get("text", "") + value["delta"]["text"]
+                elif "toolUse" in value.get("delta", {}):
+                    block["toolUse"]["input"] += value["delta"]["toolUse"]["input"]
+            content = [block for block in blocks.values() if block]
+            for call in (block["toolUse"] for block in content if "toolUse" in block):
+                call["input"] = json.loads(call["input"])
+            reply = {"content": content}
+        else:
+            reply = self.client.converse(**request)
+            # It holds the headers, which differ by their dates.
+            del reply["ResponseMetadata"]
+            content = reply["output"]["message"]["content"]
+        self.messages.append({"role": "assistant", "content": content})
+        text = "".join(block["text"] for block in content if "text" in block)
+        calls = [block["toolUse"] for block in content if "toolUse" in block]
+        return Plain(reply), text, [(call["toolUseId"], call["name"], call["input"]) for call in calls]
+
+    def answer(self, outputs):
+        results = [{"toolUseId": call_id, "content": [{"text": output}]} for call_id, output in outputs]
+        if results:
+            self.messages.append({"role": "user", "content": [{"toolResult": result} for result in results]})
+
+
 CLIENTS = {"openai responses": Responses, "openai chat": Chat, "anthropic messages": Messages}
-# Of Google's SDK there is no story on Node.
-ON_PYTHON = {**CLIENTS, "google-genai": Contents}
+# Of the SDKs of Google and Amazon there is no story on Node.
+ON_PYTHON = {**CLIENTS, "google-genai": Contents, "boto3": Converse}
 
 
 def carry_out(job):

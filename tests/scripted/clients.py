@@ -1,4 +1,5 @@
-"""The official SDKs talk to `retake scripted`: OpenAI Responses, OpenAI Chat, Anthropic Messages and Gemini, whole and streamed.
+"""The official SDKs talk to `retake scripted`: OpenAI Responses, OpenAI Chat, Anthropic Messages, Gemini and Bedrock Converse, whole
+and streamed.
 
     python3 clients.py PATH/TO/retake
 
@@ -12,10 +13,14 @@ import sys
 from contextlib import contextmanager
 
 import anthropic
+import boto3
 import httpx2
 import openai
+from botocore.config import Config
+from botocore.exceptions import ClientError
 from google import genai
 from google.genai import types
+from urllib3.exceptions import ProtocolError
 
 QUESTION = "From New York to Lisbon on 11 May, please."
 NAMES = ("search_flights", "book_flight", "get_weather")
@@ -173,7 +178,63 @@ class Contents:
         self.contents.append(types.Content(role="user", parts=[types.Part(function_response=response)]))
 
 
-CLIENTS = (Responses, Chat, Messages, Contents)
+class Converse:
+    """`bedrock-runtime` of boto3; its signature is of dummy credentials."""
+
+    name = "boto3 converse"
+
+    def __init__(self, address, retries=0):
+        config = Config(retries={"total_max_attempts": retries + 1, "mode": "standard"})
+        keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none", "region_name": "us-east-1"}
+        self.client = boto3.client("bedrock-runtime", endpoint_url=address, config=config, **keys)
+        self.messages = [{"role": "user", "content": [{"text": QUESTION}]}]
+        specs = [{"name": name, "inputSchema": {"json": SCHEMA}} for name in NAMES]
+        self.tools = {"tools": [{"toolSpec": spec} for spec in specs]}
+
+    def ask(self, streams):
+        request = {"modelId": "any.model-v1:0", "messages": self.messages, "toolConfig": self.tools}
+        pieces, blocks = [], {}
+        if streams:
+            for event in self.client.converse_stream(**request)["stream"]:
+                ((kind, value),) = event.items()
+                if kind == "contentBlockStart":
+                    blocks[value["contentBlockIndex"]] = {"toolUse": value["start"]["toolUse"] | {"input": ""}}
+                elif kind == "contentBlockDelta":
+                    index, delta = value["contentBlockIndex"], value["delta"]
+                    if "text" in delta:
+                        pieces.append(delta["text"])
+                        blocks.setdefault(index, {"text": ""})["text"] += delta["text"]
+                    elif "toolUse" in delta:
+                        blocks[index]["toolUse"]["input"] += delta["toolUse"]["input"]
+                    else:
+                        reasoning = blocks.setdefault(index, {"reasoningContent": {"reasoningText": {}}})
+                        told = reasoning["reasoningContent"]["reasoningText"]
+                        for key, text in delta["reasoningContent"].items():
+                            told[key] = told.get(key, "") + text
+                elif kind == "contentBlockStop" and "toolUse" in blocks[value["contentBlockIndex"]]:
+                    call = blocks[value["contentBlockIndex"]]["toolUse"]
+                    call["input"] = json.loads(call["input"])
+                elif kind == "messageStop":
+                    reason = value["stopReason"]
+                elif kind == "metadata":
+                    usage = value["usage"]
+            message = {"role": "assistant", "content": list(blocks.values())}
+        else:
+            reply = self.client.converse(**request)
+            message, reason, usage = reply["output"]["message"], reply["stopReason"], reply["usage"]
+        check(usage["outputTokens"] > 0, True, "usage")
+        self.messages.append(message)
+        text = "".join(block["text"] for block in message["content"] if "text" in block)
+        calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
+        check(reason, "tool_use" if calls else "end_turn", "stopReason")
+        return pieces, text, [(call["toolUseId"], call["name"], call["input"]) for call in calls]
+
+    def answer(self, call_id, output):
+        result = {"toolUseId": call_id, "content": [{"text": output}], "status": "success"}
+        self.messages.append({"role": "user", "content": [{"toolResult": result}]})
+
+
+CLIENTS = (Responses, Chat, Messages, Contents, Converse)
 
 
 def flights(address, client, streams):
@@ -203,12 +264,14 @@ def flaky(program, client):
             check(error.response.headers["retry-after"], "1", client.name)
         except genai.errors.ClientError as error:
             check((error.code, error.status), (429, "RESOURCE_EXHAUSTED"), client.name)
+        except ClientError as error:
+            check(error.response["Error"]["Code"], "ThrottlingException", client.name)
     with served(program, "flaky") as address:
         patient = client(address, retries=2)
         try:
             patient.ask(True)
             sys.exit(f"{client.name}: the stream should have broken off")
-        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError, genai.errors.APIError) as error:
+        except (httpx2.RemoteProtocolError, openai.APIError, anthropic.APIError, genai.errors.APIError, ProtocolError) as error:
             told = type(error).__name__
         _, _, calls = patient.ask(True)
         check([name for _, name, _ in calls], ["get_weather"], client.name)

@@ -9,6 +9,7 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcomman
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
+use retake_core::formats::convert::AgentProgram;
 use retake_core::rules::{RULES, Severity};
 use retake_core::session::Dialect;
 use retake_live::proxy::{USUAL_ASKS, Upstream};
@@ -58,6 +59,8 @@ pub enum Task {
     Split(SplitArguments),
     /// Report calls and error rates of each tool, and whether a circuit breaker would be open
     Health(HealthArguments),
+    /// Find the sessions that agents keep on this machine, say which of them cannot go on, and heal them
+    Doctor(DoctorArguments),
     /// Report where tokens and time went: by tool, by turn, the largest results
     Usage(UsageArguments),
     /// Print the settings of the screen, and where each came from
@@ -70,7 +73,7 @@ pub enum Task {
     Proxy(ProxyArguments),
     /// Compare wordings of an error message, by what the model does next
     Lab(LabArguments),
-    /// Serve a scripted model on the loopback, in the dialects of OpenAI and Anthropic
+    /// Serve a scripted model on the loopback, in the dialects of OpenAI, Anthropic, Gemini and Bedrock Converse
     Scripted(ScriptedArguments),
     /// Serve the model turns of a recording, so that an agent runs again offline
     Replay(ReplayArguments),
@@ -173,9 +176,10 @@ pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "replay": "serve a recording as the model, offline",
     "split": "find where a history can be cut",
     "health": "error rates of tools",
+    "doctor": "heal sessions that agents cannot resume",
     "json": "the JSON that commands print",
     "exit-codes": "exit codes of every command",
-    "privacy": "what is stored, and how secrets are kept out",
+    "privacy": "stored files, and how secrets are kept out of them",
     "limits": "what retake does not do",
 };
 
@@ -211,11 +215,15 @@ fn formats() -> PossibleValuesParser {
     )
 }
 
-fn themes() -> impl TypedValueParser<Value = Variant> {
+/// A theme; `None` is the one that suits the environment.
+#[derive(Debug, Clone, Copy)]
+pub struct ThemeChoice(pub Option<Variant>);
+
+fn themes() -> impl TypedValueParser<Value = ThemeChoice> {
     let words = Variant::ALL.iter().map(|(_, word)| *word);
-    PossibleValuesParser::new(words).map(|word| {
+    PossibleValuesParser::new(["auto"].into_iter().chain(words)).map(|word| {
         let chosen = Variant::ALL.iter().find(|(_, known)| *known == word);
-        chosen.map_or(Variant::Ansi16, |(variant, _)| *variant)
+        ThemeChoice(chosen.map(|(variant, _)| *variant))
     })
 }
 
@@ -227,9 +235,37 @@ fn views() -> impl TypedValueParser<Value = View> {
     })
 }
 
-fn conversions() -> impl TypedValueParser<Value = Dialect> {
-    let words = Dialect::ALL.map(Dialect::word);
-    PossibleValuesParser::new(words).try_map(|word| Dialect::named(&word).ok_or("no such dialect"))
+/// What a recording can be converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConvertTarget {
+    Dialect(Dialect),
+    Agent(AgentProgram),
+}
+
+impl ConvertTarget {
+    pub(in crate::cli) fn word(self) -> &'static str {
+        match self {
+            Self::Dialect(dialect) => dialect.word(),
+            Self::Agent(agent) => agent.word(),
+        }
+    }
+}
+
+fn conversions() -> impl TypedValueParser<Value = ConvertTarget> {
+    let dialects = Dialect::ALL.map(|dialect| {
+        let facts = dialect.facts();
+        let value = PossibleValue::new(dialect.word()).help(facts.history_title);
+        value.alias(facts.format)
+    });
+    let agents =
+        AgentProgram::ALL.map(|agent| PossibleValue::new(agent.word()).help(agent.title()));
+    PossibleValuesParser::new(dialects.into_iter().chain(agents)).try_map(|word| {
+        let agent = || AgentProgram::named(&word).map(ConvertTarget::Agent);
+        let has_format = |dialect: &Dialect| dialect.facts().format == word;
+        let dialect = Dialect::named(&word).or_else(|| Dialect::ALL.into_iter().find(has_format));
+        let dialect = dialect.map(ConvertTarget::Dialect);
+        dialect.or_else(agent).ok_or("no such target")
+    })
 }
 
 fn dialects() -> impl TypedValueParser<Value = Target> {
@@ -293,12 +329,15 @@ pub struct ConvertArguments {
     /// A recording, - for standard input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// The dialect to write
-    #[arg(long, value_name = "DIALECT", value_parser = conversions())]
-    pub to: Dialect,
+    /// What to write: the history in a dialect, or a session that an agent goes on from
+    #[arg(long, value_name = "TARGET", value_parser = conversions())]
+    pub to: ConvertTarget,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write the session into the agent's own store, for the current folder
+    #[arg(long, conflicts_with = "output")]
+    pub install: bool,
     /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
@@ -527,10 +566,10 @@ pub struct OpenArguments {
 /// How the screen looks.
 #[derive(Debug, Clone, Args, Default)]
 pub struct LookArguments {
-    /// Colour theme [default: chosen from the environment]
+    /// Colour theme; auto chooses one from the environment [default: that of config.toml, else auto]
     #[arg(long, value_name = "THEME", value_parser = themes())]
-    pub theme: Option<Variant>,
-    /// How a history is shown at first [default: flow; columns for what is live]
+    pub theme: Option<ThemeChoice>,
+    /// How a history is shown at first [default: flow; columns for the exchanges of a proxy]
     #[arg(long, value_name = "VIEW", value_parser = views())]
     pub view: Option<View>,
     /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`
@@ -619,6 +658,9 @@ pub struct ShowArguments {
     /// Print texts in full
     #[arg(long)]
     pub full: bool,
+    /// Print to the terminal itself, not through $PAGER
+    #[arg(long)]
+    pub no_pager: bool,
     /// Replace each key and password by a placeholder
     #[arg(long)]
     pub redact: bool,
@@ -709,6 +751,34 @@ pub struct HealthArguments {
 }
 
 #[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Session files, databases or folders of them [default: the stores of all agents that are known]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Look for stores below this home folder, whatever the variables of this one say
+    #[arg(long, value_name = "DIR", conflicts_with = "paths")]
+    pub home: Option<PathBuf>,
+    /// Write healed copies below this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "in_place")]
+    pub copy_to: Option<PathBuf>,
+    /// Heal the sessions themselves and keep each as FILE.bak (or FILE.bak.2 and so on)
+    #[arg(long)]
+    pub in_place: bool,
+    /// Also heal sessions that may be in use, and replace copies that exist
+    #[arg(long)]
+    pub force: bool,
+    /// Also apply unsafe fixes: those that change what the model saw or did
+    #[arg(long = "unsafe")]
+    pub unsafe_too: bool,
+    /// Format of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
 pub struct ConfigArguments {
     /// The file of settings [default: $RETAKE_CONFIG, else retake/config.toml in the configuration folder]
     #[arg(long, value_name = "FILE")]
@@ -720,6 +790,9 @@ pub struct UsageArguments {
     /// Recordings or folders of them, - for standard input
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
+    /// Only this session: its label, or its number counted from 1
+    #[arg(long, value_name = "N")]
+    pub session: Option<String>,
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: UsageFormat,

@@ -8,13 +8,15 @@ use super::report::write_line;
 use super::style::{Color, Palette};
 use regex::Regex;
 use retake_core::chaos::{
-    End, FAULTS, Fault, Injection, Outcome, Plan, Reaction, Spec, Trial, Usual, outcome,
-    outcome_of_conversation,
+    AgentEnd, ChaosFault, ChaosOutcome, ChaosSpec, ChaosTrial, FAULTS, Injection, InjectionPlan,
+    Reaction, Usual, outcome, outcome_of_conversation,
 };
 use retake_live::note_ends;
 use retake_live::proxy::agent::{AgentStart, Played, TrialError, play};
 use retake_live::proxy::recorder::proxies_folder;
-use retake_live::proxy::{Chaos, ChaosSpecError, News, Proxy, ProxyOptions, connect, read_spec};
+use retake_live::proxy::{
+    Chaos, ChaosSpecError, Proxy, ProxyNews, ProxyOptions, connect, read_spec,
+};
 use retake_live::takes::wall_clock;
 use serde::{Serialize, Serializer};
 use std::ffi::OsString;
@@ -70,8 +72,7 @@ fn conclude(results: &Results, format: LineFormat, out: &mut dyn Write) -> Resul
         LineFormat::Json => json(out, results)?,
     }
     out.flush()?;
-    let hint =
-        "no reply came to where one of the faults fits; see `turns` and `faults` of the spec";
+    let hint = "no reply matched any of the faults; see `turns` and `faults` in the spec";
     let turns = results.turns_not_reached();
     let missed = match results.has_any() {
         false => Some("no fault was reached: nothing was tested".to_owned()),
@@ -88,7 +89,7 @@ fn conclude(results: &Results, format: LineFormat, out: &mut dyn Write) -> Resul
     Ok(results.exit())
 }
 
-fn read(path: &Path) -> Result<Spec, Failure> {
+fn read(path: &Path) -> Result<ChaosSpec, Failure> {
     read_spec(path).map_err(|error| match error {
         ChaosSpecError::Unreadable(error) => Failure::of_file(path, &error),
         ChaosSpecError::Invalid(errors) => Failure::invalid_file(path, &errors, "chaos"),
@@ -155,13 +156,13 @@ impl Strayed {
 // Faults for whatever agents connect, one in each conversation, until the proxy is interrupted.
 
 fn inject_until_signal(
-    spec: &Spec,
+    spec: &ChaosSpec,
     options: ProxyOptions,
     signal: &dyn Fn() -> Option<i32>,
 ) -> Result<Results, Failure> {
-    let chaos = Arc::new(Chaos::new(spec, Plan::InTurn(spec.trials())));
+    let chaos = Arc::new(Chaos::new(spec, InjectionPlan::InTurn(spec.trials())));
     let (sender, news) = channel();
-    let heard = Arc::new(move |one: News| {
+    let heard = Arc::new(move |one: ProxyNews| {
         // Nobody hears it when the proxy is over.
         let _over = sender.send(one);
     });
@@ -175,16 +176,16 @@ fn inject_until_signal(
         seed: spec.seed,
         trials: trials_of(&chaos, &journal),
         journals: journal,
-        outcomes: Outcome::OF_CONVERSATIONS,
+        outcomes: ChaosOutcome::OF_CONVERSATIONS,
         ..Results::default()
     })
 }
 
 /// Waits for a signal, and tells on stderr what the operator should know.
-fn wait(news: &Receiver<News>, signal: &dyn Fn() -> Option<i32>) -> Result<(), Failure> {
+fn wait(news: &Receiver<ProxyNews>, signal: &dyn Fn() -> Option<i32>) -> Result<(), Failure> {
     while signal().is_none() {
         match news.recv_timeout(LOOK) {
-            Ok(News::Notice(words)) => say(&format!("{}\n", safe_line(&words))),
+            Ok(ProxyNews::Notice(words)) => say(&format!("{}\n", safe_line(&words))),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused("the proxy ended by itself"));
@@ -203,7 +204,7 @@ fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
     let now = chaos.now_ms();
     let injected = chaos.injections().into_iter().map(|injection| {
         let outcome = outcome_of_conversation(&injection);
-        let is_silent = outcome == Outcome::Silent;
+        let is_silent = outcome == ChaosOutcome::Silent;
         TrialReport {
             silent_ms: is_silent.then(|| now.saturating_sub(injection.at_ms)),
             ..TrialReport::new(
@@ -215,8 +216,8 @@ fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
         }
     });
     let missed = chaos.not_reached().into_iter();
-    let missed =
-        missed.map(|trial| TrialReport::new(trial, Outcome::NotReached, None, journal.to_owned()));
+    let missed = missed
+        .map(|trial| TrialReport::new(trial, ChaosOutcome::NotReached, None, journal.to_owned()));
     injected.chain(missed).collect()
 }
 
@@ -225,7 +226,7 @@ fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
 /// Tries every fault of a spec on the agent that a command starts; gives the exit code where it does not follow
 /// from the results.
 fn try_all(
-    spec: &Spec,
+    spec: &ChaosSpec,
     mut options: ProxyOptions,
     wish: &Wish<'_>,
     signal: &dyn Fn() -> Option<i32>,
@@ -234,7 +235,7 @@ fn try_all(
     let mut results = Results {
         seed: spec.seed,
         journals: folder.to_string_lossy().into_owned(),
-        outcomes: Outcome::OF_TRIALS,
+        outcomes: ChaosOutcome::OF_TRIALS,
         ..Results::default()
     };
     let campaign = Campaign {
@@ -261,7 +262,7 @@ fn try_all(
 }
 
 struct Campaign<'a> {
-    spec: &'a Spec,
+    spec: &'a ChaosSpec,
     options: ProxyOptions,
     wish: &'a Wish<'a>,
     signal: &'a dyn Fn() -> Option<i32>,
@@ -271,10 +272,10 @@ struct Campaign<'a> {
 impl Campaign<'_> {
     /// Gives why it is broken off, where it is.
     fn try_each(&self, results: &mut Results) -> Result<Option<String>, TrialError> {
-        let played = self.play(Plan::Nothing, CONTROL)?;
+        let played = self.play(InjectionPlan::Nothing, CONTROL)?;
         let why = played.no_reply.clone().or_else(|| unsound(&played));
         let usual = played.requests;
-        let is_sound = played.end == End::Exit(Some(0));
+        let is_sound = played.end == AgentEnd::Exit(Some(0));
         let error = exception_line(&played.stderr).map(str::to_owned);
         results.control = Some(Control {
             is_sound,
@@ -291,7 +292,7 @@ impl Campaign<'_> {
         let trials = self.spec.trials();
         let count = trials.len();
         for (place, trial) in trials.into_iter().enumerate() {
-            let plan = Plan::One(trial, usual.clone());
+            let plan = InjectionPlan::One(trial, usual.clone());
             let played = self.play(plan, &journal_name(place + 1, &trial))?;
             if let Some(why) = played.no_reply {
                 return Ok(Some(format!("{}: {why}", trial.fault.id)));
@@ -303,7 +304,7 @@ impl Campaign<'_> {
         Ok(None)
     }
 
-    fn play(&self, plan: Plan, name: &str) -> Result<Played, TrialError> {
+    fn play(&self, plan: InjectionPlan, name: &str) -> Result<Played, TrialError> {
         if let Some(recording) = self.wish.recording {
             recording.rewind();
         }
@@ -322,14 +323,14 @@ impl Campaign<'_> {
 /// Why there is nothing to compare with.
 fn unsound(played: &Played) -> Option<String> {
     let why = match played.end {
-        End::Exit(Some(0)) => return None,
-        End::Exit(_) => "the agent fails without a fault, too: there is nothing to compare with",
-        End::TimedOut => "the agent does not end in time without a fault, either; see `timeout`",
+        AgentEnd::Exit(Some(0)) => return None,
+        AgentEnd::Exit(_) => "the agent also fails without a fault: there is no baseline",
+        AgentEnd::TimedOut => "the agent also times out without a fault; see `timeout`",
     };
     Some(why.to_owned())
 }
 
-fn trial_report(trial: Trial, played: Played, usual: &Usual) -> TrialReport {
+fn trial_report(trial: ChaosTrial, played: Played, usual: &Usual) -> TrialReport {
     let injection = played.injections.into_iter().next();
     let asked_more = played.requests.requests() > usual.requests();
     let outcome = outcome(injection.as_ref(), played.end, asked_more);
@@ -337,7 +338,7 @@ fn trial_report(trial: Trial, played: Played, usual: &Usual) -> TrialReport {
     report.ended(played.end, played.stderr)
 }
 
-fn journal_name(place: usize, trial: &Trial) -> String {
+fn journal_name(place: usize, trial: &ChaosTrial) -> String {
     format!(
         "{place:02}-{}-{}-{}",
         trial.fault.id, trial.turn, trial.number
@@ -386,12 +387,12 @@ fn folder(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct TrialReport {
     #[serde(serialize_with = "id")]
-    fault: &'static Fault,
+    fault: &'static ChaosFault,
     /// Which reply was to get it: a number, or `any`.
     turn: String,
     /// Which time it was tried, from 1.
     number: u32,
-    outcome: Outcome,
+    outcome: ChaosOutcome,
     /// The reply that had the fault first.
     at: Option<u32>,
     conversation: Option<usize>,
@@ -413,15 +414,20 @@ struct TrialReport {
     journal: String,
     /// How the agent ended, where it was started for this.
     #[serde(skip)]
-    end: Option<End>,
+    end: Option<AgentEnd>,
 }
 
-fn id<S: Serializer>(fault: &Fault, to: S) -> Result<S::Ok, S::Error> {
+fn id<S: Serializer>(fault: &ChaosFault, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(fault.id)
 }
 
 impl TrialReport {
-    fn new(trial: Trial, outcome: Outcome, injection: Option<Injection>, journal: String) -> Self {
+    fn new(
+        trial: ChaosTrial,
+        outcome: ChaosOutcome,
+        injection: Option<Injection>,
+        journal: String,
+    ) -> Self {
         let injection = injection.as_ref();
         Self {
             fault: trial.fault,
@@ -446,7 +452,7 @@ impl TrialReport {
     }
 
     /// The trial of an agent that was started for it.
-    fn ended(mut self, end: End, mut stderr: Vec<String>) -> Self {
+    fn ended(mut self, end: AgentEnd, mut stderr: Vec<String>) -> Self {
         self.end = Some(end);
         self.exit = end.code();
         if self.shows_error() {
@@ -458,8 +464,8 @@ impl TrialReport {
 
     /// Whether what it wrote tells why it ended.
     fn shows_error(&self) -> bool {
-        let failed = matches!(self.end, Some(End::Exit(code)) if code != Some(0));
-        let counts = self.outcome != Outcome::NotReached;
+        let failed = matches!(self.end, Some(AgentEnd::Exit(code)) if code != Some(0));
+        let counts = self.outcome != ChaosOutcome::NotReached;
         self.outcome.is_bad() || failed && counts
     }
 }
@@ -476,7 +482,7 @@ struct Control {
     /// How far its requests were from the recording, where that is the model.
     recording: Option<Strayed>,
     #[serde(skip)]
-    end: End,
+    end: AgentEnd,
 }
 
 #[derive(Debug, Default)]
@@ -487,25 +493,25 @@ struct Results {
     control: Option<Control>,
     trials: Vec<TrialReport>,
     /// What can become of a trial, in the order of reports.
-    outcomes: &'static [Outcome],
+    outcomes: &'static [ChaosOutcome],
     /// Why not everything was tried, where that is so.
     broken_off: Option<String>,
 }
 
 impl Results {
-    fn count(&self, outcome: Outcome) -> usize {
+    fn count(&self, outcome: ChaosOutcome) -> usize {
         let of = self.trials.iter();
         of.filter(|trial| trial.outcome == outcome).count()
     }
 
     fn has_any(&self) -> bool {
-        self.count(Outcome::NotReached) < self.trials.len()
+        self.count(ChaosOutcome::NotReached) < self.trials.len()
     }
 
     /// The turns that the spec names and at which no fault was injected.
     fn turns_not_reached(&self) -> Vec<&str> {
         let mut turns: Vec<&str> = Vec::new();
-        let is_missed = |trial: &&TrialReport| trial.outcome == Outcome::NotReached;
+        let is_missed = |trial: &&TrialReport| trial.outcome == ChaosOutcome::NotReached;
         for missed in self.trials.iter().filter(is_missed) {
             let turn = missed.turn.as_str();
             let mut of_turn = self.trials.iter().filter(|trial| trial.turn == turn);
@@ -602,17 +608,18 @@ fn table(out: &mut dyn Write, palette: Palette, results: &Results) -> io::Result
 
 fn line(palette: Palette, trial: &TrialReport) -> String {
     let word = match trial.outcome {
-        Outcome::Survived => palette.added(trial.outcome.words()),
-        Outcome::NotReached => palette.dim(trial.outcome.words()),
+        ChaosOutcome::Survived => palette.added(trial.outcome.words()),
+        ChaosOutcome::NotReached => palette.dim(trial.outcome.words()),
         _ => palette.error(trial.outcome.words()),
     };
     let mut line = match trial.at {
         Some(turn) => format!("{word} at turn {turn}{}", after_fault(trial)),
         None => format!("{word} (turn {})", trial.turn),
     };
-    let is_plain = trial.outcome == Outcome::Survived || trial.outcome == Outcome::NotReached;
-    let shows_end =
-        trial.outcome == Outcome::Killed || is_plain && trial.end != Some(End::Exit(Some(0)));
+    let is_plain =
+        trial.outcome == ChaosOutcome::Survived || trial.outcome == ChaosOutcome::NotReached;
+    let shows_end = trial.outcome == ChaosOutcome::Killed
+        || is_plain && trial.end != Some(AgentEnd::Exit(Some(0)));
     if let Some(end) = trial.end.filter(|_| shows_end) {
         line += &format!(", {}", ended(end));
     }
@@ -635,7 +642,7 @@ fn after_fault(trial: &TrialReport) -> String {
     }
     let after = counted(trial.requests_after as usize, "request");
     match trial.how {
-        Some(_) if trial.outcome == Outcome::Unnoticed => {
+        Some(_) if trial.outcome == ChaosOutcome::Unnoticed => {
             line += &format!(", {after} after it as without a fault");
         }
         Some(how) => line += &format!(", {}, {after} after it", how.words()),
@@ -647,16 +654,16 @@ fn after_fault(trial: &TrialReport) -> String {
     line
 }
 
-fn ended(end: End) -> String {
+fn ended(end: AgentEnd) -> String {
     match end {
-        End::Exit(Some(code)) => format!("ends with code {code}"),
-        End::Exit(None) => "is ended by a signal".to_owned(),
-        End::TimedOut => "does not end in time".to_owned(),
+        AgentEnd::Exit(Some(code)) => format!("ends with code {code}"),
+        AgentEnd::Exit(None) => "is ended by a signal".to_owned(),
+        AgentEnd::TimedOut => "does not end in time".to_owned(),
     }
 }
 
 fn error_line(error: Option<&str>) -> String {
-    safe_line(error.unwrap_or("it says nothing"))
+    safe_line(error.unwrap_or("no message"))
 }
 
 #[derive(Serialize)]
@@ -690,12 +697,12 @@ fn json(out: &mut dyn Write, results: &Results) -> io::Result<()> {
         seed: results.seed,
         journals: &results.journals,
         trials: results.trials.len(),
-        survived: results.count(Outcome::Survived),
-        killed: results.count(Outcome::Killed),
-        hung: results.count(Outcome::Hung),
-        unnoticed: results.count(Outcome::Unnoticed),
-        silent: results.count(Outcome::Silent),
-        not_reached: results.count(Outcome::NotReached),
+        survived: results.count(ChaosOutcome::Survived),
+        killed: results.count(ChaosOutcome::Killed),
+        hung: results.count(ChaosOutcome::Hung),
+        unnoticed: results.count(ChaosOutcome::Unnoticed),
+        silent: results.count(ChaosOutcome::Silent),
+        not_reached: results.count(ChaosOutcome::NotReached),
         turns_not_reached: results.turns_not_reached(),
         broken_off: results.broken_off.as_deref(),
     };

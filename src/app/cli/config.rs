@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &ConfigArguments) -> Result<Exit, Failure> {
 /// The settings of the screen: those of the file, unless the command line says something else.
 pub(super) fn settings(look: &LookArguments) -> Result<Settings, Failure> {
     let mut settings = load(look.config.as_deref())?;
-    settings.theme = look.theme.or(settings.theme);
+    settings.theme = look.theme.map_or(settings.theme, |choice| choice.0);
     settings.view = look.view.or(settings.view);
     settings.prices = match (&look.prices, settings.prices) {
         (Some(named), _) => Some(named.clone()),

@@ -6,7 +6,7 @@ use super::inputs::name_of;
 use super::output::safe_line;
 use retake_live::agents::AgentFile;
 use retake_live::takes::usual_root;
-use retake_live::trust::{Content, Trust};
+use retake_live::trust::{AgentContent, Trust};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 pub(super) struct Confirmation {
     path: PathBuf,
     /// What it is known by when it asks again.
-    content: Content,
+    content: AgentContent,
     /// What it would do, a sentence each; they hold text of the file.
     powers: Vec<String>,
 }
 
 impl Confirmation {
     /// What this file asks for; `None` where there is nothing to confirm.
-    pub(super) fn new(path: &Path, content: Content, powers: Vec<String>) -> Option<Self> {
+    pub(super) fn new(path: &Path, content: AgentContent, powers: Vec<String>) -> Option<Self> {
         (!powers.is_empty()).then(|| Self {
             path: path.to_owned(),
             content,

@@ -1,18 +1,25 @@
 //! `convert`: a recording as the items or messages of a provider on stdout or in a file, and on
 //! stderr what that lost.
 
-use super::arguments::{ConvertArguments, LineFormat};
+use super::arguments::{ConvertArguments, ConvertTarget, LineFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{Inputs, Opened, describe, name_of, refuse_to_overwrite, save, session_named};
 use super::output::{JsonOutput, counted, safe_line};
 use super::report::write_line;
-use retake_core::formats::convert::{Converted, Loss, LossKind, Options, convert};
+use retake_core::formats::convert::{
+    AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,
+};
 use retake_core::repair::likely;
-use retake_core::session::{Dialect, Problem, Session, SourceError};
-use retake_live::{InputError, exit_on_interrupt};
+use retake_core::session::{Dialect, Item, Kind, Problem, Session, SourceError};
+use retake_live::doctor::obstacles;
+use retake_live::{
+    InputError, exit_on_interrupt, new_session, prepare_store, session_path, write_session,
+};
 use serde::Serialize;
+use std::env;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// How many problems of the recording are listed.
 const FEW: usize = 5;
@@ -23,16 +30,103 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     if let Some(output) = &arguments.output {
         refuse_to_overwrite(output, arguments.force, &arguments.path)?;
     }
-    let opened = inputs.read_one(&arguments.path, "convert` takes one recording")?;
+    let opened = inputs.read_one(&arguments.path, "convert")?;
     let session = choose(arguments, &opened)?;
     report_problems(arguments, &opened.recording.problems);
-    let options = Options {
-        as_request: arguments.request,
-        repair: likely,
-    };
-    let converted = write(arguments, session, options)?;
-    report(arguments, &converted);
+    if !session.items.iter().any(is_said) {
+        let path = name_of(&arguments.path);
+        let message = format!("{path}: no message, call or result of it could be read");
+        return Err(Failure::refused(message));
+    }
+    let target = Target::new(arguments)?;
+    if let What::Session(..) = target.what {
+        warn_of_obstacles(arguments, session)?;
+    }
+    let converted = write(arguments, &target, session)?;
+    report(arguments, &target, &converted);
     Ok(Exit::Clean)
+}
+
+/// Whether an item is a part of a conversation, and not only bytes that were found in it.
+fn is_said(item: &Item) -> bool {
+    !matches!(item.kind, Kind::Unreadable | Kind::Other | Kind::Notice)
+}
+
+/// Says that the provider will not take the session that is written, as little as it takes the recorded one.
+fn warn_of_obstacles(arguments: &ConvertArguments, session: &Session) -> Result<(), Failure> {
+    let path = name_of(&arguments.path);
+    let found = obstacles(session)
+        .map_err(|error| Failure::refused(describe(&arguments.path, &InputError::Source(error))))?;
+    if !found.is_empty() {
+        let errors = counted(found.len(), "error");
+        let message = format!("{path}: {errors} in it that providers refuse");
+        let hint = "`retake check` lists them; a fixed recording (`retake fix`) converts to a session that resumes";
+        print_error(&message, Some(hint));
+    }
+    Ok(())
+}
+
+/// What is written, and where to.
+struct Target {
+    what: What,
+    path: Option<PathBuf>,
+}
+
+enum What {
+    History(Dialect),
+    Session(AgentProgram, NewSession),
+}
+
+impl Target {
+    fn new(arguments: &ConvertArguments) -> Result<Self, Failure> {
+        let path = arguments.output.clone();
+        let agent = match arguments.to {
+            ConvertTarget::Agent(agent) => agent,
+            ConvertTarget::Dialect(_) if arguments.install => {
+                let hint = "--to names an agent, as in --to claude-code";
+                return Err(Failure::with_hint("--install needs an agent", hint));
+            }
+            ConvertTarget::Dialect(to) => {
+                let what = What::History(to);
+                return Ok(Self { what, path });
+            }
+        };
+        let new = new_session(&env::current_dir()?);
+        if !arguments.install {
+            let what = What::Session(agent, new);
+            return Ok(Self { what, path });
+        }
+        let Some(path) = session_path(agent, &new, &|name| env::var_os(name)) else {
+            let message = format!("{}: none of its files can take a session", agent.word());
+            let command = agent.resume(&new.id, None).unwrap_or_default();
+            let hint = format!("write it with -o FILE, then {command}");
+            return Err(Failure::with_hint(message, hint));
+        };
+        prepare_store(agent, &new, &path)?;
+        Ok(Self {
+            what: What::Session(agent, new),
+            path: Some(path),
+        })
+    }
+
+    /// The command that goes on from the session, once it is in a file.
+    fn resume(&self, is_installed: bool) -> Option<String> {
+        let What::Session(agent, new) = &self.what else {
+            return None;
+        };
+        let path = self.path.as_ref()?;
+        let file = path.to_string_lossy();
+        let command = agent.resume(&new.id, Some(&*file).filter(|_| !is_installed));
+        command.or_else(|| {
+            // It goes on from what is in its store alone.
+            let stored = session_path(*agent, new, &|name| env::var_os(name))?;
+            let (folder, stored) = (stored.parent()?.display(), stored.display());
+            let command = agent.resume(&new.id, None)?;
+            Some(format!(
+                "mkdir -p {folder} && cp {file} {stored} && {command}"
+            ))
+        })
+    }
 }
 
 /// Says what of the recording could not be read.
@@ -68,8 +162,8 @@ fn choose<'a>(arguments: &ConvertArguments, opened: &'a Opened) -> Result<&'a Se
     };
     if arguments.session.is_none() && sessions.len() > 1 {
         let (number, count) = (place + 1, sessions.len());
-        let message = format!("{path}: session {number} of {count} is converted");
-        print_error(&message, Some("--session N takes another one"));
+        let message = format!("{path}: converting only session {number} of {count}");
+        print_error(&message, Some("--session N converts another one"));
     }
     Ok(session)
 }
@@ -96,15 +190,15 @@ impl From<Stopped> for io::Error {
 
 fn write(
     arguments: &ConvertArguments,
+    target: &Target,
     session: &Session,
-    options: Options,
 ) -> Result<Converted, Failure> {
     let mut converted = Converted::default();
     let mut write = |out: &mut dyn Write| {
-        converted = write_to(out, session, arguments.to, options)?;
+        converted = write_to(out, arguments, target, session)?;
         Ok::<(), Stopped>(())
     };
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &target.path {
         save(path, |out| Ok(write(out)?))?;
         return Ok(converted);
     }
@@ -122,37 +216,71 @@ fn write(
 
 fn write_to(
     output: &mut dyn Write,
+    arguments: &ConvertArguments,
+    target: &Target,
     session: &Session,
-    to: Dialect,
-    options: Options,
 ) -> Result<Converted, Stopped> {
-    convert(session, to, options, &mut |piece| {
-        output.write_all(piece).map_err(Stopped::Output)
-    })
+    let mut write = |piece: &[u8]| output.write_all(piece).map_err(Stopped::Output);
+    let options = Options {
+        as_request: arguments.request,
+        repair: likely,
+    };
+    match &target.what {
+        What::History(to) => convert(session, *to, options, &mut write),
+        What::Session(agent, new) => write_session(session, *agent, new, &mut write),
+    }
 }
 
-fn report(arguments: &ConvertArguments, converted: &Converted) {
+fn report(arguments: &ConvertArguments, target: &Target, converted: &Converted) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.
+    let resume = target.resume(arguments.install);
     let _ = match arguments.format {
-        LineFormat::Text => report_people(&mut stderr, arguments, converted),
-        LineFormat::Json => report_programs(&mut stderr, arguments, converted),
+        LineFormat::Text => report_people(&mut stderr, arguments, target, converted, resume),
+        LineFormat::Json => report_programs(&mut stderr, arguments, converted, resume),
     };
 }
 
 fn report_people(
     out: &mut dyn Write,
     arguments: &ConvertArguments,
+    target: &Target,
     converted: &Converted,
+    resume: Option<String>,
 ) -> io::Result<()> {
     let items = counted(converted.items, "item");
     let to = arguments.to.word();
+    let folder = match &target.what {
+        What::Session(_, new) => Some(&new.folder),
+        What::History(_) => None,
+    };
+    let is_session = folder.is_some();
     let losses = match converted.losses.len() {
+        0 if is_session => "all of them written".to_owned(),
         0 => "nothing lost".to_owned(),
-        1 => "1 loss or change".to_owned(),
-        count => format!("{count} losses and changes"),
+        1 => "1 difference".to_owned(),
+        count => format!("{count} differences"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
+    if let Some(folder) = folder {
+        writeln!(
+            out,
+            "  not written: the recorded times and token counts, sub-agents"
+        )?;
+        writeln!(
+            out,
+            "  it resumes in the current folder, {}",
+            safe_line(folder)
+        )?;
+    }
+    match resume {
+        Some(command) => writeln!(out, "  resume it with: {}", safe_line(&command))?,
+        None if is_session => writeln!(
+            out,
+            "  with -o FILE or --install, the command that resumes it is printed"
+        )?,
+        None => {}
+    }
     if arguments.losses {
         for loss in &converted.losses {
             writeln!(out, "  {}{}", place_of(loss, 0), words_of(loss))?;
@@ -204,6 +332,7 @@ fn report_programs(
     out: &mut dyn Write,
     arguments: &ConvertArguments,
     converted: &Converted,
+    resume: Option<String>,
 ) -> io::Result<()> {
     for loss in &converted.losses {
         let (from, to) = match &loss.kind {
@@ -226,6 +355,7 @@ fn report_programs(
         to: arguments.to.word(),
         items: converted.items,
         losses: converted.losses.len(),
+        resume,
     };
     write_line(out, &summary)
 }
@@ -246,5 +376,8 @@ enum Line<'a> {
         to: &'a str,
         items: usize,
         losses: usize,
+        /// The command that goes on from the session that was written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resume: Option<String>,
     },
 }

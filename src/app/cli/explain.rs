@@ -12,7 +12,7 @@ use retake_core::safe_text::SafeText;
 use retake_core::session::SourceError;
 use retake_core::wire::provider_errors::{Decoded, decode};
 use retake_core::{actions, suggest};
-use retake_live::blame::{Suspect, suspects};
+use retake_live::blame::{Suspect, SuspectReason, suspects};
 use retake_live::{InputError, check_recording, exit_on_interrupt, line_numbers};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
 }
 
 fn unknown(id: &str) -> Failure {
-    let message = format!("no rule is called {}", safe_line(id));
+    let message = format!("unknown rule {}", safe_line(id));
     let known = rules::all().map(|rule| rule.id).collect::<Vec<_>>();
     match suggest::nearest(id, &known).first() {
         Some(near) => Failure::with_hint(message, format!("did you mean {}?", near.name)),
@@ -112,8 +112,8 @@ fn decode_error(arguments: &ExplainArguments, text: &str) -> Result<Exit, Failur
     let decoded = decode(&text);
     if decoded.is_empty() {
         return Err(Failure::with_hint(
-            "no provider's refusal of a request is known in this text",
-            "`retake check PATH` finds what is wrong in a recording without it",
+            "this text does not match any known provider error",
+            "`retake check PATH` checks a recording without an error text",
         ));
     }
     let palette = Palette::of_stdout(arguments.color);
@@ -258,13 +258,24 @@ impl Case {
     ) -> Result<(), Failure> {
         let suspects = &self.suspects[index];
         writeln!(out, "\n{}", palette.bold("Where it comes from"))?;
+        if refusal.fault.is_of_service() {
+            writeln!(out, "  nothing in the history causes it")?;
+            return Ok(());
+        }
         self.tool_definition(out, refusal)?;
-        if suspects.is_empty() {
-            let name = name_of(Path::new(&self.opened.recording.name));
+        let name = name_of(Path::new(&self.opened.recording.name));
+        let ids = [refusal.call_ids.as_slice(), &refusal.item_ids].concat();
+        let by_id = |suspect: &Suspect| {
+            matches!(suspect.why, SuspectReason::CallId | SuspectReason::ItemId)
+        };
+        if !ids.is_empty() && !suspects.iter().any(by_id) {
+            let ids = safe_line(&ids.join(", "));
             writeln!(
                 out,
-                "  no item of {name} fits: is it the run that was refused?"
+                "  no item of {name} has the id {ids}: is this the refused run?"
             )?;
+        } else if suspects.is_empty() {
+            writeln!(out, "  no item of {name} matches: is this the refused run?")?;
         }
         for suspect in suspects.iter().take(MOST_SUSPECTS) {
             self.suspect(out, suspect, palette)?;
@@ -347,7 +358,7 @@ impl Case {
             }
         }
         if findings.is_empty() {
-            writeln!(out, "    no rule finds a fault in it")?;
+            writeln!(out, "    no rule has a finding in it")?;
         }
         Ok(())
     }

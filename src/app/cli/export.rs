@@ -13,13 +13,13 @@ use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable;
 use retake_core::rules::{Finding, Run, beside};
+use retake_core::session::Session;
 use retake_core::session::takes::{Take, TakeId};
-use retake_core::session::{Dialect, Family, Rope, Session};
 use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
 use retake_core::wording::{FailureKind, default_of, recorded, render};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{
-    Base, BaseError, Fixture, FixtureError, InputError, Recording, TakeError, TakeStore,
+    Base, BaseError, FixtureError, InputError, Recording, RecoveryFixture, TakeError, TakeStore,
     check_session, exit_on_interrupt,
 };
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
 
 fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
-    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
+    let opened = inputs.read_one(&arguments.path, "export")?;
     let recording = Arc::new(opened.recording);
     let exported = match arguments.take {
         Some(number) => export_take(arguments, form, &inputs, recording, number)?,
@@ -131,92 +131,17 @@ impl ExportError {
     }
 }
 
-/// A recovery with everything that recipes ask for.
-#[derive(Debug, Default)]
-struct Recovered {
-    rule: String,
-    action: String,
-    item: u32,
-    wording: String,
-    template: String,
-    value: Option<Value>,
-    include_in_history: bool,
-    tool: String,
-    is_custom: bool,
-}
-
-/// The history that a recovery changed.
-struct Change<'a> {
-    base: &'a Base,
-    number: usize,
-    before: (&'a Session, &'a Rope),
-    rope: &'a Arc<Rope>,
-    target: Option<Dialect>,
-    complete: &'a dyn Fn(&mut Recording),
-    /// Whether a fixture keeps the secrets of the history.
-    keeps_secrets: bool,
-}
-
-impl Recovered {
-    /// Adds the tool of the call that the item is, or that it answers.
-    fn with_tool(mut self, session: &Session) -> Self {
-        let index = self.item as usize;
-        let places = [Some(index), session.pairing.partner(index)];
-        let items = places.into_iter().flatten();
-        let mut items = items.filter_map(|place| session.items.get(place));
-        if let Some(item) = items.find(|item| !session.name(item).is_empty()) {
-            session.name(item).clone_into(&mut self.tool);
-            self.is_custom = item.family == Family::Custom;
-        }
-        self
-    }
-
-    /// The line that says what was exported.
-    fn what(&self) -> String {
-        let wording = match &self.wording[..] {
-            "" => String::new(),
-            name => format!(", wording {name}"),
-        };
-        let number = u64::from(self.item) + 1;
-        format!("{} at item {number}: {}{wording}", self.rule, self.action)
-    }
-
-    /// The recovery in a form; `change` is called if the form holds the history.
-    fn form<'c>(
-        &self,
-        form: RecoveryForm,
-        change: impl FnOnce() -> Result<Change<'c>, ExportError>,
-    ) -> Result<String, ExportError> {
-        let recovery = RecoveryCase {
-            rule: &self.rule,
-            action: &self.action,
-            wording: &self.wording,
-            template: &self.template,
-            tool: &self.tool,
-            is_custom: self.is_custom,
-            value: self.value.as_ref(),
-            include_in_history: self.include_in_history,
-        };
-        match form {
-            RecoveryForm::OpenaiAgents => Ok(openai_agents(&recovery)?),
-            RecoveryForm::Policy => Ok(policy(&recovery)?),
-            RecoveryForm::Fixture => {
-                let change = change()?;
-                let fixture = Fixture {
-                    recovery,
-                    base: change.base,
-                    number: change.number,
-                    before: change.before,
-                    rope: change.rope,
-                    item: self.item,
-                    keeps_secrets: change.keeps_secrets,
-                    target: change.target,
-                    complete: change.complete,
-                };
-                Ok(fixture.text()?)
-            }
-        }
-    }
+/// A recovery in a form; `fixture` is called if the form holds the history.
+fn written<'f>(
+    recovery: &RecoveryCase<'_>,
+    form: RecoveryForm,
+    fixture: impl FnOnce() -> Result<RecoveryFixture<'f>, ExportError>,
+) -> Result<String, ExportError> {
+    Ok(match form {
+        RecoveryForm::OpenaiAgents => openai_agents(recovery)?,
+        RecoveryForm::Policy => policy(recovery)?,
+        RecoveryForm::Fixture => fixture()?.text()?,
+    })
 }
 
 // A recovery from a finding: the first finding that fits, with the first of its offers that can be exported.
@@ -351,12 +276,12 @@ impl<'a> Desk<'a> {
                 let place = item.map_or(0, |item| u64::from(item) + 1);
                 Failure::with_hint(
                     format!("{path}: {rule} at item {place} does not offer {action}"),
-                    format!("`retake check {path} --format json` lists what is offered"),
+                    format!("`retake check {path} --format json` lists the offers"),
                 )
             }
-            (Some((rule, _)), None) => Failure::refused(format!(
-                "{path}: nothing of the kind can be done about {rule}"
-            )),
+            (Some((rule, _)), None) => {
+                Failure::refused(format!("{path}: this action is not available for {rule}"))
+            }
             (None, _) => {
                 let rule = wish.rule.as_deref().map(|rule| format!(" of {rule}"));
                 let item = wish.item.map(|item| format!(" at item {item}"));
@@ -384,8 +309,8 @@ impl<'a> Desk<'a> {
             let names = known.iter().map(|known| known.name);
             let names = names.collect::<Vec<_>>().join(", ");
             return Err(ExportError::Words(match &names[..] {
-                "" => format!("there are no wordings for {rule}; --words gives one"),
-                _ => format!("there is no wording {name} for {rule}; there are {names}"),
+                "" => format!("no wordings for {rule}; give one with --words"),
+                _ => format!("no wording {name} for {rule}; available: {names}"),
             }));
         }
         Ok(match kind.filter(|_| action == "inject-error") {
@@ -419,39 +344,45 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn export(&self) -> Result<Exported, (String, ExportError)> {
         let wish = &self.desk.arguments.recovery;
-        let recovered = Recovered {
-            rule: self.finding.rule.id.to_owned(),
-            action: self.action.id.to_owned(),
+        let recovery = RecoveryCase {
+            rule: self.finding.rule.id,
+            action: self.action.id,
             item: self.finding.item.unwrap_or_default(),
-            value: wish.value.clone(),
+            value: wish.value.as_ref(),
             include_in_history: wish.include_in_history,
-            ..Recovered::default()
+            ..RecoveryCase::default()
         };
-        let mut recovered = recovered.with_tool(self.session);
-        match self.recover(&mut recovered) {
-            Ok((text, notes)) => Ok(Exported {
-                text,
-                what: recovered.what(),
-                notes,
-            }),
-            Err(reason) => Err((recovered.what(), reason)),
-        }
+        let words = self.desk.words(recovery.rule, recovery.action);
+        let (wording, template) = &words.map_err(|reason| (recovery.what(), reason))?;
+        let recovery = RecoveryCase {
+            wording,
+            template,
+            ..recovery.with_tool(self.session)
+        };
+        let (text, notes) = self
+            .recover(recovery)
+            .map_err(|reason| (recovery.what(), reason))?;
+        Ok(Exported {
+            text,
+            what: recovery.what(),
+            notes,
+        })
     }
 
-    fn recover(&self, recovered: &mut Recovered) -> Result<(String, Vec<String>), ExportError> {
+    fn recover(&self, recovery: RecoveryCase<'_>) -> Result<(String, Vec<String>), ExportError> {
         let arguments = self.desk.arguments;
-        let (name, template) = self.desk.words(&recovered.rule, &recovered.action)?;
-        (recovered.wording, recovered.template) = (name, template);
-        let planned = self.plan(recovered)?;
+        let planned = self.plan(&recovery)?;
         let Some(base) = &self.desk.base else {
-            let text = recovered.form(self.desk.form, || Err(ActionError::NothingToDo.into()))?;
+            let none = || Err(ActionError::NothingToDo.into());
+            let text = written(&recovery, self.desk.form, none)?;
             return Ok((text, planned.notes));
         };
         let splices = lower(self.session, &planned.edits)?;
         let complete = |recording: &mut Recording| {
             self.desk.inputs.complete(&arguments.path, recording);
         };
-        let change = Change {
+        let fixture = RecoveryFixture {
+            recovery,
             base,
             number: self.number,
             before: (self.session, base.rope()),
@@ -460,29 +391,29 @@ impl Attempt<'_> {
             complete: &complete,
             keeps_secrets: arguments.keep_secrets,
         };
-        let text = recovered.form(self.desk.form, || Ok(change))?;
+        let text = written(&recovery, self.desk.form, || Ok(fixture))?;
         Ok((text, planned.notes))
     }
 
     /// What the action would do here: a recovery that does not apply to its own finding is not carried on.
-    fn plan(&self, recovered: &Recovered) -> Result<Plan, ActionError> {
+    fn plan(&self, recovery: &RecoveryCase<'_>) -> Result<Plan, ActionError> {
         let run = Run::new(self.session, self.desk.inputs.target);
         let beside = beside(self.session, self.findings, self.finding);
         let scene = run.scene(self.finding.defect(), &beside);
         let scene = scene.ok_or(ActionError::NoItem)?;
         let has_schema = self.session.contract.output_schema.is_some();
-        let value = recovered.value.as_ref().map(|value| match value {
+        let value = recovery.value.map(|value| match value {
             Value::String(text) if !has_schema => text.clone(),
             value => value.to_string(),
         });
         let words = match self.action.id {
             "fallback" => value.as_deref(),
-            _ => Some(&recovered.template[..]).filter(|words| !words.is_empty()),
+            _ => Some(recovery.template).filter(|words| !words.is_empty()),
         };
         let choice = ActionInput {
             words,
             whole_turn: false,
-            include_in_history: recovered.include_in_history,
+            include_in_history: recovery.include_in_history,
             // No tool runs here; an action that is named is taken with its guesses.
             confirmed: self.desk.arguments.recovery.action.is_some(),
             keeps_schema: false,
@@ -545,7 +476,7 @@ fn no_such_take(arguments: &ExportArguments, workbench: &TakeStore, number: u32)
         .filter(|number| takes.get(TakeId(*number)).is_some());
     let known = known.map(|number| number.to_string()).collect::<Vec<_>>();
     match &known[..] {
-        [] => Failure::with_hint(message, "no take was made of it; the debugger makes them"),
+        [] => Failure::with_hint(message, "it has no takes; the debugger makes them"),
         known => Failure::with_hint(message, format!("there are {}", known.join(", "))),
     }
 }
@@ -559,7 +490,7 @@ fn exported(
     take: &Take,
 ) -> Result<Exported, ExportError> {
     let (Some(rule), Some(action)) = (&take.cause.rule, &take.cause.action) else {
-        let reason = "it was made without a finding, so there is nothing that it would settle";
+        let reason = "it was made without a finding, so it settles nothing";
         return Err(ExportError::Words(reason.to_owned()));
     };
     let complete = |recording: &mut Recording| inputs.complete(&arguments.path, recording);
@@ -567,31 +498,35 @@ fn exported(
     complete(&mut parent);
     let session = parent.sessions.get(take.session as usize);
     let session = session.ok_or(TakeError::NoSession(take.session))?;
-    let mut recovered = Recovered {
-        rule: rule.clone(),
-        action: action.clone(),
+    let words = take.words.as_deref().unwrap_or_default();
+    let is_fallback = action == "fallback";
+    let value = is_fallback.then(|| {
+        let value = take.fallback.as_deref().unwrap_or(words);
+        serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+    });
+    let known = || template_of(take, session, inputs);
+    let (wording, template) = match (!is_fallback).then(known) {
+        None => Default::default(),
+        Some(Some(template)) => (take.wording.clone().unwrap_or_default(), template),
+        Some(None) => (String::new(), recorded(words)),
+    };
+    let recovery = RecoveryCase {
+        rule,
+        action,
         item: take.cause.item.unwrap_or_default(),
-        ..Recovered::default()
+        wording: &wording,
+        template: &template,
+        value: value.as_ref(),
+        include_in_history: is_fallback && take.fallback.is_none(),
+        ..RecoveryCase::default()
     }
     .with_tool(session);
-    let words = take.words.as_deref().unwrap_or_default();
-    if action == "fallback" {
-        let value = take.fallback.as_deref().unwrap_or(words);
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-        recovered.value = Some(value);
-        recovered.include_in_history = take.fallback.is_none();
-    } else {
-        let template = template_of(take, session, inputs);
-        (recovered.wording, recovered.template) = match template {
-            Some(template) => (take.wording.clone().unwrap_or_default(), template),
-            None => (String::new(), recorded(words)),
-        };
-    }
     let before = workbench.rope(take.parent)?;
     let rope = workbench.rope(TakeId(number))?;
     let base = workbench.base(TakeId(number))?;
-    let text = recovered.form(form, || {
-        Ok(Change {
+    let fixture = || {
+        Ok(RecoveryFixture {
+            recovery,
             base,
             number: take.session as usize,
             before: (session, &before),
@@ -600,10 +535,10 @@ fn exported(
             complete: &complete,
             keeps_secrets: arguments.keep_secrets,
         })
-    })?;
+    };
     Ok(Exported {
-        text,
-        what: format!("take {number}, {}", recovered.what()),
+        text: written(&recovery, form, fixture)?,
+        what: format!("take {number}, {}", recovery.what()),
         notes: Vec::new(),
     })
 }
@@ -633,12 +568,12 @@ fn template_of(take: &Take, session: &Session, inputs: &Inputs) -> Option<String
 fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Failure> {
     if let Some(option) = only_for_recoveries(arguments) {
         return Err(Failure::with_hint(
-            format!("{option} is about a recovery, and a page is a transcript"),
+            format!("{option} applies to a recovery, not to a transcript page"),
             "--session chooses one of several sessions",
         ));
     }
     let inputs = Inputs::new(&arguments.reading)?.redacting(!arguments.keep_secrets);
-    let opened = inputs.read_one(&arguments.path, "export` takes one recording")?;
+    let opened = inputs.read_one(&arguments.path, "export")?;
     let names = session_names(&opened.recording.sessions);
     let only = match &arguments.finding.session {
         Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),

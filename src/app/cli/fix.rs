@@ -7,7 +7,7 @@ use super::output::{JsonOutput, Output, counted, safe_line};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
 use retake_core::actions::Safety;
-use retake_core::formats::{CannotWrite, is_written};
+use retake_core::formats::{CannotWrite, is_fixed};
 use retake_core::rules::Severity;
 use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
 use retake_live::replace::Backup;
@@ -34,16 +34,17 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let path = Some(arguments.path.as_path()).filter(|_| is_file);
     let unreadable = |error: InputError| Failure::unreadable(&arguments.path, &error);
     let Opened { recording, .. } = inputs.read(&arguments.path).map_err(unreadable)?;
-    let base = Base::new(Arc::new(recording), path).map_err(|error| no_base(arguments, &error))?;
+    let base = Base::of_records(recording, path).map_err(|error| no_base(arguments, &error))?;
     if base.is_database() && arguments.writes_to_stdout() && std::io::stdout().is_terminal() {
         return Err(Failure::with_hint(
-            "a database is no text for a terminal",
+            "a database cannot be printed to a terminal",
             "name a file with -o",
         ));
     }
     let ahead = written_ahead(arguments, &base);
     let mending = FixRun {
         base: &base,
+        wants: &|_| true,
         up_to: if arguments.unsafe_too {
             Safety::Unsafe
         } else {
@@ -79,7 +80,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
 
 fn check_output(arguments: &FixArguments) -> Result<(), Failure> {
     if arguments.in_place && arguments.path == Path::new("-") {
-        let message = "standard input cannot be fixed in its place";
+        let message = "standard input cannot be fixed in place";
         return Err(Failure::refused(message));
     }
     match &arguments.output {
@@ -124,7 +125,7 @@ fn not_written(arguments: &FixArguments, error: &dyn std::error::Error) -> Failu
 /// The file that may be written before it is known whether one round is enough: a text under another name.
 fn written_ahead(arguments: &FixArguments, base: &Base) -> Option<SpeculativeWrite> {
     let output = arguments.output.as_deref();
-    let is_text = !base.is_database() && is_written(base.recording().format);
+    let is_text = !base.is_database() && is_fixed(base.recording().format);
     let output = output.filter(|_| !arguments.diff && !arguments.in_place && is_text);
     let is_other = |to: &&Path| !base.path().is_some_and(|from| is_same_file(from, to));
     output
@@ -343,17 +344,24 @@ fn left(report: &FixReport, severity: Severity) -> usize {
 
 /// Says what was done, or with `--diff` would be, what is left, and what was refused.
 fn print_report(report: &FixReport, is_trial: bool) {
-    let [applied, left_over] = if is_trial {
-        ["would be applied", "would be left"]
-    } else {
-        ["applied", "left"]
+    let unread = report.recording.problems.iter();
+    let unread = unread.filter(|problem| problem.kind.is_unread()).count();
+    let applied = match is_trial {
+        true => "would be applied",
+        false => "applied",
+    };
+    let left_over = match (is_trial, unread) {
+        (true, 0) => "would be left",
+        (true, _) => "would be left in what could be read",
+        (false, 0) => "left",
+        (false, _) => "left in what could be read",
     };
     let errors = left(report, Severity::Error);
     let answered = match report.answered {
         0 => String::new(),
-        1 if errors == 1 => " (answered in this copy: check still names it)".to_owned(),
-        all if all == errors => " (answered in this copy: check still names them)".to_owned(),
-        some => format!(" ({some} answered in this copy: check still names what was answered)"),
+        1 if errors == 1 => " (answered in this copy: check still reports it)".to_owned(),
+        all if all == errors => " (answered in this copy: check still reports them)".to_owned(),
+        some => format!(" ({some} answered in this copy: check still reports them)"),
     };
     let summary = format!(
         "{} {applied}, {} {left_over}{answered}",
@@ -366,8 +374,6 @@ fn print_report(report: &FixReport, is_trial: bool) {
         print_lines(&[format!("{strings} spelled as JSON allows")]);
     }
     print_lines(&applied_lines(report));
-    let unread = report.recording.problems.iter();
-    let unread = unread.filter(|problem| problem.kind.is_unread()).count();
     if unread > 0 {
         let lines = [format!("{} could not be read", counted(unread, "place"))];
         print_lines(&lines);
@@ -407,7 +413,7 @@ fn print_lines(lines: &[String]) {
     }
 }
 
-fn applied_lines(report: &FixReport) -> Vec<String> {
+pub(super) fn applied_lines(report: &FixReport) -> Vec<String> {
     let rounds = report.applied.last().map_or(0, |applied| applied.round);
     let listed = report.applied.iter().take(MOST_LINES);
     let mut lines = listed
@@ -452,7 +458,7 @@ fn place(report: &FixReport, session: usize, item: u32) -> String {
 }
 
 /// A line for each finding and reason; actions that are refused for the same reason share it.
-fn refusals(report: &FixReport) -> Vec<String> {
+pub(super) fn refusals(report: &FixReport) -> Vec<String> {
     let line_of = |refused: &FixRefusal| {
         let place = place(report, refused.session, refused.item);
         let reason = safe_line(&refused.reason.to_string());
@@ -472,7 +478,7 @@ fn refusals(report: &FixReport) -> Vec<String> {
         .collect()
 }
 
-fn first_of(mut lines: Vec<String>) -> Vec<String> {
+pub(super) fn first_of(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MOST_LINES);
     if more > 0 {
         lines.truncate(MOST_LINES);

@@ -214,7 +214,10 @@ struct Lines(HashMap<u64, u64>);
 impl Lines {
     /// Counts the lines of the problems, and of the items of findings where these are given.
     fn new(recording: &Recording, findings: Option<&[Vec<Finding>]>) -> Result<Self, SourceError> {
-        if matches!(recording.format.reading, Reading::Database) {
+        if matches!(
+            recording.format.reading,
+            Reading::Database | Reading::Tables(_)
+        ) {
             return Ok(Self(HashMap::new()));
         }
         let problems = recording.problems.iter().map(|problem| problem.at);
@@ -234,9 +237,21 @@ impl Lines {
 
     /// The line of the item of a finding.
     fn of(&self, recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
-        let place = place_of(recording, session, finding)?;
-        self.0.get(&place).copied()
+        match place_of(recording, session, finding) {
+            Some(place) => self.0.get(&place).copied(),
+            None => line_of_record(recording, session, finding.item?),
+        }
     }
+}
+
+/// The line of an item that does not stand in the file as it is, where its reader says which one it came from.
+fn line_of_record(recording: &Recording, session: &Session, item: u32) -> Option<u64> {
+    let item = session.items.get(item as usize)?;
+    let record = session.records.get(item.record as usize)?;
+    // Where no reader counted lines, all are the first.
+    let is_counted = session.records.iter().any(|record| record.number > 1);
+    let is_line = matches!(recording.format.reading, Reading::Whole(_)) && is_counted;
+    Some(record.number).filter(|_| is_line)
 }
 
 fn place_of(recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {

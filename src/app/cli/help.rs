@@ -48,7 +48,7 @@ fn unknown(name: &str, command: &clap::Command) -> Failure {
     let topics = TOPICS.iter().map(|topic| topic.name);
     let commands = command.get_subcommands().map(clap::Command::get_name);
     let known = topics.chain(commands).collect::<Vec<_>>();
-    let message = format!("no topic or command is called {}", safe_line(name));
+    let message = format!("unknown topic or command {}", safe_line(name));
     match suggest::nearest(name, &known).first() {
         Some(near) => Failure::with_hint(message, format!("did you mean {}?", near.name)),
         None => Failure::with_hint(message, "`retake help` lists them"),

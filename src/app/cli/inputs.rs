@@ -9,10 +9,11 @@ use crate::tui::OpenRequest;
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
-use crate::tui::theme::Wish;
+use crate::tui::theme::ThemeOptions;
 use retake_core::formats::FORMATS;
 use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_core::usage::Prices;
+use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
@@ -83,10 +84,12 @@ impl Inputs {
         Ok(opened)
     }
 
-    /// Reads the recording of a command that takes one; `does` says what for.
-    pub(super) fn read_one(&self, path: &Path, does: &str) -> Result<Opened, Failure> {
+    /// Reads the recording of a command that takes one.
+    pub(super) fn read_one(&self, path: &Path, command: &str) -> Result<Opened, Failure> {
         let opened = match path.is_dir() {
-            true => Err(InputError::Refused(format!("a folder; `retake {does}"))),
+            true => Err(InputError::Refused(format!(
+                "a folder; `retake {command}` takes one recording"
+            ))),
             false => self.read(path),
         };
         opened.map_err(|error| Failure::unreadable(path, &error))
@@ -123,7 +126,7 @@ impl Inputs {
                 self.output_schema,
                 self.target,
             ),
-            wish: Wish {
+            wish: ThemeOptions {
                 variant: settings.theme,
                 ascii: settings.ascii,
             },
@@ -269,11 +272,10 @@ pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Resu
 /// What to do about an input that cannot be read.
 pub(super) fn hint_for(error: &InputError) -> Option<String> {
     match error {
-        InputError::EmptyFolder => Some(
-            "recordings are .json, .jsonl, .sse or .db files; Claude Code keeps its own in ~/.claude/projects, \
-            Codex in ~/.codex/sessions"
-                .to_owned(),
-        ),
+        InputError::EmptyFolder => Some(format!(
+            "recordings are {} files; `retake help doctor` says where agents keep theirs",
+            endings_text()
+        )),
         InputError::Unrecognised => Some(format!(
             "`--as FORMAT` forces one of {}",
             FORMATS
@@ -362,7 +364,7 @@ pub(super) fn refuse_to_overwrite(
     }
     if output.exists() && !force {
         return Err(Failure::with_hint(
-            format!("{name}: is there already"),
+            format!("{name}: already exists"),
             "--force replaces it",
         ));
     }

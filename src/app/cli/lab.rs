@@ -5,15 +5,16 @@ use super::exit::{Exit, Failure, LOOK, print_error, refused};
 use super::inputs::data_root;
 use super::output::{Output, safe_line};
 use super::style::Palette;
-use crate::tui::theme::{Theme, Wish};
+use crate::tui::theme::{Theme, ThemeOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use order::{Order, folder_name, order};
+use order::{LabOrder, folder_name, order};
 use report::{Lines, Looks};
 use retake_core::lab::{
-    Board, Claim, Class, Command, End, Experiment, Judged, Phase, Results, Spec, Stop,
-    TrialResults, Verdict, highest, judge, leader_of, left_out, place, standings, winner, words,
+    Board, Claim, Class, Experiment, JudgedClaim, LabCommand, LabPhase, Results, Spec, Stop,
+    TrialEnd, TrialResults, Verdict, highest, judge, leader_of, left_out, place, standings, winner,
+    words,
 };
-use retake_live::lab::{Lab, LabContext, News, PreparedLab, labs_folder, prepare};
+use retake_live::lab::{LabContext, LabNews, LabRun, PreparedLab, labs_folder, prepare};
 use retake_live::wordings::{Wordings, usual_files};
 use rustix::termios::tcgetwinsize;
 use std::io::Write;
@@ -33,7 +34,7 @@ const USUAL_WIDTH: usize = 80;
 
 pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
     let wordings = Wordings::read(&usual_files(Path::new(".")));
-    let Order {
+    let LabOrder {
         spec,
         folder,
         confirmations,
@@ -82,7 +83,7 @@ pub(super) fn run(arguments: &LabArguments) -> Result<Exit, Failure> {
 /// seen from their verdicts.
 fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     if let Some(earlier) = words::earlier(results.earlier()) {
-        print_error(&earlier, Some("--fresh asks anew"));
+        print_error(&earlier, Some("--fresh starts anew"));
     }
     let every = &results.experiment().left_out;
     let all = every.iter().filter(|one| one.is_all);
@@ -91,14 +92,17 @@ fn assertions_fail(results: &Results<'_>, is_strict: bool) -> bool {
     for one in counts {
         fails = true;
         let one = left_out(one);
-        print_error(&safe_line(&format!("nothing is asserted of {one}")), None);
+        print_error(
+            &safe_line(&format!("nothing is asserted about {one}")),
+            None,
+        );
     }
     fails || { results.assertions.iter() }.any(|judged| is_failure(judged, is_strict))
 }
 
 /// Whether what came of a claim makes the command fail: what is undecided does where the figures do not even
 /// reach it, or the operator is strict.
-fn is_failure(judged: &Judged, is_strict: bool) -> bool {
+fn is_failure(judged: &JudgedClaim, is_strict: bool) -> bool {
     let reaches = match &judged.claim {
         Claim::AtLeast(rate) => judged
             .corrected
@@ -125,12 +129,12 @@ fn journals_of(arguments: &LabArguments, spec: &Spec) -> Result<PathBuf, Failure
 /// Runs it to its end.
 fn experiment(prepared: PreparedLab) -> Result<Conducted, Failure> {
     let interrupted = retake_live::note_interrupts();
-    let (sender, news) = channel::<News>();
+    let (sender, news) = channel::<LabNews>();
     let report = Arc::new(move |news| {
         // Nobody hears it when the experiment is over.
         let _unheard = sender.send(news);
     });
-    let lab = Lab::start(prepared, report).map_err(refused)?;
+    let lab = LabRun::start(prepared, report).map_err(refused)?;
     conduct(
         &news,
         interrupted,
@@ -140,7 +144,7 @@ fn experiment(prepared: PreparedLab) -> Result<Conducted, Failure> {
 }
 
 fn looks(arguments: &LabArguments) -> Looks {
-    let wish = Wish {
+    let wish = ThemeOptions {
         variant: None,
         ascii: arguments.ascii,
     };
@@ -175,28 +179,28 @@ struct Conducted {
 
 /// Watches an experiment until it is over; the first interrupt ends it.
 fn conduct(
-    news: &Receiver<News>,
+    news: &Receiver<LabNews>,
     interrupted: impl Fn() -> bool,
-    mut tell: impl FnMut(Command),
+    mut tell: impl FnMut(LabCommand),
     mut watching: Watching,
 ) -> Result<Conducted, Failure> {
     let mut was_interrupted = false;
     loop {
         if !was_interrupted && interrupted() {
             was_interrupted = true;
-            tell(Command::Stop);
+            tell(LabCommand::Stop);
         }
         match news.recv_timeout(LOOK) {
-            Ok(News::Board(board)) => {
+            Ok(LabNews::Board(board)) => {
                 watching.board(&board);
-                if matches!(board.phase, Phase::Ended(_)) {
+                if matches!(board.phase, LabPhase::Ended(_)) {
                     return Ok(Conducted {
                         board,
                         was_interrupted,
                     });
                 }
             }
-            Ok(News::Notice(notice)) => watching.notice(&notice),
+            Ok(LabNews::Notice(notice)) => watching.notice(&notice),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused("the lab ended before the experiment"));
@@ -209,8 +213,9 @@ impl Conducted {
     /// How the command ends; `fails` says whether an assertion that counts does.
     fn exit(&self, fails: bool) -> Exit {
         let ended = self.board.ended.iter().flatten();
-        let model_failed = matches!(self.board.phase, Phase::Ended(End::ModelFailed)) || { ended }
-            .any(|end| *end == End::ModelFailed);
+        let model_failed =
+            matches!(self.board.phase, LabPhase::Ended(TrialEnd::ModelFailed)) || { ended }
+                .any(|end| *end == TrialEnd::ModelFailed);
         match (self.was_interrupted, model_failed, fails) {
             (true, ..) => Exit::Signal(2),
             (_, true, _) => Exit::Upstream,
@@ -463,7 +468,7 @@ mod conduct_tests {
     use super::*;
     use std::sync::mpsc::channel;
 
-    fn board_in(phase: Phase, ended: [Option<End>; 2]) -> Arc<Board> {
+    fn board_in(phase: LabPhase, ended: [Option<TrialEnd>; 2]) -> Arc<Board> {
         let mut board = board();
         board.phase = phase;
         board.ended = ended.to_vec();
@@ -474,15 +479,15 @@ mod conduct_tests {
     fn an_experiment_is_watched_until_it_is_over() {
         let (sender, news) = channel();
         sender
-            .send(News::Notice("slow \u{1b}[2J".to_owned()))
+            .send(LabNews::Notice("slow \u{1b}[2J".to_owned()))
             .unwrap();
-        let complete = Some(End::Complete);
+        let complete = Some(TrialEnd::Complete);
         for (phase, ended) in [
-            (Phase::Running, [None, None]),
-            (Phase::Ending(End::Complete), [complete, None]),
-            (Phase::Ended(End::Complete), [complete; 2]),
+            (LabPhase::Running, [None, None]),
+            (LabPhase::Ending(TrialEnd::Complete), [complete, None]),
+            (LabPhase::Ended(TrialEnd::Complete), [complete; 2]),
         ] {
-            sender.send(News::Board(board_in(phase, ended))).unwrap();
+            sender.send(LabNews::Board(board_in(phase, ended))).unwrap();
         }
         let conducted = conduct(
             &news,
@@ -491,7 +496,7 @@ mod conduct_tests {
             Watching::hidden(),
         );
         let conducted = conducted.unwrap();
-        assert_eq!(conducted.board.phase, Phase::Ended(End::Complete));
+        assert_eq!(conducted.board.phase, LabPhase::Ended(TrialEnd::Complete));
         assert_eq!(conducted.exit(false), Exit::Clean);
         assert_eq!(conducted.exit(true), Exit::Findings);
     }
@@ -500,25 +505,28 @@ mod conduct_tests {
     fn the_first_interrupt_ends_the_experiment_and_what_is_there_is_kept() {
         let (sender, news) = channel();
         let mut told = Vec::new();
-        let stopped = Some(End::Stopped);
+        let stopped = Some(TrialEnd::Stopped);
         let conducted = conduct(
             &news,
             || true,
             |command| {
                 told.push(command);
-                let board = board_in(Phase::Ended(End::Stopped), [stopped; 2]);
-                sender.send(News::Board(board)).unwrap();
+                let board = board_in(LabPhase::Ended(TrialEnd::Stopped), [stopped; 2]);
+                sender.send(LabNews::Board(board)).unwrap();
             },
             Watching::hidden(),
         );
         assert_eq!(conducted.unwrap().exit(true).code(), 130);
-        assert_eq!(told, [Command::Stop]);
+        assert_eq!(told, [LabCommand::Stop]);
     }
 
     #[test]
     fn a_model_that_could_not_be_asked_is_told_apart_from_an_assertion_that_fails() {
-        let failed = Some(End::ModelFailed);
-        let board = board_in(Phase::Ended(End::Complete), [failed, Some(End::Complete)]);
+        let failed = Some(TrialEnd::ModelFailed);
+        let board = board_in(
+            LabPhase::Ended(TrialEnd::Complete),
+            [failed, Some(TrialEnd::Complete)],
+        );
         let conducted = Conducted {
             board,
             was_interrupted: false,

@@ -10,6 +10,7 @@ mod check;
 mod config;
 mod confirm;
 mod convert;
+mod doctor;
 mod exit;
 mod explain;
 mod export;
@@ -63,6 +64,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
+        Some(Task::Doctor(arguments)) => doctor::run(arguments),
         Some(Task::Usage(arguments)) => usage::run(arguments),
         Some(Task::Config(arguments)) => config::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),

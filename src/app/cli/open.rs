@@ -16,14 +16,14 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         return Err(no_such_path(missing));
     }
     if arguments.paths.len() > 1 && arguments.paths.iter().any(|path| path == Path::new("-")) {
-        let message = "-: standard input is opened alone, not among other files";
+        let message = "-: standard input cannot be combined with other files";
         return Err(Failure::refused(message));
     }
     if !io::stdout().is_terminal() {
         let help = super::arguments::command().render_help();
         // Help is no data: it must not end up in the file that stdout is directed to.
         let _ = writeln!(io::stderr(), "{help}");
-        let hint = "`retake check` and `retake show` need none";
+        let hint = "`retake check` and `retake show` do not need one";
         print_error("the debugger needs a terminal", Some(hint));
         return Ok(Exit::Usage);
     }

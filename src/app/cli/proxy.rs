@@ -8,12 +8,12 @@ use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use foldhash::quality::RandomState;
 use retake_core::engine::Policy;
-use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
 use retake_live::proxy::agent::{self, AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{News, Ports, Proxy, ProxyOptions, Report};
+use retake_live::proxy::{Ports, Proxy, ProxyNews, ProxyOptions, Report};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{Recording, note_ends, read_policy};
 use serde::Serialize;
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
     let (sender, news) = channel();
     let backlog = Arc::new(Backlog::default());
     let bound = backlog.clone();
-    let report: Report = Arc::new(move |one: News| {
+    let report: Report = Arc::new(move |one: ProxyNews| {
         // The receiver wakes up for each.
         if !is_silent(&one) && bound.admits(&one) {
             // Nobody hears it when the proxy is over.
@@ -106,7 +106,7 @@ fn options(arguments: &ProxyArguments) -> Result<ProxyOptions, Failure> {
     if !ports.first.ip().to_canonical().is_loopback() && !arguments.allow_remote {
         let ip = ports.first.ip();
         return Err(Failure::with_hint(
-            format!("others could reach {ip} and use the agent's model"),
+            format!("other machines could reach {ip} and use the agent's model"),
             "--listen 127.0.0.1:8484, or --allow-remote, which wants a token of each",
         ));
     }
@@ -167,8 +167,8 @@ struct Backlog {
 impl Backlog {
     /// Whether there is room for these news. What happens to exchanges is in the journal as well, so
     /// it can be dropped.
-    fn admits(&self, news: &News) -> bool {
-        let is_dropped = matches!(news, News::Exchange(_) | News::Found { .. })
+    fn admits(&self, news: &ProxyNews) -> bool {
+        let is_dropped = matches!(news, ProxyNews::Exchange(_) | ProxyNews::Found { .. })
             && self.waiting.load(Ordering::Relaxed) >= MOST;
         let count = if is_dropped {
             &self.dropped
@@ -206,7 +206,7 @@ impl Backlog {
 /// In how many of the latest exchanges it is remembered which findings were reported.
 const REMEMBERED: usize = 256;
 
-/// The lines that say more than what happened; see [`News`] for the others, and [`write_finding`].
+/// The lines that say more than what happened; see [`ProxyNews`] for the others, and [`write_finding`].
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line<'a> {
@@ -217,10 +217,10 @@ enum Line<'a> {
     },
     Exchange {
         #[serde(flatten)]
-        seen: &'a Seen,
+        seen: &'a ExchangeSummary,
         upstream: &'a str,
         #[serde(flatten)]
-        how: &'a Ending,
+        how: &'a ExchangeEnding,
     },
     Held {
         exchange: ExchangeId,
@@ -256,17 +256,17 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, how: &Ending) {
+    fn add(&mut self, how: &ExchangeEnding) {
         *match how {
-            Ending::Passed => &mut self.passed,
-            Ending::Released { .. } => &mut self.released,
-            Ending::Mended => &mut self.mended,
-            Ending::Refused { .. } => &mut self.refused,
-            Ending::Cut => &mut self.cut,
-            Ending::NoReply { .. } => &mut self.no_reply,
-            Ending::Truncated => &mut self.truncated,
-            Ending::ClientLeft => &mut self.client_left,
-            Ending::Interrupted => &mut self.interrupted,
+            ExchangeEnding::Passed => &mut self.passed,
+            ExchangeEnding::Released { .. } => &mut self.released,
+            ExchangeEnding::Mended => &mut self.mended,
+            ExchangeEnding::Refused { .. } => &mut self.refused,
+            ExchangeEnding::Cut => &mut self.cut,
+            ExchangeEnding::NoReply { .. } => &mut self.no_reply,
+            ExchangeEnding::Truncated => &mut self.truncated,
+            ExchangeEnding::ClientLeft => &mut self.client_left,
+            ExchangeEnding::Interrupted => &mut self.interrupted,
         } += 1;
     }
 }
@@ -293,9 +293,11 @@ impl Over {
 }
 
 /// Whether there is nothing to say of this: an exchange that goes its way.
-fn is_silent(news: &News) -> bool {
+fn is_silent(news: &ProxyNews) -> bool {
     match news {
-        News::Exchange(seen) => matches!(seen.phase, Phase::Waiting | Phase::Replying),
+        ProxyNews::Exchange(seen) => {
+            matches!(seen.phase, ExchangePhase::Waiting | ExchangePhase::Replying)
+        }
         _ => false,
     }
 }
@@ -312,7 +314,7 @@ struct Teller<'a, W> {
     held: BTreeMap<ExchangeId, u64>,
     over: Over,
     /// What the operator should know, until the first listener is reported: its address is the first line.
-    early: Option<Vec<News>>,
+    early: Option<Vec<ProxyNews>>,
     tokens: Vec<(String, String)>,
     redactor: Redactor,
     begun: u32,
@@ -343,9 +345,9 @@ impl<'a, W: Write> Teller<'a, W> {
         }
     }
 
-    fn tell(&mut self, news: &News) -> Result<(), Failure> {
+    fn tell(&mut self, news: &ProxyNews) -> Result<(), Failure> {
         match news {
-            News::Listening { base, upstream, .. } => {
+            ProxyNews::Listening { base, upstream, .. } => {
                 self.learn_token(base);
                 let journal = self.journal.to_string_lossy();
                 let line = Line::Listening {
@@ -359,25 +361,25 @@ impl<'a, W: Write> Teller<'a, W> {
                 let early = self.early.take().unwrap_or_default();
                 early.iter().try_for_each(|notice| self.write(notice))
             }
-            News::Exchange(seen) => self.exchange(seen),
-            News::Found {
+            ProxyNews::Exchange(seen) => self.exchange(seen),
+            ProxyNews::Found {
                 id,
                 findings,
                 session,
             } => self.found(*id, findings, session),
-            News::Decided { .. } => {
+            ProxyNews::Decided { .. } => {
                 self.decisions += 1;
                 self.write(news)
             }
-            News::Journal { .. } | News::Output { .. } => self.write(news),
-            News::Notice(_) => match &mut self.early {
+            ProxyNews::Journal { .. } | ProxyNews::Output { .. } => self.write(news),
+            ProxyNews::Notice(_) => match &mut self.early {
                 Some(early) => {
                     early.push(news.clone());
                     Ok(())
                 }
                 None => self.write(news),
             },
-            News::AgentEnded(_) => Ok(()),
+            ProxyNews::AgentEnded(_) => Ok(()),
         }
     }
 
@@ -420,10 +422,10 @@ impl<'a, W: Write> Teller<'a, W> {
         Ok(())
     }
 
-    fn exchange(&mut self, seen: &Seen) -> Result<(), Failure> {
+    fn exchange(&mut self, seen: &ExchangeSummary) -> Result<(), Failure> {
         self.begun = self.begun.max(seen.id.0);
         match &seen.phase {
-            Phase::Held(holding) => {
+            ExchangePhase::Held(holding) => {
                 let since = self.held.insert(seen.id, holding.since_ms);
                 if since == Some(holding.since_ms) {
                     return Ok(());
@@ -441,7 +443,7 @@ impl<'a, W: Write> Teller<'a, W> {
                     why: &holding.why,
                 })
             }
-            Phase::Ended(how) => {
+            ExchangePhase::Ended(how) => {
                 self.held.remove(&seen.id);
                 if !self.over.note(seen.id) {
                     return Ok(());
@@ -449,14 +451,17 @@ impl<'a, W: Write> Teller<'a, W> {
                 self.counts.add(how);
                 self.ended(seen, how)
             }
-            Phase::Asking | Phase::Waiting | Phase::Replying | Phase::AskingAgain(_) => {
+            ExchangePhase::Asking
+            | ExchangePhase::Waiting
+            | ExchangePhase::Replying
+            | ExchangePhase::AskingAgain(_) => {
                 self.held.remove(&seen.id);
                 Ok(())
             }
         }
     }
 
-    fn ended(&mut self, seen: &Seen, how: &Ending) -> Result<(), Failure> {
+    fn ended(&mut self, seen: &ExchangeSummary, how: &ExchangeEnding) -> Result<(), Failure> {
         let reach = self.reaches.get(seen.upstream);
         self.write(&Line::Exchange {
             seen,
@@ -506,7 +511,7 @@ const BATCH: usize = 256;
 struct Watched<'a> {
     reaches: &'a [Reach],
     journal: &'a Path,
-    news: &'a Receiver<News>,
+    news: &'a Receiver<ProxyNews>,
     /// Counts what it tells.
     backlog: &'a Backlog,
     /// Who hears the news; the agent tells its own there.
@@ -537,7 +542,7 @@ fn watch(
                     watched.backlog.take();
                     teller.tell(&news)?;
                     match news {
-                        News::Listening { .. } => {
+                        ProxyNews::Listening { .. } => {
                             ready += 1;
                             let is_last = ready == watched.reaches.len();
                             if let Some(order) = order.take_if(|_| is_last) {
@@ -548,14 +553,14 @@ fn watch(
                                 let _unread = hints.write_all(text.as_bytes());
                             }
                         }
-                        News::AgentEnded(status) => {
+                        ProxyNews::AgentEnded(status) => {
                             break 'told status.into();
                         }
                         _ => {}
                     }
                 }
                 if let Some(words) = watched.backlog.dropped() {
-                    teller.tell(&News::Notice(words))?;
+                    teller.tell(&ProxyNews::Notice(words))?;
                 }
                 teller.flush()?;
                 thread::sleep(REST);
@@ -595,7 +600,7 @@ mod backlog_tests {
     use super::*;
     use super::{Watched, watch};
     use crate::cli::exit::Exit;
-    use retake_core::exchange::Seen;
+    use retake_core::exchange::ExchangeSummary;
     use retake_live::proxy::Report;
     use std::cell::Cell;
     use std::io::{self, Write};
@@ -608,7 +613,7 @@ mod backlog_tests {
 
     /// An output with which news come as fast as they are written.
     struct Echoing {
-        sender: Sender<News>,
+        sender: Sender<ProxyNews>,
         is_over: Arc<std::sync::atomic::AtomicBool>,
         writes: usize,
         flushes: usize,
@@ -618,7 +623,9 @@ mod backlog_tests {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.writes += 1;
             if self.writes < TOO_MANY && !self.is_over.load(Ordering::Relaxed) {
-                self.sender.send(News::Notice("again".to_owned())).unwrap();
+                self.sender
+                    .send(ProxyNews::Notice("again".to_owned()))
+                    .unwrap();
             }
             Ok(bytes.len())
         }
@@ -632,8 +639,8 @@ mod backlog_tests {
     #[test]
     fn a_signal_is_heard_although_lines_keep_coming() {
         let (sender, news) = channel();
-        let again = News::Notice("again".to_owned());
-        let listening = News::Listening {
+        let again = ProxyNews::Notice("again".to_owned());
+        let listening = ProxyNews::Listening {
             address: ([127, 0, 0, 1], 8484).into(),
             base: "http://127.0.0.1:8484".to_owned(),
             upstream: "a".to_owned(),
@@ -673,10 +680,10 @@ mod backlog_tests {
     #[test]
     fn exchanges_that_nobody_reads_of_are_dropped_and_counted() {
         let backlog = Backlog::default();
-        let exchange = News::Exchange(Arc::new(Seen::default()));
+        let exchange = ProxyNews::Exchange(Arc::new(ExchangeSummary::default()));
         let admitted = (0..MOST + 7).filter(|_| backlog.admits(&exchange)).count();
         assert_eq!(admitted, MOST);
-        assert!(backlog.admits(&News::Notice(String::new())));
+        assert!(backlog.admits(&ProxyNews::Notice(String::new())));
         let words = backlog.dropped().unwrap();
         assert!(words.starts_with("7 lines"), "{words}");
         assert_eq!(backlog.dropped(), None);

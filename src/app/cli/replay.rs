@@ -9,20 +9,21 @@ use super::proxy::start_agent;
 use super::report::write_line;
 use retake_core::engine::Policy;
 use retake_core::formats::convert::LossKind;
-use retake_core::replay::{Differences, Matching, Place, Tape};
+use retake_core::replay::{Differences, Matching, Tape, TapePlace};
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session};
+use retake_live::lock::lock;
 use retake_live::proxy::agent::{AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{News, Ports, ProxyOptions, Report, USUAL_ASKS, Upstream};
-use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
+use retake_live::proxy::{Ports, ProxyNews, ProxyOptions, Report, USUAL_ASKS, Upstream};
+use retake_live::replay::{ANY_PORT, ReplayEvent, ReplayOptions, ReplayServer};
 use retake_live::{ReadOptions, Recording, note_ends, read_input, read_path, read_stdin};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What an agent finds where it looks for a key and has none: no SDK begins without one, and none
 /// is requested here.
@@ -33,9 +34,9 @@ const KEYS: &[(&str, &str)] = &[
 
 /// What is heard while a recording is served.
 enum Heard {
-    Asked(Event),
+    Asked(ReplayEvent),
     /// Of the agent that was started.
-    Agent(News),
+    Agent(ProxyNews),
 }
 
 /// Serves until it is interrupted, or the agent that was started has ended. Its first line is the address.
@@ -52,10 +53,11 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<Exit, Failure> {
         // Nobody hears it when the replay is over.
         let _over = asked.send(Heard::Asked(event));
     };
-    let endpoint = Endpoint::start(tape, options(arguments), listen, report).map_err(|error| {
-        let message = format!("cannot listen on {listen}: {error}");
-        Failure::with_hint(message, "--listen 127.0.0.1:0 takes any free port")
-    })?;
+    let endpoint =
+        ReplayServer::start(tape, options(arguments), listen, report).map_err(|error| {
+            let message = format!("cannot listen on {listen}: {error}");
+            Failure::with_hint(message, "--listen 127.0.0.1:0 takes any free port")
+        })?;
     let reaches = reaches(&endpoint)?;
     let mut teller = Teller::new(io::stdout().lock(), arguments.format, endpoint.tape());
     teller.begin(&reaches[0].base)?;
@@ -96,8 +98,8 @@ fn watch(
         }
         match heard.recv_timeout(LOOK) {
             Ok(Heard::Asked(event)) => teller.asked(&event)?,
-            Ok(Heard::Agent(news @ News::Output { .. })) => teller.output(&news)?,
-            Ok(Heard::Agent(News::AgentEnded(status))) => {
+            Ok(Heard::Agent(news @ ProxyNews::Output { .. })) => teller.output(&news)?,
+            Ok(Heard::Agent(ProxyNews::AgentEnded(status))) => {
                 // What it asked last may stand after its end.
                 for event in heard.try_iter() {
                     if let Heard::Asked(event) = event {
@@ -127,7 +129,7 @@ fn options(arguments: &ReplayArguments) -> ReplayOptions {
 }
 
 /// How agents reach it: as any provider.
-fn reaches(endpoint: &Endpoint) -> Result<[Reach; 1], Failure> {
+fn reaches(endpoint: &ReplayServer) -> Result<[Reach; 1], Failure> {
     let base = format!("http://{}", endpoint.address());
     let upstream = Upstream::parse(&base);
     let upstream = upstream.map_err(|error| Failure::refused(format!("{base}: {error}")))?;
@@ -170,7 +172,7 @@ fn tape(arguments: &ReplayArguments) -> Result<Tape, Failure> {
         ));
     }
     if tape.places().next().is_none() {
-        let message = "nothing that a model said is recorded, so that nothing can be served";
+        let message = "the recording has no model reply to serve";
         return Err(Failure::refused(message));
     }
     Ok(tape)
@@ -212,7 +214,7 @@ fn take_of(
     Ok(read.sessions)
 }
 
-// A recording as the model behind a proxy that injects faults: no key, no network, and the agent's own
+// A recording as the model after a proxy that injects faults: no key, no network, and the agent's own
 // error handling is tested.
 
 /// Serves the tape leniently, for a fault changes what the agent asks after it, and its last turn again where
@@ -230,7 +232,7 @@ fn run_with_chaos(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Resul
     let heard = Arc::<StrayedCount>::default();
     let hearing = heard.clone();
     let report = move |event| hearing.hear(&event);
-    let endpoint = Endpoint::start(tape, options, ANY_PORT, report)
+    let endpoint = ReplayServer::start(tape, options, ANY_PORT, report)
         .map_err(|error| Failure::refused(format!("the recording cannot be served: {error}")))?;
     let served = Served { endpoint, heard };
     let wish = Wish {
@@ -250,16 +252,16 @@ struct StrayedCount(Mutex<Strayed>);
 impl StrayedCount {
     fn lock(&self) -> MutexGuard<'_, Strayed> {
         // A thread that panicked while it counted leaves counts that can be used.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
-    fn hear(&self, event: &Event) {
+    fn hear(&self, event: &ReplayEvent) {
         let mut strayed = self.lock();
         let words = match event {
-            Event::Served {
+            ReplayEvent::Served {
                 differences: None, ..
             } => return,
-            Event::Served {
+            ReplayEvent::Served {
                 turn,
                 differences: Some(differences),
                 ..
@@ -271,7 +273,7 @@ impl StrayedCount {
                     first.map(ToString::to_string).unwrap_or_default()
                 )
             }
-            Event::Refused { why, .. } => {
+            ReplayEvent::Refused { why, .. } => {
                 strayed.refused += 1;
                 why.clone()
             }
@@ -282,7 +284,7 @@ impl StrayedCount {
 
 /// The recording as it is served.
 struct Served {
-    endpoint: Endpoint,
+    endpoint: ReplayServer,
     heard: Arc<StrayedCount>,
 }
 
@@ -298,7 +300,7 @@ impl ServedRecording for Served {
 }
 
 /// The proxy before the recording; it listens where the replay would.
-fn proxy(arguments: &ReplayArguments, endpoint: &Endpoint) -> Result<ProxyOptions, Failure> {
+fn proxy(arguments: &ReplayArguments, endpoint: &ReplayServer) -> Result<ProxyOptions, Failure> {
     let url = format!("http://{}", endpoint.address());
     let upstream = Upstream::parse(&url);
     let upstream = upstream.map_err(|error| Failure::refused(format!("{url}: {error}")))?;
@@ -380,7 +382,7 @@ struct Teller<'a, W> {
     served: usize,
     lenient: usize,
     refused: usize,
-    asked_for: BTreeSet<Place>,
+    asked_for: BTreeSet<TapePlace>,
     left_out: BTreeSet<LossKind>,
 }
 
@@ -418,9 +420,9 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 
     /// Says what became of a request.
-    fn asked(&mut self, event: &Event) -> io::Result<()> {
+    fn asked(&mut self, event: &ReplayEvent) -> io::Result<()> {
         match event {
-            Event::Served {
+            ReplayEvent::Served {
                 place,
                 dialect,
                 streams,
@@ -438,7 +440,7 @@ impl<'a, W: Write> Teller<'a, W> {
                 }
                 self.tell_served(*place, (*dialect, *streams), differences.as_ref())?;
             }
-            Event::Refused {
+            ReplayEvent::Refused {
                 dialect,
                 code,
                 why,
@@ -453,7 +455,7 @@ impl<'a, W: Write> Teller<'a, W> {
 
     fn tell_served(
         &mut self,
-        place: Place,
+        place: TapePlace,
         (dialect, streams): (Dialect, bool),
         differences: Option<&Differences>,
     ) -> io::Result<()> {
@@ -482,7 +484,7 @@ impl<'a, W: Write> Teller<'a, W> {
         &mut self,
         dialect: Dialect,
         (code, why): (&str, &str),
-        nearest: Option<&(Place, Differences)>,
+        nearest: Option<&(TapePlace, Differences)>,
     ) -> io::Result<()> {
         let dialect = dialect.word();
         if self.format == LineFormat::Json {
@@ -500,9 +502,9 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 
     /// Says a line of the agent that was started.
-    fn output(&mut self, news: &News) -> io::Result<()> {
+    fn output(&mut self, news: &ProxyNews) -> io::Result<()> {
         match (self.format, news) {
-            (LineFormat::Text, News::Output { text, .. }) => {
+            (LineFormat::Text, ProxyNews::Output { text, .. }) => {
                 writeln!(self.out, "| {}", safe_line(text))?;
             }
             _ => write_line(&mut self.out, news)?,
@@ -536,12 +538,12 @@ impl<'a, W: Write> Teller<'a, W> {
         if !never.is_empty() {
             let turns = never.iter().map(|place| self.tape.words(*place));
             let turns = turns.collect::<Vec<_>>().join(", ");
-            writeln!(self.out, "never asked for: {}", safe_line(&turns))?;
+            writeln!(self.out, "not requested: {}", safe_line(&turns))?;
         }
         self.out.flush()
     }
 
-    fn turn(&self, place: Place) -> Turn {
+    fn turn(&self, place: TapePlace) -> Turn {
         Turn {
             session: place.session + 1,
             turn: self.tape.turn(place),

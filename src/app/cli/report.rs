@@ -396,8 +396,7 @@ impl Report for Text {
             )?;
         }
         if let Some((_, rule)) = totals.worst {
-            let hint =
-                format!("hint: `retake explain {rule}` tells what a rule means and what to do");
+            let hint = format!("hint: `retake explain {rule}` explains a rule and what to do");
             writeln!(out, "{}", self.palette.dim(hint))?;
         }
         Ok(())

@@ -8,13 +8,13 @@ use super::inputs::data_root;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
-use retake_core::engine::{Breakpoint, Command};
+use retake_core::engine::{Breakpoint, RunCommand};
 use retake_core::rules::{ErrorClass, Finding, OrphanCause};
 use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
 use retake_live::agents::{AgentError, AgentFile};
 use retake_live::live::{
-    IoEvent, Judged, News, Phase, PreparedRun, Run, RunInput, RunOptions, prepare,
+    IoEvent, Judged, LiveRun, Phase, PreparedRun, RunInput, RunNews, RunOptions, prepare,
 };
 use retake_live::takes::{runs_folder, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
@@ -214,7 +214,7 @@ fn run_headless(
         {
             // Nobody hears it any more, but its tools and its journal are still brought to an end.
             unheard = Some(failure);
-            news = run.handle(&mut bench, RunInput::Operator(Command::Abort));
+            news = run.handle(&mut bench, RunInput::Operator(RunCommand::Abort));
             continue;
         }
         if let Phase::Ended(how) = run.phase() {
@@ -243,7 +243,7 @@ fn run_headless(
         if ended_by.is_none() {
             ended_by = signal();
             if ended_by.is_some() {
-                news.extend(run.handle(&mut bench, RunInput::Operator(Command::Abort)));
+                news.extend(run.handle(&mut bench, RunInput::Operator(RunCommand::Abort)));
             }
         }
     }
@@ -285,10 +285,10 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    fn tell(&mut self, news: &[News]) -> Result<(), Failure> {
+    fn tell(&mut self, news: &[RunNews]) -> Result<(), Failure> {
         for news in news {
             match news {
-                News::Recorded(LedgerEvent::Decided {
+                RunNews::Recorded(LedgerEvent::Decided {
                     take,
                     call,
                     rule,
@@ -304,7 +304,7 @@ impl<W: Write> Teller<W> {
                     by: *by,
                     wording: wording.as_deref(),
                 })?,
-                News::Recorded(LedgerEvent::Refused {
+                RunNews::Recorded(LedgerEvent::Refused {
                     take,
                     call,
                     rule,
@@ -317,18 +317,18 @@ impl<W: Write> Teller<W> {
                     action,
                     why,
                 })?,
-                News::Recorded(LedgerEvent::Ended { .. }) => {}
-                News::Recorded(event) => {
+                RunNews::Recorded(LedgerEvent::Ended { .. }) => {}
+                RunNews::Recorded(event) => {
                     write_line(&mut self.out, event)?;
                     self.out.flush()?;
                 }
-                News::Notice(message) => self.write(&Line::Notice { message })?,
-                News::Judged(judged) => self.findings(judged)?,
-                News::Grown(_)
-                | News::Phase(_)
-                | News::Streaming(_)
-                | News::Tools(_)
-                | News::Usage(_) => {}
+                RunNews::Notice(message) => self.write(&Line::Notice { message })?,
+                RunNews::Judged(judged) => self.findings(judged)?,
+                RunNews::Grown(_)
+                | RunNews::Phase(_)
+                | RunNews::Streaming(_)
+                | RunNews::Tools(_)
+                | RunNews::Usage(_) => {}
             }
         }
         Ok(())
@@ -359,11 +359,11 @@ impl<W: Write> Teller<W> {
         Ok(())
     }
 
-    fn end(&mut self, run: &Run, bench: &TakeStore, how: &Ending) -> Result<(), Failure> {
+    fn end(&mut self, run: &LiveRun, bench: &TakeStore, how: &Ending) -> Result<(), Failure> {
         let usage = bench.ledger().usage();
         let take = run.take();
         let replies = bench.ledger().asks();
-        let calls = replies.filter_map(|(_, asked)| Some(asked.calls.as_ref()?.len()));
+        let calls = replies.filter_map(|(_, request)| Some(request.reply.as_ref()?.calls.len()));
         let errors = bench.happened().iter().filter_map(|happened| {
             let LedgerEvent::Failed {
                 call,

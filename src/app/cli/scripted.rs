@@ -4,7 +4,7 @@ use super::arguments::ScriptedArguments;
 use super::exit::{Exit, Failure, LOOK};
 use retake_core::script::Script;
 use retake_live::note_ends;
-use retake_live::scripted::{Endpoint, ScriptError, read_script};
+use retake_live::scripted::{ScriptError, ScriptedServer, read_script, served_paths};
 use std::io::Write;
 use std::path::Path;
 
@@ -15,16 +15,13 @@ pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
     let signal = note_ends();
     let model = script.model();
     let listen = arguments.listen;
-    let endpoint = Endpoint::start(script, listen).map_err(|error| {
+    let endpoint = ScriptedServer::start(script, listen).map_err(|error| {
         let message = format!("cannot listen on {listen}: {error}");
         Failure::with_hint(message, "--listen 127.0.0.1:0 takes any free port")
     })?;
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "http://{}", endpoint.address())?;
-    writeln!(
-        stdout,
-        "model {model}: /v1/responses, /v1/chat/completions, /v1/messages"
-    )?;
+    writeln!(stdout, "model {model}: {}", served_paths())?;
     stdout.flush()?;
     drop(stdout);
     loop {

@@ -7,6 +7,7 @@ use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
 use super::output::{Output, counted, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
+use crate::tui::state::document::Checked;
 use retake_core::session::Session;
 use retake_live::{InputError, check_session, exit_on_interrupt};
 use std::io::{self, Write};
@@ -22,7 +23,10 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
     let opened = read(&inputs, &arguments.path).map_err(|error| unreadable(&error))?;
     let chosen = choose(arguments, &opened)?;
     let palette = Palette::of_stdout(arguments.color);
-    let mut output = Output::paged();
+    let mut output = match arguments.no_pager {
+        true => Output::stdout(),
+        false => Output::paged(),
+    };
     for problem in &opened.recording.problems {
         let (word, message) = (palette.warning("problem"), problem.kind.to_string());
         writeln!(
@@ -32,10 +36,14 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
             safe_line(&message)
         )?;
     }
-    for (index, (name, session)) in chosen.iter().enumerate() {
+    for (index, (name, number)) in chosen.iter().enumerate() {
+        let session = &opened.recording.sessions[*number];
         let failed = |error| unreadable(&InputError::Source(error));
         let findings = check_session(session, inputs.target).map_err(failed)?;
-        let transcript = Transcript::new(session, &findings, palette, arguments.full);
+        let checked = Checked::new(findings);
+        let sessions = &opened.recording.sessions;
+        let transcript = Transcript::new(sessions, *number, &checked, palette, arguments.full);
+        let transcript = transcript.map_err(failed)?;
         if index > 0 {
             writeln!(output)?;
         }
@@ -46,6 +54,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
             palette,
         };
         named.heading(&mut output)?;
+        writeln!(output)?;
         transcript
             .write(&mut output, arguments.turn)
             .map_err(|error| match error {
@@ -67,23 +76,21 @@ fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
     inputs.read(path)
 }
 
-/// The sessions to show, with their names.
-fn choose<'a>(
-    arguments: &ShowArguments,
-    opened: &'a Opened,
-) -> Result<Vec<(String, &'a Session)>, Failure> {
+/// The sessions to show by their names and indexes.
+fn choose(arguments: &ShowArguments, opened: &Opened) -> Result<Vec<(String, usize)>, Failure> {
     let sessions = &opened.recording.sessions;
-    let named = session_names(sessions).into_iter().zip(sessions);
+    let named = session_names(sessions).into_iter().zip(0..);
     let mut named = named.collect::<Vec<_>>();
     if let Some(wanted) = &arguments.session {
         let names = session_names(sessions);
         let place = session_named(&arguments.path, &names, wanted)?;
         named = vec![named.swap_remove(place)];
     }
-    let longest = named.iter().map(|(_, session)| session.turns.len()).max();
+    let turns = |number: &usize| sessions[*number].turns.len();
+    let longest = named.iter().map(|(_, number)| turns(number)).max();
     match (arguments.turn, longest) {
         (Some(turn), Some(turns)) if turn as usize > turns => Err(Failure::refused(format!(
-            "{}: no turn {turn}, there are {turns}",
+            "{}: no turn {turn}; it has {turns}",
             name_of(&arguments.path)
         ))),
         _ => Ok(named),

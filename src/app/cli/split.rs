@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
 }
 
 fn read(inputs: &Inputs, path: &Path) -> Result<Recording, Failure> {
-    let opened = inputs.read_one(path, "split` looks at one recording")?;
+    let opened = inputs.read_one(path, "split")?;
     if opened.recording.sessions.is_empty() {
         return Err(Failure::refused(format!("{}: no session", name_of(path))));
     }
@@ -361,7 +361,7 @@ impl Answer {
             let keeps = counted(self.keeps(next), "item");
             writeln!(
                 out,
-                "  the next whole cut behind it is before item {next}; it would keep {keeps}"
+                "  the next complete cut is before item {next}; it would keep {keeps}"
             )?;
         }
         if !self.unpaired.is_empty() {
@@ -390,7 +390,7 @@ impl Answer {
         match (self.verdict, &self.against) {
             (Verdict::NothingToCut, _) => {
                 format!(
-                    "nothing needs to be cut: all {} stay",
+                    "nothing to cut: all {} are kept",
                     counted(self.items, "item")
                 )
             }
@@ -405,7 +405,7 @@ impl Answer {
                 format!("the cut to {after} {judged}; it keeps {kept} {of} and adds {new}")
             }
             (Verdict::Clean, _) => format!("cut {cut}"),
-            (Verdict::Moved, _) => format!("cut {cut}; asked for {}", self.keeps(wanted)),
+            (Verdict::Moved, _) => format!("cut {cut}; requested {}", self.keeps(wanted)),
             (Verdict::None, _) => format!(
                 "no cut keeps the last {} {of} and splits nothing",
                 self.keeps(wanted)

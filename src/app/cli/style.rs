@@ -55,6 +55,10 @@ impl Palette {
         Self { on }
     }
 
+    pub(super) fn is_on(self) -> bool {
+        self.on
+    }
+
     fn paint<T>(self, code: &'static str, word: T) -> Painted<T> {
         Painted {
             code: self.on.then_some(code),

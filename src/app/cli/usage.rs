@@ -3,21 +3,29 @@
 use super::arguments::{UsageArguments, UsageFormat};
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, name_of, prices_of, report_unreadable};
+use super::inputs::{Inputs, name_of, prices_of, report_unreadable, session_named};
 use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
-use super::walk::{Skipped, Walked, expand, is_no_recording};
-use crate::usage::{call_line, report};
+use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
+use crate::usage::{NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
+use crate::words::label_for_people;
 use retake_core::session::Session;
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage};
-use retake_live::{InputError, exit_on_interrupt};
+use retake_live::{
+    InputError, SubAgent, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents,
+};
 use serde::Serialize;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Cells of a printed line.
-const WIDTH: usize = 110;
+/// How the report is printed.
+const STYLE: ReportStyle = ReportStyle {
+    width: 110,
+    bar: "#",
+    more: "…",
+};
 
 /// Prints the report of each session.
 pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
@@ -43,36 +51,66 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     if arguments.format == UsageFormat::Csv {
         writeln!(writer.out, "{CSV_HEADING}")?;
     }
-    for file in &files {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let named: BTreeSet<PathBuf> = files.iter().map(|file| whole(&file.path)).collect();
+    let mut sum = Sum::default();
+    let mut left = VecDeque::from(files);
+    while let Some(file) = left.pop_front() {
         let counted = inputs.read(&file.path).and_then(|opened| {
-            let sessions = opened.recording.sessions;
-            let counted = usage_of(&sessions, &prices)?;
-            Ok((sessions, counted))
+            let counted = usage_of(&opened.recording.sessions, &prices)?;
+            Ok((opened.recording, counted))
         });
         match counted {
-            Ok((sessions, counted)) => {
+            Ok((recording, counted)) => {
                 read += 1;
-                let counted = sessions.iter().zip(counted);
-                for (name, (session, (totals, replies))) in
-                    session_names(&sessions).iter().zip(counted)
-                {
+                let mut nested = Vec::new();
+                // A file that is named itself is counted once.
+                let is_other = |path: &Path| !named.contains(&whole(path));
+                if recording.format.id == "claude-code" && !is_sub_agent_log(&file.path) {
+                    match arguments.format {
+                        UsageFormat::Text => {
+                            nested = sub_agents(&file.path, &prices, &|| false);
+                            let others = nested.iter().filter(|agent| is_other(&agent.path));
+                            others.for_each(|agent| sum.add(&agent.usage));
+                        }
+                        UsageFormat::Json | UsageFormat::Csv => {
+                            let others = sub_agent_logs(&file.path).into_iter();
+                            let others = others.filter(|path| is_other(path));
+                            left.extend(others.map(|path| Named {
+                                path,
+                                in_folder: true,
+                            }));
+                        }
+                    }
+                }
+                let names = session_names(&recording.sessions);
+                let wanted = arguments.session.as_deref();
+                let wanted = wanted.map(|wanted| session_named(&file.path, &names, wanted));
+                let wanted = wanted.transpose()?;
+                let sessions = recording.sessions.iter().zip(counted);
+                let named = names.iter().zip(sessions).enumerate();
+                let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
+                for (_, (name, (session, (totals, replies)))) in shown {
+                    sum.add(&totals);
                     let counted = Counted {
                         session,
                         totals,
                         replies,
+                        nested: &nested,
                     };
                     writer.session(&file.path, name, &counted)?;
                 }
             }
-            Err(error) if file.in_folder && is_no_recording(&error) => skipped.add(file, &error),
+            Err(error) if file.in_folder && is_no_recording(&error) => skipped.add(&file, &error),
             Err(error) => {
                 unreadable += 1;
                 report_unreadable(&file.path, &error);
             }
         }
     }
+    writer.total(&sum)?;
     output.finish()?;
-    skipped.report();
+    skipped.report(read);
     Ok(match (read, unreadable) {
         (0, _) => Exit::Usage,
         (_, 0) => Exit::Clean,
@@ -80,11 +118,39 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     })
 }
 
+/// What several sessions took.
+#[derive(Default)]
+struct Sum {
+    sessions: usize,
+    usage: SessionUsage,
+}
+
+impl Sum {
+    fn add(&mut self, usage: &SessionUsage) {
+        self.sessions += 1;
+        self.usage.add(usage);
+    }
+}
+
 /// A session with what it took.
 struct Counted<'a> {
     session: &'a Session,
     totals: SessionUsage,
     replies: Replies,
+    /// The sub-agents with files of their own.
+    nested: &'a [SubAgent],
+}
+
+fn nested_usage(agent: &SubAgent) -> NestedUsage<'_> {
+    NestedUsage {
+        call: None,
+        name: agent
+            .prompt
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        usage: &agent.usage,
+    }
 }
 
 /// Every reply with its turn, counted from 0.
@@ -128,17 +194,26 @@ impl UsageWriter<'_> {
             writeln!(self.out)?;
         }
         let Counted {
-            session, totals, ..
+            session,
+            totals,
+            nested,
+            ..
         } = counted;
         let model = session.model.as_deref().unwrap_or_default();
         let heading = format!(
             "{}  {}  {}",
             name_of(path),
-            safe_line(name),
+            safe_line(&label_for_people(name)),
             safe_line(model)
         );
         writeln!(self.out, "{}", self.palette.bold(heading.trim_end()))?;
-        for line in report(session, totals, &[], WIDTH, "#") {
+        let nested = nested.iter().filter(|_| session.active);
+        let nested: Vec<_> = nested.map(nested_usage).collect();
+        self.lines(report(session, totals, &nested, STYLE))
+    }
+
+    fn lines(&mut self, lines: Vec<UsageLine>) -> io::Result<()> {
+        for line in lines {
             match line.is_heading {
                 true => writeln!(self.out, "{}", self.palette.bold(line.text))?,
                 false => writeln!(self.out, "{}", line.text)?,
@@ -147,11 +222,22 @@ impl UsageWriter<'_> {
         Ok(())
     }
 
+    /// The sums of all sessions; programs add up what they read.
+    fn total(&mut self, sum: &Sum) -> io::Result<()> {
+        if self.format != UsageFormat::Text || sum.sessions < 2 {
+            return Ok(());
+        }
+        let heading = format!("\ntotal of {} sessions", sum.sessions);
+        writeln!(self.out, "{}", self.palette.bold(heading))?;
+        self.lines(total_report(&sum.usage, STYLE))
+    }
+
     fn json(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
         let Counted {
             session,
             totals,
             replies,
+            ..
         } = counted;
         let path = path.to_string_lossy();
         let line = UsageRecord::Session {

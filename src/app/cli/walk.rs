@@ -5,7 +5,7 @@ use super::exit::print_error;
 use super::inputs::{describe, report_unreadable};
 use super::output::{Progress, counted};
 use retake_live::InputError;
-use retake_live::discover::is_recording_name;
+use retake_live::discover::{is_common_name, is_recording_name};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub(super) struct Walked {
     pub(super) failures: Vec<(PathBuf, InputError)>,
 }
 
-/// The files that the paths stand for.
+/// The files that the paths represent.
 pub(super) fn expand(paths: &[PathBuf]) -> Walked {
     let mut walked = Walked::default();
     for path in paths {
@@ -83,7 +83,7 @@ fn walk(folder: &Path, walked: &mut Walked) {
     }
 }
 
-/// Reads the files that paths stand for on all cores, and hands them over in order, as soon as they are there.
+/// Reads the files that paths represent on all cores, and hands them over in order, as soon as they are there.
 /// What cannot be read is reported on stderr and counted, with what could not be walked.
 pub(super) fn read_all<R: Send>(
     paths: &[PathBuf],
@@ -95,13 +95,17 @@ pub(super) fn read_all<R: Send>(
         report_unreadable(path, error);
     }
     let (mut unreadable, mut skipped) = (failures.len(), Skipped::default());
+    let mut taken = 0;
     let progress = RefCell::new(Progress::new(files.len()));
     let done = in_order(
         &files,
         |file| read(&file.path),
         |file, result| {
             progress.borrow().aside(|| match result {
-                Ok(one) => take(one),
+                Ok(one) => {
+                    taken += 1;
+                    take(one)
+                }
                 Err(error) if file.in_folder && is_no_recording(&error) => {
                     skipped.add(file, &error);
                     Ok(())
@@ -116,7 +120,7 @@ pub(super) fn read_all<R: Send>(
         |done| progress.borrow_mut().at(done),
     );
     drop(progress);
-    skipped.report();
+    skipped.report(taken);
     (unreadable, done)
 }
 
@@ -136,17 +140,27 @@ pub(super) fn is_no_recording(error: &InputError) -> bool {
 pub(super) struct Skipped {
     count: usize,
     first: Option<String>,
+    /// The first of the files that need no word, because files of their names are mostly something else.
+    first_common: Option<String>,
 }
 
 impl Skipped {
     pub(super) fn add(&mut self, file: &Named, error: &InputError) {
+        let name = file.path.file_name().unwrap_or_default();
+        let text = || describe(&file.path, error);
+        if is_common_name(name) && !matches!(error, InputError::Foreign { .. }) {
+            self.first_common.get_or_insert_with(text);
+            return;
+        }
         self.count += 1;
-        self.first
-            .get_or_insert_with(|| describe(&file.path, error));
+        self.first.get_or_insert_with(text);
     }
 
-    /// Says on stderr which files were left out.
-    pub(super) fn report(&self) {
+    /// Reports on stderr which files were left out; `read` files were not.
+    pub(super) fn report(&self, read: usize) {
+        if let (None, Some(common), 0) = (&self.first, &self.first_common, read) {
+            print_error(&format!("skipped {common}"), None);
+        }
         let Some(first) = &self.first else { return };
         let more = match self.count - 1 {
             0 => String::new(),
@@ -246,6 +260,8 @@ mod tests {
             "sub/c.jsonl.zst",
             ".git/config.json",
             "d.sse",
+            "e.yaml",
+            "f.har",
         ];
         for name in names {
             let path = folder.path().join(name);
@@ -266,9 +282,38 @@ mod tests {
             .collect::<Vec<_>>();
         assert_eq!(
             found,
-            ["a.json", "b.jsonl", "d.sse", "sub/c.jsonl.zst", "-"]
+            [
+                "a.json",
+                "b.jsonl",
+                "d.sse",
+                "e.yaml",
+                "f.har",
+                "sub/c.jsonl.zst",
+                "-"
+            ]
         );
         assert!(walked.failures.is_empty());
+    }
+
+    #[test]
+    fn other_files_with_a_common_ending_are_passed_over() {
+        let mut skipped = Skipped::default();
+        for name in ["ci.yml", "package.json", "other.yaml"] {
+            let file = Named {
+                path: name.into(),
+                in_folder: true,
+            };
+            skipped.add(&file, &InputError::Unrecognised);
+        }
+        assert_eq!(skipped.count, 1);
+        assert_eq!(
+            skipped.first.as_deref(),
+            Some("package.json: format not recognised")
+        );
+        assert_eq!(
+            skipped.first_common.as_deref(),
+            Some("ci.yml: format not recognised")
+        );
     }
 
     #[test]

@@ -85,24 +85,37 @@ impl<W: Write> HtmlPage<W> {
                 None => titles.push_str(&row_of(row, " t")),
             }
         }
-        if let Some(output) = &block.output {
-            let _ = write!(titles, "<a id=\"{prefix}item-{}\"></a>", output.index + 1);
-            below.extend(&output.folded);
-            whole.extend(&output.unfolded);
-        }
-        if titles.is_empty() && whole.is_empty() {
-            return Ok(());
-        }
-        let id = format!("id=\"{prefix}item-{}\"", block.own.index + 1);
         let all = |rows: &[&BlockRow], class| {
             let rows = rows.iter().map(|below| row_of(below, class));
             rows.collect::<String>()
         };
+        // A short result is on the page once, whether or not its call is folded.
+        let mut after = String::new();
+        if let Some(output) = &block.output {
+            let _ = write!(titles, "<a id=\"{prefix}item-{}\"></a>", output.index + 1);
+            let folded: Vec<&BlockRow> = output.folded.iter().collect();
+            let unfolded: Vec<&BlockRow> = output.unfolded.iter().collect();
+            match is_same(&folded, &unfolded) {
+                true => after = all(&unfolded, ""),
+                false => {
+                    below.extend(folded);
+                    whole.extend(unfolded);
+                }
+            }
+        }
+        if titles.is_empty() && whole.is_empty() && after.is_empty() {
+            return Ok(());
+        }
+        let id = format!("id=\"{prefix}item-{}\"", block.own.index + 1);
         match is_same(&below, &whole) {
-            true => writeln!(self.out, "<div {id}>{titles}{}</div>", all(&whole, ""))?,
+            true => writeln!(
+                self.out,
+                "<div {id}>{titles}{}{after}</div>",
+                all(&whole, "")
+            )?,
             false => writeln!(
                 self.out,
-                "<details {id}><summary>{titles}{}</summary>{}</details>",
+                "<details {id}><summary>{titles}{}</summary>{}</details>{after}",
                 all(&below, " folded"),
                 all(&whole, "")
             )?,
@@ -252,6 +265,10 @@ fn class_of_look(look: Look) -> &'static str {
         Look::Heading => "heading",
         Look::Code => "code",
         Look::Quote => "quote",
+        Look::Keyword => "key",
+        Look::Text => "str",
+        Look::Number => "num",
+        Look::Comment => "dim",
         Look::Added => "add",
         Look::Removed => "del",
         Look::Place => "place",

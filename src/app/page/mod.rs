@@ -44,8 +44,8 @@ impl PageForm {
     /// What it is called among other formats.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Html => "page of HTML to share, without secrets",
-            Self::Markdown => "page of Markdown to share, without secrets",
+            Self::Html => "HTML page, secrets removed",
+            Self::Markdown => "Markdown page, secrets removed",
         }
     }
 

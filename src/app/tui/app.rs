@@ -1,10 +1,10 @@
 //! The screens that are open, each over the one that it was opened from, and the loop that feeds them. The first
 //! frame is painted from the head of a file before anything else is read or started.
 
-use super::debugger::{self, Debugger, Opened};
+use super::debugger::{self, Debugger, OpenedFile};
 use super::effect::{Effect, Perform};
 use super::lab::desk::{Desk, World};
-use super::lab::subject::Subject;
+use super::lab::subject::LabSubject;
 use super::layer::Input;
 use super::loader::takes::conductor::Staged;
 use super::picker::Picker;
@@ -13,9 +13,9 @@ use super::proxy::watching::Watching;
 use super::report::News;
 use super::request::{Left, OpenError, OpenRequest};
 use super::signals::{self, Endings};
-use super::stack::{self, Layers, Opening, Screen as _};
+use super::stack::{self, Layers, OpeningLayer, Screen as _};
 use super::state::exchange::Intercepted;
-use super::terminal::{self, Screen};
+use super::terminal::{self, TerminalScreen};
 use super::theme::Theme;
 use super::{copy, panics, update, view};
 use crossterm::event::{Event, EventStream};
@@ -47,8 +47,9 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
         [path] if !path.is_dir() => Some(path.clone()),
         _ => None,
     };
-    let opened = one_file
-        .map(|path| Opened::new(&path, request).map_err(|error| OpenError::Input { path, error }));
+    let opened = one_file.map(|path| {
+        OpenedFile::new(&path, request).map_err(|error| OpenError::Input { path, error })
+    });
     let opened = opened.transpose()?;
     let (mut face, received) = Face::new(request)?;
     match opened {
@@ -153,7 +154,7 @@ impl App {
         }
     }
 
-    /// Takes in what the proxy has told; an exchange that was decided meanwhile is closed.
+    /// Takes in the news of the proxy; an exchange that was decided meanwhile is closed.
     fn collect(&mut self) {
         let open = self.layers.of().find_map(Watching::collect);
         let debugger = self.layers.top_mut::<Debugger>();
@@ -191,13 +192,13 @@ impl App {
     }
 
     /// Opens the wording lab for a finding of the file that is shown.
-    fn open_lab(&mut self, subject: Subject) {
+    fn open_lab(&mut self, subject: LabSubject) {
         let has_lab = self.layers.of::<Desk>().next().is_some();
         let Some(below) = self.layers.top_mut::<Debugger>() else {
             return;
         };
         if has_lab {
-            below.state.notice = Some("this is a sample of the lab: q goes back to it".to_owned());
+            below.state.notice = Some("a sample of the lab: q goes back".to_owned());
             return;
         }
         let wordings = below.state.recovery.wordings.clone();
@@ -205,7 +206,7 @@ impl App {
         let news = self.news.clone();
         // Nobody hears the news once the program ends.
         let desk = Desk::new(subject, bench, wordings, move || drop(news.send(News::Lab)));
-        Opening::new(desk, |_: &mut Self, _, ()| ())
+        OpeningLayer::new(desk, |_: &mut Self, _, ()| ())
             .if_left(|_, desk| drop_elsewhere(desk))
             .over(self);
     }
@@ -231,7 +232,7 @@ fn drop_elsewhere(large: impl Send + 'static) {
 struct Face {
     app: App,
     theme: Theme,
-    screen: Screen,
+    screen: TerminalScreen,
 }
 
 impl Face {
@@ -239,7 +240,7 @@ impl Face {
         let (news, received) = unbounded_channel();
         let face = Self {
             theme: Theme::choose(request.wish, &|name| std::env::var(name).ok()),
-            screen: Screen::open(!request.without_mouse)?,
+            screen: TerminalScreen::open(!request.without_mouse)?,
             app: App {
                 request: request.clone(),
                 layers: Layers::default(),
@@ -272,7 +273,7 @@ impl Face {
     /// Shows a file: its head at once, the rest as it is read.
     fn debug(
         &mut self,
-        opened: Opened,
+        opened: OpenedFile,
         staged: Staged,
         exchange: Option<Intercepted>,
     ) -> io::Result<()> {
@@ -282,8 +283,8 @@ impl Face {
         let is_exchange = exchange.is_some();
         state.exchange = exchange;
         state.close_words = match self.app.layers.top::<Desk>() {
-            Some(_) => "to the lab",
-            None if self.app.layers.top::<Picker>().is_some() => "to the list",
+            Some(_) => "back to lab",
+            None if self.app.layers.top::<Picker>().is_some() => "back to list",
             None if self.app.layers.top::<Debugger>().is_some() => "back",
             None => "quit",
         };
@@ -292,7 +293,7 @@ impl Face {
         // Nobody hears the news once the program ends.
         let report = move |report| drop(news.send(News::Report(number, report)));
         let debugger = Debugger::start(state, number, opened, staged, report);
-        Opening::new(debugger, |_: &mut App, _, ()| ())
+        OpeningLayer::new(debugger, |_: &mut App, _, ()| ())
             .if_left(move |app, debugger| {
                 let lists = app.layers.of::<Watching>().filter(|_| is_exchange);
                 lists.for_each(|watching| watching.closed(&debugger.state));
@@ -396,7 +397,7 @@ impl Face {
     }
 
     fn open(&mut self, path: &Path) -> io::Result<()> {
-        match Opened::new(path, &self.app.request) {
+        match OpenedFile::new(path, &self.app.request) {
             Ok(opened) => self.debug(opened, self.app.request.staged.clone(), None)?,
             Err(error) => match self.app.layers.top_mut::<Picker>() {
                 Some(picker) => picker.complain(path, &error.to_string()),
@@ -430,7 +431,7 @@ impl Face {
 
     /// Opens a sample of the lab in a debugger of its own.
     fn open_sample(&mut self, journal: &Path, take: TakeId) -> io::Result<()> {
-        match Opened::new(journal, &self.app.request) {
+        match OpenedFile::new(journal, &self.app.request) {
             Ok(opened) => {
                 self.debug(opened, Staged::default(), None)?;
                 if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {

@@ -13,14 +13,14 @@ pub struct Column<C> {
     pub rank: usize,
     /// Cells that what matters more has before it has any.
     pub spare: usize,
-    pub takes: Takes,
-    /// Whether it stands at the right.
+    pub takes: SpareWidth,
+    /// Whether it is at the right.
     pub is_number: bool,
 }
 
 /// What a column takes of the cells that are over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum SpareWidth {
     Nothing,
     /// One of so many parts, and so many cells at most.
     Share(usize, usize),
@@ -38,12 +38,12 @@ impl<C> Column<C> {
             least,
             rank,
             spare: 0,
-            takes: Takes::Nothing,
+            takes: SpareWidth::Nothing,
             is_number: false,
         }
     }
 
-    /// A cell with the spaces that fill it up, and one behind it.
+    /// A cell with the spaces that fill it up, and one after it.
     pub fn cell(&self, cell: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
         let used: usize = cell.iter().map(Span::width).sum();
         let gap = Span::raw(" ".repeat(width.saturating_sub(used)));
@@ -70,10 +70,12 @@ pub fn fit<C: Copy>(columns: &[Column<C>], width: usize) -> Vec<(Column<C>, usiz
         .into_iter()
         .map(|number| (columns[number], columns[number].least))
         .collect();
-    let has_rest = chosen.iter().any(|(column, _)| column.takes == Takes::Rest);
+    let has_rest = chosen
+        .iter()
+        .any(|(column, _)| column.takes == SpareWidth::Rest);
     let mut rest = room;
     for (column, width) in &mut chosen {
-        if let Takes::Share(parts, most) = column.takes {
+        if let SpareWidth::Share(parts, most) = column.takes {
             // Without a column for what is left, the first one has it.
             let share = if has_rest {
                 (room / parts).min(most)
@@ -85,7 +87,7 @@ pub fn fit<C: Copy>(columns: &[Column<C>], width: usize) -> Vec<(Column<C>, usiz
         }
     }
     for (column, width) in &mut chosen {
-        if column.takes == Takes::Rest {
+        if column.takes == SpareWidth::Rest {
             *width += rest;
         }
     }

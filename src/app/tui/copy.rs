@@ -36,7 +36,7 @@ pub enum Copied {
     CallId,
     /// The path of the file.
     Path,
-    /// The jq path of what the cursor stands on.
+    /// The jq path of what is under the cursor.
     JqPath,
     /// The bytes of the item as they stand in the file.
     Raw,
@@ -55,7 +55,7 @@ impl Copied {
     ];
 }
 
-/// A menu of what can be copied: keys with names, and what each stands for where there is any.
+/// A menu of what can be copied: keys with names, and what each copies, where there is any.
 #[derive(Debug, Clone)]
 pub struct CopyMenu<T>(Vec<(char, &'static str, Option<T>)>);
 

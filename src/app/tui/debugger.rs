@@ -2,7 +2,7 @@
 
 use super::effect::{Effect, LiveCommand, Perform};
 use super::keymap::Command;
-use super::lab::subject::Subject;
+use super::lab::subject::LabSubject;
 use super::layer::{Input, Layer, Step};
 use super::loader::takes::conductor::Staged;
 use super::loader::{Knowledge, Loader};
@@ -19,22 +19,22 @@ use retake_core::session::takes::TakeId;
 use retake_core::usage::Prices;
 use retake_live::takes::wall_clock;
 use retake_live::wordings::{Wordings, usual_files};
-use retake_live::{InputError, Opening, editor, proxy};
+use retake_live::{InputError, OpenedInput, editor, proxy};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A file whose head is read.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     name: String,
-    opening: Arc<Opening>,
+    opening: Arc<OpenedInput>,
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
     view: View,
     prices: Prices,
 }
 
-impl Opened {
+impl OpenedFile {
     /// Opens a file; `-` is standard input.
     pub(super) fn new(path: &Path, request: &OpenRequest) -> Result<Self, InputError> {
         let input = if path.as_os_str() == "-" {
@@ -44,12 +44,8 @@ impl Opened {
         };
         let name = path.to_string_lossy().into_owned();
         let knowledge = Arc::new(request.knowledge.of_file(path));
-        let is_live = request.staged.is_there();
         Ok(Self {
-            view: request.view.unwrap_or(match is_live {
-                true => View::Columns,
-                false => View::Flow,
-            }),
+            view: request.view.unwrap_or(View::Flow),
             ..Self::of(input, name, knowledge, request)?
         })
     }
@@ -61,7 +57,7 @@ impl Opened {
         knowledge: Arc<Knowledge>,
         request: &OpenRequest,
     ) -> Result<Self, InputError> {
-        let opening = Opening::begin(input, &request.options)?;
+        let opening = OpenedInput::begin(input, &request.options)?;
         let head = opening.head()?.map(|recording| {
             Arc::new(Document {
                 recording: Arc::new(recording),
@@ -111,7 +107,7 @@ impl Debugger {
     pub(super) fn start(
         mut state: State,
         number: u32,
-        opened: Opened,
+        opened: OpenedFile,
         staged: Staged,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Self {
@@ -198,11 +194,11 @@ impl Debugger {
         None
     }
 
-    /// Says of a finding in which file it stands, where the file holds exactly what is shown.
-    fn located(&self, subject: Subject) -> Subject {
+    /// Says in which file a finding is, where the file holds exactly what is shown.
+    fn located(&self, subject: LabSubject) -> LabSubject {
         let has_tools_from_outside = self.knowledge.has_tools();
         let is_file = subject.is_main && !has_tools_from_outside;
-        Subject {
+        LabSubject {
             file: self.path.clone().filter(|_| is_file),
             has_tools_from_outside,
             ..subject
@@ -218,7 +214,7 @@ impl Debugger {
     fn told_to_proxy(&self, command: &LiveCommand) -> Option<Effect> {
         match command {
             LiveCommand::SetBreakpoints(breakpoints) if self.state.exchange.is_some() => {
-                let command = proxy::Command::Breakpoints(breakpoints.clone());
+                let command = proxy::ProxyCommand::Breakpoints(breakpoints.clone());
                 Some(Effect::Proxy(command))
             }
             _ => None,
@@ -243,7 +239,7 @@ impl Debugger {
             // The end of a file asks for nothing that would be left to do.
             Ok(Some(report)) => drop(self.hear(report)),
             Ok(None) => {
-                self.state.notice = Some("the end is shown once the file is read".to_owned());
+                self.state.notice = Some("the end is shown once the file has been read".to_owned());
             }
             Err(error) => self.state.notice = Some(error.to_string()),
         }

@@ -3,7 +3,7 @@
 
 use super::filter::Filter;
 use super::keymap::Direction;
-use super::lab::subject::{Order as LabOrder, Saving, Subject};
+use super::lab::subject::{ExperimentOrder as LabOrder, LabSubject, Saving};
 use super::state::document::{Checked, Document, Place};
 use retake_core::engine::{self, Breakpoint};
 use retake_core::exchange::ExchangeId;
@@ -32,14 +32,14 @@ pub enum Effect {
     Open(PathBuf),
     /// Open an exchange of the proxy.
     Enter(ExchangeId),
-    Lab(Box<Subject>),
+    Lab(Box<LabSubject>),
     /// Open a take of a journal: a sample of the lab.
     Sample(PathBuf, TakeId),
-    Proxy(proxy::Command),
+    Proxy(proxy::ProxyCommand),
     /// Put the request of an exchange on the clipboard, as a command line of curl.
     CopyRequest(ExchangeId),
     Begin(Box<LabOrder>),
-    Experiment(lab::Command),
+    Experiment(lab::LabCommand),
     /// Say which models these names mean.
     ReadModels(String),
     /// Say what a wording becomes, for which the spec of this order is needed.
@@ -49,10 +49,10 @@ pub enum Effect {
     ReadTail,
     /// Watch the file, or stop watching it.
     Watch(bool),
-    Take(Box<Order>),
+    Take(Box<TakeOrder>),
     Takes(TakesCommand),
     Live(LiveCommand),
-    Search(Search),
+    Search(SearchRequest),
     Count(Counting),
     Sift(Sifting),
     /// Count what a session of a document took.
@@ -72,7 +72,7 @@ pub trait Perform {
 
 /// A take to be made.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct TakeOrder {
     /// What the edits were planned for.
     pub document: Arc<Document>,
     /// Index of the session.
@@ -126,7 +126,7 @@ pub enum TakesCommand {
 /// Something to be done to the live run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveCommand {
-    Engine(engine::Command),
+    Engine(engine::RunCommand),
     /// The agent that is known is to run from the beginning.
     Begin {
         agent: String,
@@ -147,26 +147,35 @@ pub enum LiveCommand {
     Say(String),
 }
 
-/// A search for an item that holds a text.
+/// A search for the next place of a text.
 #[derive(Debug, Clone)]
-pub struct Search {
-    /// What is searched through.
-    pub document: Arc<Document>,
-    pub needle: Arc<Needle>,
-    /// The item to begin behind, or before.
+pub struct SearchRequest {
+    pub counting: Counting,
     pub from: Place,
+    /// Which place of the text in that item to begin after or before; `None` before its first.
+    pub occurrence: Option<usize>,
     pub direction: Direction,
 }
 
-/// A count of all items that hold a text.
+/// A place of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    pub place: Place,
+    /// Which of those in the item it is, from 0.
+    pub occurrence: usize,
+}
+
+/// A count of all places of a text.
 #[derive(Debug, Clone)]
 pub struct Counting {
     /// What is searched through.
     pub document: Arc<Document>,
     /// What is searched for.
     pub needle: Arc<Needle>,
-    /// Index of a session: what stands in the same bytes is counted.
+    /// Index of a session: what is in the same bytes is counted.
     pub session: usize,
+    /// Whether the JSON of items is searched through rather than what they say.
+    pub is_raw: bool,
 }
 
 #[derive(Debug, Clone)]

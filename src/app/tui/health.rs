@@ -3,8 +3,8 @@
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
 use retake_core::safe_text::SafeText;
 
-/// Cells of the figures behind the name, the widest breaker among them.
-const FIGURES: usize = 44 + "would be open".len();
+/// Cells of the figures after the name, the widest breaker among them.
+const FIGURES: usize = 44 + "not offered".len() + 2;
 /// Least cells of a name that are worth reading.
 const SHORTEST_NAME: usize = 12;
 /// By how much details are indented.
@@ -23,7 +23,7 @@ pub struct Table {
 pub struct Row {
     /// The tool's name, cut to its column.
     pub name: SafeText,
-    /// What comes behind the name, aligned with the heading.
+    /// What follows the name, aligned with the heading.
     pub figures: String,
     /// What went wrong, in rows that are indented already.
     pub details: Vec<String>,
@@ -50,21 +50,28 @@ impl Table {
             rows: Vec::new(),
         };
         for (name, tool) in &rows {
-            let (breaker, told) = (breaker(tool, health.sessions), details(tool));
-            table.push(name.truncated(column), column, tool, &breaker, &told, width);
+            let (breaker, notes) = (breaker(tool, health.sessions), details(tool));
+            table.push(
+                name.truncated(column),
+                column,
+                tool,
+                &breaker,
+                &notes,
+                width,
+            );
         }
         let total = health.total();
         let breaker = match total.open {
             0 => "closed".to_owned(),
             open => format!("{open} open"),
         };
-        let told = details_of_total(health, &total);
+        let notes = details_of_total(health, &total);
         table.push(
             sum.truncated(column),
             column,
             &total,
             &breaker,
-            &told,
+            &notes,
             width,
         );
         table
@@ -76,14 +83,14 @@ impl Table {
         column: usize,
         tool: &ToolHealth,
         breaker: &str,
-        told: &[String],
+        notes: &[String],
         width: usize,
     ) {
         let gap = column.saturating_sub(name.width());
         self.rows.push(Row {
             name,
             figures: format!("{:gap$}{}", "", figures(tool, breaker)),
-            details: in_rows(told, width),
+            details: in_rows(notes, width),
             is_open: tool.open > 0,
         });
     }
@@ -101,7 +108,7 @@ fn breaker(tool: &ToolHealth, sessions: usize) -> String {
         _ if tool.is_not_offered() => "not offered".to_owned(),
         (0, _) => "closed".to_owned(),
         (_, 1) if tool.open_in_run > 0 => "open".to_owned(),
-        (_, 1) => "would be open".to_owned(),
+        (_, 1) => "would open".to_owned(),
         (open, _) => format!("open in {open}"),
     }
 }
@@ -132,30 +139,31 @@ fn details(tool: &ToolHealth) -> Vec<String> {
         (tool.unknown, "not offered"),
         (tool.malformed, "malformed"),
         (tool.invalid, "against the schema"),
-        (tool.orphans, "without other half"),
-        (tool.repeated, "repeated in vain"),
+        (tool.orphans, "unpaired"),
+        (tool.repeated, "repeated"),
     ];
-    let told = classes.chain(faults).filter(|(count, _)| *count > 0);
-    told.map(|(count, words)| format!("{count} {words}"))
+    let notes = classes.chain(faults).filter(|(count, _)| *count > 0);
+    notes
+        .map(|(count, words)| format!("{count} {words}"))
         .collect()
 }
 
 fn details_of_total(health: &Health, total: &ToolHealth) -> Vec<String> {
-    let mut told = details(total);
+    let mut notes = details(total);
     match (health.without_tools, health.sessions) {
         (0, _) => {}
-        (without, all) if without == all => told.push("offered tools not known".to_owned()),
-        (without, all) => told.push(format!(
+        (without, all) if without == all => notes.push("offered tools not known".to_owned()),
+        (without, all) => notes.push(format!(
             "offered tools not known in {without} of {all} sessions"
         )),
     }
-    told
+    notes
 }
 
-/// Puts details one behind the other, in rows of at most `width` cells.
-fn in_rows(told: &[String], width: usize) -> Vec<String> {
+/// Puts details one after the other, in rows of at most `width` cells.
+fn in_rows(notes: &[String], width: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
-    for detail in told {
+    for detail in notes {
         match rows.last_mut() {
             Some(row) if row.len() + ", ,".len() + detail.len() <= width => {
                 row.push_str(", ");

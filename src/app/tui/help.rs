@@ -1,4 +1,4 @@
-//! The help: the keys that work where it was asked for, and on demand all others, grouped, in as many columns
+//! The help: the keys that work where it was opened, and on demand all others, grouped, in as many columns
 //! as fit. `/` finds one.
 //!
 //! It is made from the same rows as the palette, so it cannot differ from what the keys do.
@@ -24,7 +24,7 @@ const GAP: usize = 3;
 
 #[derive(Debug, Clone)]
 pub struct Help {
-    /// The keys that work where the help was asked for.
+    /// The keys that work where the help was opened.
     here: Vec<KeyEntry>,
     all: Vec<KeyEntry>,
     shows_all: bool,
@@ -149,10 +149,7 @@ impl Help {
             lines.push(line);
         }
         if lines.is_empty() {
-            lines.push(Line::styled(
-                "no key does that; : has all commands by name",
-                theme.dim,
-            ));
+            lines.push(Line::styled("no such key; : lists all commands", theme.dim));
         }
         for note in &self.notes {
             lines.push(Line::default());
@@ -202,7 +199,7 @@ impl<S> Layer<S> for Help {
         self.seen.set((page.max(1), lines.len()));
         let top = self.top.min(lines.len().saturating_sub(page));
         let title = match (self.find.text(), self.shows_all) {
-            (text, _) if !text.is_empty() => " help: what was found ",
+            (text, _) if !text.is_empty() => " help: results ",
             (_, true) => " help: all keys ",
             (_, false) => " help: the keys of this screen ",
         };
@@ -211,7 +208,7 @@ impl<S> Layer<S> for Help {
         } else {
             "all keys"
         };
-        let mut below = format!(" tab {other}  / find  esc leave ");
+        let mut below = format!(" tab {other}  / find  esc close ");
         if page < lines.len() {
             let last = (top + page).min(lines.len());
             let (up, down) = (theme.glyphs.up, theme.glyphs.down);

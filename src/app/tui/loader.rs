@@ -10,13 +10,13 @@ pub mod takes;
 pub(super) mod tests;
 mod work;
 
-use super::effect::{LiveCommand, Order, TakesCommand};
+use super::effect::{LiveCommand, TakeOrder, TakesCommand};
 use super::report::Report;
 use super::state::document::{Checked, Document, Extent};
 use retake_core::formats::Reading;
 use retake_core::session::takes::FindingCounts;
 use retake_live::{
-    Growth, InputError, Opening, Recording, check_session, in_background, line_numbers,
+    FileGrowth, InputError, OpenedInput, Recording, check_session, in_background, line_numbers,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,7 +53,7 @@ pub struct Loader {
     closing: Arc<AtomicBool>,
     /// Calls the last filter off.
     sifting: Arc<AtomicBool>,
-    opening: Arc<Opening>,
+    opening: Arc<OpenedInput>,
     read_to: Arc<AtomicU64>,
     knowledge: Arc<Knowledge>,
     bench: Arc<Bench>,
@@ -83,7 +83,7 @@ impl Drop for Loader {
 impl Loader {
     /// Starts to read; `reports` hears of it.
     pub fn start(
-        opening: Arc<Opening>,
+        opening: Arc<OpenedInput>,
         knowledge: Arc<Knowledge>,
         staged: Staged,
         reports: Hear,
@@ -141,7 +141,7 @@ impl Loader {
         }
     }
 
-    pub fn make_take(&self, order: Order) {
+    pub fn make_take(&self, order: TakeOrder) {
         self.ask(Job::Make(Box::new(order)));
     }
 
@@ -157,7 +157,7 @@ impl Loader {
 
     fn ask(&self, job: Job) {
         if self.jobs.send(job).is_err() {
-            let said = "nothing can be done to the takes any more: open the file again";
+            let said = "the takes can no longer be changed: reopen the file";
             (self.reports)(Report::Notice(said.to_owned()));
         }
     }
@@ -227,7 +227,10 @@ impl Work {
     /// Tells the lines of the first problems.
     fn number_lines(&self, document: &Document) -> Result<(), InputError> {
         let recording = &document.recording;
-        if matches!(recording.format.reading, Reading::Database) {
+        if matches!(
+            recording.format.reading,
+            Reading::Database | Reading::Tables(_)
+        ) {
             return Ok(());
         }
         let places: Vec<u64> = recording
@@ -267,12 +270,12 @@ impl Work {
         Ok(())
     }
 
-    /// Looks for growth until told to stop. What is appended to a large file is shown from its end at once; the
+    /// Looks for growth until it is stopped. What is appended to a large file is shown from its end at once; the
     /// rest is put together beside that, whenever the file is quiet.
     fn watch(&mut self, watching: &AtomicBool) -> Result<(), InputError> {
         while self.watch_file(watching)? == Watched::Replaced {
             self.tell(Report::Notice(
-                "the file was cut or replaced: it is read anew".to_owned(),
+                "the file was truncated or replaced: reading it again".to_owned(),
             ));
             match self.opening.anew() {
                 Ok(opening) => {
@@ -289,9 +292,7 @@ impl Work {
 
     fn watch_file(&self, watching: &AtomicBool) -> Result<Watched, InputError> {
         if !self.opening.can_follow() {
-            self.tell(Report::Notice(
-                "a file of this format cannot be followed".to_owned(),
-            ));
+            self.tell(Report::NotFollowed);
             return Ok(Watched::Enough);
         }
         std::thread::scope(|scope| {
@@ -327,7 +328,7 @@ impl Work {
             };
             if grown_at.is_some_and(|at: Instant| at.elapsed() >= wait) {
                 grown_at = None;
-                // The other thread ends when this loop does, or has told why it failed.
+                // The other thread ends when this loop does, or has reported why it failed.
                 let _ = quiet.send(());
             }
             std::thread::sleep(LOOK);
@@ -345,7 +346,7 @@ impl Work {
         Ok(())
     }
 
-    /// Reads what was appended whenever it is asked to.
+    /// Reads what was appended at each request.
     fn follow(&self, asked: &Receiver<()>) -> Result<(), InputError> {
         let mut follower = None;
         while asked.recv().is_ok() {
@@ -356,7 +357,7 @@ impl Work {
                     None => return Ok(()),
                 },
             };
-            if follower.advance()? == Growth::Shrunk {
+            if follower.advance()? == FileGrowth::Shrunk {
                 return Ok(());
             }
             let length = self.opening.length();

@@ -29,6 +29,8 @@ pub mod loader;
 pub mod palette;
 mod panics;
 pub mod picker;
+#[cfg(feature = "images")]
+mod pictures;
 pub mod popup;
 pub mod prompt;
 pub mod proxy;
@@ -47,6 +49,7 @@ pub mod text;
 pub mod textbox;
 pub mod texts;
 pub mod theme;
+mod timeline;
 pub mod transcript;
 pub mod update;
 pub mod view;

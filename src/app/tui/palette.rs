@@ -4,7 +4,7 @@
 //! table. What is typed has to begin words of a title or of an alias, in their order, or to stand in one as it
 //! is: letters that are merely there in some order choose nothing. A number goes to what is counted.
 
-use super::keymap::{Command, Context, Direction, KeyEntry, command};
+use super::keymap::{self, Command, Context, Direction, KeyEntry, command};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
 use super::popup::split_top;
@@ -18,6 +18,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
 
+/// Fewest cells that aliases are shown in, with the gap before them.
+const LEAST_ALIASES: usize = 8;
 /// Fewest letters that are looked for within words.
 const INSIDE: usize = 3;
 
@@ -34,15 +36,19 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Mentioned,
-    /// The name begins so.
-    Named,
+    /// It is made of the beginnings of the words of the title.
+    Initials,
+    /// An alias begins so.
+    Alias,
+    /// The title begins so.
+    Title,
     Key,
     /// It is the name as a whole.
     Exact,
 }
 
 #[derive(Debug, Clone)]
-pub struct Palette {
+pub struct CommandPalette {
     commands: Vec<KeyEntry>,
     /// What a number goes to.
     counted: &'static str,
@@ -54,13 +60,13 @@ pub struct Palette {
     is_chosen: bool,
 }
 
-impl Palette {
+impl CommandPalette {
     /// A palette over these commands, with everything listed. A number goes to what `counted` names: `a turn`.
     pub fn new(commands: &[KeyEntry], counted: &'static str) -> Self {
         let mut palette = Self {
             commands: commands.to_vec(),
             counted,
-            prompt: Prompt::new(":", "enter runs  esc leaves"),
+            prompt: Prompt::new(":", "enter run  esc cancel"),
             matching: Vec::new(),
             cursor: ListCursor::default(),
             is_chosen: true,
@@ -70,20 +76,33 @@ impl Palette {
     }
 
     fn submit(&mut self, text: &str) -> Step<Choice> {
-        if let Ok(number) = text.trim().parse() {
+        if let Some(number) = self.number(text) {
             return Step::Done(Choice::Number(number));
         }
         let row = self.matching.get(self.cursor.get());
         match row {
             Some(row) if self.is_chosen => return Step::Done(Choice::Chosen(*row)),
             Some(_) => {
-                let words =
-                    SafeText::from_static("nothing is called so; down chooses one of these");
+                let words = SafeText::from_static("no exact match; down selects one of these");
                 self.prompt.complain(words);
             }
             None => {}
         }
         Step::Stay
+    }
+
+    /// The number that is gone to: `12`, `turn 12`, `goto 12`.
+    fn number(&self, text: &str) -> Option<usize> {
+        let text = text.trim();
+        let (words, number) = text.rsplit_once(' ').unwrap_or(("", text));
+        let palette = keymap::rows().filter(|row| row.command == Command::Palette);
+        let mut names = palette
+            .flat_map(|row| row.aliases.iter().copied())
+            .chain(self.counted.split(' ').next_back())
+            .chain([""]);
+        let words = words.trim();
+        let number = number.parse().ok()?;
+        names.any(|name| name == words).then_some(number)
     }
 
     /// Orders the rows by how well they answer, then as they stand in the table.
@@ -104,7 +123,7 @@ impl Palette {
     }
 }
 
-impl<S> Layer<S> for Palette {
+impl<S> Layer<S> for CommandPalette {
     type Output = Choice;
 
     fn contexts(&self) -> &'static [Context] {
@@ -167,12 +186,12 @@ impl<S> Layer<S> for Palette {
         let [_, list] = split_top(inner, 1);
         if self.matching.is_empty() {
             let text = self.prompt.text();
-            let said = match text.trim().parse::<usize>() {
-                Ok(number) => format!("enter goes to {} by its number: {number}", self.counted),
-                Err(_) => format!("no command is called \"{}\"", text.trim()),
+            let message = match self.number(&text) {
+                Some(number) => format!("enter goes to {} by its number: {number}", self.counted),
+                None => format!("no command \"{}\"", text.trim()),
             };
-            let said = SafeText::single_line(&said, list.width.into());
-            frame.render_widget(theme.line(&said, theme.dim), list);
+            let message = SafeText::single_line(&message, list.width.into());
+            frame.render_widget(theme.line(&message, theme.dim), list);
         }
         let selected = match self.is_chosen {
             true => theme.selected,
@@ -191,15 +210,19 @@ impl<S> Layer<S> for Palette {
 fn fit(command: &KeyEntry, typed: &str) -> Option<Fit> {
     let names = || command.aliases.iter().chain([&command.title]);
     let mut keys = command.key.split(' ');
-    let is_named = |name: &&&str| name.to_lowercase().starts_with(typed);
+    let begins = |name: &str| name.to_lowercase().starts_with(typed);
     if typed.is_empty() {
         Some(Fit::Mentioned)
     } else if names().any(|name| *name == typed) {
         Some(Fit::Exact)
     } else if keys.any(|key| key.to_lowercase() == typed) {
         Some(Fit::Key)
-    } else if names().find(is_named).is_some() || begins_words(command.title, typed) {
-        Some(Fit::Named)
+    } else if begins(command.title) {
+        Some(Fit::Title)
+    } else if command.aliases.iter().any(|name| begins(name)) {
+        Some(Fit::Alias)
+    } else if begins_words(command.title, typed) {
+        Some(Fit::Initials)
     } else if names().any(|name| mentions(name, typed)) {
         Some(Fit::Mentioned)
     } else {
@@ -207,7 +230,7 @@ fn fit(command: &KeyEntry, typed: &str) -> Option<Fit> {
     }
 }
 
-/// Whether what was typed is made of the beginnings of the first words of a name, one behind the other: `nf`,
+/// Whether what was typed is made of the beginnings of the first words of a name, one after the other: `nf`,
 /// `nefi` for `next finding`.
 fn begins_words(name: &str, typed: &str) -> bool {
     let typed: Vec<char> = typed.chars().collect();
@@ -237,7 +260,7 @@ fn begins_words(name: &str, typed: &str) -> bool {
     false
 }
 
-/// Whether each word that was typed begins one of the name, or the whole stands in it.
+/// Whether each word that was typed begins one of the name, or the whole is in it.
 fn mentions(name: &str, typed: &str) -> bool {
     let name = name.to_lowercase();
     let words = || name.split(|it: char| !it.is_alphanumeric());
@@ -248,21 +271,23 @@ fn mentions(name: &str, typed: &str) -> bool {
 
 /// `key  title  (alias, alias)            group`, as far as it fits.
 fn command_line(command: &KeyEntry, width: usize, theme: &Theme) -> Vec<Span<'static>> {
-    let fixed = SafeText::from_static;
-    let mut spans = vec![
-        Span::styled(format!(" {:<8}", command.key), theme.key),
-        Span::raw(command.title),
-    ];
-    if !command.aliases.is_empty() {
-        spans.push(Span::styled(
-            format!("  {}", command.aliases.join(", ")),
-            theme.dim,
-        ));
+    let key = command.key.split(' ').next().unwrap_or_default();
+    let mut spans = vec![Span::styled(format!(" {key:<8}"), theme.key)];
+    let group = SafeText::from_static(command.group).width() + 2;
+    let room = width.saturating_sub(9);
+    let title = SafeText::single_line(command.title, room);
+    let has_group = title.width() + group <= room;
+    let room = room - title.width() - if has_group { group } else { 0 };
+    spans.extend(theme.spans(&title, Style::new()));
+    if !command.aliases.is_empty() && room > LEAST_ALIASES {
+        let aliases = SafeText::single_line(&command.aliases.join(", "), room - 2);
+        spans.push(Span::raw("  "));
+        spans.extend(theme.spans(&aliases, theme.dim));
     }
-    let used: usize = spans.iter().map(Span::width).sum();
-    let group = fixed(command.group);
-    if used + group.width() + 2 <= width {
-        spans.push(Span::raw(" ".repeat(width - used - group.width() - 1)));
+    if has_group {
+        let used: usize = spans.iter().map(Span::width).sum();
+        let gap = width.saturating_sub(used + group - 1);
+        spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(command.group, theme.dim));
     }
     spans
@@ -305,7 +330,7 @@ mod tests {
             is_destructive: false,
         },
         KeyEntry {
-            title: "close; at the root quit",
+            title: "close; at the top level quit",
             key: "q",
             group: "program",
             aliases: &["exit"],
@@ -313,7 +338,7 @@ mod tests {
         },
     ];
 
-    fn press(palette: &mut Palette, keys: &str) -> Step<Choice> {
+    fn press(palette: &mut CommandPalette, keys: &str) -> Step<Choice> {
         let mut last = Step::Stay;
         for character in keys.chars() {
             last = palette.key(
@@ -329,7 +354,7 @@ mod tests {
         last
     }
 
-    fn screen(palette: &Palette, width: u16, height: u16) -> String {
+    fn screen(palette: &CommandPalette, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
         terminal
@@ -340,7 +365,7 @@ mod tests {
 
     #[test]
     fn letters_choose_and_gdb_words_stand_first() {
-        let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
+        let chosen = |keys| press(&mut CommandPalette::new(COMMANDS, "a turn"), keys);
         assert_eq!(chosen("\n"), Step::Done(Choice::Chosen(0)));
         assert_eq!(chosen("↓\n"), Step::Done(Choice::Chosen(1)));
         assert_eq!(chosen("turn\n"), Step::Done(Choice::Chosen(1)));
@@ -351,31 +376,56 @@ mod tests {
         assert_eq!(chosen("nf\n"), Step::Done(Choice::Chosen(0)));
         assert_eq!(chosen("exit\n"), Step::Done(Choice::Chosen(4)));
         assert_eq!(chosen("clo\n"), Step::Done(Choice::Chosen(4)));
-        assert_eq!(chosen("123\n"), Step::Done(Choice::Number(123)));
+        for number in ["123\n", "turn 123\n", "goto 123\n"] {
+            assert_eq!(chosen(number), Step::Done(Choice::Number(123)));
+        }
+        assert_eq!(chosen("exchange 123\n"), Step::Stay);
         assert_eq!(chosen("a\u{1b}"), Step::Leave);
     }
 
     #[test]
     fn letters_that_are_merely_there_choose_nothing() {
-        let chosen = |keys| press(&mut Palette::new(COMMANDS, "a turn"), keys);
+        let chosen = |keys| press(&mut CommandPalette::new(COMMANDS, "a turn"), keys);
         for unrelated in ["zzz\n", "cost\n", "time\n", "bt\n", "sort\n", "theme\n"] {
             assert_eq!(chosen(unrelated), Step::Stay, "{unrelated}");
         }
     }
 
     #[test]
+    fn a_title_that_begins_so_precedes_aliases_and_long_rows_are_cut_with_a_sign() {
+        let row = |title, key, aliases| KeyEntry {
+            title,
+            key,
+            group: "recover",
+            aliases,
+            is_destructive: false,
+        };
+        let commands = [
+            row("read", "r", &["find text", "search"][..]),
+            row("find error", "enter l right", &["next bad one"][..]),
+        ];
+        let mut palette = CommandPalette::new(&commands, "a turn");
+        assert_eq!(press(&mut palette, "fin\n"), Step::Done(Choice::Chosen(1)));
+        let shown = screen(&palette, 32, 8);
+        assert!(shown.contains(" enter   find error"), "{shown}");
+        assert!(!shown.contains("right"), "{shown}");
+        let narrow = screen(&palette, 20, 8);
+        assert!(narrow.contains('…') || narrow.contains('~'), "{narrow}");
+    }
+
+    #[test]
     fn what_ends_something_is_chosen_by_its_name_only() {
-        let mut palette = Palette::new(COMMANDS, "a turn");
-        assert_eq!(press(&mut palette, "root\n"), Step::Stay);
+        let mut palette = CommandPalette::new(COMMANDS, "a turn");
+        assert_eq!(press(&mut palette, "level\n"), Step::Stay);
         let shown = screen(&palette, 76, 8);
-        assert!(shown.contains("close; at the root quit"), "{shown}");
-        assert!(shown.contains("down chooses"), "{shown}");
+        assert!(shown.contains("close; at the top level quit"), "{shown}");
+        assert!(shown.contains("down selects"), "{shown}");
         assert_eq!(press(&mut palette, "↓\n"), Step::Done(Choice::Chosen(4)));
     }
 
     #[test]
     fn the_rows_show_key_title_aliases_and_group() {
-        let mut palette = Palette::new(COMMANDS, "a turn");
+        let mut palette = CommandPalette::new(COMMANDS, "a turn");
         press(&mut palette, "tool");
         let shown = screen(&palette, 44, 8);
         assert!(shown.contains(": tool"), "{shown}");
@@ -383,8 +433,8 @@ mod tests {
         assert!(!shown.contains("next turn"), "{shown}");
         press(&mut palette, "zz");
         let shown = screen(&palette, 44, 8);
-        assert!(shown.contains("no command is called \"toolzz\""), "{shown}");
-        let mut palette = Palette::new(COMMANDS, "a turn");
+        assert!(shown.contains("no command \"toolzz\""), "{shown}");
+        let mut palette = CommandPalette::new(COMMANDS, "a turn");
         press(&mut palette, "12");
         let shown = screen(&palette, 44, 8);
         assert!(
@@ -396,7 +446,7 @@ mod tests {
     #[test]
     fn every_size_can_be_drawn() {
         for (width, height) in [(1, 1), (2, 2), (3, 3), (40, 4), (200, 60)] {
-            screen(&Palette::new(COMMANDS, "a turn"), width, height);
+            screen(&CommandPalette::new(COMMANDS, "a turn"), width, height);
         }
     }
 }

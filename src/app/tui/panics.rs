@@ -8,18 +8,19 @@
 
 use super::request::{Left, OpenError};
 use super::terminal;
+use retake_live::lock::lock;
 use std::cell::Cell;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 use std::thread;
 use tokio::sync::Notify;
 
 /// Threads that catch the panics of a single exchange: those of listeners, of judges, and of what drives holds.
 const CONTAINED: &[&str] = &["proxy", "holds", "tokio-rt-worker"];
 
-/// What panics of other threads have said, until it can be written.
+/// The messages of panics in other threads, until they can be written.
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Whether one of them ends the program.
 static IS_FATAL: AtomicBool = AtomicBool::new(false);
@@ -38,10 +39,10 @@ pub(super) fn contain(screen: impl FnOnce() -> Result<Left, OpenError>) -> Resul
         std::panic::set_hook(Box::new(move |panic| hear(panic, &before)));
     });
     IS_SCREEN.set(true);
-    // What the closure leaves behind is dropped with it.
+    // What the closure leaves after is dropped with it.
     let left = catch_unwind(AssertUnwindSafe(screen));
     IS_SCREEN.set(false);
-    let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut messages = lock(&MESSAGES);
     for message in messages.drain(..) {
         // Without stderr there is nobody to tell.
         let _ = writeln!(io::stderr(), "{message}");
@@ -64,7 +65,7 @@ fn hear(panic: &PanicHookInfo<'_>, before: &dyn Fn(&PanicHookInfo<'_>)) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("<unnamed>");
     let message = format!("thread '{name}' {panic}");
-    let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut messages = lock(&MESSAGES);
     messages.push(message);
     if !CONTAINED.contains(&name) {
         IS_FATAL.store(true, Ordering::Release);

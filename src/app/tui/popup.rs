@@ -13,7 +13,7 @@ use retake_core::safe_text::SafeText;
 
 #[derive(Debug)]
 pub struct Popup<'a> {
-    /// What stands in its upper edge.
+    /// The title in its upper edge.
     pub title: &'a SafeText,
     /// Whose keys stand in its lower edge.
     pub context: Context,
@@ -89,7 +89,7 @@ pub fn centred(area: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// An area without its first rows, behind these.
+/// An area without its first rows, after these.
 pub fn split_top(area: Rect, rows: u16) -> [Rect; 2] {
     Layout::vertical([Length(rows), Fill(1)]).areas(area)
 }
@@ -104,21 +104,21 @@ pub fn split_right(area: Rect, columns: u16) -> [Rect; 2] {
     Layout::horizontal([Fill(1), Length(columns)]).areas(area)
 }
 
-/// Writes what is said at the left of a row, and at its right the keys that fit beside it.
+/// Writes a text at the left of a row, and at its right the keys that fit beside it.
 pub fn footer(
     frame: &mut Frame<'_>,
     area: Rect,
-    said: Vec<Span<'static>>,
+    left: Vec<Span<'static>>,
     hints: Vec<Hint>,
     theme: &Theme,
 ) {
-    let used: usize = said.iter().map(Span::width).sum();
+    let used: usize = left.iter().map(Span::width).sum();
     let mut keys = Line::default();
     for (key, words) in fitting(hints, usize::from(area.width).saturating_sub(used + 2)) {
         keys.push_span(Span::styled(key, theme.key));
         keys.push_span(Span::raw(format!(" {words}  ")));
     }
-    write(frame, area, said, Style::new());
+    write(frame, area, left, Style::new());
     let width = u16::try_from(keys.width()).unwrap_or(area.width);
     let [_, right] = split_right(area, width.min(area.width));
     write(frame, right, keys.spans, Style::new());

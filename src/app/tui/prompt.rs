@@ -18,7 +18,7 @@ use retake_core::safe_text::SafeText;
 
 /// The key that shows the keys of a prompt, where `?` is text.
 const HELP: &str = "F1 help";
-/// Cells that what is typed has at least, whatever stands behind it.
+/// Cells that what is typed has at least, whatever follows it.
 const SHORTEST: usize = 8;
 /// The longest text that is pasted into a prompt, in bytes.
 const LONGEST: usize = 16 * 1024;
@@ -52,7 +52,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt with an empty history. The title stands before the text, the hint behind it.
+    /// A prompt with an empty history. The title precedes the text, the hint follows it.
     pub fn new(title: &'static str, hint: &'static str) -> Self {
         Self {
             title,
@@ -82,7 +82,7 @@ impl Prompt {
         self.textbox.text()
     }
 
-    /// What is wrong with the text; stands in the place of the hint until the text changes.
+    /// What is wrong with the text; shown in the place of the hint until the text changes.
     pub fn complain(&mut self, complaint: SafeText) {
         self.complaint = Some(complaint);
     }
@@ -140,7 +140,7 @@ impl Prompt {
         Typing::Submitted(text)
     }
 
-    /// Shows the entry before or behind the one that is shown; behind the newest stands what was typed.
+    /// Shows the entry before or after the one that is shown; after the newest comes what was typed.
     fn recall(&mut self, older: bool) -> Typing {
         let (at, typed) = match self.recalled.take() {
             Some(recalled) => recalled,

@@ -3,27 +3,38 @@
 use super::recovery::difference::within;
 use super::text::{Glyph, Line, Tone};
 use retake_core::content::{
-    Change, DiffLine, FileDiff, Look, StyledLine, diff_of_text, has_colours, markdown_lines,
-    terminal_lines,
+    Change, DiffLine, FileDiff, Highlighter, Look, StyledLine, code_lines, diff_of_text, file_read,
+    has_colours, language_of, markdown_lines, terminal_lines,
 };
 use retake_core::safe_text::SafeText;
+use retake_core::session::Session;
+use retake_core::wire::body_within;
 
 /// The longest line that is laid out as one; longer ones are cut in several.
 const LONGEST: usize = 2048;
 
 /// What a text is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writing {
-    /// What people and models say.
-    Markdown,
+pub enum Writing<'a> {
+    /// What people and models say, in so many cells.
+    Markdown(usize),
     /// What programs print.
     Output,
+    /// What is in the file of this name.
+    File(&'a str),
 }
 
 /// The lines of a text.
-pub fn text_lines(text: &str, writing: Writing) -> Vec<Line> {
+pub fn text_lines(text: &str, writing: Writing<'_>) -> Vec<Line> {
     let styled = match writing {
-        Writing::Markdown => markdown_lines(text),
+        Writing::Markdown(width) => {
+            let styled = markdown_lines(text, width);
+            return styled.into_iter().flat_map(list_lines).collect();
+        }
+        Writing::File(name) => match language_of(name) {
+            Some(language) => code_lines(text, language),
+            None => return text_lines(text, Writing::Output),
+        },
         Writing::Output => match diff_of_text(text) {
             Some(diff) => return diff_lines(&diff),
             None if has_colours(text) || text.contains('\r') => terminal_lines(text),
@@ -32,6 +43,32 @@ pub fn text_lines(text: &str, writing: Writing) -> Vec<Line> {
     };
     styled.iter().flat_map(styled_lines).collect()
 }
+
+/// Lines of which those of a nested list are indented as a whole, where they wrap, too.
+fn list_lines(mut styled: StyledLine) -> Vec<Line> {
+    let mut indent = 0;
+    if let Some((Look::Plain, text)) = styled.pieces.first_mut() {
+        let start = text.trim_start_matches([' ', '\t']);
+        let marks = start.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let is_item = match marks.len() < start.len() {
+            true => marks.starts_with(". ") || marks.starts_with(") "),
+            false => ["- ", "* ", "+ "]
+                .iter()
+                .any(|mark| start.starts_with(mark)),
+        };
+        let before = &text[..text.len() - start.len()];
+        if is_item && before.len() <= DEEPEST {
+            indent = before.len() + 3 * before.matches('\t').count();
+            *text = start.to_owned();
+        }
+    }
+    let mut lines = styled_lines(&styled);
+    lines.iter_mut().for_each(|line| line.indent = indent);
+    lines
+}
+
+/// Most letters before an item of a list.
+const DEEPEST: usize = 16;
 
 fn styled_lines(styled: &StyledLine) -> Vec<Line> {
     match &styled.pieces[..] {
@@ -68,10 +105,21 @@ pub fn plain_lines(text: &SafeText) -> Vec<Line> {
 /// The longest line in which the words that make the difference are looked for.
 const COMPARED: usize = 400;
 
+/// The file that a result holds the text of, by the call that it answers.
+pub fn file_of_result(session: &Session, call: usize) -> Option<String> {
+    let item = session.items.get(call)?;
+    let body = body_within(session, item, CALL)?;
+    file_read(session.name(item), body.arguments.as_written())
+}
+
+/// How much of a call is read for the name of its file.
+const CALL: u64 = 8 * 1024;
+
 /// The lines of a diff, each with its sign. Where lines are replaced by as many others, the words that make the
-/// difference are set apart.
+/// difference are set apart; in other lines that stay or come, the code has its looks.
 pub fn diff_lines(diff: &FileDiff) -> Vec<Line> {
     let mut lines = Vec::with_capacity(diff.lines.len());
+    let mut code = language_of(&diff.path).map(Highlighter::new);
     let (mut rest, mut costs) = (&diff.lines[..], 0);
     while let Some(first) = rest.first() {
         let run = |lines: &[DiffLine], change| {
@@ -81,7 +129,7 @@ pub fn diff_lines(diff: &FileDiff) -> Vec<Line> {
         let removed = run(rest, Change::Removed);
         let added = run(&rest[removed..], Change::Added);
         if removed == 0 || removed != added {
-            lines.push(diff_line(first));
+            lines.push(diff_line(first, &mut code));
             rest = &rest[1..];
             continue;
         }
@@ -92,10 +140,12 @@ pub fn diff_lines(diff: &FileDiff) -> Vec<Line> {
             .map(
                 |(old, new)| match old.text.len().max(new.text.len()) <= COMPARED {
                     true => {
+                        // What it opens is open for the lines below.
+                        code.as_mut().map(|code| code.line(&new.text));
                         let (old, new) = within(&old.text, &new.text, &mut costs);
                         (marked(Change::Removed, &old), marked(Change::Added, &new))
                     }
-                    false => (diff_line(old), diff_line(new)),
+                    false => (diff_line(old, &mut code), diff_line(new, &mut code)),
                 },
             )
             .unzip();
@@ -103,6 +153,16 @@ pub fn diff_lines(diff: &FileDiff) -> Vec<Line> {
         lines.extend(sides.1);
         rest = &rest[2 * removed..];
     }
+    lines
+}
+
+/// The diff of a call that failed: what it would have changed.
+pub fn not_applied(mut lines: Vec<Line>) -> Vec<Line> {
+    for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
+        *tone = Tone::Dim;
+    }
+    let heading = SafeText::from_static("not applied: the call failed");
+    lines.insert(0, Line::new(Tone::Warning, heading));
     lines
 }
 
@@ -115,11 +175,36 @@ fn sign_of(change: Change) -> (&'static str, Tone, Tone) {
     }
 }
 
-fn diff_line(line: &DiffLine) -> Line {
-    if line.change == Change::Place && line.text.is_empty() {
-        return Line::new(Tone::Glyph(Glyph::More), SafeText::from_static(" "));
+fn diff_line(line: &DiffLine, code: &mut Option<Highlighter>) -> Line {
+    if line.change == Change::Place {
+        // A unified diff names its file above the lines.
+        match line.text.strip_prefix("+++ ") {
+            Some(path) => *code = language_of(path).map(Highlighter::new),
+            None => code.iter_mut().for_each(Highlighter::skip),
+        }
     }
-    marked(line.change, &[(false, line.text.clone())])
+    match (line.change, code) {
+        (Change::Place, _) if line.text.is_empty() => {
+            Line::new(Tone::Glyph(Glyph::More), SafeText::from_static(" "))
+        }
+        (Change::Same | Change::Added, Some(code)) => {
+            let (sign, own, _) = sign_of(line.change);
+            let pieces = code.line(&line.text).into_iter().map(|(look, text)| {
+                let tone = if look == Look::Plain {
+                    own
+                } else {
+                    Tone::Look(look)
+                };
+                (tone, SafeText::from_str(text))
+            });
+            let sign = (own, SafeText::from_static(sign));
+            Line {
+                pieces: std::iter::once(sign).chain(pieces).collect(),
+                ..Line::default()
+            }
+        }
+        (change, _) => marked(change, &[(false, line.text.clone())]),
+    }
 }
 
 /// A line of pieces, of which some make the difference.
@@ -139,6 +224,29 @@ fn marked(change: Change, pieces: &[(bool, String)]) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nested_list_keeps_its_indent_where_it_wraps() {
+        let text = "- one\n  - a long item of a list\n\t1. two\n  no item";
+        let lines = text_lines(text, Writing::Markdown(14));
+        let indents: Vec<usize> = lines.iter().map(|line| line.indent).collect();
+        assert_eq!(indents, [0, 2, 4, 0]);
+        let rows = lines[1].rows(14);
+        assert!(rows.len() > 1 && rows.iter().all(|row| row.indent == 2));
+    }
+
+    #[test]
+    fn a_diff_names_the_language_of_its_lines() {
+        let text = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n import x\n-if a:\n+\"\"\" if\n+if b\n@@ -9 +9 @@\n+if\ndiff --git a/a.txt b/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n+if\n";
+        let lines = text_lines(text, Writing::Output);
+        let keywords = |line: &Line| -> String {
+            let pieces = line.pieces.iter();
+            let pieces = pieces.filter(|(tone, _)| *tone == Tone::Look(Look::Keyword));
+            pieces.map(|(_, text)| text.as_plain()).collect()
+        };
+        let found: Vec<String> = lines[4..].iter().map(keywords).collect();
+        assert_eq!(found, ["import", "", "", "", "", "if", "", "", "", ""]);
+    }
 
     #[test]
     fn words_that_make_the_difference_are_set_apart() {

@@ -1,6 +1,6 @@
 //! What other threads tell the screens.
 
-use super::effect::Counting;
+use super::effect::{Counting, Hit};
 use super::recovery::comparison::Comparison;
 use super::recovery::saving::SaveFormat;
 use super::state::document::{Checked, Document, Place};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// News from other threads.
 #[derive(Debug)]
 pub enum News {
-    /// The proxy has told something: it waits to be collected.
+    /// News of the proxy wait to be collected.
     Proxy,
     /// The same of the experiment of a lab.
     Lab,
@@ -44,7 +44,7 @@ pub enum Report {
     Tail(Arc<Document>),
     Whole(Arc<Document>),
     Checked {
-        /// The document with the session; what is said of one that is no longer shown counts for nothing.
+        /// The document with the session; news of one that is no longer shown are ignored.
         document: Arc<Document>,
         /// Index of the session.
         session: usize,
@@ -78,11 +78,11 @@ pub enum Report {
     Saved(String),
     /// There is a file of this name.
     Exists,
-    /// What was asked for cannot be done.
+    /// The request cannot be carried out.
     TakesRefused(String),
-    /// What the screen waits for is done, or was refused: something else may be asked for.
+    /// What the screen waits for is done, or was refused: the next request may follow.
     TakesDone,
-    Live(live::News),
+    Live(live::RunNews),
     /// What happened in a run before the file was opened, and when, in milliseconds since 1970; 0 where
     /// that was not told.
     Past(Box<LedgerEvent>, u64),
@@ -101,10 +101,12 @@ pub enum Report {
     /// On which lines problems stand, by their byte.
     Lines(HashMap<u64, u64>),
     Notice(String),
+    /// The file cannot be followed.
+    NotFollowed,
     Failed(String),
     /// Which items the filter lets through.
     Sifted {
-        /// The document that was asked; what is said of one that is no longer shown counts for nothing.
+        /// The document of the request; news of one that is no longer shown are ignored.
         document: Arc<Document>,
         /// Index of the session.
         session: usize,
@@ -112,10 +114,11 @@ pub enum Report {
         /// Whether the filter is still being typed.
         is_preview: bool,
     },
-    /// A search ended; the item with the text, and whether it was searched for from the other end again.
-    Found(Option<(Place, bool)>),
-    /// More items with the text that is searched for, in the order of their bytes; whether there are no others.
-    Counted(Counting, Vec<Place>, bool),
+    /// A search ended; where the text is, and whether the search wrapped around.
+    Found(Option<(Hit, bool)>),
+    /// More items with the text that is searched for, in the order of their bytes, each with its number of places;
+    /// whether there are no others.
+    Counted(Counting, Vec<(Place, usize)>, bool),
     /// What a session took.
     Totalled(Arc<Document>, usize, Arc<SessionUsage>),
     /// The sub-agents with logs of their own.

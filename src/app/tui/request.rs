@@ -1,9 +1,9 @@
-//! What the screen is asked for, and how it was left.
+//! The request to the screen, and how it was left.
 
 use super::loader::Knowledge;
 use super::loader::takes::conductor::Staged;
 use super::picker::rows::PickerSettings;
-use super::theme::Wish;
+use super::theme::ThemeOptions;
 use retake_core::usage::Prices;
 use retake_live::{InputError, ReadOptions};
 use std::io;
@@ -29,11 +29,11 @@ pub struct OpenRequest {
     pub paths: Vec<PathBuf>,
     pub options: ReadOptions,
     pub knowledge: Knowledge,
-    pub wish: Wish,
+    pub wish: ThemeOptions,
     pub prices: Prices,
     /// How the list of recordings begins.
     pub picker: PickerSettings,
-    /// Without it recordings flow, and what is live stands in columns.
+    /// Without it everything opens as a flow.
     pub view: Option<View>,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
@@ -57,6 +57,6 @@ pub enum OpenError {
     #[error("{}: {error}", path.display())]
     Input { path: PathBuf, error: InputError },
     /// The terminal cannot be used.
-    #[error("the terminal cannot be used: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
 }

@@ -20,16 +20,11 @@ const LONGEST: usize = 1 << 20;
 pub static FILE: Keys = Keys {
     place: "the file",
     keys: &[
-        key(
-            "theme",
-            Shape::Word(None, themes),
-            "the colours",
-            "\"auto\"",
-        ),
+        key("theme", Shape::Word(None, themes), "colours", "\"auto\""),
         key(
             "view",
             Shape::Word(None, views),
-            "how a recording is shown at first",
+            "initial view of a recording",
             "\"flow\"",
         ),
         key(
@@ -41,25 +36,20 @@ pub static FILE: Keys = Keys {
         key(
             "mouse",
             Shape::Flag,
-            "whether retake takes the mouse",
+            "whether retake uses the mouse",
             "true",
         ),
         key(
             "prices",
             Shape::Text,
-            "a file of prices of models; its path counts from the folder of this file",
+            "a file with model prices; its path is relative to the folder of this file",
             "",
         ),
-        key(
-            "picker",
-            Shape::Table(&PICKER),
-            "the list of recordings",
-            "",
-        ),
+        key("picker", Shape::Table(&PICKER), "the recordings list", ""),
         key(
             "keys",
             Shape::JsonTable,
-            "other keys, in a table for each group of them",
+            "key bindings, one table per group",
             "",
         ),
     ],
@@ -73,19 +63,14 @@ pub static PICKER: Keys = Keys {
         key(
             "columns",
             Shape::List("columns", &Shape::Word(None, columns)),
-            "the columns, in their order, as far as they fit",
+            "columns in order, as many as fit",
             "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"cost\", \"agent\", \"model\", \"title\"]",
         ),
-        key(
-            "sort",
-            Shape::Word(None, sorts),
-            "what stands first",
-            "\"time\"",
-        ),
+        key("sort", Shape::Word(None, sorts), "sort order", "\"time\""),
         key(
             "group",
             Shape::Word(None, groupings),
-            "what stands together",
+            "grouping",
             "\"folder\"",
         ),
         key(
@@ -220,11 +205,11 @@ impl Settings {
         rows
     }
 
-    /// What holds, written as a file; behind each value stands the line that set it, or that it is the default.
+    /// What holds, written as a file; each value is followed by the line that set it, or by `default`.
     pub fn effective(&self) -> String {
         let mut text = match &self.file {
             Some(file) => format!("# read from {}\n", file.display()),
-            None => "# there is no file: these are the defaults\n".to_owned(),
+            None => "# no file: these are the defaults\n".to_owned(),
         };
         let from = |line: Option<&usize>| match line {
             Some(line) => format!("line {line}"),

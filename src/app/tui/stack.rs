@@ -53,7 +53,7 @@ pub trait Screen: Sized + 'static {
         layer: L,
         then: impl FnMut(&mut Self, &mut L, L::Output) -> R + Send + 'static,
     ) {
-        Opening::new(layer, then).over(self);
+        OpeningLayer::new(layer, then).over(self);
     }
 
     /// Gives an input to the topmost layer; false where there is none, or where it is not for it.
@@ -196,7 +196,7 @@ impl<S: 'static> Layers<S> {
     }
 }
 
-pub struct Opening<S, L: Layer<S>> {
+pub struct OpeningLayer<S, L: Layer<S>> {
     layer: L,
     then: Then<S, L>,
     left: Option<Left<S, L>>,
@@ -207,7 +207,7 @@ type Then<S, L> = Box<dyn FnMut(&mut S, &mut L, <L as Layer<S>>::Output) -> Flow
 type Left<S, L> = Box<dyn FnOnce(&mut S, L) + Send>;
 type Holds<S> = Box<dyn Fn(&S) -> bool + Send>;
 
-impl<S: Screen, L: Layer<S>> Opening<S, L> {
+impl<S: Screen, L: Layer<S>> OpeningLayer<S, L> {
     pub fn new<R: Into<Flow>>(
         layer: L,
         mut then: impl FnMut(&mut S, &mut L, L::Output) -> R + Send + 'static,
@@ -258,7 +258,7 @@ enum After {
     Done,
 }
 
-impl<S: Screen, L: Layer<S>> Opened<S> for Opening<S, L> {
+impl<S: Screen, L: Layer<S>> Opened<S> for OpeningLayer<S, L> {
     fn contexts(&self) -> &'static [Context] {
         self.layer.contexts()
     }
@@ -342,9 +342,10 @@ mod tests {
         }
     }
 
-    fn prompt() -> Opening<Bench, Prompt> {
+    fn prompt() -> OpeningLayer<Bench, Prompt> {
         let prompt = Prompt::new("find", "");
-        let opening = Opening::new(prompt, |bench: &mut Bench, _, text| bench.heard.push(text));
+        let opening =
+            OpeningLayer::new(prompt, |bench: &mut Bench, _, text| bench.heard.push(text));
         opening.if_left(|bench, prompt| bench.heard.push(format!("left {}", prompt.text())))
     }
 
@@ -412,7 +413,7 @@ mod tests {
         press(&mut bench, "F1");
         let shown = shown(&bench);
         let place = |words| shown.find(words);
-        assert!(place("typed before").unwrap() < place(" yes").unwrap());
+        assert!(place("previous entry").unwrap() < place(" yes").unwrap());
         assert_eq!(place("next finding"), None, "the keys below do not work");
     }
 }

@@ -15,35 +15,38 @@ pub mod recovery;
 pub(crate) mod tests;
 pub mod tree;
 
-use super::effect::{Effect, LiveCommand};
+use super::effect::{Effect, Hit, LiveCommand};
 use super::filter::{Filter, FilterBar};
 use super::keymap::{Command, Context};
 use super::live::breakpoints::Stops;
-use super::live::reply::{self, Part};
+use super::live::reply::{self, ReplyPart};
 use super::prompt::Prompt;
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
-use super::transcript::nested::{NestedFacts, UsageBySession};
+use super::transcript::nested::{NestedFacts, NestedPlace, UsageBySession};
 use super::transcript::{self, Transcript};
+use crate::usage::{NestedUsage, call_line};
+use crate::words::{is_sub_agent, session_label};
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use hits::Hits;
 use jiff::tz::TimeZone;
-use layout::{Layout, Pane};
+use layout::{Area, Layout, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
-use retake_core::session::{Item, Session};
-use retake_core::usage::{Prices, SessionUsage};
+use retake_core::session::{Item, Kind, Session};
+use retake_core::usage::{Prices, SessionUsage, UsageReader};
 use retake_live::SubAgent;
 use retake_live::search::Needle;
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use tree::{Folds, Row, Shown, Tree};
+use tree::{Folds, Shown, Tree, TreeRow};
 
 /// How far reading has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,12 +83,22 @@ pub struct Detail {
     pub mode: Mode,
     /// Where the window is.
     pub scroll: Scroll,
-    /// Whether the window is to show the first place with the text that is searched for.
+    /// Whether the window is to show the place of the text that is searched for.
     pub seeks: bool,
+    /// That place.
+    pub found: Option<LinePlace>,
+    /// The first line of what the item says.
+    body: usize,
     /// How much of an item is read.
     limit: u64,
-    made_for: Option<(Place, Mode, u64, u64)>,
+    made_for: Option<DetailKey>,
 }
+
+/// A place of a text: a line, and which of those in it.
+type LinePlace = (usize, usize);
+
+/// What the lines of the detail were made for: the item, how it is shown, how much of it, what is known, the width.
+type DetailKey = (Place, Mode, u64, u64, usize);
 
 /// How much of an item is read at first: more than a large screen shows.
 const FIRST_LOOK: u64 = 24 * 1024;
@@ -125,7 +138,7 @@ pub struct State {
     pub on_turn: bool,
     /// The pane that has the keys.
     pub focus: Pane,
-    /// What stands left of the detail.
+    /// What is left of the detail.
     pub left: Pane,
     /// The flowing view that the turns can be shown as.
     pub transcript: Transcript,
@@ -155,8 +168,10 @@ pub struct State {
     pub find: Prompt,
     /// What is searched for.
     pub needle: Option<Arc<Needle>>,
-    /// The items that hold it.
+    /// Its places, which are set apart.
     pub hits: Option<Hits>,
+    /// The one that was found last.
+    pub hit: Option<Hit>,
     /// What the sessions of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, UsageBySession)>,
     /// Sub-agents with logs of their own.
@@ -180,7 +195,22 @@ pub struct State {
     pub previews: RefCell<Previews>,
     /// Counts up whenever what is known about items changes.
     revision: u64,
+    context_share: Cell<ContextShare>,
 }
+
+/// How full the context was, as far as it was read last.
+#[derive(Debug, Clone, Copy, Default)]
+struct ContextShare {
+    /// The session, the turn and the revision.
+    of: Option<(usize, usize, u64)>,
+    percent: Option<u64>,
+}
+
+/// Turns that are searched for one whose context is counted.
+const LOOKED_BACK: usize = 8;
+
+/// Shown where a filter leaves nothing.
+pub const NO_MATCH: &str = "no item matches the filter: esc clears it, f changes it";
 
 impl State {
     /// A debugger of this size that shows nothing yet.
@@ -219,6 +249,7 @@ impl State {
             find: Prompt::new("/", "smart case"),
             needle: None,
             hits: None,
+            hit: None,
             totals: None,
             sub_agents: Arc::default(),
             prices: Prices::built_in(),
@@ -226,13 +257,14 @@ impl State {
             has_moved: false,
             follow: Follow::Off,
             recovery: Recovery::default(),
-            note: Prompt::new("note ", "empty takes it away"),
+            note: Prompt::new("note ", "empty removes it"),
             live: Live::default(),
             exchange: None,
             close_words: "quit",
             now: 0,
             previews: RefCell::default(),
             revision: 0,
+            context_share: Cell::default(),
         }
     }
 
@@ -316,7 +348,7 @@ impl State {
     }
 
     /// Gives the engine of the run a command.
-    pub fn command(&mut self, command: engine::Command) {
+    pub fn command(&mut self, command: engine::RunCommand) {
         let command = LiveCommand::Engine(command);
         self.effects.push(Effect::Live(command));
     }
@@ -326,12 +358,26 @@ impl State {
         self.checked().map(Checked::counts)
     }
 
-    /// How many errors and warnings the other sessions of the file have.
-    pub fn findings_elsewhere(&self) -> usize {
+    /// How many errors and warnings the other sessions of the file have, and whether all are of sub-agents.
+    pub fn findings_elsewhere(&self) -> (usize, usize, bool) {
+        let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
         let known = self.checked.iter().enumerate();
         let others = known.filter(|(session, _)| *session != self.session);
-        let counts = others.filter_map(|(_, checked)| Some(checked.as_ref()?.counts()));
-        counts.map(|counts| counts.errors + counts.warnings).sum()
+        let (mut errors, mut warnings, mut are_nested) = (0, 0, true);
+        for (session, checked) in others {
+            let counts = checked.as_ref().map(|it| it.counts()).unwrap_or_default();
+            let is_clean = counts.errors + counts.warnings == 0;
+            let session = sessions.and_then(|sessions| sessions.get(session));
+            are_nested &= is_clean || session.is_some_and(is_sub_agent);
+            errors += counts.errors;
+            warnings += counts.warnings;
+        }
+        (errors, warnings, are_nested)
+    }
+
+    pub fn has_findings_elsewhere(&self) -> bool {
+        let (errors, warnings, _) = self.findings_elsewhere();
+        errors + warnings > 0
     }
 
     /// How many parts of the file could not be read.
@@ -350,11 +396,32 @@ impl State {
     }
 
     /// The row of the turns pane with the cursor.
-    pub fn tree_row(&self) -> Row {
+    pub fn tree_row(&self) -> TreeRow {
         if self.on_turn {
-            Row::Turn(self.turn())
+            TreeRow::Turn(self.turn())
         } else {
-            Row::Item(self.item)
+            TreeRow::Item(self.item)
+        }
+    }
+
+    /// Searches for another text from now on.
+    pub fn search_for(&mut self, needle: Needle) {
+        self.needle = Some(Arc::new(needle));
+        (self.hits, self.hit) = (None, None);
+    }
+
+    /// The text whose places are set apart.
+    pub fn highlighted(&self) -> Option<&Arc<Needle>> {
+        let is_on = self.hits.is_some() || self.hit.is_some();
+        self.needle.as_ref().filter(|_| is_on)
+    }
+
+    /// Which place of the text `n` goes on from in the item with the cursor: the one that was found last, else its first.
+    pub fn occurrence_here(&self) -> Option<usize> {
+        let place = self.place();
+        match self.hit.filter(|hit| hit.place == place) {
+            Some(hit) => Some(hit.occurrence),
+            None => self.hits.as_ref()?.is_in(place).then_some(0),
         }
     }
 
@@ -410,6 +477,13 @@ impl State {
         }
     }
 
+    /// Whether a filter leaves nothing to show.
+    pub fn has_no_match(&self) -> bool {
+        self.shown
+            .as_ref()
+            .is_some_and(|shown| shown.items.is_empty())
+    }
+
     pub fn show_all(&mut self) {
         self.shown = None;
         self.filter_bar.clear();
@@ -430,6 +504,22 @@ impl State {
         self.shown = Some(Arc::new(Shown::new(session, marked)));
     }
 
+    /// How full the context was at the turn with the cursor, in percent. It is read once for each turn.
+    pub fn context_share(&self) -> Option<u64> {
+        let of = Some((self.session, self.turn(), self.revision));
+        let known = self.context_share.get();
+        if known.of == of {
+            return known.percent;
+        }
+        let percent = self.session().and_then(|session| {
+            let mut reader = UsageReader::new(session, &self.prices);
+            let mut turns = (0..=self.turn()).rev().take(LOOKED_BACK);
+            turns.find_map(|turn| reader.turn(turn).ok()?.fullness())
+        });
+        self.context_share.set(ContextShare { of, percent });
+        percent
+    }
+
     /// What the session that is shown took, where that is counted.
     pub fn totals(&self) -> Option<&Arc<SessionUsage>> {
         self.all_totals()?.get(&self.session)
@@ -441,19 +531,40 @@ impl State {
         Arc::ptr_eq(document, self.document.as_ref()?).then_some(totals)
     }
 
-    /// What the sub-agents of the session took, as far as that is counted.
-    pub fn nested_totals(&self) -> Vec<&SessionUsage> {
-        let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
-        let is_nested = |number: usize| {
-            let session = sessions.and_then(|sessions| sessions.get(number));
-            session.is_some_and(|session| session.label.starts_with("side chain"))
+    /// What the sub-agents of the session took, as far as that is counted; `calls` are those that began them.
+    pub(super) fn nested_totals(&self, calls: &[(usize, NestedPlace)]) -> Vec<NestedUsage<'_>> {
+        let Some(session) = self.session().filter(|session| session.active) else {
+            return Vec::new();
         };
+        let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
         let of_file = self.all_totals().into_iter().flatten();
-        let of_file = of_file.filter(|(number, _)| is_nested(**number));
-        let own_files = self.sub_agents.iter().map(|agent| &agent.usage);
-        let is_main = self.session().is_some_and(|session| session.active);
-        let all = of_file.map(|(_, totals)| &**totals).chain(own_files);
-        all.filter(|_| is_main).collect()
+        let of_file = of_file.filter_map(|(number, totals)| {
+            let session = sessions?.get(*number).filter(|it| is_sub_agent(it))?;
+            Some((
+                NestedPlace::Session(*number),
+                session_label(session),
+                &**totals,
+            ))
+        });
+        let own_files = self.sub_agents.iter().enumerate();
+        let own_files = own_files.map(|(number, it)| {
+            (
+                NestedPlace::File(number),
+                Cow::Borrowed(&*it.prompt),
+                &it.usage,
+            )
+        });
+        let all = of_file.chain(own_files).map(|(place, words, usage)| {
+            let call = calls.iter().find(|(_, known)| *known == place);
+            let call = call.map(|(call, _)| *call);
+            let name = call.map(|call| call_line(session, call, ""));
+            NestedUsage {
+                call,
+                name: name.unwrap_or_else(|| words.into_owned()),
+                usage,
+            }
+        });
+        all.collect()
     }
 
     /// Notes what a session took.
@@ -498,8 +609,9 @@ impl State {
         self.lay_out();
         self.prepare_detail();
         self.scroll_lists();
-        if self.transcript.is_on {
-            self.with_transcript(Transcript::prepare);
+        if self.transcript.is_on && self.with_transcript(Transcript::prepare) == Some(false) {
+            let words = "the match is in a folded part of this item: 3 shows it in full";
+            self.notice.get_or_insert_with(|| words.to_owned());
         }
     }
 
@@ -542,14 +654,32 @@ impl State {
         self.tops = tops;
     }
 
+    /// The last rows of the transcript, which a reply has while it is being received: half of them at most.
+    pub fn coming_rows(&self, area: Area) -> usize {
+        let lines = self
+            .live
+            .streaming
+            .as_ref()
+            .map_or_else(Vec::new, reply::lines);
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let rows = lines.iter().rev().map(|line| line.rows(width).len());
+        let mut sum = 0;
+        let enough = rows.take_while(|rows| {
+            sum += rows;
+            sum < height / 2
+        });
+        enough.for_each(drop);
+        sum.min(height / 2)
+    }
+
     /// The parts of the reply that is on its way.
-    pub fn reply(&self) -> Vec<Part> {
+    pub fn reply(&self) -> Vec<ReplyPart> {
         let streaming = self.live.streaming.as_ref();
         streaming.map_or_else(Vec::new, reply::parts)
     }
 
     /// The same where the items of the last turn are shown, which it is a part of.
-    pub fn reply_in_items(&self) -> Vec<Part> {
+    pub fn reply_in_items(&self) -> Vec<ReplyPart> {
         match self.session() {
             Some(session) if self.turn() + 1 < session.turns.len() => Vec::new(),
             _ => self.reply(),
@@ -575,10 +705,11 @@ impl State {
             totals: totals.map(|(_, all)| all),
             files: &self.sub_agents,
         };
+        let needle = self.highlighted().cloned();
+        let occurrence = self.occurrence_here().unwrap_or(0);
         let area = self.layout.area(Pane::Turns)?;
         let height = usize::from(area.height);
-        // A reply on its way has the last rows.
-        let coming = self.reply().len().min(height / 2);
+        let coming = self.coming_rows(area);
         let subject = transcript::ShownSession {
             session: document.session(self.session)?,
             sessions: &document.recording.sessions,
@@ -589,8 +720,11 @@ impl State {
             zone: &self.zone,
             nested,
             is_numbered: document.extent != Extent::Tail,
+            mode: self.detail.mode,
             revision: self.revision,
             cursor: self.item,
+            needle: needle.as_ref(),
+            occurrence,
             size: (usize::from(area.width), height - coming),
         };
         Some(act(&mut self.transcript, &subject))
@@ -634,14 +768,14 @@ impl State {
         let Some(needle) = self.needle.clone() else {
             return;
         };
+        let wanted = self.occurrence_here().unwrap_or(0);
         loop {
-            let found = self
-                .detail
-                .lines
-                .iter()
-                .position(|line| line.holds(&needle));
             let is_all = self.detail.left_out == 0 || self.detail.limit >= LONGEST_LOOK;
-            if let Some(line) = found.or(is_all.then_some(0)) {
+            let found = self.find_in_detail(&needle, wanted);
+            if found.is_ok() || is_all {
+                // Rendering may leave out some of its places.
+                self.detail.found = found.map_or_else(|last| last, Some);
+                let line = self.detail.found.map_or(0, |(line, _)| line);
                 self.detail.scroll = Scroll {
                     line: line.saturating_sub(ABOVE),
                     row: 0,
@@ -653,8 +787,32 @@ impl State {
         }
     }
 
+    /// The line with this place of a text and which of those in it that is, else the last place there is.
+    fn find_in_detail(
+        &self,
+        needle: &Needle,
+        wanted: usize,
+    ) -> Result<LinePlace, Option<LinePlace>> {
+        let kind = self.item().map(|item| item.kind);
+        let is_call = matches!(kind, Some(Kind::Call | Kind::HostedCall));
+        let lines = self.detail.lines.iter().enumerate();
+        // The heading of a call has its name.
+        let counted = lines.filter(|(line, _)| *line >= self.detail.body || is_call && *line == 0);
+        let (mut before, mut last) = (0, None);
+        for (number, line) in counted {
+            let count = line.matches(needle);
+            if wanted < before + count {
+                return Ok((number, wanted - before));
+            }
+            before += count;
+            last = count.checked_sub(1).map(|nth| (number, nth)).or(last);
+        }
+        Err(last)
+    }
+
     fn make_detail(&mut self, place: Place) {
-        let made_for = Some((place, self.detail.mode, self.detail.limit, self.revision));
+        let (width, detail) = (self.detail_width(), &self.detail);
+        let made_for = Some((place, detail.mode, detail.limit, self.revision, width));
         if self.detail.made_for == made_for {
             return;
         }
@@ -668,7 +826,7 @@ impl State {
         let findings = checked.map_or(&[][..], |checked| checked.of_item(self.item));
         let violations = detail::violations(session, self.item, findings);
         let at = session.items.get(self.item).map(|item| item.span.start);
-        let subject = detail::Subject {
+        let subject = detail::DetailSubject {
             session,
             index: self.item,
             findings,
@@ -677,8 +835,13 @@ impl State {
             decided: self.recovery.takes.decided(place).collect(),
             limit: self.detail.limit,
             mode: self.detail.mode,
+            width,
         };
-        (self.detail.lines, self.detail.left_out) = detail::compose(&subject);
+        let composed = detail::compose(&subject);
+        self.detail.lines = composed.lines;
+        self.detail.left_out = composed.left_out;
+        self.detail.body = composed.body;
+        self.detail.found = None;
         self.detail.made_for = made_for;
     }
 

@@ -31,14 +31,14 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the debugger has it.
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     /// Never dropped: on drop it complains to stderr about a terminal that is gone, and where stderr is
     /// gone too, that panics.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Takes the terminal. Asks it nothing: no answer may stand before the first paint.
     pub(super) fn open(mouse: bool) -> io::Result<Self> {
         // Installs the handler of SIGWINCH, which crossterm does at the first poll only; a resize before
@@ -85,7 +85,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         leave();
     }

@@ -128,7 +128,7 @@ pub struct Remark {
 }
 
 impl Remark {
-    /// Puts the remark behind the last row where it fits, else on rows of its own.
+    /// Puts the remark after the last row where it fits, else on rows of its own.
     fn place(&self, rows: &mut Vec<DetailRow>, indent: usize, width: usize) {
         let sign = (Tone::Sign(self.severity), SafeText::from_static("  "));
         let tone = Tone::of(self.severity);
@@ -246,10 +246,9 @@ impl Line {
         text.row_ranges(room).map(row).collect()
     }
 
-    /// Whether a text stands in one of its pieces.
-    pub fn holds(&self, needle: &Needle) -> bool {
-        let mut pieces = self.pieces.iter();
-        pieces.any(|(_, text)| needle.find(text.as_plain().as_bytes(), 0).is_some())
+    /// The places of a text in it, wherever its rows break.
+    pub fn matches(&self, needle: &Needle) -> usize {
+        needle.ranges_in(&plain_of(&self.pieces)).len()
     }
 
     /// The rows that it takes in a pane of this width.
@@ -273,7 +272,86 @@ impl Line {
     }
 }
 
-/// Adds a piece behind the last row, on further rows where it does not fit.
+/// The letters of pieces without their looks.
+pub fn plain_of(pieces: &[(Tone, SafeText)]) -> String {
+    pieces.iter().map(|(_, text)| text.as_plain()).collect()
+}
+
+/// A place of a text in rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowMatch {
+    /// The index of its first row.
+    pub row: usize,
+    /// Its bytes in the letters of that row.
+    pub range: Range<usize>,
+    /// Its bytes in the next row, where it goes on there.
+    pub rest: Option<Range<usize>>,
+}
+
+impl RowMatch {
+    /// The rows that it is in, with its bytes in each.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, &Range<usize>)> {
+        let rest = self.rest.iter().map(|range| (self.row + 1, range));
+        std::iter::once((self.row, &self.range)).chain(rest)
+    }
+}
+
+/// The places of a text in rows that follow each other, also where a row breaks it.
+pub fn row_matches(rows: &[String], needle: &Needle) -> Vec<RowMatch> {
+    let mut matches = Vec::new();
+    for (row, text) in rows.iter().enumerate() {
+        let own = needle.ranges_in(text).into_iter();
+        matches.extend(own.map(|range| RowMatch {
+            row,
+            range,
+            rest: None,
+        }));
+        let (left, below) = (text.trim_end(), rows.get(row + 1));
+        let right = below.map_or("", |below| below.trim_start());
+        if left.is_empty() || right.is_empty() {
+            continue;
+        }
+        let indent = below.map_or(0, String::len) - right.len();
+        let over_end = |gap: &str| {
+            let begin = left.len() + gap.len();
+            let ranges = needle.ranges_in(&format!("{left}{gap}{right}")).into_iter();
+            let over = ranges.filter(move |it| it.start < left.len() && it.end > begin);
+            let over = over.map(move |range| RowMatch {
+                row,
+                range: range.start..left.len(),
+                rest: Some(indent..indent + range.end - begin),
+            });
+            over.collect::<Vec<_>>()
+        };
+        // Rows break at a space or within a word.
+        let broken = Some(over_end(" ")).filter(|over| !over.is_empty());
+        matches.extend(broken.unwrap_or_else(|| over_end("")));
+    }
+    matches
+}
+
+/// Sets a part of a row apart.
+pub fn highlight(
+    frame: &mut Frame<'_>,
+    row: Rect,
+    (indent, text): (usize, &str),
+    range: &Range<usize>,
+    style: Style,
+) {
+    let cells = |text: &str| SafeText::from_str(text).width();
+    let before = indent + cells(text.get(..range.start).unwrap_or_default());
+    let width = cells(text.get(range.clone()).unwrap_or_default());
+    let [x, width] = [before, width].map(|it| u16::try_from(it).unwrap_or(u16::MAX));
+    let part = Rect {
+        x: row.x.saturating_add(x),
+        width,
+        height: 1,
+        ..row
+    };
+    frame.buffer_mut().set_style(part.intersection(row), style);
+}
+
+/// Adds a piece after the last row, on further rows where it does not fit.
 fn flow(tone: Tone, text: &SafeText, width: usize, rows: &mut Vec<DetailRow>) {
     let (indent, used) = rows.last().map_or((0, 0), |row| (row.indent, row.width()));
     let needed = text.width();
@@ -284,7 +362,7 @@ fn flow(tone: Tone, text: &SafeText, width: usize, rows: &mut Vec<DetailRow>) {
         return;
     }
     // A short piece goes to the next row whole, a long one fills up this row first, and so do words where
-    // hardly anything stands yet.
+    // hardly anything is yet.
     let (room, whole) = (width.saturating_sub(used), width - indent);
     let is_long = needed > whole && room > whole / 3;
     let are_words = room > whole * 3 / 4 && text.as_plain().contains(' ');
@@ -354,7 +432,7 @@ impl Scroll {
         }
     }
 
-    /// The place from which the last row stands at the bottom of a window.
+    /// The place from which the last row is at the bottom of a window.
     pub fn end(lines: &[Line], width: usize, height: usize) -> Self {
         let Some(last) = lines.len().checked_sub(1) else {
             return Self::default();
@@ -385,14 +463,14 @@ impl Scroll {
 /// A text and its window. Drawing remembers how large the window is, so that a page is as long as
 /// what the operator sees.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct TextWindow {
     lines: Vec<Line>,
     scroll: Scroll,
     /// Width and height of the window, as it was drawn last.
     seen: Cell<(usize, usize)>,
 }
 
-impl Page {
+impl TextWindow {
     /// A text, shown from its beginning.
     pub fn new(lines: Vec<Line>) -> Self {
         Self {
@@ -544,16 +622,16 @@ mod tests {
         assert_eq!(scroll, Scroll::default());
     }
 
-    fn page() -> Page {
+    fn page() -> TextWindow {
         let words = ["one", "two", "three four", "five", "six"];
-        Page::new(
+        TextWindow::new(
             words
                 .map(|text| Line::new(Tone::Plain, SafeText::from_static(text)))
                 .to_vec(),
         )
     }
 
-    fn seen(page: &Page) -> String {
+    fn seen(page: &TextWindow) -> String {
         screen((6, 3), |frame, area, theme| {
             page.view(frame, area, theme);
         })

@@ -113,7 +113,7 @@ impl TextBox {
         self.area.is_empty()
     }
 
-    /// Whether the cursor stands at the start of the text.
+    /// Whether the cursor is at the start of the text.
     pub fn is_at_start(&self) -> bool {
         let cursor = self.area.cursor();
         (cursor.0, cursor.1) == (0, 0)
@@ -131,10 +131,17 @@ impl TextBox {
         if self.is_single && breaks_line {
             return false;
         }
-        // As in shells; the widget would undo. Wherever the cursor stands, the whole line goes.
-        if self.is_single && control && key.code == KeyCode::Char('u') {
-            self.area.move_cursor(CursorMove::End);
+        // As in shells; the widget would undo. Of a prompt the whole line goes, wherever the cursor is.
+        if control && key.code == KeyCode::Char('u') {
+            if self.is_single {
+                self.area.move_cursor(CursorMove::End);
+            }
             return self.area.delete_line_by_head();
+        }
+        if !self.is_single && control && key.code == KeyCode::Char('x') {
+            let had_text = !self.is_empty();
+            self.replace("");
+            return had_text;
         }
         self.area.input(key)
     }

@@ -9,7 +9,8 @@ use super::prompt::{Prompt, Typing};
 use super::proxy::words::time;
 use super::state::State;
 use super::theme::Theme;
-use crate::usage;
+use super::transcript::nested::NestedPlace;
+use crate::usage::{self, ReportStyle, UsageTarget};
 use crossterm::event::{KeyEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
@@ -18,24 +19,29 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Scrollbar, ScrollbarOrientation, ScrollbarState};
 use retake_core::rules::Health;
 use retake_core::safe_text::SafeText;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 const NARROWEST: u16 = 36;
 /// Most cells of an entry of a log.
 const ENTRY: usize = 2000;
+/// Cells of the widest totals.
+const WIDEST_USAGE: usize = 110;
 /// Most problems of reading that are listed.
 const PROBLEMS: usize = 2000;
 
-/// What stands on a page.
+/// The content of a page.
 pub struct PageText {
     pub title: String,
     pub lines: Vec<Line<'static>>,
+    /// Where lines lead, by their indexes.
+    pub targets: Vec<(usize, UsageTarget)>,
 }
 
 /// Makes the text of a page in at most so many cells.
 type Source<S> = Box<dyn Fn(&S, &Theme, usize) -> PageText + Send>;
 
-/// A text in a frame over a screen, which can be scrolled and searched.
+/// A text in a frame over a screen, which can be scrolled and searched. Where lines lead somewhere, a cursor goes
+/// from one of these to the next.
 pub struct TextPage<S> {
     source: Source<S>,
     /// The key that opens it closes it, too.
@@ -43,6 +49,11 @@ pub struct TextPage<S> {
     top: Cell<usize>,
     /// Lines that are seen, and the last line that can stand on top.
     page: Cell<(usize, usize)>,
+    /// The rows that lead somewhere, and which of them has the cursor.
+    targets: RefCell<Vec<(usize, UsageTarget)>>,
+    cursor: Cell<usize>,
+    /// Whether the cursor is to be seen: the wheel leaves it after.
+    shows_cursor: Cell<bool>,
     find: Prompt,
     is_finding: bool,
 }
@@ -57,6 +68,9 @@ impl<S> TextPage<S> {
             command,
             top: Cell::new(0),
             page: Cell::new((1, usize::MAX)),
+            targets: RefCell::default(),
+            cursor: Cell::new(0),
+            shows_cursor: Cell::new(true),
             find: Prompt::new("/", "shows the lines with this text").without_help(),
             is_finding: false,
         }
@@ -76,6 +90,24 @@ impl<S> TextPage<S> {
         });
     }
 
+    /// Moves the cursor, or the text where no line leads anywhere.
+    fn go(&self, rows: usize, direction: Direction) {
+        let last = match self.targets.borrow().len().checked_sub(1) {
+            Some(last) => last,
+            None => return self.scroll(rows, direction),
+        };
+        let at = self.cursor.get().min(last);
+        self.shows_cursor.set(true);
+        self.cursor.set(match direction {
+            Direction::Forward => at.saturating_add(rows).min(last),
+            Direction::Backward => at.saturating_sub(rows),
+        });
+        // What is above the first of them has no other key.
+        if (at, direction) == (0, Direction::Backward) {
+            self.top.set(0);
+        }
+    }
+
     fn find_key(&mut self, key: KeyEvent) {
         match self.find.key(key) {
             Typing::Pending => {}
@@ -88,13 +120,13 @@ impl<S> TextPage<S> {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Step {
+    fn key(&mut self, key: KeyEvent) -> Step<UsageTarget> {
         if self.is_finding {
             self.find_key(key);
             return Step::Stay;
         }
         if let Some((rows, direction)) = motion(key, self.page.get().0) {
-            self.scroll(rows, direction);
+            self.go(rows, direction);
             return Step::Stay;
         }
         match keymap::command(Context::Overlay, &key) {
@@ -108,6 +140,10 @@ impl<S> TextPage<S> {
                 Step::Stay
             }
             Some(Command::Back | Command::Close) => Step::Leave,
+            Some(Command::Open) => match self.targets.borrow().get(self.cursor.get()) {
+                Some((_, target)) => Step::Done(*target),
+                None => Step::Stay,
+            },
             Some(command) if command == self.command => Step::Leave,
             Some(_) => Step::Pass,
             None => Step::Stay,
@@ -116,7 +152,7 @@ impl<S> TextPage<S> {
 }
 
 impl<S: 'static> Layer<S> for TextPage<S> {
-    type Output = ();
+    type Output = UsageTarget;
 
     fn contexts(&self) -> &'static [Context] {
         match self.is_finding {
@@ -125,14 +161,17 @@ impl<S: 'static> Layer<S> for TextPage<S> {
         }
     }
 
-    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step {
+    fn handle(&mut self, input: Input<'_>, _: &mut S) -> Step<UsageTarget> {
         match input {
             Input::Key(key) => return self.key(key),
-            Input::Mouse(event) => match event.kind {
-                MouseEventKind::ScrollDown => self.scroll(3, Direction::Forward),
-                MouseEventKind::ScrollUp => self.scroll(3, Direction::Backward),
-                _ => return Step::Pass,
-            },
+            Input::Mouse(event) => {
+                match event.kind {
+                    MouseEventKind::ScrollDown => self.scroll(3, Direction::Forward),
+                    MouseEventKind::ScrollUp => self.scroll(3, Direction::Backward),
+                    _ => return Step::Pass,
+                }
+                self.shows_cursor.set(false);
+            }
             Input::Paste(text) if self.is_finding => {
                 self.find.paste(text);
             }
@@ -143,11 +182,21 @@ impl<S: 'static> Layer<S> for TextPage<S> {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, screen: &S, theme: &Theme) {
         let width = usize::from(area.width.saturating_sub(6)).max(1);
-        let PageText { title, mut lines } = (self.source)(screen, theme, width);
+        let PageText {
+            title,
+            lines,
+            targets,
+        } = (self.source)(screen, theme, width);
         let text = self.find.text().to_lowercase();
-        if !text.is_empty() {
-            lines.retain(|line| line.to_string().to_lowercase().contains(&text));
-        }
+        let lines = lines.into_iter().enumerate();
+        let (numbers, lines): (Vec<usize>, Vec<Line<'_>>) = lines
+            .filter(|(_, line)| line.to_string().to_lowercase().contains(&text))
+            .unzip();
+        let row = |(number, target)| Some((numbers.binary_search(&number).ok()?, target));
+        let targets: Vec<_> = targets.into_iter().filter_map(row).collect();
+        let cursor = targets.get(self.cursor.get().min(targets.len().saturating_sub(1)));
+        let cursor = cursor.map(|(row, _)| *row);
+        *self.targets.borrow_mut() = targets;
         let needed = lines.iter().map(Line::width).max().unwrap_or(0) + 4;
         let widest = area.width.saturating_sub(2);
         let wide = u16::try_from(needed)
@@ -156,7 +205,11 @@ impl<S: 'static> Layer<S> for TextPage<S> {
         let high = u16::try_from(lines.len().max(1) + 2).unwrap_or(area.height);
         let area = centred(area, wide, high.min(area.height.saturating_sub(2)));
         frame.render_widget(Clear, area);
-        let keys = Line::styled(" / find  esc close ", theme.dim).right_aligned();
+        let keys = match cursor {
+            Some(_) => " enter go to  / find  esc close ",
+            None => " / find  esc close ",
+        };
+        let keys = Line::styled(keys, theme.dim).right_aligned();
         let block = theme.pane(Line::from(title), true).title_bottom(keys);
         let inside = block.inner(area);
         frame.render_widget(block, area);
@@ -164,6 +217,10 @@ impl<S: 'static> Layer<S> for TextPage<S> {
         let last = lines.len().saturating_sub(page);
         self.page.set((page, last));
         self.top.set(self.top.get().min(last));
+        if let Some(row) = cursor.filter(|_| self.shows_cursor.get()) {
+            let least = (row + 1).saturating_sub(page);
+            self.top.set(self.top.get().clamp(least, row.max(least)));
+        }
         if last > 0 {
             let mut place = ScrollbarState::new(last).position(self.top.get());
             let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
@@ -175,10 +232,15 @@ impl<S: 'static> Layer<S> for TextPage<S> {
                 .thumb_style(theme.border_focused);
             frame.render_stateful_widget(bar, area.inner(Margin::new(0, 1)), &mut place);
         }
-        for (row, line) in rows(inside).zip(lines.into_iter().skip(self.top.get())) {
-            let mut spans = vec![Span::raw(" ")];
+        let lines = lines.into_iter().enumerate().skip(self.top.get());
+        for (row, (number, line)) in rows(inside).zip(lines) {
+            let (edge, style) = match cursor == Some(number) {
+                true => (theme.glyphs.edge, theme.selected),
+                false => (" ", Style::new()),
+            };
+            let mut spans = vec![Span::raw(edge)];
             spans.extend(line.spans);
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, style);
         }
         if self.is_finding && area.height > 0 && area.width > 2 {
             let row = Rect {
@@ -193,7 +255,7 @@ impl<S: 'static> Layer<S> for TextPage<S> {
     }
 }
 
-/// The rows of an entry: what stands before it in the first row, and its words in as many rows as they need.
+/// The rows of an entry: its prefix in the first row, and its words in as many rows as they need.
 pub fn entry(
     before: &str,
     words: &str,
@@ -214,7 +276,7 @@ pub fn entry(
     rows.collect()
 }
 
-/// The events of the run, the newest at the end; what could not be read stands above them.
+/// The events of the run, the newest at the end; problems of reading come above them.
 pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
     let live = &state.live;
     let recording = state.document.as_ref().map(|document| &document.recording);
@@ -236,7 +298,7 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         lines.extend(entry("", &more, theme.dim, width, theme));
     }
     if problems.is_empty() && !live.has_news() {
-        lines.push(Line::styled("everything could be read", theme.dim));
+        lines.push(Line::styled("no read errors", theme.dim));
     }
     let began = live.began.unwrap_or_default();
     for event in &live.log {
@@ -253,45 +315,51 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         lines.extend(entry(&time, &event.words, style, width, theme));
     }
     let title = match (problems.len(), live.log.len()) {
-        (problems, 0) if !live.has_news() => format!(" Problems of reading {problems} "),
+        (problems, 0) if !live.has_news() => format!(" Read errors {problems} "),
         (0, events) => format!(" Events {events} "),
-        (problems, events) => format!(" Problems of reading {problems} and events {events} "),
+        (problems, events) => format!(" Read errors {problems} and events {events} "),
     };
-    PageText { title, lines }
+    PageText {
+        title,
+        lines,
+        targets: Vec::new(),
+    }
 }
 
-/// Where the tokens and the time of the session went.
-pub fn usage(state: &State, theme: &Theme, width: usize) -> PageText {
-    let lines = match (state.totals(), state.session()) {
-        (Some(totals), Some(session)) => {
-            let bar = theme.glyphs.thumb;
-            let nested = state.nested_totals();
-            let lines = usage::report(session, totals, &nested, width.min(110), bar).into_iter();
-            let style = |is_heading| if is_heading { theme.title } else { theme.text };
-            let lines = lines.map(|line| theme.line(&line.text, style(line.is_heading)));
-            lines.collect()
-        }
-        _ => vec![Line::styled("counting", theme.dim)],
-    };
+/// Where the tokens and the time of the session went; `calls` began its sub-agents.
+pub(super) fn usage(
+    state: &State,
+    calls: &[(usize, NestedPlace)],
+    theme: &Theme,
+    width: usize,
+) -> PageText {
     let title = " Usage ".to_owned();
-    PageText { title, lines }
-}
-
-/// The session as bars over time.
-pub fn timeline(state: &State, theme: &Theme, width: usize) -> PageText {
-    let lines = match state.totals() {
-        Some(totals) => {
-            let is_ascii = theme.glyphs.ascii;
-            let lines = usage::timeline(&totals.timeline, width, &state.zone, is_ascii).into_iter();
-            let style = |is_heading| if is_heading { theme.dim } else { theme.text };
-            lines
-                .map(|line| theme.line(&line.text, style(line.is_heading)))
-                .collect()
-        }
-        None => vec![Line::styled("counting", theme.dim)],
+    let (Some(totals), Some(session)) = (state.totals(), state.session()) else {
+        let lines = vec![Line::styled("counting", theme.dim)];
+        let targets = Vec::new();
+        return PageText {
+            title,
+            lines,
+            targets,
+        };
     };
-    let title = " Timeline ".to_owned();
-    PageText { title, lines }
+    let style = ReportStyle {
+        width: width.min(WIDEST_USAGE),
+        bar: theme.glyphs.thumb,
+        more: theme.glyphs.more,
+    };
+    let lines = usage::report(session, totals, &state.nested_totals(calls), style);
+    let targets = lines.iter().enumerate();
+    let targets = targets.filter_map(|(number, line)| Some((number, line.target?)));
+    let targets = targets.collect();
+    let style = |is_heading| if is_heading { theme.title } else { theme.text };
+    let lines = lines.iter();
+    let lines = lines.map(|line| theme.line(&line.text, style(line.is_heading)));
+    PageText {
+        title,
+        lines: lines.collect(),
+        targets,
+    }
 }
 
 /// How the tools fare in the sessions that are checked: `tally` counts some of `sessions`.
@@ -313,5 +381,9 @@ pub fn health(tally: &Health, sessions: usize, theme: &Theme, width: usize) -> P
         let details = row.details.into_iter();
         lines.extend(details.map(|detail| Line::from(Span::styled(detail, theme.dim))));
     }
-    PageText { title, lines }
+    PageText {
+        title,
+        lines,
+        targets: Vec::new(),
+    }
 }

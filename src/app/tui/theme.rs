@@ -4,7 +4,7 @@
 //! terminal's own foreground and background. A terminal of true colour gets the [`Palette`] of its theme, whose
 //! contrast is tested; one of 16 colours the ANSI names, among which neither white, black nor yellow colours a text,
 //! since one of them is unreadable on somebody's background; with `NO_COLOR` there is bold, reverse and underline.
-//! Colour never carries a meaning alone: a glyph or a word stands beside it.
+//! Colour never carries a meaning alone: a glyph or a word is beside it.
 //!
 //! [`Theme::choose`] decides from flags and environment. It asks the terminal nothing, because no
 //! answer may stand before the first paint. Crossterm drops colours itself under `NO_COLOR`: whoever lets
@@ -184,7 +184,7 @@ pub struct Glyphs {
     pub edge: &'static str,
     /// The part of the whole that is seen.
     pub thumb: &'static str,
-    /// How a live run stands.
+    /// The state of a live run.
     pub run: &'static str,
     /// The frame of a pane.
     pub border: border::Set<'static>,
@@ -268,7 +268,7 @@ impl Glyphs {
 
 /// What the command line says about the looks.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wish {
+pub struct ThemeOptions {
     /// `--theme`; it wins over the environment.
     pub variant: Option<Variant>,
     pub ascii: bool,
@@ -307,16 +307,18 @@ pub struct Theme {
     pub key: Style,
     pub call: Style,
     pub output: Style,
-    /// What the user or the system said.
+    /// Text of the user or the system.
     pub user: Style,
-    /// What the model said.
+    /// Text of the model.
     pub assistant: Style,
     /// What the model thought.
     pub reasoning: Style,
-    /// Characters that stand for some which cannot be shown as they are.
+    /// Characters that represent some which cannot be shown as they are.
     pub escaped: Style,
-    /// A text that was searched for.
+    /// The place of the text that was searched for and that `n` went to.
     pub matched: Style,
+    /// Its other places.
+    pub matched_elsewhere: Style,
     /// A row that the operator marked.
     pub marked: Style,
     pub json_key: Style,
@@ -327,7 +329,7 @@ pub struct Theme {
 
 impl Theme {
     /// The theme for these flags and this environment; `variable` looks a variable up.
-    pub fn choose(wish: Wish, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub fn choose(wish: ThemeOptions, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let variant = wish.variant.unwrap_or_else(|| Variant::choose(variable));
         let glyphs = if wish.ascii {
             Glyphs::ASCII
@@ -434,6 +436,7 @@ impl Theme {
                 _ => magenta.patch(dim),
             },
             matched: plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
+            matched_elsewhere: plain.add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
             marked: magenta,
             json_key: blue,
             json_string: green,
@@ -454,7 +457,7 @@ impl Theme {
         Span::styled(glyph, style)
     }
 
-    /// Spans for one line of foreign text. Characters that stand for others get
+    /// Spans for one line of foreign text. Characters that represent others get
     /// the style of [`Theme::escaped`].
     pub fn spans(&self, text: &SafeText, style: Style) -> Vec<Span<'static>> {
         let runs = text.runs().map(|(mark, run)| {
@@ -487,6 +490,10 @@ impl Theme {
             Look::Strong | Look::Heading => self.title,
             Look::Emphasis | Look::Quote => self.reasoning,
             Look::Code => self.call,
+            Look::Keyword => self.json_key,
+            Look::Text => self.json_string,
+            Look::Number => self.json_scalar,
+            Look::Comment => self.dim,
             Look::Added => self.ok,
             Look::Removed => self.removed,
             Look::Place => self.info.patch(self.dim),
@@ -554,7 +561,7 @@ fn control_letter(picture: char) -> Option<char> {
 mod tests {
     use super::*;
 
-    fn chosen(wish: Wish, variables: &[(&str, &str)]) -> Theme {
+    fn chosen(wish: ThemeOptions, variables: &[(&str, &str)]) -> Theme {
         Theme::choose(wish, &|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -593,10 +600,10 @@ mod tests {
             (&[("TERM", "dumb")], Variant::Mono),
         ];
         for (variables, expected) in table {
-            let theme = chosen(Wish::default(), variables);
+            let theme = chosen(ThemeOptions::default(), variables);
             assert_eq!(theme.variant, *expected, "{variables:?}");
         }
-        let wish = Wish {
+        let wish = ThemeOptions {
             variant: Some(Variant::Light),
             ascii: false,
         };
@@ -605,14 +612,14 @@ mod tests {
 
     #[test]
     fn the_locale_chooses_the_glyphs() {
-        let ascii = |variables| chosen(Wish::default(), variables).glyphs.ascii;
+        let ascii = |variables| chosen(ThemeOptions::default(), variables).glyphs.ascii;
         assert!(!ascii(&[]));
         assert!(!ascii(&[("LANG", "de_DE.UTF-8")]));
         assert!(!ascii(&[("LANG", "C.utf8")]));
         assert!(ascii(&[("LANG", "de_DE.ISO-8859-1")]));
         assert!(ascii(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]));
         assert!(!ascii(&[("LC_ALL", ""), ("LANG", "de_DE.UTF-8")]));
-        let wish = Wish {
+        let wish = ThemeOptions {
             variant: None,
             ascii: true,
         };
@@ -703,7 +710,7 @@ mod tests {
     #[test]
     fn true_colours_are_used_where_the_terminal_has_them() {
         let with = |variables: &[(&str, &str)], variant| {
-            let wish = Wish {
+            let wish = ThemeOptions {
                 variant,
                 ascii: false,
             };

@@ -18,21 +18,37 @@ pub use recover::edited;
 use super::effect::{Effect, TakesCommand};
 use super::keymap::{self, Command, Context};
 use super::layer::Input;
-use super::palette::{Choice, Palette};
+use super::palette::{Choice, CommandPalette};
 use super::stack::Screen as _;
-use super::state::layout::{Pane, WIDE};
-use super::state::{Follow, State};
+use super::state::layout::{LEAST, Pane, WIDE};
+use super::state::{Follow, NO_MATCH, State};
 use super::transcript;
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 /// Takes what the operator does.
 pub fn take(state: &mut State, input: Input<'_>) {
+    // What is not drawn is not decided.
+    let is_drawn = state.size.0 >= LEAST.0 && state.size.1 >= LEAST.1;
     match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => {}
+        Input::Key(key) if !is_drawn && !leads_out(state, &key) => {}
+        Input::Paste(_) if !is_drawn => {}
         Input::Key(key) => press(state, key),
         Input::Mouse(event) => mouse::mouse(state, event),
         Input::Paste(_) | Input::Edited(_) => drop(state.give_to_layers(input)),
     }
+}
+
+/// Whether a key closes what is open, or the program.
+fn leads_out(state: &State, key: &KeyEvent) -> bool {
+    let closes = |command| {
+        matches!(
+            command,
+            Command::Close | Command::Quit | Command::Suspend | Command::Back
+        )
+    };
+    let is_bare = state.layers.is_empty();
+    key.code == KeyCode::Esc || is_bare && keymap::command(state.context(), key).is_some_and(closes)
 }
 
 /// The context that the footer and the keys are read for.
@@ -61,6 +77,23 @@ pub fn obey(state: &mut State, command: Command) {
     if exchange::obey(state, command) {
         return;
     }
+    let needs_item = matches!(
+        command,
+        Command::Recover(_)
+            | Command::EditJson
+            | Command::Editor
+            | Command::Open
+            | Command::Copy
+            | Command::Mark
+            | Command::Note
+            | Command::Fork
+            | Command::Lab
+            | Command::Picture
+            | Command::Break
+    );
+    if needs_item && state.has_no_match() && state.context() != Context::List {
+        return state.say(NO_MATCH);
+    }
     match command {
         Command::Step(_)
         | Command::HalfPage(_)
@@ -78,6 +111,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Find => layers::find(state),
         Command::Hit(direction) => layers::next_hit(state, direction),
         Command::Filter => layers::filter(state),
+        Command::Picture => layers::picture(state),
         Command::Copy => layers::copy(state),
         Command::Palette => palette(state),
         Command::Mark => takes::mark(state),
@@ -96,8 +130,10 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Transcript => transcript::keys::switch(state),
         Command::View => {
             state.detail.mode = state.detail.mode.next();
+            let flow = state.transcript.is_on.then_some(state.detail.mode);
+            state.notice = flow.map(|mode| mode.words().to_owned());
         }
-        // Where there is no exchange, that is told above.
+        // Where there is no exchange, that is reported above.
         Command::Intercept | Command::Views => {}
         Command::Lab => lab::begin(state),
         Command::Recover(action) => {
@@ -106,6 +142,7 @@ pub fn obey(state: &mut State, command: Command) {
                 recover::begin(state, action);
             }
         }
+        Command::EditJson => recover::edit_json(state),
         Command::Break
         | Command::Breakpoints
         | Command::StepRun
@@ -153,7 +190,7 @@ fn palette(state: &mut State) {
     let commands = keymap::commands_of(&panes).into_iter();
     let commands = commands.filter(|(_, command)| state.has_use(*command));
     let (rows, commands): (Vec<_>, Vec<_>) = commands.unzip();
-    let palette = Palette::new(&rows, "a turn");
+    let palette = CommandPalette::new(&rows, "a turn");
     state.open(palette, move |state, _, choice| match choice {
         Choice::Chosen(number) => obey(state, commands[number]),
         Choice::Number(number) => motion::go_to_turn(state, number),
@@ -164,7 +201,7 @@ fn only_marked(state: &mut State) {
     if state.only_marked {
         state.show_all();
     } else if state.marks.is_empty() {
-        state.notice = Some("nothing is marked: m marks the item".to_owned());
+        state.notice = Some("nothing is marked: m marks an item".to_owned());
     } else {
         state.only_marked = true;
         state.show_marked();
@@ -183,10 +220,19 @@ fn open(state: &mut State) {
         }
         Pane::Sessions => {
             let session = state.listed_session;
+            transcript::keys::note_way(state, session);
             motion::open_session(state, session);
             motion::focus(state, Pane::Turns);
         }
-        // Only one pane is seen: the item comes before what can be done about it.
+        // The flow shows the item already, at every width.
+        Pane::Turns if state.transcript.is_on && state.offering_here().next().is_some() => {
+            recover::offers(state);
+        }
+        Pane::Turns if state.transcript.is_on => {
+            transcript::keys::go_to_result(state);
+            motion::focus(state, Pane::Detail);
+        }
+        // Only one pane is seen: the item comes before its fixes.
         Pane::Turns | Pane::Items if state.size.0 < WIDE => motion::focus(state, Pane::Detail),
         Pane::Turns | Pane::Items | Pane::Detail if state.offering_here().next().is_some() => {
             recover::offers(state);

@@ -57,7 +57,7 @@ pub(crate) fn put(
 pub(crate) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
-        return Err(ActionError::WrongKind("call of the client"));
+        return Err(ActionError::WrongKind("a call that the client answers"));
     }
     if item.call_id.is_none() && item.family != Family::Legacy {
         let reason = "the call has no id that an output could name: give it one first";
@@ -94,7 +94,7 @@ pub(crate) fn replace(
     scene.may_touch(output)?;
     let item = scene.at(output)?;
     if item.kind != Kind::Output {
-        return Err(ActionError::WrongKind("output of the client"));
+        return Err(ActionError::WrongKind("a result from the client"));
     }
     let before = scene.body(output)?.text;
     let bytes = scene.bytes(output)?;

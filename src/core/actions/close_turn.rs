@@ -143,7 +143,7 @@ mod tests {
         );
         assert_eq!(
             fixture.act(0, "close-turn", &ActionInput::default()),
-            Err(ActionError::WrongKind("reply of the model"))
+            Err(ActionError::WrongKind("a reply of the model"))
         );
     }
 

@@ -11,7 +11,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     let (call, output) = match item.kind {
         Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => (Some(scene.item), partner),
         Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse => (partner, Some(scene.item)),
-        _ => return Err(ActionError::WrongKind("call, and no output of one")),
+        _ => return Err(ActionError::WrongKind("a call or its result")),
     };
     let mut going = call.into_iter().chain(output).collect::<Vec<_>>();
     if let Some(call) = call {

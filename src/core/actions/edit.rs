@@ -32,7 +32,7 @@ pub(crate) fn plan(
     let closed = with_arguments_as_text(item, &old_bytes, words);
     let words = closed.as_deref().unwrap_or(words);
     let new = serde_json::from_str::<Value>(words)
-        .map_err(|error| ActionError::BadWords(format!("this is no JSON: {error}")))?;
+        .map_err(|error| ActionError::BadWords(format!("invalid JSON: {error}")))?;
     let patches = patches(&old_bytes, &one_line(words, &old_bytes));
     if patches.is_empty() {
         return Err(ActionError::NothingToDo);
@@ -357,7 +357,7 @@ mod tests {
             refusal(&CALL.replace(r#""c""#, r#""d""#)),
             "its id joins it with item 3: take a new id for both"
         );
-        assert!(refusal("{").starts_with("this is no JSON"));
+        assert!(refusal("{").starts_with("invalid JSON"));
         assert!(refusal("[]").starts_with("the item is of another type"));
     }
 

@@ -1,14 +1,15 @@
 //! The facts of a failure, as wordings use them, and what schemas say about a value.
 
 use super::plan::{ActionContext, ActionError, Defect};
+use crate::content::without_colours;
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
 use crate::session::{Family, Item, Kind};
-use crate::wording::{self, Context, FailureKind as Failure};
+use crate::wording::{self, FailureContext, FailureKind as Failure};
 use serde_json::Value;
 
 /// The variables of a wording about the current item.
-pub fn context(scene: &ActionContext<'_>) -> Result<Context, ActionError> {
+pub fn context(scene: &ActionContext<'_>) -> Result<FailureContext, ActionError> {
     context_of(scene, &scene.defect, scene.item)
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn render(
     let text = wording::render(template, &context_of(scene, defect, index)?)?;
     if text.trim().is_empty() {
         return Err(ActionError::BadWords(
-            "the wording says nothing here".to_owned(),
+            "the wording is empty here".to_owned(),
         ));
     }
     Ok(text)
@@ -72,13 +73,13 @@ fn context_of(
     scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     index: u32,
-) -> Result<Context, ActionError> {
-    let mut context = Context {
+) -> Result<FailureContext, ActionError> {
+    let mut context = FailureContext {
         error: defect.fact("error").unwrap_or_default().to_owned(),
         error_class: defect.fact("class").unwrap_or_default().to_owned(),
         suggestion: defect.fact("advice").unwrap_or_default().to_owned(),
         recoverable: defect.fact("recoverable") == Some("yes"),
-        ..Context::default()
+        ..FailureContext::default()
     };
     let item = scene.at(index)?;
     let call = call_of(scene, index, item.kind);
@@ -90,7 +91,7 @@ fn context_of(
     if let Some(output) = output_of(scene, index, item)
         && context.error.is_empty()
     {
-        context.error = scene.body(output)?.text;
+        context.error = without_colours(&scene.body(output)?.text).into_owned();
     }
     Ok(context)
 }
@@ -119,7 +120,7 @@ fn add_call(
     scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     call: u32,
-    context: &mut Context,
+    context: &mut FailureContext,
 ) -> Result<(), ActionError> {
     let item = scene.at(call)?;
     let arguments = scene.body(call)?.arguments;
@@ -160,7 +161,7 @@ fn add_call(
 }
 
 /// A message that was to satisfy the output schema.
-fn add_message(scene: &ActionContext<'_>, index: u32, context: &mut Context) {
+fn add_message(scene: &ActionContext<'_>, index: u32, context: &mut FailureContext) {
     let Some(schema) = &scene.session().contract.output_schema else {
         return;
     };
@@ -183,7 +184,12 @@ fn add_message(scene: &ActionContext<'_>, index: u32, context: &mut Context) {
     }
 }
 
-fn add_tools(scene: &ActionContext<'_>, defect: &Defect<'_>, index: u32, context: &mut Context) {
+fn add_tools(
+    scene: &ActionContext<'_>,
+    defect: &Defect<'_>,
+    index: u32,
+    context: &mut FailureContext,
+) {
     let offered = scene.around.offered(index as usize);
     let names = offered
         .map(|offered| offered.callable())

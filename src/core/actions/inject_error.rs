@@ -64,6 +64,7 @@ fn tell(
 ) -> Result<(), ActionError> {
     let defect = telling(scene, call);
     let text = render(scene, &defect, call, choice.words)?;
+    planned.texts.push(text.clone());
     answer(scene, call, text, true, planned)?;
     keep_replayable(scene, call, planned)
 }

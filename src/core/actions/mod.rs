@@ -8,6 +8,7 @@ pub use edit::with_open_arguments;
 pub use evidence::{context, lines, ordinal, quote, wording_kind};
 pub use plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
 pub use session_index::{OfferedTools, SessionIndex};
+pub use values::{ItemValue, OpenItem, types_of};
 
 mod answer;
 mod belonging;
@@ -34,6 +35,7 @@ mod sanitise_name;
 mod session_index;
 mod supply_output;
 mod take_suggestion;
+mod values;
 mod wait;
 
 #[derive(Debug, Clone, Copy)]
@@ -193,13 +195,13 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "sanitise-name",
         title: "sanitise name",
-        what: "spell the name so that the provider takes it",
+        what: "rename the tool to a name that the provider accepts",
         plan: sanitise_name::plan,
     },
     Action {
         id: "relink",
         title: "relink",
-        what: "hang the entry on the one before it in the file",
+        what: "link the entry to the one before it in the file",
         plan: relink::plan,
     },
     Action {

@@ -8,7 +8,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     let output = scene.item;
     let (Kind::Output, PairStatus::Paired(call)) = (scene.item()?.kind, scene.standing(output))
     else {
-        return Err(ActionError::WrongKind("output that has its call"));
+        return Err(ActionError::WrongKind("a result with a call"));
     };
     scene.may_touch(output)?;
     scene.may_touch(call)?;

@@ -9,7 +9,7 @@ use crate::wire::Placement;
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if item.kind != Kind::Output {
-        return Err(ActionError::WrongKind("output"));
+        return Err(ActionError::WrongKind("a result"));
     }
     scene.may_touch(scene.item)?;
     let output = scene.body(scene.item)?.text;

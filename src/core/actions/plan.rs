@@ -111,7 +111,7 @@ impl<'a> ActionContext<'a> {
         let speaks = turn.speaker == Speaker::Model;
         speaks
             .then_some(turn)
-            .ok_or(ActionError::WrongKind("reply of the model"))
+            .ok_or(ActionError::WrongKind("a reply of the model"))
     }
 
     /// The call at hand, or the one that the output at hand answers.
@@ -119,7 +119,7 @@ impl<'a> ActionContext<'a> {
         match (self.item()?.kind, self.standing(self.item)) {
             (Kind::Call, _) => Ok(self.item),
             (Kind::Output, PairStatus::Paired(call)) => Ok(call),
-            _ => Err(ActionError::WrongKind("call, and no output of one")),
+            _ => Err(ActionError::WrongKind("a call or its result")),
         }
     }
 
@@ -199,6 +199,8 @@ impl<'a> ActionInput<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub edits: Vec<Edit>,
+    /// The texts that the model reads of it, made from a template.
+    pub texts: Vec<String>,
     /// What the operator should know before accepting: one sentence each, without a full stop. They hold text
     /// from the recording: draw them through [`crate::safe_text::SafeText`].
     pub notes: Vec<String>,
@@ -230,7 +232,7 @@ pub enum ActionError {
     #[error("there is no item here")]
     NoItem,
     /// The item is of another kind.
-    #[error("this is no {0}")]
+    #[error("this item is not {0}")]
     WrongKind(&'static str),
     /// A call that awaits an approval is left to whoever decides.
     #[error("the call awaits an approval: decide it in the program that requested it")]
@@ -260,7 +262,7 @@ pub enum ActionError {
     #[error(transparent)]
     Unreadable(#[from] SourceError),
     /// The bytes of the item are not JSON.
-    #[error("the item is no JSON, from its byte {0} on")]
+    #[error("invalid JSON in the item at byte {0}")]
     NotJson(usize),
 }
 

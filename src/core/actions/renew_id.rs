@@ -14,7 +14,7 @@ const LONGEST: usize = 40;
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
     if !matches!(item.kind, Kind::Call | Kind::Output) {
-        return Err(ActionError::WrongKind("call, and no output of one"));
+        return Err(ActionError::WrongKind("a call or its result"));
     }
     if matches!(item.family, Family::Legacy | Family::Program) {
         return Err(ActionError::NotInDialect(

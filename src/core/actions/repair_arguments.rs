@@ -17,7 +17,7 @@ pub(crate) fn plan(
     scene.may_touch(call)?;
     let item = scene.at(call)?;
     if !matches!(item.family, Family::Function | Family::Legacy) {
-        return Err(ActionError::WrongKind("call with JSON arguments"));
+        return Err(ActionError::WrongKind("a call with JSON arguments"));
     }
     let arguments = scene.body(call)?.arguments;
     let mut planned = Plan::default();

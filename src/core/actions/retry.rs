@@ -44,10 +44,12 @@ pub(crate) fn plan(
                 "nothing would stand before the feedback".to_owned(),
             ));
         };
+        let text = render(scene, &scene.defect, scene.item, choice.words)?;
+        planned.texts.push(text.clone());
         planned.edits.push(Edit::Say {
             after,
             voice: MessageRole::User,
-            text: render(scene, &scene.defect, scene.item, choice.words)?,
+            text,
         });
     }
     Ok(planned)

@@ -5,7 +5,7 @@ use super::evidence::{one_line, ordinal, violations};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::repair::likely;
 use crate::session::{CallId, Edit, Item, Kind, ToolKind};
-use crate::wire::leaked::{Block, Written, find};
+use crate::wire::leaked::{LeakedBlock, Written, find};
 use crate::wire::write::texts_of;
 use crate::wire::{Input, ToolCall};
 use serde_json::{Map, Value};
@@ -94,7 +94,7 @@ fn has_call_beside(scene: &ActionContext<'_>) -> bool {
 /// The arguments as a JSON object; what the text says of them is a reading.
 fn arguments(
     scene: &ActionContext<'_>,
-    block: &Block<'_>,
+    block: &LeakedBlock<'_>,
     planned: &mut Plan,
 ) -> Result<String, ActionError> {
     let offered = scene.around.offered(scene.item as usize);

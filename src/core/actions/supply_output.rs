@@ -13,6 +13,9 @@ pub(crate) fn plan(
     let call = scene.call();
     // Refuse what may not be answered before prompting for the words.
     scene.may_touch(*call.as_ref().unwrap_or(&scene.item))?;
+    if scene.item()?.kind != Kind::Output {
+        call.clone()?;
+    }
     let text = choice.needed("the output")?;
     if let Ok(call) = call {
         check(scene, call, text)?;

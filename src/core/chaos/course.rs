@@ -1,8 +1,8 @@
 //! Which exchange gets which fault, and what came after it.
 
 use super::faults::FaultKind;
-use super::request::{Element, Kept, Request};
-use super::spec::{Trial, Turn};
+use super::request::{ChaosRequest, HistoryElement, HistoryPlace};
+use super::spec::{ChaosTrial, TurnChoice};
 use crate::dice::Dice;
 use crate::session::Kind;
 use serde::Serialize;
@@ -14,19 +14,19 @@ mod tests;
 
 /// What is to be injected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub enum InjectionPlan {
     Nothing,
     /// One trial, in the first conversation that comes to its turn, of one agent that asks
     /// this without a fault.
-    One(Trial, Usual),
+    One(ChaosTrial, Usual),
     /// One trial in each conversation, in this order, and then from the beginning.
-    InTurn(Vec<Trial>),
+    InTurn(Vec<ChaosTrial>),
 }
 
 /// What is to be done to one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
-    pub trial: Trial,
+pub struct InjectionOrder {
+    pub trial: ChaosTrial,
     /// What is drawn for it.
     pub dice: Dice,
     conversation: usize,
@@ -39,7 +39,7 @@ pub struct Order {
 pub struct RequestPlan {
     pub conversation: usize,
     /// What its reply is to get, if anything.
-    pub order: Option<Order>,
+    pub order: Option<InjectionOrder>,
     /// Whether it is the first after a reply that was changed, so that the change may stand in it.
     pub follows_change: bool,
 }
@@ -47,7 +47,7 @@ pub struct RequestPlan {
 /// A fault that an agent has received, and what it did then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
-    pub trial: Trial,
+    pub trial: ChaosTrial,
     pub conversation: usize,
     /// The reply that had it first, from 1.
     pub turn: u32,
@@ -71,8 +71,8 @@ pub struct Injection {
 #[derive(Debug)]
 pub struct Course {
     seed: u64,
-    plan: Plan,
-    conversations: Conversations,
+    plan: InjectionPlan,
+    conversations: ChaosConversations,
     /// The trial of each conversation, by its place in the plan.
     trials: Vec<Option<usize>>,
     /// The exchange that is to get a fault, while that is not certain yet.
@@ -83,15 +83,15 @@ pub struct Course {
 
 impl Course {
     /// A course by a plan.
-    pub fn new(seed: u64, mut plan: Plan) -> Self {
-        if let Plan::InTurn(trials) = &mut plan {
+    pub fn new(seed: u64, mut plan: InjectionPlan) -> Self {
+        if let InjectionPlan::InTurn(trials) = &mut plan {
             Dice::new(seed, "order", &[]).shuffle(trials);
         }
-        let is_one_agent = matches!(plan, Plan::One(..));
+        let is_one_agent = matches!(plan, InjectionPlan::One(..));
         Self {
             seed,
             plan,
-            conversations: Conversations::new(is_one_agent),
+            conversations: ChaosConversations::new(is_one_agent),
             trials: Vec::new(),
             pending: Vec::new(),
             injections: Vec::new(),
@@ -116,21 +116,21 @@ impl Course {
 
     /// Takes a request, and says what its reply is to get, if anything. [`Course::injected`] or
     /// [`Course::missed`] follows an order.
-    pub fn asked(&mut self, request: &Request, sent: RequestTiming) -> RequestPlan {
+    pub fn asked(&mut self, request: &ChaosRequest, sent: RequestTiming) -> RequestPlan {
         let heard = self.conversations.hear(request, sent);
         let number = heard.conversation;
         while self.trials.len() <= number {
             let next = self.trials.len();
             self.trials.push(match &self.plan {
-                Plan::Nothing => None,
-                Plan::One(..) => Some(0),
-                Plan::InTurn(trials) => Some(next).filter(|_| !trials.is_empty()),
+                InjectionPlan::Nothing => None,
+                InjectionPlan::One(..) => Some(0),
+                InjectionPlan::InTurn(trials) => Some(next).filter(|_| !trials.is_empty()),
             });
         }
         let count = self.asked.take(heard.newest);
         let is_usual = match &self.plan {
-            Plan::One(_, usual) => usual.has(heard.newest, count),
-            Plan::Nothing | Plan::InTurn(_) => false,
+            InjectionPlan::One(_, usual) => usual.has(heard.newest, count),
+            InjectionPlan::Nothing | InjectionPlan::InTurn(_) => false,
         };
         RequestPlan {
             conversation: number,
@@ -142,7 +142,7 @@ impl Course {
     /// A request shows how an agent went on after its fault; whether it is the first after a
     /// reply that was changed.
     fn goes_on(&mut self, heard: &RequestPlace, is_usual: bool) -> bool {
-        let is_one = matches!(self.plan, Plan::One(..));
+        let is_one = matches!(self.plan, InjectionPlan::One(..));
         let mut follows_change = false;
         for one in &mut self.injections {
             let own = one.conversation - 1;
@@ -164,15 +164,15 @@ impl Course {
         follows_change
     }
 
-    fn order(&mut self, heard: &RequestPlace) -> Option<Order> {
+    fn order(&mut self, heard: &RequestPlace) -> Option<InjectionOrder> {
         let (number, turn) = (heard.conversation, heard.turn);
         let trial = self.trials.get(number).copied().flatten()?;
         let wanted = match &self.plan {
-            Plan::Nothing => return None,
-            Plan::One(trial, _) => trial,
-            Plan::InTurn(trials) => trials.get(trial % trials.len().max(1))?,
+            InjectionPlan::Nothing => return None,
+            InjectionPlan::One(trial, _) => trial,
+            InjectionPlan::InTurn(trials) => trials.get(trial % trials.len().max(1))?,
         };
-        let is_one = matches!(self.plan, Plan::One(..));
+        let is_one = matches!(self.plan, InjectionPlan::One(..));
         let is_busy = self.pending.iter().any(|one| is_one || *one == number);
         let mut earlier = self.injections.iter();
         let earlier = earlier.find(|one| is_one || one.conversation == number + 1);
@@ -182,8 +182,8 @@ impl Course {
                     && earlier.times < wanted.times
                     && heard.follows_fault
             }
-            (None, Turn::Any) => true,
-            (None, Turn::Nth(nth)) => turn == nth,
+            (None, TurnChoice::Any) => true,
+            (None, TurnChoice::Nth(nth)) => turn == nth,
         };
         if is_busy || !is_due {
             return None;
@@ -192,7 +192,7 @@ impl Course {
         let time = earlier.map_or(0, |earlier| u64::from(earlier.times));
         let round = trial as u64;
         let numbers = [u64::from(wanted.number), u64::from(turn), time, round];
-        Some(Order {
+        Some(InjectionOrder {
             trial: *wanted,
             dice: Dice::new(self.seed, wanted.fault.id, &numbers),
             conversation: number,
@@ -201,7 +201,7 @@ impl Course {
     }
 
     /// The agent gets the fault from now on; `at_ms` is now, by the clock of the requests.
-    pub fn injected(&mut self, order: &Order, at_ms: u64) {
+    pub fn injected(&mut self, order: &InjectionOrder, at_ms: u64) {
         let number = order.conversation;
         self.pending.retain(|pending| *pending != number);
         let kind = order.trial.fault.kind;
@@ -234,12 +234,12 @@ impl Course {
     }
 
     /// The fault does not fit this exchange; a later one may get it.
-    pub fn missed(&mut self, order: &Order) {
+    pub fn missed(&mut self, order: &InjectionOrder) {
         self.pending.retain(|number| *number != order.conversation);
     }
 
     /// The client has read the reply to its end.
-    pub fn read(&mut self, order: &Order) {
+    pub fn read(&mut self, order: &InjectionOrder) {
         if matches!(order.trial.fault.kind, FaultKind::Slow) {
             self.conversations.came_whole(order.conversation);
         }
@@ -261,8 +261,8 @@ impl Course {
     }
 
     /// The trials that conversations had which never got a fault: fault and turn.
-    pub fn not_reached(&self) -> Vec<&Trial> {
-        let Plan::InTurn(trials) = &self.plan else {
+    pub fn not_reached(&self) -> Vec<&ChaosTrial> {
+        let InjectionPlan::InTurn(trials) = &self.plan else {
             return Vec::new();
         };
         let has_none = |number: &usize| {
@@ -331,7 +331,7 @@ struct Conversation {
     /// Those of its latest request.
     elements: Vec<u64>,
     /// Where the provider keeps what is before these.
-    kept: Option<Kept>,
+    kept: Option<HistoryPlace>,
     /// The ids of the replies that it got.
     replies: Vec<String>,
     /// How many replies it has requested; a request that is sent again counts once.
@@ -365,14 +365,14 @@ pub(super) struct RequestPlace {
 
 /// The conversations so far.
 #[derive(Debug, Default)]
-pub(super) struct Conversations {
+pub(super) struct ChaosConversations {
     all: Vec<Conversation>,
     requests: u64,
     /// Whether one agent alone asks, once: the same again after a fault is then always a retry.
     is_one_agent: bool,
 }
 
-impl Conversations {
+impl ChaosConversations {
     pub(super) fn new(is_one_agent: bool) -> Self {
         Self {
             is_one_agent,
@@ -381,7 +381,7 @@ impl Conversations {
     }
 
     /// Takes the next request.
-    pub(super) fn hear(&mut self, request: &Request, sent: RequestTiming) -> RequestPlace {
+    pub(super) fn hear(&mut self, request: &ChaosRequest, sent: RequestTiming) -> RequestPlace {
         let elements: Vec<u64> = request
             .elements
             .iter()
@@ -489,7 +489,7 @@ impl Conversation {
     /// How a request goes on with this conversation; `None` where it does not.
     fn goes_on(
         &self,
-        request: &Request,
+        request: &ChaosRequest,
         elements: &[u64],
         is_retry: impl Fn() -> bool,
     ) -> Option<Reaction> {
@@ -499,11 +499,13 @@ impl Conversation {
         }
         let may_rewrite = self.fault.is_some();
         match &request.kept {
-            Some(Kept::In(_)) => (request.kept == self.kept).then(|| how_with(&request.elements)),
-            Some(Kept::After(id)) if self.replies.last() == Some(id) => {
+            Some(HistoryPlace::In(_)) => {
+                (request.kept == self.kept).then(|| how_with(&request.elements))
+            }
+            Some(HistoryPlace::After(id)) if self.replies.last() == Some(id) => {
                 Some(how_with(&request.elements))
             }
-            Some(Kept::After(id)) => {
+            Some(HistoryPlace::After(id)) => {
                 (may_rewrite && self.replies.contains(id)).then_some(Reaction::Rewrote)
             }
             None if is_same || self.kept.is_some() => None,
@@ -521,7 +523,7 @@ impl Conversation {
 }
 
 /// How a conversation goes on that these elements are new in.
-fn how_with(new: &[Element]) -> Reaction {
+fn how_with(new: &[HistoryElement]) -> Reaction {
     if new.iter().any(|element| element.kind == Kind::Output) {
         Reaction::Answered
     } else if new.iter().any(|element| element.kind == Kind::User) {

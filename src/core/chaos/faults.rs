@@ -1,7 +1,7 @@
 //! The faults that there are.
 
-use super::reply::Reply;
-use super::request::Request;
+use super::reply::ChaosReply;
+use super::request::ChaosRequest;
 use crate::dice::Dice;
 use crate::schema::Validator;
 use crate::suggest::nearest;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// One kind of fault.
 #[derive(Debug)]
-pub struct Fault {
+pub struct ChaosFault {
     /// Its name in specs and reports.
     pub id: &'static str,
     /// What the agent receives.
@@ -29,7 +29,7 @@ pub struct Fault {
 /// How a fault is made.
 #[derive(Debug, Clone, Copy)]
 pub enum FaultKind {
-    Change(fn(&Request, &mut Reply, &mut Dice) -> Result<(), NotHere>),
+    Change(fn(&ChaosRequest, &mut ChaosReply, &mut Dice) -> Result<(), NotHere>),
     /// The upstream gets no request; the agent gets an error with this status.
     Status(u16),
     /// The stream ends in the middle.
@@ -50,7 +50,7 @@ pub enum Silence {
 }
 
 /// What most faults have in common.
-const FAULT: Fault = Fault {
+const FAULT: ChaosFault = ChaosFault {
     id: "",
     does: "",
     expected: "",
@@ -61,8 +61,8 @@ const FAULT: Fault = Fault {
 };
 
 /// All faults, in the order of reports.
-pub static FAULTS: &[Fault] = &[
-    Fault {
+pub static FAULTS: &[ChaosFault] = &[
+    ChaosFault {
         id: "unknown-tool-near",
         does: "a call names a tool that is nearly one of those offered: letters swapped, a plural, another case",
         expected: "tells the model which tools there are, and goes on",
@@ -70,7 +70,7 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(near),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "unknown-tool-far",
         does: "a call names a tool that is not offered at all",
         expected: "tells the model which tools there are, and goes on",
@@ -78,7 +78,7 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(far),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "malformed-arguments",
         does: "the arguments of a call are no JSON",
         expected: "tells the model what is wrong with them, and goes on",
@@ -86,7 +86,7 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(malformed),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "cut-arguments",
         does: "the arguments of a call end in the middle",
         expected: "tells the model what is wrong with them, and goes on",
@@ -94,7 +94,7 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(cut),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "schema-break",
         does: "a required argument is missing, or one has another type than the tool's schema says",
         expected: "checks arguments before the tool runs, tells the model what is wrong, and goes on",
@@ -102,7 +102,7 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(break_schema),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "duplicate-call-id",
         does: "two calls of one reply have the same id",
         expected: "answers both under ids of its own, or asks the model again",
@@ -110,15 +110,15 @@ pub static FAULTS: &[Fault] = &[
         kind: FaultKind::Change(duplicate_id),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "call-as-text",
-        does: "the call stands in the text of the reply, and no call is made",
+        does: "the call is in the text of the reply, and no call is made",
         expected: "notices that nothing ran, and asks the model to call the tool",
         rule: Some("leaked-tool-call"),
         kind: FaultKind::Change(as_text),
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "empty-final-output",
         does: "the last reply says nothing",
         expected: "asks the model again, or ends with an error",
@@ -127,7 +127,7 @@ pub static FAULTS: &[Fault] = &[
         may_fail: true,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "wrong-final-output",
         does: "the last reply breaks the output schema, or is prose where JSON is asked for",
         expected: "checks the output, and asks the model again or ends with an error",
@@ -136,15 +136,15 @@ pub static FAULTS: &[Fault] = &[
         may_fail: true,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "http-429",
         does: "the provider answers with status 429 and Retry-After: 1",
-        expected: "waits as long as it is told, and asks again",
+        expected: "waits as long as the header demands, and asks again",
         kind: FaultKind::Status(429),
         silence: Silence::GaveUp,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "http-500",
         does: "the provider answers with status 500",
         expected: "asks again, a few times",
@@ -152,7 +152,7 @@ pub static FAULTS: &[Fault] = &[
         silence: Silence::GaveUp,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "http-503",
         does: "the provider answers with status 503",
         expected: "asks again, a few times",
@@ -160,7 +160,7 @@ pub static FAULTS: &[Fault] = &[
         silence: Silence::GaveUp,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "cut-stream",
         does: "the connection ends in the middle of the stream",
         expected: "throws the half of the reply away, and asks again",
@@ -168,7 +168,7 @@ pub static FAULTS: &[Fault] = &[
         silence: Silence::GaveUp,
         ..FAULT
     },
-    Fault {
+    ChaosFault {
         id: "slow-stream",
         does: "the stream comes with pauses",
         expected: "waits",
@@ -179,19 +179,19 @@ pub static FAULTS: &[Fault] = &[
 ];
 
 /// The fault of a name.
-pub fn find(id: &str) -> Option<&'static Fault> {
+pub fn find(id: &str) -> Option<&'static ChaosFault> {
     FAULTS.iter().find(|fault| fault.id == id)
 }
 
-impl PartialEq for Fault {
+impl PartialEq for ChaosFault {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
     }
 }
 
-impl Eq for Fault {}
+impl Eq for ChaosFault {}
 
-fn duplicate_id(_: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
+fn duplicate_id(_: &ChaosRequest, reply: &mut ChaosReply, dice: &mut Dice) -> Result<(), NotHere> {
     let count = reply.calls().len();
     match count {
         0 => Err(NotHere::NoCall),
@@ -207,7 +207,7 @@ fn duplicate_id(_: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), N
     }
 }
 
-fn as_text(request: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), NotHere> {
+fn as_text(request: &ChaosRequest, reply: &mut ChaosReply, _: &mut Dice) -> Result<(), NotHere> {
     let calls = reply.calls();
     if calls.is_empty() {
         return Err(NotHere::NoCall);
@@ -225,10 +225,10 @@ fn as_text(request: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), Not
         ));
     }
     reply.remove_calls();
-    let said = reply.text();
-    let text = match said.trim().is_empty() {
+    let text_before = reply.text();
+    let text = match text_before.trim().is_empty() {
         true => blocks.join("\n"),
-        false => format!("{said}\n\n{}", blocks.join("\n")),
+        false => format!("{text_before}\n\n{}", blocks.join("\n")),
     };
     reply.say(&text);
     Ok(())
@@ -282,15 +282,15 @@ pub enum NotHere {
 /// Makes a fault of a reply. `whole` is the reply as one document of its dialect; `stream` are its bytes where
 /// it came as a stream. A fault that is made without the upstream ([`Deed::Status`]) does not fit any reply.
 pub fn inject(
-    fault: &Fault,
-    request: &Request,
+    fault: &ChaosFault,
+    request: &ChaosRequest,
     whole: Option<&str>,
     stream: Option<&[u8]>,
     dice: &mut Dice,
 ) -> Result<FaultyReply, NotHere> {
     match fault.kind {
         FaultKind::Change(change) => {
-            let reply = whole.and_then(|whole| Reply::read(request.dialect, whole));
+            let reply = whole.and_then(|whole| ChaosReply::read(request.dialect, whole));
             let mut reply = reply.ok_or(NotHere::Unreadable)?;
             change(request, &mut reply, dice)?;
             Ok(FaultyReply::Changed(reply.into_json()))
@@ -361,7 +361,11 @@ const PLAUSIBLE: &[&str] = &[
 ];
 
 /// A call names a tool that is nearly the one that was meant.
-pub(super) fn near(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
+pub(super) fn near(
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
+    dice: &mut Dice,
+) -> Result<(), NotHere> {
     let (place, name) = called(request, reply, dice)?;
     let mut edits = edits(&name, dice);
     dice.shuffle(&mut edits);
@@ -373,7 +377,11 @@ pub(super) fn near(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Res
 }
 
 /// A call names a tool that is like none that is offered.
-pub(super) fn far(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
+pub(super) fn far(
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
+    dice: &mut Dice,
+) -> Result<(), NotHere> {
     let (place, _) = called(request, reply, dice)?;
     let offered: Vec<&str> = request.names.iter().map(String::as_str).collect();
     let names = PLAUSIBLE
@@ -387,8 +395,8 @@ pub(super) fn far(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Resu
 
 /// A call of a tool that is offered: its place, and the tool.
 pub(super) fn called(
-    request: &Request,
-    reply: &mut Reply,
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
     dice: &mut Dice,
 ) -> Result<(usize, String), NotHere> {
     let calls = reply.calls();
@@ -453,8 +461,8 @@ fn capital(word: &str) -> String {
 
 /// The arguments of a call of a tool that is offered: its place, its tool, the text of an object.
 fn sound(
-    request: &Request,
-    reply: &mut Reply,
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
     dice: &mut Dice,
 ) -> Result<(usize, String, String), NotHere> {
     let (place, tool) = called(request, reply, dice)?;
@@ -472,7 +480,11 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The arguments of a call of a tool that is offered, where a text can stand in their place.
-fn text(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(usize, String), NotHere> {
+fn text(
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
+    dice: &mut Dice,
+) -> Result<(usize, String), NotHere> {
     let (place, _, text) = sound(request, reply, dice)?;
     // Only a stream spells an object out letter by letter.
     let facts = request.dialect.facts();
@@ -484,8 +496,8 @@ fn text(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(usize,
 
 /// Arguments as models spoil them.
 pub(super) fn malformed(
-    request: &Request,
-    reply: &mut Reply,
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
     dice: &mut Dice,
 ) -> Result<(), NotHere> {
     let (place, text) = text(request, reply, dice)?;
@@ -503,7 +515,11 @@ pub(super) fn malformed(
 }
 
 /// Arguments that end in the middle.
-pub(super) fn cut(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
+pub(super) fn cut(
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
+    dice: &mut Dice,
+) -> Result<(), NotHere> {
     let (place, text) = text(request, reply, dice)?;
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
     // At least half of them, so that it looks like what it is.
@@ -515,8 +531,8 @@ pub(super) fn cut(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Resu
 
 /// Arguments without one that is required, or with one of another type.
 pub(super) fn break_schema(
-    request: &Request,
-    reply: &mut Reply,
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
     dice: &mut Dice,
 ) -> Result<(), NotHere> {
     let (place, name, text) = sound(request, reply, dice)?;
@@ -567,7 +583,7 @@ const PROSE: &[&str] = &[
     "Sure, I can help with that.",
 ];
 
-pub(super) fn empty(_: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), NotHere> {
+pub(super) fn empty(_: &ChaosRequest, reply: &mut ChaosReply, _: &mut Dice) -> Result<(), NotHere> {
     if !reply.is_final() || reply.text().is_empty() {
         return Err(NotHere::NotFinal);
     }
@@ -576,7 +592,11 @@ pub(super) fn empty(_: &Request, reply: &mut Reply, _: &mut Dice) -> Result<(), 
 }
 
 /// Prose where JSON is requested, or JSON that breaks the schema.
-pub(super) fn wrong(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Result<(), NotHere> {
+pub(super) fn wrong(
+    request: &ChaosRequest,
+    reply: &mut ChaosReply,
+    dice: &mut Dice,
+) -> Result<(), NotHere> {
     let schema = request.output_schema.as_ref();
     if schema.is_none() && !request.wants_json {
         return Err(NotHere::NoOutputSchema);
@@ -587,8 +607,8 @@ pub(super) fn wrong(request: &Request, reply: &mut Reply, dice: &mut Dice) -> Re
     if schema.is_some_and(|schema| Validator::compile_either(schema).is_err()) {
         return Err(NotHere::NoSchema);
     }
-    let said = serde_json::from_str(&reply.text()).ok();
-    let object = said
+    let value = serde_json::from_str(&reply.text()).ok();
+    let object = value
         .as_ref()
         .zip(schema)
         .and_then(|(object, schema)| broken(schema, object, dice));

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`FAULTS`] | what there is: what each does, what an agent that handles it does |
 //! | [`inject`] | one fault, made of a reply |
-//! | [`Spec`] | which faults, at which replies, how often: a TOML file |
+//! | [`ChaosSpec`] | which faults, at which replies, how often: a TOML file |
 //! | [`Course`] | who asks what, which exchange gets the fault, and what came after it |
 //! | [`outcome`] | whether the agent survived |
 
@@ -16,8 +16,10 @@ mod reply;
 mod request;
 mod spec;
 
-pub use course::{Course, Injection, Order, Plan, Reaction, RequestPlan, RequestTiming, Usual};
-pub use faults::{FAULTS, Fault, FaultKind, FaultyReply, NotHere, Silence, find, inject};
-pub use outcome::{End, Outcome, outcome, outcome_of_conversation};
-pub use request::Request;
-pub use spec::{LONGEST_SPEC, SPEC_TABLES, Spec, Trial, Turn};
+pub use course::{
+    Course, Injection, InjectionOrder, InjectionPlan, Reaction, RequestPlan, RequestTiming, Usual,
+};
+pub use faults::{ChaosFault, FAULTS, FaultKind, FaultyReply, NotHere, Silence, find, inject};
+pub use outcome::{AgentEnd, ChaosOutcome, outcome, outcome_of_conversation};
+pub use request::ChaosRequest;
+pub use spec::{ChaosSpec, ChaosTrial, LONGEST_SPEC, SPEC_TABLES, TurnChoice};

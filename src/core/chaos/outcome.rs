@@ -7,7 +7,7 @@ use serde::Serialize;
 /// What became of an agent that got a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ChaosOutcome {
     /// It went on, or ended as it may.
     Survived,
     /// It ended with an error.
@@ -23,7 +23,7 @@ pub enum Outcome {
     NotReached,
 }
 
-impl Outcome {
+impl ChaosOutcome {
     /// What can become of an agent that is started for one trial, in the order of reports.
     pub const OF_TRIALS: &[Self] = &[
         Self::Survived,
@@ -58,14 +58,14 @@ impl Outcome {
 
 /// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum AgentEnd {
     /// By itself, with this code; `None` where a signal ended it.
     Exit(Option<i32>),
     /// It was ended, because it did not in time.
     TimedOut,
 }
 
-impl End {
+impl AgentEnd {
     /// The code that it ended with by itself.
     pub fn code(self) -> Option<i32> {
         match self {
@@ -77,9 +77,9 @@ impl End {
 
 /// What became of an agent that was started for one trial. `asked_more` tells whether it made more requests
 /// than without a fault.
-pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Outcome {
+pub fn outcome(injection: Option<&Injection>, end: AgentEnd, asked_more: bool) -> ChaosOutcome {
     let Some(injection) = injection else {
-        return Outcome::NotReached;
+        return ChaosOutcome::NotReached;
     };
     let has_reacted = match injection.how {
         None => false,
@@ -89,36 +89,36 @@ pub fn outcome(injection: Option<&Injection>, end: End, asked_more: bool) -> Out
     };
     let fault = injection.trial.fault;
     match end {
-        End::TimedOut => Outcome::Hung,
-        End::Exit(Some(0)) if has_reacted || fault.silence != Silence::Unnoticed => {
-            Outcome::Survived
+        AgentEnd::TimedOut => ChaosOutcome::Hung,
+        AgentEnd::Exit(Some(0)) if has_reacted || fault.silence != Silence::Unnoticed => {
+            ChaosOutcome::Survived
         }
-        End::Exit(Some(0)) => Outcome::Unnoticed,
-        End::Exit(Some(_)) if fault.may_fail && !has_reacted => Outcome::Survived,
-        End::Exit(_) => Outcome::Killed,
+        AgentEnd::Exit(Some(0)) => ChaosOutcome::Unnoticed,
+        AgentEnd::Exit(Some(_)) if fault.may_fail && !has_reacted => ChaosOutcome::Survived,
+        AgentEnd::Exit(_) => ChaosOutcome::Killed,
     }
 }
 
 /// What became of a conversation of an agent whose end nobody sees: it went on, or it did not.
-pub fn outcome_of_conversation(injection: &Injection) -> Outcome {
+pub fn outcome_of_conversation(injection: &Injection) -> ChaosOutcome {
     let is_fine = injection.trial.fault.silence == Silence::Fine && injection.was_read;
     match injection.how.is_some() || is_fine {
-        true => Outcome::Survived,
-        false => Outcome::Silent,
+        true => ChaosOutcome::Survived,
+        false => ChaosOutcome::Silent,
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::{Trial, Turn, find};
+    use super::super::{ChaosTrial, TurnChoice, find};
     use super::*;
 
     fn injection(fault: &str, how: Option<Reaction>, was_usual: bool) -> Injection {
         Injection {
-            trial: Trial {
+            trial: ChaosTrial {
                 fault: find(fault).unwrap(),
-                turn: Turn::Any,
+                turn: TurnChoice::Any,
                 number: 1,
                 times: 1,
             },
@@ -136,64 +136,80 @@ mod tests {
 
     #[test]
     fn an_agent_survives_where_it_goes_on_or_may_end_and_ends_well() {
-        let (well, badly) = (End::Exit(Some(0)), End::Exit(Some(1)));
+        let (well, badly) = (AgentEnd::Exit(Some(0)), AgentEnd::Exit(Some(1)));
         let (answered, silent) = (Some(Reaction::Answered), None);
         for (fault, how, end, wanted) in [
-            ("unknown-tool-far", answered, well, Outcome::Survived),
-            ("unknown-tool-far", answered, badly, Outcome::Killed),
-            ("unknown-tool-far", silent, badly, Outcome::Killed),
-            ("unknown-tool-far", silent, End::Exit(None), Outcome::Killed),
-            ("call-as-text", silent, well, Outcome::Unnoticed),
-            ("http-500", silent, well, Outcome::Survived),
-            ("slow-stream", silent, well, Outcome::Survived),
-            ("slow-stream", silent, End::TimedOut, Outcome::Hung),
+            ("unknown-tool-far", answered, well, ChaosOutcome::Survived),
+            ("unknown-tool-far", answered, badly, ChaosOutcome::Killed),
+            ("unknown-tool-far", silent, badly, ChaosOutcome::Killed),
+            (
+                "unknown-tool-far",
+                silent,
+                AgentEnd::Exit(None),
+                ChaosOutcome::Killed,
+            ),
+            ("call-as-text", silent, well, ChaosOutcome::Unnoticed),
+            ("http-500", silent, well, ChaosOutcome::Survived),
+            ("slow-stream", silent, well, ChaosOutcome::Survived),
+            (
+                "slow-stream",
+                silent,
+                AgentEnd::TimedOut,
+                ChaosOutcome::Hung,
+            ),
         ] {
             let found = outcome(Some(&injection(fault, how, false)), end, false);
             assert_eq!(found, wanted, "{fault} {how:?} {end:?}");
         }
-        assert_eq!(outcome(None, badly, false), Outcome::NotReached);
+        assert_eq!(outcome(None, badly, false), ChaosOutcome::NotReached);
     }
 
     #[test]
     fn what_an_agent_asks_without_a_fault_as_well_is_no_reaction_to_one() {
-        let well = End::Exit(Some(0));
+        let well = AgentEnd::Exit(Some(0));
         for (fault, how, was_usual, asked_more, wanted) in [
             (
                 "call-as-text",
                 Reaction::Told,
                 true,
                 false,
-                Outcome::Unnoticed,
+                ChaosOutcome::Unnoticed,
             ),
             (
                 "call-as-text",
                 Reaction::BeganAnew,
                 true,
                 false,
-                Outcome::Unnoticed,
+                ChaosOutcome::Unnoticed,
             ),
             (
                 "call-as-text",
                 Reaction::Told,
                 true,
                 true,
-                Outcome::Survived,
+                ChaosOutcome::Survived,
             ),
             (
                 "call-as-text",
                 Reaction::Told,
                 false,
                 false,
-                Outcome::Survived,
+                ChaosOutcome::Survived,
             ),
             (
                 "duplicate-call-id",
                 Reaction::Answered,
                 true,
                 false,
-                Outcome::Survived,
+                ChaosOutcome::Survived,
             ),
-            ("http-500", Reaction::Told, true, false, Outcome::Survived),
+            (
+                "http-500",
+                Reaction::Told,
+                true,
+                false,
+                ChaosOutcome::Survived,
+            ),
         ] {
             let injection = injection(fault, Some(how), was_usual);
             let found = outcome(Some(&injection), well, asked_more);
@@ -205,19 +221,38 @@ mod tests {
     fn an_agent_that_ends_with_an_error_has_handled_a_bad_final_output_unless_it_is_ended() {
         for fault in ["empty-final-output", "wrong-final-output"] {
             let of = |how, end| outcome(Some(&injection(fault, how, false)), end, false);
-            assert_eq!(of(None, End::Exit(Some(1))), Outcome::Survived, "{fault}");
-            assert_eq!(of(None, End::Exit(None)), Outcome::Killed, "{fault}");
-            assert_eq!(of(None, End::Exit(Some(0))), Outcome::Unnoticed, "{fault}");
+            assert_eq!(
+                of(None, AgentEnd::Exit(Some(1))),
+                ChaosOutcome::Survived,
+                "{fault}"
+            );
+            assert_eq!(
+                of(None, AgentEnd::Exit(None)),
+                ChaosOutcome::Killed,
+                "{fault}"
+            );
+            assert_eq!(
+                of(None, AgentEnd::Exit(Some(0))),
+                ChaosOutcome::Unnoticed,
+                "{fault}"
+            );
             let told = Some(Reaction::Told);
-            assert_eq!(of(told, End::Exit(Some(1))), Outcome::Killed, "{fault}");
+            assert_eq!(
+                of(told, AgentEnd::Exit(Some(1))),
+                ChaosOutcome::Killed,
+                "{fault}"
+            );
         }
     }
 
     #[test]
     fn a_conversation_survives_where_it_goes_on() {
         let of = |fault, how| outcome_of_conversation(&injection(fault, how, false));
-        assert_eq!(of("http-500", Some(Reaction::Retried)), Outcome::Survived);
-        assert_eq!(of("http-500", None), Outcome::Silent);
-        assert_eq!(of("slow-stream", None), Outcome::Survived);
+        assert_eq!(
+            of("http-500", Some(Reaction::Retried)),
+            ChaosOutcome::Survived
+        );
+        assert_eq!(of("http-500", None), ChaosOutcome::Silent);
+        assert_eq!(of("slow-stream", None), ChaosOutcome::Survived);
     }
 }

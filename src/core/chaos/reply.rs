@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A whole reply. Members that no change is about stay.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ChaosReply {
     dialect: Dialect,
     whole: String,
     /// Its turn, as elements of a history.
@@ -22,7 +22,7 @@ pub struct Reply {
 
 /// A call of a function tool in a reply.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct ReplyCall {
     pub(super) name: String,
     /// As the model wrote them.
     pub(super) arguments: String,
@@ -32,7 +32,7 @@ pub(super) struct Call {
     item: Item,
 }
 
-impl Reply {
+impl ChaosReply {
     /// Reads a reply; `None` where it is none of the dialect.
     pub(super) fn read(dialect: Dialect, json: &str) -> Option<Self> {
         Some(Self {
@@ -48,7 +48,7 @@ impl Reply {
     }
 
     /// The calls of function tools, in the order of the reply.
-    pub(super) fn calls(&self) -> Vec<Call> {
+    pub(super) fn calls(&self) -> Vec<ReplyCall> {
         let turn = self.turn.iter().enumerate();
         let calls = turn.flat_map(|(element, text)| {
             let found = items_of(self.dialect, text);
@@ -57,7 +57,7 @@ impl Reply {
             let calls = calls.map(|item| {
                 let at = place(item);
                 let body = body_of(item, text[at.clone()].as_bytes()).unwrap_or_default();
-                Call {
+                ReplyCall {
                     name: found.names.text(item.name).to_owned(),
                     arguments: body.arguments.as_written().to_owned(),
                     element,
@@ -169,8 +169,8 @@ impl Reply {
             for item in found.filter(|item| item.kind == Kind::Assistant) {
                 let content = Content::of(&item, element[place(&item)].as_bytes());
                 for part in content.unwrap_or_default().parts {
-                    if let Part::Text(said) = part {
-                        text.push_str(&said);
+                    if let Part::Text(part) = part {
+                        text.push_str(&part);
                     }
                 }
             }
@@ -182,14 +182,14 @@ impl Reply {
     pub(super) fn say(&mut self, text: &str) {
         let facts = self.dialect.facts();
         let parts = vec![Part::Text(text.to_owned())];
-        let said = Element::new(Role::Model, parts);
-        let said = self.dialect.codec().write_element(&said);
+        let text_blocks = Element::new(Role::Model, parts);
+        let text_blocks = self.dialect.codec().write_element(&text_blocks);
         let items = |element: &str| items_of(self.dialect, element).items;
         let is_text = |item: &Item| item.kind == Kind::Assistant;
         let Some(key) = facts.calls_key else {
             let turn = self.turn.iter();
             let turn = turn.map(|element| (items(element).iter().all(is_text), element.as_str()));
-            self.turn = with_texts(turn.collect(), said);
+            self.turn = with_texts(turn.collect(), text_blocks);
             return;
         };
         let Some(message) = self.turn.last_mut() else {
@@ -203,8 +203,12 @@ impl Reply {
             let blocks = elements(message, &list).into_iter();
             let blocks = blocks.map(|at| (texts.contains(&at), &message[at]));
             // A block without words is refused.
-            let said = if text.is_empty() { Vec::new() } else { said };
-            let blocks = with_texts(blocks.collect(), said);
+            let text_blocks = if text.is_empty() {
+                Vec::new()
+            } else {
+                text_blocks
+            };
+            let blocks = with_texts(blocks.collect(), text_blocks);
             let blocks = blocks.iter().map(String::as_str).collect::<Vec<_>>();
             *message = with_elements(message, &list, &blocks);
         } else if let Ok(patch) = set_member(message.as_bytes(), 0, "content", &quoted(text)) {
@@ -214,16 +218,16 @@ impl Reply {
 }
 
 /// Parts, of which some are texts, with others in the place of these.
-fn with_texts(parts: Vec<(bool, &str)>, said: Vec<String>) -> Vec<String> {
+fn with_texts(parts: Vec<(bool, &str)>, text_blocks: Vec<String>) -> Vec<String> {
     let first = parts.iter().position(|(is_text, _)| *is_text);
-    let (before, behind) = parts.split_at(first.unwrap_or(parts.len()));
+    let (before, after) = parts.split_at(first.unwrap_or(parts.len()));
     let others = |parts: &[(bool, &str)]| {
         let others = parts.iter().filter(|(is_text, _)| !is_text);
         others
             .map(|(_, part)| (*part).to_owned())
             .collect::<Vec<_>>()
     };
-    [others(before), said, others(behind)].concat()
+    [others(before), text_blocks, others(after)].concat()
 }
 
 /// Calls without an id are of functions, too.

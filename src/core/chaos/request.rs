@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 
 /// A request, as far as it matters here.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ChaosRequest {
     pub dialect: Dialect,
     /// Whether the reply is to be a stream.
     pub streams: bool,
@@ -23,14 +23,14 @@ pub struct Request {
     /// Whether the final output must be JSON, whatever it looks like.
     pub(super) wants_json: bool,
     /// The history, but for instructions: agents change them while a conversation goes on.
-    pub(super) elements: Vec<Element>,
+    pub(super) elements: Vec<HistoryElement>,
     /// Where the provider keeps what is before them; `None` where nothing does.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<HistoryPlace>,
 }
 
 /// An item of a history, however it is spelled: clients spell one item in several ways, from one request to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Element {
+pub(super) struct HistoryElement {
     pub(super) kind: Kind,
     /// The hash of what it says.
     pub(super) hash: u64,
@@ -38,14 +38,14 @@ pub(super) struct Element {
 
 /// Where a provider keeps what came before a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kept {
-    /// Behind the reply of this id.
+pub(super) enum HistoryPlace {
+    /// After the reply of this id.
     After(String),
     /// In the conversation of this id.
     In(String),
 }
 
-impl Request {
+impl ChaosRequest {
     /// Reads the body of a request; `None` where it is none.
     pub fn read(dialect: Dialect, body: &[u8]) -> Option<Self> {
         let (head, session) = read_request_part(dialect, body).ok()?;
@@ -82,13 +82,13 @@ fn tools_of(head: &RequestHead, body: &[u8]) -> Value {
     lists.flatten().collect()
 }
 
-fn kept(head: &RequestHead) -> Option<Kept> {
-    let behind = head.continues.clone().filter(|_| !head.has_thread);
-    let inside = || head.conversation.clone().map(Kept::In);
-    behind.map(Kept::After).or_else(inside)
+fn kept(head: &RequestHead) -> Option<HistoryPlace> {
+    let previous = head.continues.clone().filter(|_| !head.has_thread);
+    let inside = || head.conversation.clone().map(HistoryPlace::In);
+    previous.map(HistoryPlace::After).or_else(inside)
 }
 
-fn elements(session: &Session) -> Result<Vec<Element>, SourceError> {
+fn elements(session: &Session) -> Result<Vec<HistoryElement>, SourceError> {
     let items = session
         .items
         .iter()
@@ -106,15 +106,15 @@ fn elements(session: &Session) -> Result<Vec<Element>, SourceError> {
         };
         let content = Content::of(item, &bytes).unwrap_or_default();
         let id = session.call_id(item)?;
-        let said = format!(
+        let identity = format!(
             "{:?} {} {id} {arguments} {:?}",
             item.kind,
             session.name(item),
             content.parts
         );
-        Ok(Element {
+        Ok(HistoryElement {
             kind: item.kind,
-            hash: FixedState::default().hash_one(said),
+            hash: FixedState::default().hash_one(identity),
         })
     });
     elements.collect()
@@ -130,7 +130,10 @@ mod tests {
     fn an_element_is_the_same_however_it_is_spelled() {
         let hash_of = |dialect: Dialect, element: &Value| {
             let body = json!({"input": [element], "messages": [element]}).to_string();
-            Request::read(dialect, body.as_bytes()).unwrap().elements[0].hash
+            ChaosRequest::read(dialect, body.as_bytes())
+                .unwrap()
+                .elements[0]
+                .hash
         };
         let plain = json!({"role": "user", "content": "a"});
         let marked = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});

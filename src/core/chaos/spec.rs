@@ -1,6 +1,6 @@
 //! What is tried: a TOML file.
 
-use super::faults::{FAULTS, Fault};
+use super::faults::{ChaosFault, FAULTS};
 use crate::config::{self, ConfigErrors, Keys, Section, Shape, keys};
 use std::fmt;
 
@@ -37,7 +37,7 @@ const FAULT_NAMES: Shape = Shape::Either(&[
 ]);
 const TURNS: Shape = Shape::Either(&[
     Shape::Word(None, || vec!["any"]),
-    Shape::List("whole numbers from 1 to 100", &Shape::Whole(1, 100)),
+    Shape::List("integers from 1 to 100", &Shape::Whole(1, 100)),
 ]);
 
 fn fault_ids() -> Vec<&'static str> {
@@ -45,13 +45,13 @@ fn fault_ids() -> Vec<&'static str> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub struct ChaosSpec {
     /// What is drawn follows from it.
     pub seed: u64,
     /// The faults, in the order of the table.
-    pub faults: Vec<&'static Fault>,
+    pub faults: Vec<&'static ChaosFault>,
     /// At which replies of a conversation.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<TurnChoice>,
     /// How many times each trial is made.
     pub repeat: u32,
     /// How often in a row a conversation gets the fault.
@@ -64,13 +64,13 @@ pub struct Spec {
 
 /// Which reply of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum TurnChoice {
     /// The first one that the fault fits.
     Any,
     Nth(u32),
 }
 
-impl fmt::Display for Turn {
+impl fmt::Display for TurnChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("any"),
@@ -81,21 +81,21 @@ impl fmt::Display for Turn {
 
 /// One fault at one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trial {
-    pub fault: &'static Fault,
-    pub turn: Turn,
+pub struct ChaosTrial {
+    pub fault: &'static ChaosFault,
+    pub turn: TurnChoice,
     /// Which time it is tried, from 1: each time something else is drawn.
     pub number: u32,
     /// How often in a row the conversation gets it.
     pub times: u32,
 }
 
-impl Default for Spec {
+impl Default for ChaosSpec {
     fn default() -> Self {
         Self {
             seed: 1,
             faults: FAULTS.iter().collect(),
-            turns: vec![Turn::Any],
+            turns: vec![TurnChoice::Any],
             repeat: 1,
             times: 1,
             timeout_ms: 60_000,
@@ -104,7 +104,7 @@ impl Default for Spec {
     }
 }
 
-impl Spec {
+impl ChaosSpec {
     /// Reads a spec.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl Spec {
             named.collect()
         });
         let turns = file.get::<Vec<u32>>("turns").map(|numbers| {
-            let mut turns: Vec<Turn> = Vec::new();
-            for turn in numbers.into_iter().map(Turn::Nth) {
+            let mut turns: Vec<TurnChoice> = Vec::new();
+            for turn in numbers.into_iter().map(TurnChoice::Nth) {
                 if !turns.contains(&turn) {
                     turns.push(turn);
                 }
@@ -145,11 +145,11 @@ impl Spec {
     }
 
     /// Each fault at each turn, as often as it is tried.
-    pub fn trials(&self) -> Vec<Trial> {
+    pub fn trials(&self) -> Vec<ChaosTrial> {
         let mut trials = Vec::new();
         for fault in &self.faults {
             for turn in &self.turns {
-                trials.extend((1..=self.repeat).map(|number| Trial {
+                trials.extend((1..=self.repeat).map(|number| ChaosTrial {
                     fault,
                     turn: *turn,
                     number,
@@ -172,14 +172,14 @@ mod tests {
         let line = |key: &Key| Some(format!("{} = {}\n", key.name, key.default?));
         let lines = |keys: &Keys| keys.keys.iter().filter_map(line).collect::<String>();
         let said = format!("{}[slow]\n{}", lines(&SPEC_KEYS), lines(&SLOW_KEYS));
-        assert_eq!(Spec::parse("").unwrap(), Spec::default());
-        assert_eq!(Spec::parse(&said).unwrap(), Spec::default());
+        assert_eq!(ChaosSpec::parse("").unwrap(), ChaosSpec::default());
+        assert_eq!(ChaosSpec::parse(&said).unwrap(), ChaosSpec::default());
     }
 
     #[test]
     fn a_spec_says_what_is_tried_where_and_how_often() {
         let text = "seed = 7\nfaults = [\"http-500\", \"unknown-tool-far\"]\nturns = [1, 3]\nrepeat = 2\ntimes = 4\ntimeout = \"5s\"\n[slow]\npause = \"10ms\"\n";
-        let spec = Spec::parse(text).unwrap();
+        let spec = ChaosSpec::parse(text).unwrap();
         assert_eq!((spec.seed, spec.timeout_ms, spec.pause_ms), (7, 5_000, 10));
         let trials = spec.trials();
         let told: Vec<String> = trials
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
         let text = "sed = 1\nfaults = [\"http-50\", 3]\nturns = [0]\nrepeat = 0\ntimes = \"two\"\ntimeout = 5\n[slow]\npauses = \"1s\"\n";
-        let faults = Spec::parse(text).unwrap_err().to_string();
+        let faults = ChaosSpec::parse(text).unwrap_err().to_string();
         let told: Vec<&str> = faults.lines().collect();
         assert_eq!(told.len(), 8, "{faults}");
         for (line, words) in [
@@ -209,17 +209,14 @@ mod tests {
             (2, "line 2: each of `faults` is the name of a fault, not 3"),
             (
                 3,
-                "line 3: each of `turns` is a whole number from 1 to 100, not 0",
+                "line 3: each of `turns` is an integer from 1 to 100, not 0",
             ),
-            (
-                4,
-                "line 4: `repeat` is a whole number from 1 to 1000, not 0",
-            ),
+            (4, "line 4: `repeat` is an integer from 1 to 1000, not 0"),
             (
                 5,
-                "line 5: `times` is a whole number from 1 to 100, not \"two\"",
+                "line 5: `times` is an integer from 1 to 100, not \"two\"",
             ),
-            (6, "line 6: `timeout` is a time above zero such as"),
+            (6, "line 6: `timeout` is a positive duration such as"),
             (
                 7,
                 "line 8: `pauses` is not known in [slow] (did you mean `pause`?)",
@@ -227,14 +224,16 @@ mod tests {
         ] {
             assert!(told[line].starts_with(words), "{}", told[line]);
         }
-        let never = Spec::parse("timeout = \"0s\"").unwrap_err().to_string();
+        let never = ChaosSpec::parse("timeout = \"0s\"")
+            .unwrap_err()
+            .to_string();
         assert!(
-            never.starts_with("line 1: `timeout` is a time above zero"),
+            never.starts_with("line 1: `timeout` is a positive duration"),
             "{never}"
         );
-        assert!(Spec::parse("[slow]\npause = \"0s\"").is_ok());
-        let empty = Spec::parse("faults = []\nturns = []").unwrap_err();
+        assert!(ChaosSpec::parse("[slow]\npause = \"0s\"").is_ok());
+        let empty = ChaosSpec::parse("faults = []\nturns = []").unwrap_err();
         assert_eq!(empty.errors.len(), 2, "{empty}");
-        assert!(Spec::parse("seed = ").is_err());
+        assert!(ChaosSpec::parse("seed = ").is_err());
     }
 }

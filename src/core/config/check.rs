@@ -164,10 +164,10 @@ impl<'t> Checker<'t> {
         }
     }
 
-    fn rule(&mut self, rule: &Rule, keys: &Keys, section: Section<'_>) {
+    fn rule(&mut self, rule: &TableRule, keys: &Keys, section: Section<'_>) {
         let is_there = |key: &&&str| section.has(key);
         match rule {
-            Rule::AtMostOne(names) => {
+            TableRule::AtMostOne(names) => {
                 let mut there = names.iter().filter(is_there);
                 let Some(one) = there.next() else { return };
                 for other in there {
@@ -175,13 +175,13 @@ impl<'t> Checker<'t> {
                     self.push(section.at(other), text);
                 }
             }
-            Rule::AtLeastOne(names) => {
+            TableRule::AtLeastOne(names) => {
                 if !names.iter().any(|key| section.has(key)) {
                     let text = format!("{} needs one of {}", keys.place, ticked(names));
                     self.push(section.at, text);
                 }
             }
-            Rule::Needs(names, others) => {
+            TableRule::Needs(names, others) => {
                 if others.iter().any(|key| section.has(key)) {
                     return;
                 }
@@ -191,7 +191,7 @@ impl<'t> Checker<'t> {
                 }
             }
             // These are about lists.
-            Rule::Unique(_) | Rule::AtMost(_) => {}
+            TableRule::Unique(_) | TableRule::AtMost(_) => {}
         }
     }
 
@@ -249,7 +249,7 @@ impl<'t> Checker<'t> {
 
     fn tables(&mut self, subject: Subject<'_>, keys: &'static Keys, list: &[Node<'_>]) {
         let limits = keys.rules.iter().filter_map(|rule| match rule {
-            Rule::AtMost(most) => Some(*most),
+            TableRule::AtMost(most) => Some(*most),
             _ => None,
         });
         let most = limits.min().unwrap_or(usize::MAX);
@@ -262,7 +262,9 @@ impl<'t> Checker<'t> {
         }
         let sections = list.iter().take(most).filter_map(Section::of_node);
         for rule in keys.rules {
-            let Rule::Unique(key) = rule else { continue };
+            let TableRule::Unique(key) = rule else {
+                continue;
+            };
             let mut lines = HashMap::new();
             for section in sections.clone() {
                 let Some(text) = section.text(key) else {
@@ -295,7 +297,7 @@ impl<'t> Checker<'t> {
         let found = match value {
             DeValue::Array(_) => "a list".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
-            // It may be a secret: what stands where a table of headers belongs, for one.
+            // It may be a secret: a value in the place of a table of headers, for one.
             DeValue::String(_) if holds_values(shape) => "a text".to_owned(),
             DeValue::String(_) if looks_like_key(written) => "this text".to_owned(),
             _ => quoted(written),
@@ -490,7 +492,7 @@ impl ConfigErrors {
 
 pub(crate) type Node<'d> = Spanned<DeValue<'d>>;
 
-/// A table of a file. Values that do not have the type that is asked for are `None`: the check has reported
+/// A table of a file. Values of another type are `None`: the check has reported
 /// them.
 #[derive(Debug, Clone, Copy)]
 pub struct Section<'d> {
@@ -609,7 +611,7 @@ pub fn millis<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Err
     let millis = duration(&String::deserialize(value)?);
     millis
         .map(Some)
-        .ok_or_else(|| D::Error::custom("this is no time"))
+        .ok_or_else(|| D::Error::custom("invalid time"))
 }
 
 /// For `#[serde(deserialize_with)]`: a text, or a list of texts.
@@ -670,7 +672,7 @@ pub struct Keys {
     pub place: &'static str,
     pub keys: &'static [Key],
     /// What holds for several keys together.
-    pub rules: &'static [Rule],
+    pub rules: &'static [TableRule],
 }
 
 /// A key that a table may hold.
@@ -701,7 +703,7 @@ pub enum Shape {
     Flag,
     /// `true` and nothing else.
     True,
-    /// A whole number within these limits.
+    /// An integer within these limits.
     Whole(u64, u64),
     /// A number from 0 to 1.
     Chance,
@@ -731,7 +733,7 @@ pub enum Shape {
 
 /// What holds for several keys of a table.
 #[derive(Debug)]
-pub enum Rule {
+pub enum TableRule {
     /// They exclude each other.
     AtMostOne(&'static [&'static str]),
     AtLeastOne(&'static [&'static str]),
@@ -743,7 +745,7 @@ pub enum Rule {
     AtMost(usize),
 }
 
-/// A whole number above 0.
+/// An integer above 0.
 pub const COUNT: Shape = Shape::Whole(1, u32::MAX as u64);
 pub const TEXTS: Shape = Shape::List("texts", &Shape::Text);
 
@@ -759,7 +761,7 @@ macro_rules! keys {
         $(#[$doc])*
         $vis static $table: $crate::config::check::Keys = {
             #[allow(unused_imports)]
-            use $crate::config::check::{COUNT, Rule::*, Shape::*, TEXTS};
+            use $crate::config::check::{COUNT, TableRule::*, Shape::*, TEXTS};
             $crate::config::check::Keys {
                 place: $place,
                 keys: &[$($crate::config::check::Key {
@@ -796,7 +798,7 @@ impl Keys {
             let (name, shape, meaning) = (key.name, &key.shape, key.meaning);
             let rest = match key.default {
                 Some(default) => format!("; {default} without it"),
-                None if key.is_required => "; needed".to_owned(),
+                None if key.is_required => "; required".to_owned(),
                 None => String::new(),
             };
             // Writing to a text cannot fail.
@@ -818,18 +820,16 @@ impl fmt::Display for Shape {
             }
             Self::Flag => f.write_str("true or false"),
             Self::True => f.write_str("true"),
-            Self::Whole(0, u64::MAX) => f.write_str("a whole number"),
-            Self::Whole(1, most) if *most >= u32::MAX.into() => {
-                f.write_str("a whole number above 0")
-            }
-            Self::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Whole(0, u64::MAX) => f.write_str("an integer"),
+            Self::Whole(1, most) if *most >= u32::MAX.into() => f.write_str("an integer above 0"),
+            Self::Whole(least, most) => write!(f, "an integer from {least} to {most}"),
             Self::Chance => f.write_str("a number from 0 to 1"),
             Self::Rate => f.write_str("a number above 0 and not above 1"),
             Self::Duration(least) => {
-                let above = if *least > 0 { " above zero" } else { "" };
+                let positive = if *least > 0 { "positive " } else { "" };
                 write!(
                     f,
-                    "a time{above} such as \"500ms\", \"30s\" or \"2m\", a day at most"
+                    "a {positive}duration such as \"500ms\", \"30s\" or \"2m\", at most a day"
                 )
             }
             Self::List(items, _) | Self::AnyList(items, _) => write!(f, "a list of {items}"),

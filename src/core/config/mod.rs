@@ -6,8 +6,8 @@
 
 use crate::wording::{self, FailureKind};
 pub use check::{
-    COUNT, Checker, ConfigError, ConfigErrors, Key, Keys, Rule, Section, Shape, TEXTS, duration,
-    looks_like_key, millis, one_or_many,
+    COUNT, Checker, ConfigError, ConfigErrors, Key, Keys, Section, Shape, TEXTS, TableRule,
+    duration, looks_like_key, millis, one_or_many,
 };
 pub(crate) use check::{keys, quoted};
 use toml::de::DeTable;
@@ -92,13 +92,13 @@ pub fn read_wordings(text: &str) -> (Vec<OwnWording>, Option<ConfigErrors>) {
             break;
         }
         if !(1..=NAME).contains(&name.chars().count()) || name.chars().any(char::is_control) {
-            let text = format!("a name has 1 to {NAME} characters and stands on one line");
+            let text = format!("a name has 1 to {NAME} characters on one line");
             checker.push(at, text);
             continue;
         }
         let Some(members) = node.get_ref().as_table() else {
             let hint = format!("write `[{name}]` and `template = \"...\"` below it");
-            checker.push(at, format!("`{name}` is no wording: {hint}"));
+            checker.push(at, format!("`{name}` is not a wording: {hint}"));
             continue;
         };
         let members = Section::new(at, members);

@@ -90,7 +90,7 @@ fn lists_and_files_have_limits_and_a_flood_of_errors_is_counted() {
 #[test]
 fn keys_to_apis_are_never_quoted() {
     let told = errors("title = \"t\"\nwait = \"sk-abcdefghijklmnopqrstuvwx\"\n");
-    assert!(told.ends_with("at most, not this text"), "{told}");
+    assert!(told.ends_with("at most a day, not this text"), "{told}");
 }
 
 #[test]

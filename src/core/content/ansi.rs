@@ -2,6 +2,7 @@
 //! no text stays as it is and is spelled out when it is drawn.
 
 use super::look::{Colour, Look, StyledLine};
+use std::borrow::Cow;
 
 /// Whether a text holds a sequence that [`terminal_lines`] understands.
 pub fn has_colours(text: &str) -> bool {
@@ -16,6 +17,17 @@ pub fn terminal_lines(text: &str) -> Vec<StyledLine> {
     text.lines()
         .map(|line| pen.line(last_written(line)))
         .collect()
+}
+
+/// A text without the codes of colours in it.
+pub fn without_colours(text: &str) -> Cow<'_, str> {
+    if !has_colours(text) {
+        return Cow::Borrowed(text);
+    }
+    let lines = terminal_lines(text).into_iter();
+    let lines = lines.map(|line| line.pieces.into_iter().map(|(_, text)| text));
+    let lines: Vec<String> = lines.map(Iterator::collect).collect();
+    Cow::Owned(lines.join("\n"))
 }
 
 /// What is left of a line that a progress bar wrote again and again.

@@ -23,7 +23,7 @@ pub struct DiffLine {
 /// What changes in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiff {
-    /// Empty where it is not told.
+    /// Empty where it is not known.
     pub path: String,
     pub lines: Vec<DiffLine>,
 }

@@ -11,9 +11,14 @@ pub enum Look {
     Heading,
     Code,
     Quote,
+    /// Of source code, as the next ones.
+    Keyword,
+    Text,
+    Number,
+    Comment,
     Added,
     Removed,
-    /// Where a part of a diff stands in its file.
+    /// The position of a part of a diff in its file.
     Place,
     /// A colour of terminal output.
     Colour(Colour),
@@ -44,7 +49,7 @@ impl StyledLine {
         }
     }
 
-    /// Adds text behind; what looks like the last piece joins it.
+    /// Appends text; what looks like the last piece joins it.
     pub(super) fn push(&mut self, look: Look, text: &str) {
         if text.is_empty() {
             return;
@@ -54,4 +59,39 @@ impl StyledLine {
             _ => self.pieces.push((look, text.to_owned())),
         }
     }
+
+    /// Code and bold words of a line of Markdown.
+    pub(super) fn inline(line: &str) -> Self {
+        let mut styled = Self::default();
+        let mut rest = line;
+        while let Some(at) = rest.find(['`', '*']) {
+            let found = code(&rest[at..]).or_else(|| strong(&rest[at..]));
+            let plain = match found {
+                Some(_) => at,
+                None => at + 1,
+            };
+            styled.push(Look::Plain, &rest[..plain]);
+            rest = &rest[plain..];
+            if let Some((look, shown, length)) = found {
+                styled.push(look, shown);
+                rest = &rest[length..];
+            }
+        }
+        styled.push(Look::Plain, rest);
+        styled
+    }
+}
+
+fn code(text: &str) -> Option<(Look, &str, usize)> {
+    let inside = text.strip_prefix('`')?;
+    let end = inside.find('`').filter(|end| *end > 0)? + 2;
+    Some((Look::Code, &text[..end], end))
+}
+
+fn strong(text: &str) -> Option<(Look, &str, usize)> {
+    let inside = text.strip_prefix("**")?;
+    let end = inside.find("**")?;
+    let words = &inside[..end];
+    let is_word = !words.is_empty() && !words.starts_with(' ') && !words.ends_with(' ');
+    is_word.then_some((Look::Strong, words, end + 4))
 }

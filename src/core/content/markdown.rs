@@ -1,32 +1,52 @@
 //! Markdown as styled lines. The marks stay, so that no text is lost and no colour is needed; only the marks
 //! of bold words go, which say nothing beside the look.
 
+use super::code::{Highlighter, language_of};
 use super::look::{Look, StyledLine};
+use super::table::table;
 
-/// The lines of a Markdown text.
-pub fn markdown_lines(text: &str) -> Vec<StyledLine> {
-    let mut fence: Option<&str> = None;
-    text.lines()
-        .map(|line| {
-            let start = line.trim_start();
-            match fence {
-                Some(mark) if start.starts_with(mark) => {
-                    fence = None;
-                    StyledLine::new(Look::Faint, line)
+/// The lines of a Markdown text, with tables in at most `width` cells.
+pub fn markdown_lines(text: &str, width: usize) -> Vec<StyledLine> {
+    let mut fence: Option<(&str, Option<Highlighter>)> = None;
+    let source: Vec<&str> = text.lines().collect();
+    let (mut lines, mut at) = (Vec::with_capacity(source.len()), 0);
+    while let Some(line) = source.get(at) {
+        if let (None, Some((rows, taken))) = (&fence, table(&source[at..], width)) {
+            lines.extend(rows);
+            at += taken;
+            continue;
+        }
+        at += 1;
+        let start = line.trim_start();
+        let styled = match &mut fence {
+            Some((mark, _)) if start.starts_with(*mark) => {
+                fence = None;
+                StyledLine::new(Look::Faint, line)
+            }
+            Some((_, Some(highlighter))) => {
+                let mut styled = StyledLine::default();
+                for (look, text) in highlighter.line(line) {
+                    styled.push(look, text);
                 }
-                Some(_) => StyledLine::new(Look::Code, line),
-                None => {
-                    fence = ["```", "~~~"]
-                        .into_iter()
-                        .find(|mark| start.starts_with(mark));
-                    match fence {
-                        Some(_) => StyledLine::new(Look::Faint, line),
-                        None => block(line, start),
-                    }
+                styled
+            }
+            Some((_, None)) => StyledLine::new(Look::Code, line),
+            None => {
+                let mut marks = ["```", "~~~"].into_iter();
+                fence = marks.find(|mark| start.starts_with(mark)).map(|mark| {
+                    let name = start.trim_start_matches(['`', '~']);
+                    let name = name.split([' ', ',', '{']).next().unwrap_or_default();
+                    (mark, language_of(name).map(Highlighter::new))
+                });
+                match fence {
+                    Some(_) => StyledLine::new(Look::Faint, line),
+                    None => block(line, start),
                 }
             }
-        })
-        .collect()
+        };
+        lines.push(styled);
+    }
+    lines
 }
 
 fn block(line: &str, start: &str) -> StyledLine {
@@ -37,42 +57,7 @@ fn block(line: &str, start: &str) -> StyledLine {
     if start.starts_with('>') {
         return StyledLine::new(Look::Quote, line);
     }
-    inline(line)
-}
-
-/// Code and bold words of a line.
-fn inline(line: &str) -> StyledLine {
-    let mut styled = StyledLine::default();
-    let mut rest = line;
-    while let Some(at) = rest.find(['`', '*']) {
-        let found = code(&rest[at..]).or_else(|| strong(&rest[at..]));
-        let plain = match found {
-            Some(_) => at,
-            None => at + 1,
-        };
-        styled.push(Look::Plain, &rest[..plain]);
-        rest = &rest[plain..];
-        if let Some((look, shown, length)) = found {
-            styled.push(look, shown);
-            rest = &rest[length..];
-        }
-    }
-    styled.push(Look::Plain, rest);
-    styled
-}
-
-fn code(text: &str) -> Option<(Look, &str, usize)> {
-    let inside = text.strip_prefix('`')?;
-    let end = inside.find('`').filter(|end| *end > 0)? + 2;
-    Some((Look::Code, &text[..end], end))
-}
-
-fn strong(text: &str) -> Option<(Look, &str, usize)> {
-    let inside = text.strip_prefix("**")?;
-    let end = inside.find("**")?;
-    let words = &inside[..end];
-    let is_word = !words.is_empty() && !words.starts_with(' ') && !words.ends_with(' ');
-    is_word.then_some((Look::Strong, words, end + 4))
+    StyledLine::inline(line)
 }
 
 #[cfg(test)]
@@ -81,7 +66,7 @@ mod tests {
 
     #[test]
     fn marks_become_looks() {
-        use Look::{Code, Faint, Heading, Plain, Quote, Strong};
+        use Look::{Code, Faint, Heading, Keyword, Plain, Quote, Strong};
         let table: &[(&str, &[(Look, &str)])] = &[
             ("# Title", &[(Heading, "# Title")]),
             ("#hash", &[(Plain, "#hash")]),
@@ -98,17 +83,22 @@ mod tests {
             ),
             ("2 ** 3 ** 4 `", &[(Plain, "2 ** 3 ** 4 `")]),
             (
+                "~~~\nlet x\n~~~",
+                &[(Faint, "~~~"), (Code, "let x"), (Faint, "~~~")],
+            ),
+            (
                 "```rust\nlet **x**;\n```\n- y",
                 &[
                     (Faint, "```rust"),
-                    (Code, "let **x**;"),
+                    (Keyword, "let"),
+                    (Plain, " **x**;"),
                     (Faint, "```"),
                     (Plain, "- y"),
                 ],
             ),
         ];
         for (text, expected) in table {
-            let pieces: Vec<_> = markdown_lines(text)
+            let pieces: Vec<_> = markdown_lines(text, 80)
                 .into_iter()
                 .flat_map(|line| line.pieces)
                 .collect();

@@ -5,17 +5,22 @@
 //! through [`crate::safe_text::SafeText`].
 
 mod ansi;
+mod code;
 mod diff;
 mod look;
 mod markdown;
 mod result;
 mod size;
 mod summary;
+mod table;
 
-pub use ansi::{has_colours, terminal_lines};
+pub use ansi::{has_colours, terminal_lines, without_colours};
+pub use code::{Highlighter, Language, code_lines, language_of};
 pub use diff::{Change, DiffLine, FileDiff, diff_of_text, diffs_of_call};
 pub use look::{Colour, Look, StyledLine};
 pub use markdown::markdown_lines;
 pub use result::{ResultText, result_text};
 pub use size::Size;
-pub use summary::{CallSummary, display_name, is_from_program, is_reader, summarize_call};
+pub use summary::{
+    CallSummary, display_name, file_read, is_from_program, is_reader, summarize_call,
+};

@@ -10,7 +10,7 @@ pub enum Size {
     Bytes(u64),
 }
 
-/// From how many bytes on the size of a single line is told.
+/// From how many bytes on the size of a single line is shown.
 const LONG_LINE: usize = 240;
 
 impl Size {

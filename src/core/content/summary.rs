@@ -14,7 +14,7 @@ pub struct CallSummary {
     pub argument: String,
     /// Whether the argument is a path, whose end says most.
     pub is_path: bool,
-    /// Whether nothing else was said: there is one argument, and it fits.
+    /// Whether it is complete: there is one argument, and it fits.
     pub is_all: bool,
 }
 
@@ -117,6 +117,19 @@ pub fn is_reader(tool: &str) -> bool {
     READERS.contains(&plain_name(tool).as_str())
 }
 
+/// The file whose text is the result of a call, if it is one: a tool that reads, or a shell that prints it.
+pub fn file_read(tool: &str, arguments: &str) -> Option<String> {
+    let summary = summarize_call(tool, arguments);
+    if summary.is_path && is_reader(tool) {
+        return Some(summary.argument);
+    }
+    let mut words = summary.argument.split_whitespace();
+    let prints = ["cat", "head", "tail", "sed", "nl", "bat"].contains(&words.next()?);
+    let is_single = !summary.argument.contains(['|', ';', '&', '>', '<', '…']);
+    let file = words.next_back().filter(|_| prints && is_single)?;
+    Some(file.trim_matches(['"', '\'']).to_owned())
+}
+
 /// How texts begin that an agent's program says in the place of its user.
 const PROGRAM: &[&str] = &[
     "<environment_context>",
@@ -183,12 +196,12 @@ fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
         .iter()
         .find(|(names, _)| names.contains(&name.as_str()));
     let own = own.map_or(&[][..], |(_, keys)| keys);
-    let told = own.iter().chain(TELLING).find_map(|key| {
+    let shown = own.iter().chain(TELLING).find_map(|key| {
         let text = words_of(members.get(*key)?)?;
         Some((text, PATHS.contains(key)))
     });
-    match told {
-        Some(told) if !own.is_empty() || told.1 || members.len() <= VALUES => told,
+    match shown {
+        Some(shown) if !own.is_empty() || shown.1 || members.len() <= VALUES => shown,
         _ => (values(&members), false),
     }
 }
@@ -246,14 +259,23 @@ fn words_of(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(word) => Some(word.to_string()),
         Value::Array(parts) if !parts.is_empty() => command(parts).or_else(|| {
-            let count = parts.len();
-            Some(if count == 1 {
-                "1 entry".to_owned()
-            } else {
-                format!("{count} entries")
+            let entries = match parts.len() {
+                1 => "1 entry".to_owned(),
+                count => format!("{count} entries"),
+            };
+            Some(match parts.first().and_then(words_of) {
+                Some(first) => format!("{entries}: {first}"),
+                None => entries,
             })
         }),
-        Value::Object(members) => Some(values(members)).filter(|words| !words.is_empty()),
+        Value::Object(members) => {
+            let named = members.iter().filter_map(|(key, value)| {
+                let words = words_of(value)?;
+                Some(format!("{key}: {}", beginning(&words, 60)))
+            });
+            let named = named.take(VALUES).collect::<Vec<_>>().join(", ");
+            (!named.is_empty()).then(|| format!("{{{named}}}"))
+        }
         Value::Array(_) | Value::Null => None,
     }
 }
@@ -360,6 +382,11 @@ mod tests {
                 "mcp__github__create_issue",
                 r#"{"title":"Bug"}"#,
                 "github.create_issue(Bug)",
+            ),
+            (
+                "book",
+                r#"{"trip":{"from":"JFK","to":"LIS"},"legs":[{"day":1,"by":"air"},{"day":2}]}"#,
+                "book({from: JFK, to: LIS}, 2 entries: {day: 1, by: air})",
             ),
             ("get_weather", "{}", "get_weather()"),
             ("rate", r#"{"loans": 4.1/100"#, r#"rate({"loans": 4.1/100)"#),

@@ -1,4 +1,4 @@
-//! An agent as `AGENT.toml` describes it: the model, what it is told, the tools with what carries
+//! An agent as `AGENT.toml` describes it: the model, its instructions, the tools with what carries
 //! them out, the limits.
 //!
 //! Nothing is read or run here. [`Agent::parse`] reports everything that is wrong at once. Keys to models
@@ -33,7 +33,7 @@ const LONGEST: usize = 1024 * 1024;
 pub struct Agent {
     /// What it is called.
     pub name: String,
-    /// What the model is told before all else; empty where there is nothing.
+    /// The instructions of the model; empty where there are none.
     pub instructions: String,
     /// The first message of the user; without it the operator begins.
     pub input: Option<String>,
@@ -43,7 +43,7 @@ pub struct Agent {
     pub output_schema: Option<OutputSchema>,
     /// What is done about faults without asking. It also has a say in turns and approvals.
     pub policy: Policy,
-    pub model: Model,
+    pub model: AgentModel,
     /// Tools that the file defines.
     pub tools: Vec<AgentTool>,
     /// Servers that bring tools along.
@@ -60,13 +60,13 @@ pub struct Beside<'a> {
 
 /// It is written as the `[model]` that it was read from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Model {
+pub struct AgentModel {
     /// How its API spells things.
     pub dialect: Dialect,
     /// Its name in requests.
     pub name: String,
     #[serde(flatten)]
-    pub at: Endpoint,
+    pub at: ModelEndpoint,
     /// Whether replies come as a stream.
     pub stream: bool,
     /// How long a reply may take without a byte, in milliseconds.
@@ -82,7 +82,7 @@ pub struct Model {
 /// Who answers for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Endpoint {
+pub enum ModelEndpoint {
     Http {
         /// Where its API begins, without a slash at the end.
         base_url: String,
@@ -118,7 +118,7 @@ pub struct AgentTool {
     pub offered: Offered,
     /// What carries it out.
     pub by: By,
-    /// Whether the operator is asked before.
+    /// Whether a call needs an approval.
     pub approval: Approval,
 }
 
@@ -126,16 +126,16 @@ pub struct AgentTool {
 #[derive(Debug, Clone, PartialEq)]
 pub enum By {
     /// A program gets the arguments on its standard input.
-    Command(Command),
+    Command(ToolProgram),
     /// Outputs that stand in the file.
     Canned(Vec<Canned>),
     /// The operator types the output.
     Operator,
-    Recorded(Recorded),
+    Recorded(RecordedAnswers),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct ToolProgram {
     /// The program and its arguments; never empty. No shell reads them.
     pub argv: Vec<String>,
     /// The folder it runs in, relative to that of the agent file.
@@ -146,7 +146,7 @@ pub struct Command {
     pub timeout_ms: Millis,
 }
 
-/// An output that stands in the file.
+/// An output from the file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Canned {
     /// Arguments with the values that they must have.
@@ -160,7 +160,7 @@ pub struct Canned {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedAnswers {
     AtHand,
     /// The one in this file, relative to the agent file.
     File(String),
@@ -172,7 +172,7 @@ pub struct McpServer {
     pub name: String,
     /// How it is reached.
     pub via: Via,
-    /// Whether the operator is asked before its tools run.
+    /// Whether its calls need an approval.
     pub approval: Approval,
     /// The tools that the model is offered; `None` for all.
     pub tools: Option<Vec<String>>,
@@ -184,7 +184,7 @@ pub struct McpServer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Via {
     /// It is started, and spoken to over its standard input and output.
-    Command(Command),
+    Command(ToolProgram),
     /// It is a server somewhere.
     Http {
         url: String,
@@ -227,7 +227,7 @@ impl Agent {
     }
 }
 
-impl Model {
+impl AgentModel {
     /// Reads a table of a larger file, checked against [`MODEL_KEYS`].
     pub(crate) fn of_section(
         section: Section<'_>,
@@ -244,7 +244,7 @@ impl Model {
 
     /// Whether a script answers.
     pub fn is_scripted(&self) -> bool {
-        matches!(self.at, Endpoint::Script { .. })
+        matches!(self.at, ModelEndpoint::Script { .. })
     }
 
     fn request_settings(&self) -> RequestSettings<'_> {
@@ -261,12 +261,12 @@ impl Model {
     /// all know it, and some of them nothing else.
     fn max_tokens_key(&self) -> &'static str {
         let is_openai = match &self.at {
-            Endpoint::Http { base_url, .. } => {
+            ModelEndpoint::Http { base_url, .. } => {
                 let host = base_url.split("://").nth(1).unwrap_or_default();
                 let host = host.split(['/', ':']).next().unwrap_or_default();
                 host == "api.openai.com" || host.ends_with(".openai.azure.com")
             }
-            Endpoint::Script { .. } => false,
+            ModelEndpoint::Script { .. } => false,
         };
         if is_openai {
             "max_completion_tokens"
@@ -301,7 +301,7 @@ impl Canned {
 
 // What an agent may do in the world: what the operator is shown before its first command runs.
 
-/// Something that an agent may do. Its text stands on one line and holds text of the file.
+/// Something that an agent may do. Its text is one line and holds text of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Power {
     /// It asks a model, and sends it the conversation.
@@ -312,9 +312,12 @@ pub enum Power {
         variables: Vec<String>,
     },
     /// It runs a program for a tool.
-    Tool { tool: String, command: Command },
+    Tool { tool: String, command: ToolProgram },
     /// It starts an MCP server.
-    Server { server: String, command: Command },
+    Server {
+        server: String,
+        command: ToolProgram,
+    },
     /// It connects to an MCP server.
     Connects {
         server: String,
@@ -388,7 +391,7 @@ fn dollars(variables: &[String]) -> String {
 }
 
 /// A program as the operator would type it, with its folder and its environment.
-struct Program<'a>(&'a Command);
+struct Program<'a>(&'a ToolProgram);
 
 impl fmt::Display for Program<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -404,11 +407,11 @@ impl fmt::Display for Program<'_> {
     }
 }
 
-impl Model {
+impl AgentModel {
     /// What asking it does; `None` for a script, which nothing is sent to.
     pub fn power(&self) -> Option<Power> {
         match &self.at {
-            Endpoint::Http {
+            ModelEndpoint::Http {
                 base_url,
                 key_env,
                 headers,
@@ -417,7 +420,7 @@ impl Model {
                 url: base_url.clone(),
                 variables: key_env.iter().cloned().chain(variables(headers)).collect(),
             }),
-            Endpoint::Script { .. } => None,
+            ModelEndpoint::Script { .. } => None,
         }
     }
 }
@@ -433,11 +436,11 @@ impl Agent {
                     tool: name,
                     command: command.clone(),
                 }),
-                By::Recorded(Recorded::File(file)) => Some(Power::Recording {
+                By::Recorded(RecordedAnswers::File(file)) => Some(Power::Recording {
                     tool: name,
                     file: file.clone(),
                 }),
-                By::Canned(_) | By::Operator | By::Recorded(Recorded::AtHand) => None,
+                By::Canned(_) | By::Operator | By::Recorded(RecordedAnswers::AtHand) => None,
             }
         }));
         powers.extend(self.servers.iter().map(|server| match &server.via {
@@ -510,7 +513,7 @@ impl Reader<'_, '_, '_> {
         let policy = self.policy(file);
         let output_schema = self.schema(file, ["output_schema", "output_schema_file"]);
         let model = file.table("model").and_then(|model| self.model(model));
-        // Where nobody knows who is asked, the strictest pattern would refuse what may be allowed.
+        // Where the provider is not known, the strictest pattern would refuse what may be allowed.
         let dialect = model
             .as_ref()
             .map(|model| model.dialect)
@@ -552,17 +555,17 @@ impl Reader<'_, '_, '_> {
         })
     }
 
-    fn model(&mut self, model: Section<'_>) -> Option<Model> {
+    fn model(&mut self, model: Section<'_>) -> Option<AgentModel> {
         let dialect = model.text("dialect").and_then(Dialect::named);
         let dialect = dialect.map(|dialect| spoken_at(dialect, model.text("base_url")));
         let at = if model.has("script") {
             let script = self.file(model, "script");
-            script.map(|(file, text)| Endpoint::Script { file, text })
+            script.map(|(file, text)| ModelEndpoint::Script { file, text })
         } else {
             self.endpoint(model, dialect)
         };
         let settings = self.settings(model, dialect);
-        Some(Model {
+        Some(AgentModel {
             dialect: dialect?,
             name: model.get("name").unwrap_or_else(|| SCRIPTED.to_owned()),
             at: at?,
@@ -573,7 +576,7 @@ impl Reader<'_, '_, '_> {
         })
     }
 
-    fn endpoint(&mut self, model: Section<'_>, dialect: Option<Dialect>) -> Option<Endpoint> {
+    fn endpoint(&mut self, model: Section<'_>, dialect: Option<Dialect>) -> Option<ModelEndpoint> {
         let headers = self.headers(model);
         let key_env = model.get("key_env");
         // A key goes only where its name and the address were written together: the usual variable belongs
@@ -586,7 +589,7 @@ impl Reader<'_, '_, '_> {
                 (facts.base_url, key_env.or_else(variable))
             }
         };
-        Some(Endpoint::Http {
+        Some(ModelEndpoint::Http {
             base_url: base_url.to_owned(),
             key_env,
             headers,
@@ -637,7 +640,7 @@ impl Reader<'_, '_, '_> {
         Some((name.to_owned(), text))
     }
 
-    /// A JSON Schema that stands under the one key, or in the file under the other.
+    /// A JSON Schema under the one key, or in the file that the other names.
     fn schema(&mut self, section: Section<'_>, keys: [&'static str; 2]) -> Option<Value> {
         let [inline, in_file] = keys;
         let (key, schema) = if section.has(inline) {
@@ -679,8 +682,8 @@ impl Reader<'_, '_, '_> {
             Some(By::Operator)
         } else {
             Some(By::Recorded(match tool.text("recorded") {
-                Some(file) => Recorded::File(file.to_owned()),
-                None => Recorded::AtHand,
+                Some(file) => RecordedAnswers::File(file.to_owned()),
+                None => RecordedAnswers::AtHand,
             }))
         };
         let by = by?;
@@ -723,13 +726,13 @@ impl Reader<'_, '_, '_> {
         Some(canned)
     }
 
-    fn command(&mut self, section: Section<'_>, timeout: u64) -> Option<Command> {
+    fn command(&mut self, section: Section<'_>, timeout: u64) -> Option<ToolProgram> {
         let argv: Vec<String> = section.get("command")?;
         if argv.first().is_some_and(String::is_empty) {
             let text = "`command` begins with the name of a program";
             self.checker.push(section.at("command"), text);
         }
-        Some(Command {
+        Some(ToolProgram {
             argv,
             cwd: section.get("cwd"),
             env: section.get("env").unwrap_or_default(),
@@ -766,7 +769,7 @@ fn spoken_at(dialect: Dialect, base_url: Option<&str>) -> Dialect {
     }
 }
 
-/// A header: its value may end with `env:NAME`, at its beginning or behind a space.
+/// A header: its value may end with `env:NAME`, at its beginning or after a space.
 fn header(name: &str, value: &str) -> Result<Header, String> {
     // RFC 9110: a token.
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

@@ -46,7 +46,7 @@ pub fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 fn is_same_number(one: &Number, other: &Number) -> bool {
-    // Large whole numbers, such as ids, are told apart that would be one as floating point.
+    // Large whole numbers, such as ids, stay different that would be equal as floating point.
     if one.is_f64() || other.is_f64() {
         one.as_f64() == other.as_f64()
     } else {

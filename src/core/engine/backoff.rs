@@ -5,7 +5,7 @@ use super::policy::Millis;
 
 /// How often a question to the model is tried in all.
 pub const ATTEMPTS: u32 = 3;
-/// The first wait before the model is asked again; it doubles.
+/// The first wait before another request; it doubles.
 const BASE: Millis = 1000;
 /// The longest wait for a model.
 const CAP: Millis = 60_000;
@@ -15,7 +15,7 @@ const ABSURD: Millis = 10 * 60_000;
 /// What is to be done after a model did not reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelDelay {
-    /// It is asked again after so many milliseconds.
+    /// Another request follows after so many milliseconds.
     After(Millis),
     /// The operator decides; the text says why.
     Ask(String),

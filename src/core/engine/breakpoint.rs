@@ -2,7 +2,7 @@
 //!
 //! | written | stops the run |
 //! |---|---|
-//! | `tool search_*` | at a call of the tool that has not run; `*` and `?` stand for any letters |
+//! | `tool search_*` | at a call of the tool that has not run; `*` and `?` represent any letters |
 //! | `kind reasoning` | at an item of the kind |
 //! | `rule tool-error` | at a finding of the rule, however bad |
 //! | `arg .amount > 100` | at a call that has not run, where the jq expression gives something true for its arguments |
@@ -39,7 +39,7 @@ pub struct Breakpoint {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BreakpointTarget {
-    /// A call of this tool; `*` and `?` stand for any letters.
+    /// A call of this tool; `*` and `?` represent any letters.
     Tool(String),
     /// An item of this kind, by its word.
     Kind(String),
@@ -55,7 +55,11 @@ pub enum BreakpointTarget {
 pub const PLACES: [(&str, &str, &str); 5] = [
     ("tool", "search_*", "a call of this tool, before it runs"),
     ("kind", "reasoning", "an item of this kind"),
-    ("rule", "tool-error", "a finding of this rule, however bad"),
+    (
+        "rule",
+        "tool-error",
+        "a finding of this rule, of any severity",
+    ),
     (
         "arg",
         ".amount > 100",
@@ -96,7 +100,7 @@ pub enum BreakpointError {
         meant: String,
     },
     /// It is no number of a reply.
-    #[error("`{0}` is no number of a reply: they count from 1")]
+    #[error("`{0}` is not a number of a reply: they count from 1")]
     NoNumber(String),
     /// The jq expression is none.
     #[error(transparent)]

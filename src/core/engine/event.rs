@@ -1,57 +1,40 @@
-//! What a run is told: before it begins, as it goes on, and what the engine asks for.
+//! The configuration of a run, its events, and the effects that the engine requests.
 
 use super::breakpoint::Breakpoint;
 use super::policy::{Approval, Millis, Policy};
 use super::standing::RunStatus;
-use crate::session::ledger::{Ask, CallKey, Ending, Failure, LedgerEvent, Usage};
+use crate::session::ledger::{Ask, CallKey, CallOutcome, Ending, LedgerEvent, ReplySummary};
 use crate::session::takes::TakeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// The history stands like this now: at the beginning, after the run has grown, after the operator went to
+pub enum RunEvent {
+    /// The status of the history: at the beginning, after the run has grown, after the operator went to
     /// another take or made one.
     StatusChanged(Arc<RunStatus>),
-    /// An agent asked the model by itself: that question is under way, and what comes of it is told
-    /// as of any other.
+    /// An agent has sent a request by itself: it is under way, and its result is reported as that of
+    /// any other.
     AgentRequested {
         /// The take whose history was sent.
         take: TakeId,
     },
-    /// A reply is complete and in the history; [`Event::StatusChanged`] follows.
-    Replied {
-        ask: Ask,
-        /// The ids of its calls.
-        calls: Vec<String>,
-        usage: Usage,
-        /// Milliseconds until its first byte.
-        first_ms: u64,
-        /// Milliseconds until it was whole.
-        total_ms: u64,
-        /// Whether its stream reached the end.
-        ended: bool,
-        /// Why it ended, in the provider's word.
-        stop: Option<String>,
-    },
+    /// A reply is complete and in the history; [`RunEvent::StatusChanged`] follows.
+    Replied { ask: Ask, reply: ReplySummary },
     /// An attempt brought no reply.
     NotReplied { ask: Ask, fault: ModelFault },
     /// An attempt to carry out a call ended.
-    Finished {
-        call: CallKey,
-        /// What came of it.
-        outcome: Outcome,
-    },
+    Finished { call: CallKey, outcome: CallOutcome },
     /// A call cannot be answered without the operator: no recorded output fits.
     NeedsOperator {
         call: CallKey,
-        /// Why the operator is asked.
+        /// Why.
         note: String,
     },
     /// A time is up.
     TimerFired(super::Timer),
     /// The operator wants something.
-    Operator(Command),
+    Operator(RunCommand),
     /// What a policy had decided could not be done.
     Refused {
         /// The rule of the fault.
@@ -63,7 +46,7 @@ pub enum Event {
 
 /// What the operator wants of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum RunCommand {
     /// Go on, until something holds.
     Continue,
     /// Go on by one step: one question to the model, or the tools of one reply.
@@ -104,24 +87,11 @@ pub enum Command {
     Breakpoints(Vec<super::Breakpoint>),
     /// A tool that was switched off is to be used again.
     Enable { tool: String },
-    /// The operator accepted a fallback as the result: the run ends with it. [`Event::StatusChanged`] of
+    /// The operator accepted a fallback as the result: the run ends with it. [`RunEvent::StatusChanged`] of
     /// its take comes before.
     AcceptFallback,
     /// The run may take this many more turns.
     MoreTurns(u32),
-}
-
-/// What came of carrying out a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// What the model will read; never empty where it is an error.
-    pub output: String,
-    /// Whether that reports an error.
-    pub is_error: bool,
-    /// Why the tool did not do what it was called for.
-    pub failure: Option<Failure>,
-    /// How long it took, in milliseconds.
-    pub ms: u64,
 }
 
 /// Why a model did not reply.
@@ -144,10 +114,10 @@ pub struct ModelFault {
 
 /// What is to be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum RunEffect {
     /// To be entered in the ledger, on the disk before anything that follows.
     Record(LedgerEvent),
-    /// The model is to be asked with the history as it stands.
+    /// The model is to be called with the current history.
     Ask {
         ask: Ask,
         attempt: u32,
@@ -161,7 +131,7 @@ pub enum Effect {
         arguments: String,
         attempt: u32,
     },
-    /// Tools that run are to be stopped; each still ends with [`super::Event::Finished`].
+    /// Tools that run are to be stopped; each still ends with [`super::RunEvent::Finished`].
     StopTools,
     /// The history grows by the output of a call.
     Answer {
@@ -172,13 +142,13 @@ pub enum Effect {
         is_error: bool,
     },
     /// A policy decided about a fault: the action is to be carried out as a take,
-    /// [`super::Event::StatusChanged`] or [`super::Event::Refused`] follows.
+    /// [`super::RunEvent::StatusChanged`] or [`super::RunEvent::Refused`] follows.
     Act(super::Decision),
     /// Open calls are to be closed, so that the history is one that a provider takes.
     Close,
     /// The run waits for the operator.
     Pause(Vec<Reason>),
-    /// [`super::Event::TimerFired`] is to come then.
+    /// [`super::RunEvent::TimerFired`] is to come then.
     Wait {
         timer: Timer,
         /// In so many milliseconds.
@@ -197,7 +167,7 @@ pub enum Effect {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Timer {
-    /// The model is asked again.
+    /// The request is sent again.
     AskAgain(Ask),
     /// A call is tried again.
     RunAgain(CallKey),
@@ -232,12 +202,12 @@ pub enum Reason {
         call: CallKey,
         tool: String,
         arguments: String,
-        /// Why the operator is asked, where that needs a word: no recorded output fits.
+        /// Why, where that needs a word: no recorded output fits.
         note: String,
     },
     /// A call may have run.
     MayHaveRun { call: CallKey, tool: String },
-    /// The model cannot be asked.
+    /// The model cannot be called.
     Model { why: String },
     /// The turns are used up.
     TurnLimit { turns: u32 },
@@ -258,15 +228,15 @@ impl Reason {
                 format!("the output of {tool} is the operator's to give ({call})")
             }
             Self::MayHaveRun { call, tool } => format!("{tool} may have run ({call})"),
-            Self::Model { why } => format!("the model cannot be asked: {why}"),
+            Self::Model { why } => format!("the request to the model failed: {why}"),
             Self::TurnLimit { turns } => format!("the run has used up its {turns} turns"),
             Self::Stepped => "the next step".to_owned(),
-            Self::NothingSaid => "nothing was said yet".to_owned(),
+            Self::NothingSaid => "the history is empty".to_owned(),
         }
     }
 }
 
-// What a run is told before it begins.
+// The configuration of a run.
 
 /// How a run is to be led.
 #[derive(Debug, Clone, Default)]
@@ -300,7 +270,7 @@ pub enum ToolOwner {
     /// An agent elsewhere, whose exchange with its model is held: sound calls are handed over to it,
     /// and the run ends.
     Agents {
-        /// How often the model is asked again at most, before the operator is asked.
+        /// How often the model is called again before the operator decides.
         asks: u32,
     },
 }
@@ -308,7 +278,7 @@ pub enum ToolOwner {
 /// How calls of a tool are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolConfig {
-    /// Whether the operator is asked first, unless the policy says otherwise.
+    /// Whether a call needs an approval, unless the policy says otherwise.
     pub approval: Approval,
     /// What carrying out a call means.
     pub nature: Nature,

@@ -1,8 +1,8 @@
 //! What happens next in a live run.
 //!
-//! A live run is a take that grows. The engine never sees bytes: it is told how the history stands
-//! ([`RunStatus`]), what came of what it asked for, and what the operator wants ([`Event`]), and answers what
-//! is to be done next ([`Effect`]). It has no clock and waits for nothing; its state is data, so that a run
+//! A live run is a take that grows. The engine never sees bytes: it gets the status of the history
+//! ([`RunStatus`]), the results of its effects, and what the operator wants ([`RunEvent`]), and answers what
+//! is to be done next ([`RunEffect`]). It has no clock and waits for nothing; its state is data, so that a run
 //! can be closed at a pause and taken up after a restart.
 //!
 //! Recoveries are not the engine's: they are actions on the take, the same as on recordings, and the engine
@@ -27,13 +27,13 @@ pub use breakpoint::{
     Breakpoint, BreakpointCache, BreakpointError, BreakpointHit, BreakpointTarget, PLACES, hits,
 };
 pub use event::{
-    Command, Config, Effect, Event, ModelFault, Nature, Outcome, Reason, Timer, ToolConfig,
+    Config, ModelFault, Nature, Reason, RunCommand, RunEffect, RunEvent, Timer, ToolConfig,
     ToolOwner,
 };
 pub use machine::{Machine, MachineState, Phase, holds};
 pub use policy::{
-    Also, Approval, BreakerSettings, Counts, Decision, LONGEST_POLICY, Millis, POLICY_TABLES,
-    Policy, RetrySettings, TURN_LIMIT, Verdict,
+    Also, Approval, BreakerSettings, Decision, LONGEST_POLICY, Millis, POLICY_TABLES, Policy,
+    PolicyCounts, PolicyVerdict, RetrySettings, TURN_LIMIT,
 };
 pub use standing::{
     ABOUT_RESULTS, REFUSED_BY_PROVIDERS, RunCall, RunFault, RunStatus, Tail, request_status,

@@ -26,7 +26,7 @@ const BROKEN_SCHEMA: &str = "invalid-arguments";
 /// What the model is to read, as a policy says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
-    /// The name of the wording; `None` for a template that stands in the policy itself.
+    /// The name of the wording; `None` for a template in the policy itself.
     pub name: Option<String>,
     pub template: String,
 }
@@ -79,7 +79,7 @@ impl Decision {
 
 /// What is to be done about a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     /// An action is carried out.
     Act(Decision),
     /// It passes as it is.
@@ -100,7 +100,7 @@ pub struct Policy {
     breaker: BreakerSettings,
 }
 
-/// What is said about a rule.
+/// The entries about a rule.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
     rule: &'static str,
@@ -112,7 +112,7 @@ struct Entry {
     include_in_history: bool,
 }
 
-/// What is said about a tool.
+/// The entries about a tool.
 #[derive(Debug, Clone, PartialEq)]
 struct ToolPolicy {
     name: String,
@@ -125,7 +125,7 @@ struct ToolPolicy {
 
 impl Entry {
     /// The word that is due for a fault, and whether it is one of those that are counted.
-    fn verb(&self, counts: &Counts, fault: &RunFault) -> (&Verb, bool) {
+    fn verb(&self, counts: &PolicyCounts, fault: &RunFault) -> (&Verb, bool) {
         let done = counts.of(fault.rule, fault.tool.as_deref());
         match self.times {
             Some(times) if done >= times => (self.then, false),
@@ -134,12 +134,12 @@ impl Entry {
     }
 
     /// What a word of the entry comes to for a fault, in its policy.
-    fn verdict(&self, policy: &Policy, verb: &Verb, fault: &RunFault) -> Verdict {
+    fn verdict(&self, policy: &Policy, verb: &Verb, fault: &RunFault) -> PolicyVerdict {
         match verb.deed {
-            PolicyAction::Release => Verdict::Release,
-            PolicyAction::Raise => Verdict::Raise,
-            PolicyAction::Ask => Verdict::Ask,
-            PolicyAction::Act(actions) => Verdict::Act(Decision {
+            PolicyAction::Release => PolicyVerdict::Release,
+            PolicyAction::Raise => PolicyVerdict::Raise,
+            PolicyAction::Ask => PolicyVerdict::Ask,
+            PolicyAction::Act(actions) => PolicyVerdict::Act(Decision {
                 rule: fault.rule.to_owned(),
                 item: fault.item,
                 call: fault.call.clone(),
@@ -184,7 +184,7 @@ impl Policy {
 
     /// The addresses that hear of breakers that open, each once.
     pub fn webhooks(&self) -> Vec<&str> {
-        let of_tools = self.tools.iter().map(|said| &said.breaker.webhook);
+        let of_tools = self.tools.iter().map(|tool| &tool.breaker.webhook);
         let all = [&self.breaker.webhook].into_iter().chain(of_tools);
         let mut known = Vec::new();
         for url in all.flatten() {
@@ -195,10 +195,10 @@ impl Policy {
         known
     }
 
-    /// What is to be done about a fault; it is to be asked once for each, since it counts.
-    pub fn decide(&self, counts: &mut Counts, fault: &RunFault) -> Verdict {
+    /// What is to be done about a fault; to be called once for each, since it counts.
+    pub fn decide(&self, counts: &mut PolicyCounts, fault: &RunFault) -> PolicyVerdict {
         let Some(entry) = self.entry(fault) else {
-            return Verdict::Ask;
+            return PolicyVerdict::Ask;
         };
         let (verb, counts_as_done) = entry.verb(counts, fault);
         if counts_as_done {
@@ -208,21 +208,23 @@ impl Policy {
     }
 
     /// What [`Self::decide`] would say.
-    pub fn would_decide(&self, counts: &Counts, fault: &RunFault) -> Verdict {
+    pub fn would_decide(&self, counts: &PolicyCounts, fault: &RunFault) -> PolicyVerdict {
         let entry = self.entry(fault);
-        entry.map_or(Verdict::Ask, |entry| {
+        entry.map_or(PolicyVerdict::Ask, |entry| {
             entry.verdict(self, entry.verb(counts, fault).0, fault)
         })
     }
 
     /// What is to be done about a fault where the first thing that the policy says could not be
     /// done, or settled nothing.
-    pub fn otherwise(&self, fault: &RunFault) -> Verdict {
+    pub fn otherwise(&self, fault: &RunFault) -> PolicyVerdict {
         let entry = self.entry(fault);
-        entry.map_or(Verdict::Ask, |entry| entry.verdict(self, entry.then, fault))
+        entry.map_or(PolicyVerdict::Ask, |entry| {
+            entry.verdict(self, entry.then, fault)
+        })
     }
 
-    /// Whether there is an entry for a fault. Where nobody can be asked, a warning without an entry passes,
+    /// Whether there is an entry for a fault. Without an operator, a warning without an entry passes,
     /// while an error, and what an entry says `ask` about, ends the run.
     pub fn has_entry(&self, fault: &RunFault) -> bool {
         self.entry(fault).is_some()
@@ -230,7 +232,7 @@ impl Policy {
 
     /// Whether there is an entry for a rule, be it for one tool only.
     pub fn names(&self, rule: &str) -> bool {
-        let of_tools = self.tools.iter().flat_map(|said| &said.on);
+        let of_tools = self.tools.iter().flat_map(|tool| &tool.on);
         self.on
             .iter()
             .chain(of_tools)
@@ -239,7 +241,7 @@ impl Policy {
 
     /// Whether it decides about no fault at all.
     pub fn is_empty(&self) -> bool {
-        self.on.is_empty() && self.tools.iter().all(|said| said.on.is_empty())
+        self.on.is_empty() && self.tools.iter().all(|tool| tool.on.is_empty())
     }
 
     /// Most turns of the run, where the policy says so.
@@ -249,24 +251,24 @@ impl Policy {
 
     /// Whether calls of a tool need the operator's approval, where the policy says so.
     pub fn approval(&self, tool: &str) -> Option<Approval> {
-        self.of(tool).find_map(|said| said.approval)
+        self.of(tool).find_map(|tool| tool.approval)
     }
 
     /// How often a call of a tool is tried. What the policy leaves out for the tool is as for all.
     pub fn retry(&self, tool: &str) -> RetrySettings {
-        let said = self.of(tool).rev();
-        said.fold(self.retry, |all, said| all.with(&said.retry))
+        let tools = self.of(tool).rev();
+        tools.fold(self.retry, |all, tool| all.with(&tool.retry))
     }
 
     /// When a tool is switched off. What the policy leaves out for the tool is as for all.
     pub fn breaker(&self, tool: &str) -> BreakerSettings {
-        let said = self.of(tool).rev();
-        said.fold(self.breaker.clone(), |all, said| all.with(&said.breaker))
+        let tools = self.of(tool).rev();
+        tools.fold(self.breaker.clone(), |all, tool| all.with(&tool.breaker))
     }
 
     fn of<'p>(&'p self, tool: &'p str) -> impl DoubleEndedIterator<Item = &'p ToolPolicy> {
         let tools = self.tools.iter();
-        tools.filter(move |said| said.pattern.matches(tool))
+        tools.filter(move |known| known.pattern.matches(tool))
     }
 
     fn entry<'p>(&'p self, fault: &'p RunFault) -> Option<&'p Entry> {
@@ -274,7 +276,7 @@ impl Policy {
     }
 
     fn entry_for<'p>(&'p self, rule: &str, tool: Option<&'p str>) -> Option<&'p Entry> {
-        let of_tool = tool.and_then(|tool| self.of(tool).find_map(|said| about(&said.on, rule)));
+        let of_tool = tool.and_then(|tool| self.of(tool).find_map(|entry| about(&entry.on, rule)));
         of_tool.or_else(|| about(&self.on, rule))
     }
 }
@@ -283,7 +285,7 @@ fn about<'p>(entries: &'p [Entry], rule: &str) -> Option<&'p Entry> {
     entries.iter().find(|entry| entry.rule == rule)
 }
 
-/// The action that the rule offers, of those that a word stands for: a call leaves with its output,
+/// The action that the rule offers, of those that a word means: a call leaves with its output,
 /// any other item alone.
 fn action_for(fault: &RunFault, actions: &'static [&'static str]) -> &'static str {
     let first = actions.first().copied().unwrap_or_default();
@@ -367,10 +369,10 @@ impl RetrySettings {
         backoff_ms: 1000,
     };
 
-    fn with(self, said: &PartialRetry) -> Self {
+    fn with(self, partial: &PartialRetry) -> Self {
         Self {
-            attempts: said.attempts.unwrap_or(self.attempts),
-            backoff_ms: said.backoff_ms.unwrap_or(self.backoff_ms),
+            attempts: partial.attempts.unwrap_or(self.attempts),
+            backoff_ms: partial.backoff_ms.unwrap_or(self.backoff_ms),
         }
     }
 }
@@ -401,12 +403,12 @@ impl Default for BreakerSettings {
 }
 
 impl BreakerSettings {
-    fn with(self, said: &PartialBreaker) -> Self {
+    fn with(self, partial: &PartialBreaker) -> Self {
         Self {
-            threshold: said.threshold.unwrap_or(self.threshold),
-            cooldown_ms: said.cooldown_ms.unwrap_or(self.cooldown_ms),
-            webhook: said.webhook.clone().or(self.webhook),
-            wording: said.wording.clone().or(self.wording),
+            threshold: partial.threshold.unwrap_or(self.threshold),
+            cooldown_ms: partial.cooldown_ms.unwrap_or(self.cooldown_ms),
+            webhook: partial.webhook.clone().or(self.webhook),
+            wording: partial.wording.clone().or(self.wording),
         }
     }
 }
@@ -439,9 +441,9 @@ const INVENTED: &str = "unknown-tool";
 /// How often a policy acted in a run, by rule and tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Counts(BTreeMap<String, BTreeMap<String, u32>>);
+pub struct PolicyCounts(BTreeMap<String, BTreeMap<String, u32>>);
 
-impl Counts {
+impl PolicyCounts {
     /// How often it acted about a fault of this rule and tool. Tools that there are not are counted together,
     /// or a model that invents a new one each time would never come to the end of `times`.
     pub fn of(&self, rule: &str, tool: Option<&str>) -> u32 {
@@ -468,7 +470,7 @@ fn counted<'a>(rule: &str, tool: Option<&'a str>) -> &'a str {
 
 /// Longest policy, in bytes.
 pub const LONGEST: usize = 256 * 1024;
-/// Most turns, errors and times that can be asked for.
+/// Most turns, errors and times that can be set.
 const MOST: u64 = 10_000;
 /// Longest name of a tool and longest URL, in characters.
 const NAME: usize = 2000;
@@ -488,7 +490,7 @@ pub static POLICY_TABLES: [&Keys; 5] = [
 
 keys! {
     pub(crate) static POLICY_KEYS = "the policy" {
-        max_turns: Whole(1, MOST), "the most questions to the model";
+        max_turns: Whole(1, MOST), "the most model requests";
         on: Named(&ENTRY_KEYS), "what is done about findings of a rule";
         tools: Named(&TOOL_KEYS),
             "what is different for a tool, or for tools whose names fit a pattern with `*` and `?`";
@@ -499,7 +501,7 @@ keys! {
 
 keys! {
     static ENTRY_KEYS = "[on.RULE]" {
-        do: AnyText, "one of the words below; needed";
+        do: AnyText, "one of the words below; required";
         wording: AnyText, "what the model reads: the name of a wording, or a template";
         times: Whole(1, MOST), "how often for each tool of a run; tools that do not exist count together";
         otherwise: AnyText,
@@ -530,7 +532,7 @@ keys! {
     static BREAKER_KEYS = "[breaker]" {
         threshold: Whole(0, MOST), "after how many errors in a row; 0: never", or "3";
         cooldown: Duration(0), "how long it is off, before it is tried once", or "\"30s\"";
-        webhook: CheckedText(check_webhook), "an http or https URL that is told";
+        webhook: CheckedText(check_webhook), "an http or https URL that is notified";
         wording: Template, "what the model reads meanwhile; `error` is the last one";
     }
 }
@@ -555,16 +557,16 @@ fn policy(file: Section<'_>, checker: &mut Checker<'_>, own: Own<'_>) -> Policy 
         max_turns: file.get("max_turns"),
         on: entries(checker, file, own),
         tools: tools(checker, file, own),
-        retry: retry.map_or_else(RetrySettings::default, |said| {
-            RetrySettings::ASKED_FOR.with(&said)
+        retry: retry.map_or_else(RetrySettings::default, |partial| {
+            RetrySettings::ASKED_FOR.with(&partial)
         }),
         breaker: BreakerSettings::default().with(&breaker.unwrap_or_default()),
     };
     if !file.has("retry") {
-        for said in &mut policy.tools {
+        for tool in &mut policy.tools {
             // A tool with a section of its own is tried again, also where calls in general are not.
-            if said.retry.backoff_ms.is_some() {
-                let attempts = &mut said.retry.attempts;
+            if tool.retry.backoff_ms.is_some() {
+                let attempts = &mut tool.retry.attempts;
                 attempts.get_or_insert(RetrySettings::ASKED_FOR.attempts);
             }
         }
@@ -576,7 +578,7 @@ fn tools(checker: &mut Checker<'_>, file: Section<'_>, own: Own<'_>) -> Vec<Tool
     let mut tools = Vec::new();
     for (name, at, tool) in file.named("tools") {
         if name.is_empty() || name.chars().count() > NAME {
-            checker.push(at, "this is no name of a tool");
+            checker.push(at, "invalid tool name");
         }
         tools.push(ToolPolicy {
             name: name.to_owned(),
@@ -615,7 +617,7 @@ fn rule(checker: &mut Checker<'_>, name: &str, at: usize) -> Option<&'static Rul
     if found.is_none() {
         let ids = RULES.iter().map(|rule| rule.id);
         let ids: Vec<&str> = ids.filter(|id| *id != AFTER_THE_END).collect();
-        checker.unknown(at, name, "no rule", &ids);
+        checker.unknown(at, name, "an unknown rule", &ids);
     }
     found.copied()
 }
@@ -644,8 +646,8 @@ fn entry(
             "`otherwise` comes after `times`, or after an action that could not be done",
         );
     }
-    let said: Vec<&Verb> = [Some(does), then].into_iter().flatten().collect();
-    check_members(checker, at, members, &said);
+    let verbs: Vec<&Verb> = [Some(does), then].into_iter().flatten().collect();
+    check_members(checker, at, members, &verbs);
     Some(Entry {
         rule: rule.id,
         does,
@@ -661,9 +663,9 @@ fn entry(
 }
 
 /// Reports members that none of the words takes, and a value that one of them lacks.
-fn check_members(checker: &mut Checker<'_>, at: usize, members: Section<'_>, said: &[&Verb]) {
+fn check_members(checker: &mut Checker<'_>, at: usize, members: Section<'_>, verbs: &[&Verb]) {
     let mut forbid = |member: &str, takes: fn(&Verb) -> bool| {
-        if members.has(member) && !said.iter().any(|verb| takes(verb)) {
+        if members.has(member) && !verbs.iter().any(|verb| takes(verb)) {
             let words = VERBS
                 .iter()
                 .filter(|verb| takes(verb))
@@ -676,7 +678,7 @@ fn check_members(checker: &mut Checker<'_>, at: usize, members: Section<'_>, sai
     forbid("wording", |verb| verb.has_wording);
     forbid("value", |verb| verb.has_value);
     forbid("include_in_history", |verb| verb.has_value);
-    let needs_value = said.iter().find(|verb| verb.has_value);
+    let needs_value = verbs.iter().find(|verb| verb.has_value);
     if let Some(verb) = needs_value.filter(|_| !members.has("value")) {
         checker.push(at, format!("`{}` needs a `value`", verb.word));
     }
@@ -707,13 +709,13 @@ fn verb(
         return wording::verb(word);
     }
     if let Some(why) = in_vain(rule.id, word) {
-        let text = format!("`{word}` can never be done about {}: {why}", rule.id);
+        let text = format!("`{word}` never applies to {}: {why}", rule.id);
         checker.push(at, text);
         return None;
     }
     let what = match wording::verb(word) {
-        Some(_) => format!("nothing that can be done about {}", rule.id),
-        None => "nothing that a policy does".to_owned(),
+        Some(_) => format!("not an action for {}", rule.id),
+        None => "an unknown action".to_owned(),
     };
     checker.unknown(at, word, &what, &words);
     None
@@ -741,7 +743,7 @@ fn words(
         let names: HashSet<&str> = names.map(|wording| wording.name).collect();
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();
-        let what = format!("no wording for {}, and no template", rule.id);
+        let what = format!("neither a wording for {} nor a template", rule.id);
         checker.unknown(at, text, &what, &names);
         return None;
     }

@@ -1,4 +1,4 @@
-//! Who asks: the SDK or program behind a request, how long it waits, and what it hears meanwhile.
+//! Who asks: the SDK or program that sends a request, how long it waits, and what it hears meanwhile.
 //!
 //! Headers as the SDKs send them: `x-stainless-*` of the OpenAI and Anthropic libraries, the user agents of
 //! Claude Code and Codex.
@@ -93,12 +93,12 @@ fn kind_of<'h>(agent: &str, header: &impl Fn(&str) -> Option<&'h str>) -> Client
 }
 
 /// A short name that can be shown. Frameworks on top of an SDK name themselves in the user agent
-/// (`Agents/Python 0.22.0`), and the version of the SDK stands in a header of its own.
+/// (`Agents/Python 0.22.0`), and the version of the SDK is in a header of its own.
 fn name_of(kind: ClientKind, agent: &str, version: Option<&str>) -> String {
     // `Name/Language 1.2.3` of the SDKs, else the first product of RFC 9110 section 10.1.5: `name/1.2.3`.
     let mut words = agent.split_ascii_whitespace();
     let first = words.next().unwrap_or_default();
-    let (product, behind) = first.split_once('/').unwrap_or((first, ""));
+    let (product, rest) = first.split_once('/').unwrap_or((first, ""));
     let name = match (kind.sdk(), version) {
         (Some(sdk), version) => {
             let is_own =
@@ -113,7 +113,7 @@ fn name_of(kind: ClientKind, agent: &str, version: Option<&str>) -> String {
             };
             format!("{sdk} {version}{over}")
         }
-        (None, _) => format!("{product} {behind}"),
+        (None, _) => format!("{product} {rest}"),
     };
     let is_safe = |letter: &char| letter.is_ascii_graphic() || *letter == ' ';
     let name = name.chars().filter(is_safe).take(NAME).collect::<String>();
@@ -188,7 +188,7 @@ pub fn until_ms(client: &Client, hears: Hears, quiet_since_ms: u64) -> Option<u6
 // Measured with the SDKs of OpenAI and Anthropic in Python and Node: comment lines and white space before a
 // body count as life signs and reach nobody; `event: ping` is ignored by Anthropic's and handed to the program
 // by OpenAI's. Codex counts real events only, and hears its last `response.in_progress` again; nobody else
-// does, for openai-node begins its reply anew with each. A blank line behind a comment once broke a client
+// does, for openai-node begins its reply anew with each. A blank line after a comment once broke a client
 // (openai-go#556), so there is none; nor is there ever an `id:`, a `retry:` or an empty `data:`.
 
 /// The usual time between two heartbeats, in milliseconds.
@@ -424,14 +424,14 @@ mod heartbeat_tests {
         }
     }
 
-    fn said(dialect: Dialect, kind: ClientKind, is_stream: bool, data: Option<&str>) -> String {
+    fn beat(dialect: Dialect, kind: ClientKind, is_stream: bool, data: Option<&str>) -> String {
         let last = data.map(|data| InProgress { data, sequence: 7 });
         String::from_utf8(heartbeat(dialect, &client(kind), is_stream, last)).unwrap_or_default()
     }
 
     #[test]
     fn responses_hear_their_last_event_again_under_a_new_number() {
-        let said = said(
+        let beat = beat(
             Dialect::Responses,
             ClientKind::Codex,
             true,
@@ -439,7 +439,7 @@ mod heartbeat_tests {
         );
         let expected = r#"{"type":"response.in_progress","response":{"id":"resp_1","sequence_number":1},"sequence_number": 7}"#;
         assert_eq!(
-            said,
+            beat,
             format!("event: response.in_progress\ndata: {expected}\n\n")
         );
     }
@@ -452,19 +452,19 @@ mod heartbeat_tests {
         for kind in [OpenaiPython, OpenaiNode, Other] {
             for data in [None, Some("no json"), Some(IN_PROGRESS)] {
                 assert_eq!(
-                    said(Dialect::Responses, kind, true, data),
+                    beat(Dialect::Responses, kind, true, data),
                     ": held by retake\n"
                 );
             }
             assert_eq!(
-                said(Dialect::Chat, kind, true, Some(IN_PROGRESS)),
+                beat(Dialect::Chat, kind, true, Some(IN_PROGRESS)),
                 ": held by retake\n"
             );
         }
-        assert_eq!(said(Dialect::Responses, ClientKind::Codex, true, None), "");
+        assert_eq!(beat(Dialect::Responses, ClientKind::Codex, true, None), "");
         for kind in [AnthropicPython, AnthropicNode, ClaudeCode, Other] {
             assert_eq!(
-                said(Dialect::Anthropic, kind, true, None),
+                beat(Dialect::Anthropic, kind, true, None),
                 "event: ping\ndata: {\"type\":\"ping\"}\n\n"
             );
         }
@@ -474,7 +474,7 @@ mod heartbeat_tests {
     fn a_whole_reply_is_preceded_by_white_space() {
         for dialect in [Dialect::Responses, Dialect::Chat, Dialect::Anthropic] {
             assert_eq!(
-                said(dialect, ClientKind::Other, false, Some(IN_PROGRESS)),
+                beat(dialect, ClientKind::Other, false, Some(IN_PROGRESS)),
                 " "
             );
         }
@@ -484,9 +484,9 @@ mod heartbeat_tests {
     fn no_openai_stream_ever_gets_a_ping_or_a_blank_line_alone() {
         for data in [None, Some(IN_PROGRESS), Some("{\n\"sequence_number\":1\n}")] {
             for dialect in [Dialect::Responses, Dialect::Chat] {
-                let said = said(dialect, ClientKind::OpenaiPython, true, data);
-                assert!(!said.contains("ping") && !said.starts_with('\n'), "{said}");
-                for line in said.lines().filter(|line| !line.is_empty()) {
+                let beat = beat(dialect, ClientKind::OpenaiPython, true, data);
+                assert!(!beat.contains("ping") && !beat.starts_with('\n'), "{beat}");
+                for line in beat.lines().filter(|line| !line.is_empty()) {
                     let is_known = [": ", "event: ", "data: "]
                         .iter()
                         .any(|head| line.starts_with(head));

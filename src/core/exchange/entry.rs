@@ -4,7 +4,7 @@
 //! back. Every entry has a `type`, and `at` in milliseconds since 1970. Texts have lost their secrets
 //! before they get here.
 
-use super::{Ending, ExchangeId, Found, Phase, Seen};
+use super::{ExchangeEnding, ExchangeFinding, ExchangeId, ExchangePhase, ExchangeSummary};
 use crate::session::Dialect;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,23 +39,23 @@ pub struct ExchangeEntry<'a> {
     /// Milliseconds until the first byte of the reply, and until its end.
     pub ms: [Option<u64>; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ending: Option<&'a Ending>,
+    pub ending: Option<&'a ExchangeEnding>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holding: Option<HoldingEntry<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub found: &'a [Found],
+    pub found: &'a [ExchangeFinding],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The headers that are recorded.
     pub headers: HeadersEntry<'a>,
     /// The agent's request, and what is no JSON of it.
     #[serde(flatten)]
-    pub request: Request,
+    pub request: RequestEntry,
     #[serde(flatten)]
-    pub response: Response,
+    pub response: ResponseEntry,
     /// What the agent got, where it is something else than the reply.
     #[serde(flatten)]
-    pub told: Told,
+    pub told: AgentResponseEntry,
     /// A sentence for the reader who finds no end of what is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -63,7 +63,7 @@ pub struct ExchangeEntry<'a> {
 
 /// The members of a request.
 #[derive(Debug, Default, Serialize)]
-pub struct Request {
+pub struct RequestEntry {
     /// The body, where it is JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<RawValue>>,
@@ -77,7 +77,7 @@ pub struct Request {
 
 /// The members of a reply.
 #[derive(Debug, Default, Serialize)]
-pub struct Response {
+pub struct ResponseEntry {
     /// The reply in one piece, in the shape of its dialect; one that was streamed was put together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Box<RawValue>>,
@@ -97,7 +97,7 @@ pub struct Response {
 
 /// The members of what the agent got.
 #[derive(Debug, Default, Serialize)]
-pub struct Told {
+pub struct AgentResponseEntry {
     /// In one piece, in the shape of its dialect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Box<RawValue>>,
@@ -129,10 +129,10 @@ pub struct HeadersEntry<'a> {
 
 impl<'a> ExchangeEntry<'a> {
     /// The entry of an exchange, without its bodies and headers.
-    pub fn of(seen: &'a Seen, upstream: &'a str) -> Self {
+    pub fn of(seen: &'a ExchangeSummary, upstream: &'a str) -> Self {
         let (ending, holding) = match &seen.phase {
-            Phase::Ended(ending) => (Some(ending), None),
-            Phase::Held(holding) => (None, Some(holding)),
+            ExchangePhase::Ended(ending) => (Some(ending), None),
+            ExchangePhase::Held(holding) => (None, Some(holding)),
             _ => (None, None),
         };
         Self {
@@ -163,10 +163,10 @@ impl<'a> ExchangeEntry<'a> {
     }
 }
 
-/// What is said of an exchange in a few words.
+/// A short entry about an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "type")]
-pub enum Entry {
+pub enum ExchangeNote {
     /// Something was decided about an exchange that is held.
     Decided {
         id: ExchangeId,
@@ -181,18 +181,18 @@ pub enum Entry {
         #[serde(skip_serializing_if = "Option::is_none")]
         wording: Option<String>,
     },
-    /// A held exchange is over; nothing else will be said of it.
+    /// A held exchange is over; this is its last entry.
     Ended {
         id: ExchangeId,
         at: u64,
-        ending: Ending,
+        ending: ExchangeEnding,
     },
     /// A message of a WebSocket that passed.
     Observed {
         /// The number of the exchange that the connection is.
         id: ExchangeId,
         at: u64,
-        from: Side,
+        from: SocketSide,
         /// What: JSON, or a text.
         message: Value,
     },
@@ -201,7 +201,7 @@ pub enum Entry {
         id: ExchangeId,
         at: u64,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        found: Vec<Found>,
+        found: Vec<ExchangeFinding>,
         /// What the operator should know of it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
@@ -218,7 +218,7 @@ pub enum Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum SocketSide {
     Agent,
     Provider,
 }

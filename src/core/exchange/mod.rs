@@ -6,7 +6,7 @@
 //! could have given, and the provider's own view of the history is put back into the agent's next requests.
 //!
 //! What is wrong and what can be done about it is not this room's: a held exchange is a run whose tools are the
-//! agent's ([`crate::engine`]), judged by the same rules, mended by the same actions.
+//! agent's ([`crate::engine`]), judged by the same rules, fixed by the same actions.
 
 pub mod client;
 pub mod entry;
@@ -16,4 +16,6 @@ pub mod rewrite;
 mod seen;
 pub mod views;
 
-pub use seen::{AgentHas, Ending, ExchangeId, Found, Holding, Phase, Seen};
+pub use seen::{
+    AgentHas, ExchangeEnding, ExchangeFinding, ExchangeId, ExchangePhase, ExchangeSummary, Holding,
+};

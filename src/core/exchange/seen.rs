@@ -21,7 +21,7 @@ impl fmt::Display for ExchangeId {
 /// An exchange as far as it is known. Texts are from outside. It is serialized as the JSON lines of a proxy
 /// tell it; how it ended and the name of its upstream stand beside it there.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Seen {
+pub struct ExchangeSummary {
     #[serde(rename = "exchange")]
     pub id: ExchangeId,
     /// When its request came, in milliseconds since 1970.
@@ -36,9 +36,9 @@ pub struct Seen {
     pub path: String,
     /// The dialect that is spoken there; `None` for what only passes.
     pub dialect: Option<Dialect>,
-    /// The model that is asked.
+    /// The model of the request.
     pub model: String,
-    /// Whether a stream is asked for.
+    /// Whether the request wants a stream.
     pub streams: bool,
     /// How many retries of the same request have joined it.
     pub retries: u32,
@@ -53,17 +53,17 @@ pub struct Seen {
     /// Milliseconds until its end.
     pub total_ms: Option<u64>,
     #[serde(skip)]
-    pub phase: Phase,
+    pub phase: ExchangePhase,
     /// What was found, the worst first.
     #[serde(rename = "findings")]
-    pub found: Vec<Found>,
+    pub found: Vec<ExchangeFinding>,
     /// What the operator should know of it: a stream that was cut, a body that cannot be decoded.
     pub notes: Vec<String>,
 }
 
 /// Something that was found in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct ExchangeFinding {
     /// Id of the rule.
     pub rule: &'static str,
     pub severity: Severity,
@@ -73,7 +73,7 @@ pub struct Found {
     pub message: String,
 }
 
-impl Found {
+impl ExchangeFinding {
     /// What a finding of a session says.
     pub fn of(finding: &Finding, session: &Session) -> Self {
         Self {
@@ -87,11 +87,11 @@ impl Found {
 
 /// What an exchange is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Phase {
+pub enum ExchangePhase {
     /// Its request comes, or is looked at.
     #[default]
     Asking,
-    /// The upstream was asked and has not answered yet.
+    /// The upstream has the request and has not answered yet.
     Waiting,
     /// The reply comes, and what may pass passes.
     Replying,
@@ -99,11 +99,11 @@ pub enum Phase {
     Held(Holding),
     /// It is held, and retake asks the upstream again meanwhile.
     AskingAgain(Holding),
-    Ended(Ending),
+    Ended(ExchangeEnding),
 }
 
-impl Phase {
-    /// How it is held, whether a decision is awaited or the upstream is asked again.
+impl ExchangePhase {
+    /// How it is held, whether a decision is awaited or the upstream is called again.
     pub fn hold(&self) -> Option<&Holding> {
         match self {
             Self::Held(holding) | Self::AskingAgain(holding) => Some(holding),
@@ -144,7 +144,7 @@ pub struct AgentHas {
 /// How an exchange ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "how")]
-pub enum Ending {
+pub enum ExchangeEnding {
     /// Everything passed as it came.
     Passed,
     /// What was held was released as it came: by whom.

@@ -58,7 +58,7 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
         Err(fault) => report(fault, &mut out),
     }
     let mut waiting = HashSet::new();
-    // Faults inside of the parts are those of the walk above; what stands before them is still read.
+    // Faults inside of the parts are those of the walk above; what is before them is still read.
     let _ = outline
         .current_step
         .map(|at| read_interruptions(&mut Cursor::at(bytes, at), &mut waiting));
@@ -76,7 +76,7 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
     }
     let problems = std::mem::take(&mut out.problems);
     let contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, source)?;
-    Ok(contents.behind(problems))
+    Ok(contents.after(problems))
 }
 
 fn report(fault: JsonError, out: &mut Fragment) {
@@ -185,7 +185,7 @@ fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonErr
 }
 
 /// `{type, raw_item, agent, ...}`. An approval item repeats its call; only where the call itself is missing
-/// does it stand for it.
+/// does it represent it.
 fn read_run_item(
     cursor: &mut Cursor<'_>,
     known: &mut HashSet<u64>,

@@ -4,11 +4,12 @@
 //! Here is what rows mean; `runtime` reads them. Items stand in a buffer of their own, one row a line, because
 //! a database has no bytes that a span could point to; the number of a record is the id of its row.
 
-use super::{Contents, Format, Reading, agents_runstate, assemble_plain};
+use super::{Contents, Format, Reading, Sample, agents_runstate, assemble_plain};
 use crate::json::{Cursor, skip_whitespace};
 use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceError, Span};
+use crate::wire::write::Object;
 use crate::wire::{Fields, responses};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -26,24 +27,44 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Database,
 };
 
+/// Whether a text is a database that declares a table of this name, as far as its head tells.
+pub(super) fn declares(sample: &Sample<'_>, table: &str) -> bool {
+    let quotes = ["", "\"", "`", "'"];
+    let spelled = |quote: &&str| {
+        let declared = format!("{quote}{table}{quote}");
+        let begins = [format!("TABLE {declared}"), format!("EXISTS {declared}")];
+        begins.iter().any(|begin| sample.mentions(begin))
+    };
+    sample.bytes.starts_with(MAGIC) && quotes.iter().any(spelled)
+}
+
+/// Rows by the text of a column, each group in the order of the rows.
+pub(super) fn group_rows<'a>(rows: &'a [String], column: &str) -> HashMap<String, Vec<Object<'a>>> {
+    let mut groups: HashMap<String, Vec<Object<'a>>> = HashMap::new();
+    for row in rows.iter().map(|row| Object::read(row)) {
+        groups.entry(row.text(column)).or_default().push(row);
+    }
+    groups
+}
+
 /// What every SQLite database begins with (SQLite file format, section 1.3).
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// One row of the table of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct MessageRow {
     /// The session that it belongs to.
     pub session: String,
     /// The branch of the session; empty for the main one.
     pub branch: String,
     pub id: i64,
-    /// What stands in it: JSON of one item.
+    /// What is in it: JSON of one item.
     pub data: Vec<u8>,
 }
 
 /// Builds the sessions of a database from its rows, which stand in the order of the
 /// history, session after session.
-pub fn sessions_of(rows: &[Row]) -> Result<Contents, SourceError> {
+pub fn sessions_of(rows: &[MessageRow]) -> Result<Contents, SourceError> {
     let mut out = Fragment::default();
     let mut buffer: Vec<u8> = Vec::new();
     let mut starts = Vec::with_capacity(rows.len());
@@ -72,10 +93,10 @@ pub fn sessions_of(rows: &[Row]) -> Result<Contents, SourceError> {
     for session in &mut contents.sessions {
         session.active = !inactive.contains(&session.label);
     }
-    Ok(contents.behind(problems))
+    Ok(contents.after(problems))
 }
 
-fn label_of(row: &Row) -> String {
+fn label_of(row: &MessageRow) -> String {
     if row.branch.is_empty() {
         row.session.clone()
     } else {
@@ -83,7 +104,7 @@ fn label_of(row: &Row) -> String {
     }
 }
 
-fn read_row(row: &Row, buffer: &[u8], range: std::ops::Range<usize>, out: &mut Fragment) {
+fn read_row(row: &MessageRow, buffer: &[u8], range: std::ops::Range<usize>, out: &mut Fragment) {
     let span = Span::within(0, range.clone());
     out.begin_record(span);
     if let Some(last) = out.records.last_mut() {
@@ -117,7 +138,7 @@ fn read_item(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), String> 
     }
     let fields = Fields::read(&mut cursor).map_err(|fault| format!("not JSON: {}", fault.kind))?;
     if skip_whitespace(bytes, cursor.position()) < bytes.len() {
-        return Err("text behind the JSON object".to_owned());
+        return Err("text after the JSON object".to_owned());
     }
     responses::push_item(bytes, 0, &fields, out);
     Ok(())
@@ -128,8 +149,8 @@ fn read_item(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), String> 
 mod tests {
     use super::*;
 
-    fn row(session: &str, branch: &str, id: i64, data: &str) -> Row {
-        Row {
+    fn row(session: &str, branch: &str, id: i64, data: &str) -> MessageRow {
+        MessageRow {
             session: session.to_owned(),
             branch: branch.to_owned(),
             id,

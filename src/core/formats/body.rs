@@ -3,7 +3,7 @@
 
 use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Span};
-use crate::wire::{Fields, anthropic, chat, gemini};
+use crate::wire::{Fields, anthropic, push_member, stop_in};
 use std::ops::Range;
 
 /// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what
@@ -21,38 +21,11 @@ pub(super) fn read_member(
                 out.note(Fact::Request);
             }
         }
-        b"modelVersion" | b"model_version" => {
-            if let Some(model) = cursor.string()? {
-                out.note_model(model);
-            }
-            out.note(Fact::Reply);
-        }
         b"tools" | b"functions" if cursor.peek() == Some(b'[') => {
             out.note(Fact::Tools(Span::within(base, cursor.skip()?)));
             out.note(Fact::Request);
         }
-        b"choices" | b"output" | b"usage" | b"object" | b"status" | b"candidates"
-        | b"usageMetadata" => out.note(Fact::Reply),
-        b"generationConfig" | b"generation_config" => {
-            cursor.object(|cursor, key| {
-                let is_schema = matches!(
-                    key,
-                    b"responseJsonSchema"
-                        | b"response_json_schema"
-                        | b"responseSchema"
-                        | b"response_schema"
-                );
-                if is_schema {
-                    out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)));
-                }
-                Ok(())
-            })?;
-        }
-        // The contents that are cached come before those of the request.
-        b"cachedContent" | b"cached_content" if cursor.peek() == Some(b'"') => {
-            cursor.skip()?;
-            out.note(Fact::ServerState);
-        }
+        b"output" | b"usage" | b"object" | b"status" => out.note(Fact::Reply),
         // `output_format` is what Anthropic's beta of structured outputs calls it.
         b"response_format" | b"output_format" => {
             out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)))
@@ -84,34 +57,24 @@ pub(super) fn read_member(
                 out.note(Fact::TurnLimit(limit));
             }
         }
-        b"instructions" | b"system" | b"systemInstruction" | b"system_instruction"
-            if !matches!(cursor.peek(), Some(b'n')) =>
-        {
+        b"instructions" | b"system" if !matches!(cursor.peek(), Some(b'n')) => {
             let span = Span::within(base, cursor.skip()?);
-            let dialect = match key {
-                b"systemInstruction" | b"system_instruction" => Some(Dialect::Gemini),
-                _ => Some(Dialect::Anthropic),
-            };
-            push_member(Kind::System, dialect, span, out);
+            push_member(Kind::System, Dialect::Anthropic, span, out);
         }
-        _ => {}
+        _ => {
+            for dialect in Dialect::ALL {
+                let reply = dialect.facts().reply_key;
+                if reply.is_some_and(|(name, _)| name.as_bytes() == key) {
+                    out.note(Fact::Reply);
+                    break;
+                }
+                if dialect.codec().note_member(key, cursor, base, out)? {
+                    break;
+                }
+            }
+        }
     }
     Ok(())
-}
-
-/// A system prompt or input that is a member of the request and no message. In a document it is a
-/// record of its own.
-fn push_member(kind: Kind, dialect: Option<Dialect>, span: Span, out: &mut Fragment) {
-    // The record at hand, a line, gets its end only when it was read; one that has its end
-    // was the element before.
-    let is_member_of_line = out
-        .records
-        .last()
-        .is_some_and(|record| record.span.is_empty());
-    if !is_member_of_line {
-        out.begin_record(span);
-    }
-    out.push(kind, dialect, span);
 }
 
 /// What kind of body an object is, by its members.
@@ -121,7 +84,8 @@ struct Outline {
     response: Option<Range<usize>>,
     conversation: Option<Range<usize>>,
     output: Option<Range<usize>>,
-    choices: Option<Range<usize>>,
+    /// The member of a reply that holds its turn.
+    reply: Option<(Dialect, Range<usize>)>,
     trajectory: Option<Range<usize>>,
     body: Option<Range<usize>>,
 }
@@ -177,13 +141,13 @@ fn read_wrapped(
         return Ok(true);
     }
     let is_body =
-        outline.conversation.is_some() || outline.output.is_some() || outline.choices.is_some();
+        outline.conversation.is_some() || outline.output.is_some() || outline.reply.is_some();
     if !is_body {
         return Ok(false);
     }
     let is_reply = outline.output.is_some();
-    // Requests that stand one behind the other repeat the history as those of exchanges do.
-    let is_request = !is_reply && outline.choices.is_none();
+    // Requests that stand one after the other repeat the history as those of exchanges do.
+    let is_request = !is_reply && outline.reply.is_none();
     if is_request {
         out.note(Fact::RequestBegins);
     }
@@ -203,10 +167,16 @@ fn read_wrapped(
     }
     if let Some(output) = &outline.output {
         read_list(dialect, &mut part(output), base, out)?;
-        read_incomplete(bytes, at, out)?;
     }
-    if let Some(choices) = &outline.choices {
-        read_choices(&mut part(choices), base, out)?;
+    if let Some((dialect, reply)) = &outline.reply {
+        dialect.codec().read_reply(&mut part(reply), base, out)?;
+    }
+    if !is_request {
+        let of_reply = outline.reply.as_ref();
+        let dialect = of_reply.map_or(Dialect::Responses, |(dialect, _)| *dialect);
+        if let Some(stop) = stop_in(dialect, &bytes[at..]) {
+            out.note_stop(stop.as_bytes());
+        }
     }
     Ok(true)
 }
@@ -285,10 +255,19 @@ fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
             }
             (b"input", Some(b'"')) => &mut outline.conversation,
             (b"output", Some(b'[')) => &mut outline.output,
-            (b"choices" | b"candidates", Some(b'[')) => &mut outline.choices,
             (b"traj" | b"trajectory", Some(b'[')) => &mut outline.trajectory,
             (b"body", Some(b'{')) => &mut outline.body,
-            _ => return Ok(()),
+            _ => {
+                let mut all = Dialect::ALL.into_iter();
+                let is_of = |dialect: &Dialect| {
+                    let reply = dialect.facts().reply_key;
+                    reply.is_some_and(|(name, byte)| (name.as_bytes(), Some(byte)) == (key, opens))
+                };
+                if let Some(dialect) = all.find(is_of) {
+                    outline.reply = Some((dialect, cursor.skip()?));
+                }
+                return Ok(());
+            }
         };
         *slot = Some(cursor.skip()?);
         Ok(())
@@ -305,53 +284,12 @@ fn read_list(
 ) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
-        push_member(Kind::User, Some(Dialect::Anthropic), span, out);
+        push_member(Kind::User, Dialect::Anthropic, span, out);
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {
         Some(b'{') => dialect.codec().read_element(cursor, base, out),
         _ => Ok(()),
-    })?;
-    Ok(())
-}
-
-/// Responses: `status: incomplete` with `incomplete_details.reason`.
-fn read_incomplete(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), JsonError> {
-    Cursor::at(bytes, at).object(|cursor, key| {
-        if key == b"incomplete_details" {
-            cursor.object(|cursor, key| {
-                if let (b"reason", Some(reason)) = (key, cursor.string()?) {
-                    out.note_stop(reason);
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
-    })?;
-    Ok(())
-}
-
-/// Chat and Gemini: the first choice is the reply; further choices are alternatives that no history holds.
-fn read_choices(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    let mut seen = false;
-    cursor.array(|cursor| {
-        if std::mem::replace(&mut seen, true) {
-            return Ok(());
-        }
-        let mut reason = None;
-        cursor.object(|cursor, key| match key {
-            b"message" => chat::read_message(cursor, base, out),
-            b"content" => gemini::read_content(cursor, base, out).map(|_| ()),
-            b"finish_reason" | b"finishReason" => {
-                reason = cursor.string()?;
-                Ok(())
-            }
-            _ => Ok(()),
-        })?;
-        if let Some(reason) = reason {
-            out.note_stop(reason);
-        }
-        Ok(())
     })?;
     Ok(())
 }

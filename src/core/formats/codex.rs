@@ -73,7 +73,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         match (key, kind) {
             (b"type", _) => kind = cursor.string()?,
             (b"role", _) => has_role = true,
-            // The type stands first in every rollout; then one walk reads the item, too.
+            // The type is first in every rollout; then one walk reads the item, too.
             (b"payload", Some(kind)) => {
                 cursor.peek();
                 let at = cursor.position();

@@ -5,103 +5,77 @@
 //! parts of a file can be read side by side; `split` says where records begin and end. Reading never fails as a
 //! whole: a broken record costs that record.
 
+mod adk_session;
 mod agents_runstate;
 pub mod agents_sqlite;
+mod ai_sdk;
 mod anthropic_messages;
 mod assemble;
+mod atif;
+mod bedrock_converse;
+mod bfcl;
 mod body;
 mod claude_code;
+mod claude_stream;
+mod cline;
 mod codex;
+mod codex_exec;
 pub mod convert;
+mod copilot;
+mod fast_agent;
 mod foreign;
+mod format;
+mod gemini_cli;
 mod gemini_contents;
+mod goose;
+mod har;
+mod hermes;
+mod http_exchanges;
+mod inspect_log;
+mod langchain;
+mod langfuse;
+mod letta;
+mod litellm;
+mod llama_stack;
 mod lower;
+mod mcp_transcript;
+mod messages;
+mod mini_swe_agent;
+mod mitmproxy;
 mod openai_chat;
 mod openai_responses;
+mod opencode;
+mod openhands;
+mod otel;
+mod otlp_protobuf;
+mod pi;
+mod pydantic_ai;
+mod qwen_code;
 pub mod retake_journal;
 mod sample;
 pub mod split;
 mod sse;
+mod swe_agent;
+mod tau2;
+mod toolbench;
+mod transcript;
 mod unknown;
+mod vcr;
 
-pub use assemble::{RequestError, assemble_plain, read_request, read_request_part};
-pub use foreign::{Foreign, recognise_foreign};
-pub use lower::{CannotWrite, lower, new_message};
+pub use assemble::assemble_plain;
+pub use foreign::{FOREIGN, Foreign, recognise_foreign};
+pub use format::{
+    Assemble, Contents, Format, ReadMember, ReadRecord, ReadTables, ReadWhole, Reading, Records,
+    Tables,
+};
+pub use lower::{CannotWrite, EditedRows, NativeEdits, lower, native_edits, new_message};
 pub use sample::{Document, Layout, Sample};
 pub use unknown::{another_format, unknown_types};
 
-use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};
+use crate::session::{Dialect, Session, Source, SourceError};
+use crate::wire::RequestHead;
+use serde::de::IgnoredAny;
 use std::sync::Arc;
-
-/// Reads the value at the cursor as one record; `base` is where the walked text begins in the source.
-pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
-
-/// Reads the member `key` of a document whose records stand in one of its arrays.
-pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
-
-/// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the
-/// text as they are.
-pub type ReadWhole = fn(&Arc<dyn Source>, &[u8]) -> Result<Contents, SourceError>;
-
-/// Puts what was read in the order of the history.
-pub type Assemble = fn(Fragment, &Arc<dyn Source>) -> Result<Contents, SourceError>;
-
-/// What a file holds.
-#[derive(Debug, Default)]
-pub struct Contents {
-    /// Its sessions; the active ones first where a format knows dead branches.
-    pub sessions: Vec<Session>,
-    /// What could not be read.
-    pub problems: Vec<Problem>,
-}
-
-impl Contents {
-    /// Puts problems that were found earlier before its own.
-    pub fn behind(mut self, earlier: Vec<Problem>) -> Self {
-        self.problems.splice(0..0, earlier);
-        self
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Format {
-    /// Its id on the command line and in reports.
-    pub id: &'static str,
-    /// What it is, for people.
-    pub title: &'static str,
-    /// The dialect of its items.
-    pub dialect: Dialect,
-    /// How sure it is that a text is its own: 0 not at all, 100 beyond doubt.
-    pub sniff: fn(&Sample<'_>) -> u8,
-    pub reading: Reading,
-}
-
-/// How a format is read.
-#[derive(Debug, Clone, Copy)]
-pub enum Reading {
-    /// Record by record, in parallel where the file is large.
-    Records(Records),
-    /// The whole text at once.
-    Whole(ReadWhole),
-    /// By the database in `runtime`; the text is not JSON.
-    Database,
-}
-
-/// How the records of a format are read.
-#[derive(Debug, Clone, Copy)]
-pub struct Records {
-    /// One value of a stream of values (a line).
-    pub line: ReadRecord,
-    /// One element of the array that holds the records.
-    pub element: ReadRecord,
-    /// A member of the document beside that array.
-    pub member: ReadMember,
-    /// The names of such arrays in a document.
-    pub arrays: &'static [&'static str],
-    /// The order of the history.
-    pub assemble: Assemble,
-}
 
 /// Every format, the one that is asked first on equal terms first.
 pub const FORMATS: &[Format] = &[
@@ -111,32 +85,100 @@ pub const FORMATS: &[Format] = &[
     agents_runstate::FORMAT,
     sse::FORMAT,
     retake_journal::FORMAT,
+    pi::FORMAT,
+    pi::DATABASE,
+    gemini_cli::FORMAT,
+    qwen_code::FORMAT,
+    claude_stream::FORMAT,
+    codex_exec::FORMAT,
+    opencode::FORMAT,
+    opencode::DATABASE,
+    copilot::FORMAT,
+    cline::FORMAT,
+    cline::XML,
+    goose::FORMAT,
+    goose::DATABASE,
+    hermes::FORMAT,
+    openhands::FORMAT,
+    swe_agent::FORMAT,
+    mini_swe_agent::FORMAT,
+    atif::FORMAT,
+    vcr::FORMAT,
+    har::FORMAT,
+    mitmproxy::FORMAT,
+    llama_stack::FORMAT,
+    ai_sdk::FORMAT,
+    langchain::FORMAT,
+    langchain::RUNS,
+    pydantic_ai::FORMAT,
+    adk_session::FORMAT,
+    tau2::FORMAT,
+    inspect_log::FORMAT,
+    otel::FORMAT,
+    langfuse::FORMAT,
+    litellm::FORMAT,
+    toolbench::FORMAT,
+    bfcl::FORMAT,
+    fast_agent::FORMAT,
+    letta::FORMAT,
+    mcp_transcript::FORMAT,
     openai_responses::FORMAT,
     anthropic_messages::FORMAT,
     openai_chat::FORMAT,
     gemini_contents::FORMAT,
+    bedrock_converse::FORMAT,
 ];
 
-/// Whether a changed session can be written in the format that it was read from. A captured stream holds no
-/// whole item, the lines of a journal are never changed, and a RunState says the same items in several places,
-/// which the SDK checks against each other.
+/// Whether a changed session can be written in the format that it was read from: not where its items do not stand
+/// in the file as they are (a captured stream, a history that is spelled in no dialect), where the file says the
+/// same items in several places (a RunState), or where its lines are never changed (a journal).
 pub fn is_written(format: &Format) -> bool {
-    let others = [
-        sse::FORMAT.id,
-        retake_journal::FORMAT.id,
-        agents_runstate::FORMAT.id,
-    ];
-    !others.contains(&format.id)
+    match format.reading {
+        Reading::Records(_) | Reading::Database => format.id != retake_journal::FORMAT.id,
+        Reading::Whole(_) | Reading::Tables(_) => false,
+    }
+}
+
+/// Whether `fix` and `doctor` change files of a format: where its items stand in the file, and where edits of its
+/// records are known.
+pub fn is_fixed(format: &Format) -> bool {
+    is_written(format) || native_edits(format.id).is_some()
+}
+
+/// The formats whose recordings can hold the definitions of the tools that were offered.
+const WITH_TOOLS: [&str; 22] = [
+    "anthropic-messages",
+    "atif",
+    "bedrock-converse",
+    "bfcl",
+    "claude-stream",
+    "gemini-contents",
+    "har",
+    "inspect",
+    "langfuse",
+    "langsmith",
+    "litellm",
+    "llama-stack",
+    "mcp",
+    "mitmproxy",
+    "openai-chat",
+    "openai-responses",
+    "openhands",
+    "otel",
+    "retake-journal",
+    "sse",
+    "toolbench",
+    "vcr",
+];
+
+/// Whether a recording in a format can hold the definitions of the tools that were offered.
+pub fn holds_tools(format: &Format) -> bool {
+    WITH_TOOLS.contains(&format.id)
 }
 
 /// The format that reads the requests and replies of a dialect.
 pub fn of_dialect(dialect: Dialect) -> &'static Format {
-    match dialect {
-        Dialect::Responses => &openai_responses::FORMAT,
-        Dialect::Chat => &openai_chat::FORMAT,
-        Dialect::Anthropic => &anthropic_messages::FORMAT,
-        Dialect::Gemini => &gemini_contents::FORMAT,
-    }
+    find(dialect.facts().format).unwrap_or(&openai_responses::FORMAT)
 }
 
 pub fn find(id: &str) -> Option<&'static Format> {
@@ -166,14 +208,64 @@ pub fn read_buffer(
 ) -> Result<Contents, SourceError> {
     match format.reading {
         Reading::Whole(read) => read(source, bytes),
-        Reading::Database => Ok(Contents::default()),
+        Reading::Database | Reading::Tables(_) => Ok(Contents::default()),
         Reading::Records(records) => {
             let sample = Sample::new(bytes, true);
             let mut fragment = split::read_all(&records, &sample, bytes);
             let problems = std::mem::take(&mut fragment.problems);
-            Ok((records.assemble)(fragment, source)?.behind(problems))
+            Ok((records.assemble)(fragment, source)?.after(problems))
         }
     }
+}
+
+// A request to a model, read like any file of its dialect.
+
+/// Why a request cannot be answered, whatever is recorded or scripted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the request is not a JSON object: {0}")]
+    NotJson(String),
+    #[error("the request cannot be read: {0}")]
+    Unreadable(String),
+    /// Older items are not in it.
+    #[error(
+        "the request goes on from what is kept elsewhere (previous_response_id, conversation): send the whole history"
+    )]
+    ServerState,
+}
+
+impl From<SourceError> for RequestError {
+    fn from(error: SourceError) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+/// The history of a request with what is asked for beside it.
+pub fn read_request(dialect: Dialect, body: &[u8]) -> Result<(RequestHead, Session), RequestError> {
+    match read_request_part(dialect, body)? {
+        (_, session) if session.contract.server_state => Err(RequestError::ServerState),
+        read => Ok(read),
+    }
+}
+
+/// The same of a request before whose history the provider may keep more.
+pub fn read_request_part(
+    dialect: Dialect,
+    body: &[u8],
+) -> Result<(RequestHead, Session), RequestError> {
+    let not_json = || match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => RequestError::NotJson(error.to_string()),
+        Ok(_) => RequestError::NotJson("it is another value".to_owned()),
+    };
+    let head = RequestHead::read(dialect, body).ok_or_else(not_json)?;
+    let format = of_dialect(dialect);
+    let source: Arc<dyn Source> = Arc::new(body.to_vec());
+    let session = read_buffer(format, &source, body)?
+        .sessions
+        .into_iter()
+        .next();
+    let session = session.unwrap_or_else(|| Session::empty(source, format.id, dialect));
+    Ok((head, session))
 }
 
 #[cfg(test)]

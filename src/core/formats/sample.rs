@@ -1,7 +1,7 @@
 //! The head of a file, digested once for all formats to judge: how the text is laid out, and the first
 //! documents with their keys.
 
-use crate::json::{Cursor, JsonError, display_text, skip_value, skip_whitespace};
+use crate::json::{Cursor, JsonError, JsonErrorKind, display_text, skip_value, skip_whitespace};
 use std::borrow::Cow;
 
 /// How many documents of the head are digested.
@@ -31,9 +31,9 @@ pub struct Sample<'a> {
 pub enum Layout {
     /// Value after value, mostly one a line.
     Lines,
-    /// One array; the number is the position behind its bracket, in [`Sample::bytes`].
+    /// One array; the number is the position after its bracket, in [`Sample::bytes`].
     Array(usize),
-    /// One object; the number is the position behind its bracket.
+    /// One object; the number is the position after its bracket.
     Object(usize),
     Text,
 }
@@ -125,7 +125,7 @@ impl<'a> Sample<'a> {
                 (Layout::Array(start + 1), elements(bytes, first))
             }
             Some(b'{') => {
-                let documents = stream(bytes, start);
+                let documents = stream(bytes, start, complete);
                 let layout = if documents.len() == 1 && is_alone(bytes, start) {
                     Layout::Object(start + 1)
                 } else {
@@ -133,7 +133,7 @@ impl<'a> Sample<'a> {
                 };
                 (layout, documents)
             }
-            _ => (Layout::Text, stream(bytes, start)),
+            _ => (Layout::Text, stream(bytes, start, complete)),
         };
         Self {
             bytes,
@@ -161,7 +161,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// How much stands before the JSON: a byte-order mark, the first line of a code fence, record separators.
+/// How much is before the JSON: a byte-order mark, the first line of a code fence, record separators.
 fn leading_marks(bytes: &[u8]) -> usize {
     let mut at = if bytes.starts_with(b"\xef\xbb\xbf") {
         3
@@ -196,7 +196,7 @@ fn leading_text(bytes: &[u8]) -> usize {
     0
 }
 
-/// Whether nothing but white space (or a closing fence) stands behind the first value.
+/// Whether nothing but white space (or a closing fence) follows the first value.
 fn is_alone(bytes: &[u8], start: usize) -> bool {
     match skip_value(bytes, start) {
         Ok(end) => {
@@ -206,6 +206,16 @@ fn is_alone(bytes: &[u8], start: usize) -> bool {
         // A first line that does not close is one large document unless further lines begin like documents.
         Err(_) => memchr::memmem::find(&bytes[start..], b"\n{\"").is_none(),
     }
+}
+
+/// Whether a fault in a text says that it is one document of several lines, and ends in the middle: all of it is
+/// the beginning of a value, and no line begins as a record of its own does.
+pub(super) fn is_cut_document(text: &[u8], fault: JsonError) -> bool {
+    let mut lines = text.splitn(2, |byte| *byte == b'\n');
+    let has_lines = lines
+        .nth(1)
+        .is_some_and(|rest| !rest.trim_ascii().is_empty());
+    fault.kind == JsonErrorKind::End && has_lines && memchr::memmem::find(text, b"\n{\"").is_none()
 }
 
 fn elements<'a>(bytes: &'a [u8], from: usize) -> Vec<Document<'a>> {
@@ -230,7 +240,7 @@ fn elements<'a>(bytes: &'a [u8], from: usize) -> Vec<Document<'a>> {
 }
 
 /// The first documents of a text of lines; lines that are none are jumped over.
-fn stream(bytes: &[u8], from: usize) -> Vec<Document<'_>> {
+fn stream(bytes: &[u8], from: usize, complete: bool) -> Vec<Document<'_>> {
     let mut documents = Vec::new();
     let mut at = from;
     let mut misses = 0;
@@ -241,12 +251,11 @@ fn stream(bytes: &[u8], from: usize) -> Vec<Document<'_>> {
             Some(b'{') => {
                 let mut cursor = Cursor::at(bytes, at);
                 let (document, walked) = Document::read(&mut cursor);
-                let is_whole = walked.is_ok();
                 documents.push(document);
-                at = if is_whole {
-                    cursor.position()
-                } else {
-                    next_line(bytes, at)
+                at = match walked {
+                    Ok(_) => cursor.position(),
+                    Err(fault) if complete && is_cut_document(&bytes[at..], fault) => break,
+                    Err(_) => next_line(bytes, at),
                 };
             }
             Some(b',' | 0x1e) => at += 1,

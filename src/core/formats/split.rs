@@ -1,13 +1,15 @@
 //! Where records begin and end: in streams of values (JSONL and its relatives), in arrays, in documents
 //! that hold an array.
 //!
-//! A large file is read in parts. Each part starts at a guess (behind a line end, behind `},`) and reads the
+//! A large file is read in parts. Each part starts at a guess (after a line end, after `},`) and reads the
 //! records that begin in it; whoever joins the parts checks that each begins exactly where the one before it
 //! ended, and reads again where it does not.
 
-use super::sample::{Layout, Sample};
-use super::{ReadRecord, Records};
-use crate::json::{Cursor, JsonError, JsonErrorKind, skip_value, skip_whitespace, string_end};
+use super::format::{ReadRecord, Records};
+use super::sample::{Layout, Sample, is_cut_document};
+use crate::json::{
+    Cursor, JsonError, JsonErrorKind, complete, skip_value, skip_whitespace, string_end,
+};
 use crate::session::{Fragment, Kind, ProblemKind, Span};
 
 /// A part of a text.
@@ -24,11 +26,11 @@ pub struct Part<'a> {
 /// How far reading came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The next record begins here, at or behind the limit (or the text ends here).
+    /// The next record begins here, at or after the limit (or the text ends here).
     Reached(usize),
     /// The record that begins here goes on beyond the bytes at hand.
     Starved(usize),
-    /// The array was closed; the number is the position behind its bracket.
+    /// The array was closed; the number is the position after its bracket.
     Closed(usize),
 }
 
@@ -59,7 +61,7 @@ impl Within {
         step
     }
 
-    /// The first place at or behind `from` where a record probably begins.
+    /// The first place at or after `from` where a record probably begins.
     pub fn guess(self, bytes: &[u8], from: usize) -> Option<usize> {
         match self {
             Self::Stream => {
@@ -137,7 +139,7 @@ pub fn report_leading(sample: &Sample<'_>, out: &mut Fragment) {
     }
 }
 
-/// Says what stands behind the end of the records.
+/// Says what follows the end of the records.
 pub fn report_rest(step: Step, part: Part<'_>, out: &mut Fragment) {
     if let Step::Closed(end) = step {
         let rest = skip_filler(part.bytes, end);
@@ -174,7 +176,7 @@ fn read_stream(
                 let next = skip_filler(bytes, end);
                 let shares_line = !bytes[end..next].iter().any(|byte| b"\r\n".contains(byte));
                 if shares_line && next == bytes.len() && !part.is_last {
-                    // What stands behind the record on its line is still to come.
+                    // What follows the record on its line is still to come.
                     out.rewind(mark);
                     return Step::Starved(at);
                 }
@@ -191,6 +193,10 @@ fn read_stream(
                     && bytes.len() - at < MULTILINE_LIMIT;
                 if !part.is_last && (goes_on || line_end.is_none()) {
                     return Step::Starved(at);
+                }
+                if part.is_last && may_leave_line && is_cut_document(&bytes[at..], fault) {
+                    read_cut(read, part, at, out);
+                    return Step::Reached(bytes.len());
                 }
                 out.one_line_until = out.one_line_until.max(part.base + fault.at as u64);
                 if may_leave_line && line_end.is_some_and(|end| fault.at > end) {
@@ -249,6 +255,11 @@ fn read_array(
                         if next.is_none() && !part.is_last {
                             return Step::Starved(at);
                         }
+                        let is_cut = next.is_none() && fault.kind == JsonErrorKind::End;
+                        if is_cut && part.bytes[at] == b'{' {
+                            read_cut(read, part, at, out);
+                            return Step::Reached(part.bytes.len());
+                        }
                         let end = next.unwrap_or(part.bytes.len());
                         give_up(part, at, end, fault, next.is_none(), out);
                         at = end;
@@ -259,7 +270,7 @@ fn read_array(
     }
 }
 
-/// The position of what stands behind an element; `None` where the bytes end before it can be seen.
+/// The position of what follows an element; `None` where the bytes end before it can be seen.
 fn end_of_element(part: Part<'_>, end: usize) -> Option<usize> {
     let next = skip_whitespace(part.bytes, end);
     (next < part.bytes.len() || part.is_last).then_some(next)
@@ -287,6 +298,26 @@ fn read_record(
     out.end_record(part.base + cursor.position() as u64);
     out.report_bad_strings(bytes, start..cursor.position(), part.base);
     Ok(cursor.position())
+}
+
+/// Reads what is whole in the last record, which the end of the text cuts.
+fn read_cut(read: ReadRecord, part: Part<'_>, at: usize, out: &mut Fragment) {
+    let (bytes, mark) = (part.bytes, out.mark());
+    let closed = [&bytes[..at], &complete(&bytes[at..])].concat();
+    let same = bytes.iter().zip(&closed);
+    let kept = same.take_while(|(own, closed)| own == closed).count();
+    let end = part.base + bytes.len() as u64;
+    match read_record(read, part, &closed, at, out) {
+        Ok(_) => {
+            out.keep_until(mark, part.base + kept as u64);
+            out.end_record(end);
+        }
+        Err(fault) => {
+            out.rewind(mark);
+            give_up(part, at, bytes.len(), fault, true, out);
+        }
+    }
+    out.report(end, ProblemKind::Unclosed);
 }
 
 /// Keeps elements that are no objects as one item, as far as they follow each other: an array may
@@ -363,7 +394,7 @@ fn give_up(
     let kind = match fault.kind {
         JsonErrorKind::End if reaches_end => ProblemKind::Torn,
         _ if text.starts_with(b"{'") => ProblemKind::PythonLiteral,
-        // A string that is open at the end of its line, wherever the next quote stands.
+        // A string that is open at the end of its line, wherever the next quote is.
         JsonErrorKind::Byte(b'\n') if fault.at >= end => ProblemKind::NotJson(JsonErrorKind::End),
         kind => ProblemKind::NotJson(kind),
     };
@@ -410,8 +441,8 @@ fn skip_marks(part: Part<'_>, from: usize, out: &mut Fragment) -> usize {
     }
 }
 
-/// The first place behind `},` where an object begins. Inside a JSON string `{"` would be `{\"`, so what is
-/// found stands outside of strings or at the end of one; whether it is an element of this very array is for
+/// The first place after `},` where an object begins. Inside a JSON string `{"` would be `{\"`, so what is
+/// found is outside of strings or at the end of one; whether it is an element of this very array is for
 /// the caller to check.
 fn guess_element(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
@@ -430,15 +461,15 @@ fn guess_element(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-// The members of a document that holds an array of records: what stands beside the array, and
+// The members of a document that holds an array of records: what is beside the array, and
 // where the array begins.
 
 /// What the walk over the members of a document came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Members {
-    /// An array of records begins; the number is the position behind its bracket.
+    /// An array of records begins; the number is the position after its bracket.
     Array(usize),
-    /// The document is closed; the number is the position behind its bracket.
+    /// The document is closed; the number is the position after its bracket.
     Closed(usize),
     /// The member that begins here goes on beyond the bytes at hand.
     Starved(usize),
@@ -446,7 +477,7 @@ pub enum Members {
     Broken(usize),
 }
 
-/// Reads the members of a document from `from` (behind its bracket, or behind an array of records) to the
+/// Reads the members of a document from `from` (after its bracket, or after an array of records) to the
 /// next array of records.
 pub fn read_members(records: &Records, part: Part<'_>, from: usize, out: &mut Fragment) -> Members {
     let mut at = from;
@@ -490,7 +521,7 @@ fn broken(fault: JsonError) -> ProblemKind {
     }
 }
 
-/// Reads one member; [`Members::Closed`] stands for its end here.
+/// Reads one member; [`Members::Closed`] represents its end here.
 fn read_member(
     records: &Records,
     part: Part<'_>,

@@ -1,11 +1,12 @@
 //! Captured streams: server-sent events, or their data as a list of JSON values.
 //!
-//! No item stands in such a file as it is, so each reply is put together into a line of a buffer, in the shape
+//! No item is in such a file as it is, so each reply is put together into a line of a buffer, in the shape
 //! that its provider gives to replies that are not streamed. Problems keep their places in the file.
 
 use super::assemble::take_dialect_of_items;
+use super::transcript::{Fault, read_values};
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
-use crate::json::{JsonError, JsonErrorKind, skip_value};
+use crate::json::{JsonError, skip_value};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span,
 };
@@ -33,6 +34,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
             "\"content_block_",
             "[DONE]",
             "\"candidates\"",
+            "\"contentBlock",
         ];
         return if is_event_stream(head) && marks.into_iter().any(knows) {
             95
@@ -45,6 +47,14 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     let chunk = |document: &Document<'_>| {
         document.says("object", "chat.completion.chunk")
             || (is_list && document.has("candidates"))
+            || ["messageStart", "contentBlockDelta", "contentBlockStart"]
+                .iter()
+                .any(|kind| {
+                    document.object(kind).has(match *kind {
+                        "messageStart" => "role",
+                        _ => "contentBlockIndex",
+                    })
+                })
             || document.text("type").is_some_and(|kind| {
                 kind.starts_with("response.")
                     || kind == "message_start"
@@ -71,8 +81,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut capture = Capture::default();
     match sample.layout {
         Layout::Text => read_events(&bytes[sample.skipped..], sample.skipped, &mut capture),
-        Layout::Array(inside) => read_values(bytes, sample.skipped + inside, &mut capture),
-        Layout::Lines | Layout::Object(_) => read_values(bytes, sample.skipped, &mut capture),
+        Layout::Array(inside) => read_all(bytes, sample.skipped + inside, &mut capture),
+        Layout::Lines | Layout::Object(_) => read_all(bytes, sample.skipped, &mut capture),
     }
     capture.finish()
 }
@@ -83,7 +93,7 @@ fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
     splitter.push(bytes, |event| {
         capture.take(&event.data, base + event.range.start);
     });
-    // A browser drops an event without the blank line behind it. Editors and scripts drop that line from files,
+    // A browser drops an event without the blank line after it. Editors and scripts drop that line from files,
     // so what is whole counts.
     if let Some(event) = splitter.finish() {
         let at = base + event.range.start;
@@ -97,40 +107,11 @@ fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
 }
 
 /// JSON values one after another, in lines or in an array.
-fn read_values(bytes: &[u8], from: usize, capture: &mut Capture) {
-    let mut at = from;
-    loop {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',' | 0x1e) = bytes.get(at) {
-            at += 1;
-        }
-        match bytes.get(at) {
-            None | Some(b']') => return,
-            Some(_) => {}
-        }
-        match skip_value(bytes, at) {
-            Ok(end) => {
-                capture.take(&String::from_utf8_lossy(&bytes[at..end]), at as u64);
-                at = end;
-            }
-            Err(fault) => {
-                let line_end = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
-                let kind = match (fault.kind, line_end) {
-                    (JsonErrorKind::End, None) => ProblemKind::Torn,
-                    (kind, _) => ProblemKind::NotJson(kind),
-                };
-                let line_end = line_end.unwrap_or(bytes.len());
-                let is_mark = bytes[at..line_end].trim_ascii().ends_with(b"[DONE]");
-                if is_mark {
-                    capture.take("[DONE]", at as u64);
-                } else {
-                    capture
-                        .fragment
-                        .report(fault.at.clamp(at, line_end) as u64, kind);
-                }
-                at = line_end;
-            }
-        }
-    }
+fn read_all(bytes: &[u8], from: usize, capture: &mut Capture) {
+    read_values(bytes, from, |value, at| match value {
+        Ok(value) => capture.take(&String::from_utf8_lossy(value), at as u64),
+        Err(Fault { at, kind }) => capture.fragment.report(at as u64, kind),
+    });
 }
 
 /// The replies of a capture, one line each.
@@ -140,7 +121,7 @@ struct Capture {
     fragment: Fragment,
     current: Option<(Dialect, Box<dyn Decoder>)>,
     last: Option<Dialect>,
-    /// Where the last event stands in the file.
+    /// Where the last event is in the file.
     at: u64,
 }
 
@@ -236,7 +217,7 @@ impl Capture {
         let failure = failure.get("error").unwrap_or(failure);
         let start = self.begin_line(&failure.to_string());
         let span = Span::within(0, start..self.buffer.len() - 1);
-        self.fragment.push(Kind::Notice, None, span);
+        self.fragment.push(Kind::Notice, None, span).flags = Flags::ERROR;
     }
 
     fn finish(mut self) -> Result<Contents, SourceError> {
@@ -245,7 +226,7 @@ impl Capture {
         let source: Arc<dyn Source> = Arc::new(self.buffer);
         let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, self.fragment, &source)?;
         contents.sessions.iter_mut().for_each(take_dialect_of_items);
-        Ok(contents.behind(problems))
+        Ok(contents.after(problems))
     }
 }
 

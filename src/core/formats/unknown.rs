@@ -1,7 +1,7 @@
-//! What a file holds that its format does not have: told as problems, and where it is most of the file, the
+//! What a file holds that its format does not have: reported as problems, and where it is most of the file, the
 //! file is of another format.
 
-use super::Format;
+use super::format::{Format, Reading};
 use crate::session::{Flags, Item, Kind, Problem, ProblemKind, Session, SourceError};
 use crate::wire::unknown_in;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// looks like another format.
 const NAMED: usize = 4096;
 
-/// How many types are told one by one.
+/// How many types are reported one by one.
 const TYPES: usize = 8;
 
 /// The unknown types of a file, one problem for each, at the first item that has it.
@@ -41,7 +41,7 @@ pub fn unknown_types(sessions: &[Session]) -> Result<Vec<Problem>, SourceError> 
         let first = others.first().map_or(0, |(_, at, _)| *at);
         rest = Some((first, count + rest.map_or(0, |(_, count)| count)));
     }
-    let told = types.into_iter().map(|(words, at, count)| Problem {
+    let problems = types.into_iter().map(|(words, at, count)| Problem {
         at,
         kind: ProblemKind::UnknownType { words, count },
     });
@@ -52,7 +52,7 @@ pub fn unknown_types(sessions: &[Session]) -> Result<Vec<Problem>, SourceError> 
             count,
         },
     });
-    Ok(told.chain(more).collect())
+    Ok(problems.chain(more).collect())
 }
 
 /// Why what was read shows that the text is none of this format, although it looked like it;
@@ -70,8 +70,13 @@ pub fn another_format(
         super::openai_responses::FORMAT.id,
         super::anthropic_messages::FORMAT.id,
     ];
+    let is_empty = sessions.is_empty() && !has_problems;
+    let nothing_read =
+        || is_empty.then(|| "no message, call or output of it could be read".to_owned());
     if !claims_by_shape.contains(&format.id) {
-        return Ok(None);
+        let holds_messages = matches!(format.reading, Reading::Whole(_))
+            && format.id != super::retake_journal::FORMAT.id;
+        return Ok(nothing_read().filter(|_| holds_messages));
     }
     let is_unknown = |item: &Item| item.flags.has(Flags::UNKNOWN);
     let count = |condition: &dyn Fn(&Item) -> bool| {
@@ -79,8 +84,7 @@ pub fn another_format(
     };
     let unknown = count(&is_unknown);
     if unknown == 0 {
-        let is_empty = sessions.is_empty() && !has_problems;
-        return Ok(is_empty.then(|| "no message, call or output of it could be read".to_owned()));
+        return Ok(nothing_read());
     }
     let is_of_pair = |item: &Item| matches!(item.kind, Kind::Call | Kind::Output);
     let [pairs, known_pairs] = [

@@ -13,13 +13,13 @@ pub struct Board {
     /// The journal of each trial, which opens like any recording.
     pub journals: Vec<PathBuf>,
     /// By trial and variant, in the order of the requests.
-    pub samples: Vec<Vec<Vec<Sample>>>,
-    /// Questions on their way by their numbers ([`Sample::number`]), by trial and variant.
+    pub samples: Vec<Vec<Vec<LabSample>>>,
+    /// Questions on their way by their numbers ([`LabSample::number`]), by trial and variant.
     pub in_flight: Vec<Vec<Vec<u32>>>,
     pub spent: Spent,
     /// Which trials are over, and why.
-    pub ended: Vec<Option<End>>,
-    pub phase: Phase,
+    pub ended: Vec<Option<TrialEnd>>,
+    pub phase: LabPhase,
 }
 
 /// What was spent, failed questions with it.
@@ -35,10 +35,10 @@ pub struct Spent {
 
 impl Spent {
     /// Counts the tokens of a question.
-    pub fn add(&mut self, tokens: Tokens) {
+    pub fn add(&mut self, tokens: TokenCount) {
         match tokens {
-            Tokens::Counted(usage) => self.usage.add(&usage),
-            Tokens::Estimated(usage) => self.estimated.add(&usage),
+            TokenCount::Counted(usage) => self.usage.add(&usage),
+            TokenCount::Estimated(usage) => self.estimated.add(&usage),
         }
     }
 
@@ -56,18 +56,18 @@ impl Spent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum LabPhase {
     Running,
     /// No request is sent until the operator goes on.
     Paused,
     /// No more samples are taken; what is on its way is waited for.
-    Ending(End),
-    Ended(End),
+    Ending(TrialEnd),
+    Ended(TrialEnd),
 }
 
 /// Why a trial, or the experiment, is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum TrialEnd {
     /// Every wording was tried as often as was ordered.
     Complete,
     /// One wording is clearly the best.
@@ -82,7 +82,7 @@ pub enum End {
     ModelFailed,
 }
 
-impl End {
+impl TrialEnd {
     pub fn word(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -106,7 +106,7 @@ impl Board {
             in_flight: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
             ended: vec![None; by_variant.len()],
             spent: Spent::default(),
-            phase: Phase::Running,
+            phase: LabPhase::Running,
             experiment,
             journals,
         }
@@ -120,14 +120,14 @@ impl Board {
     }
 
     /// What was sampled of a variant, in order.
-    pub fn samples(&self, trial: usize, variant: usize) -> &[Sample] {
+    pub fn samples(&self, trial: usize, variant: usize) -> &[LabSample] {
         let of_trial = self.samples.get(trial).and_then(|trial| trial.get(variant));
         of_trial.map_or(&[], Vec::as_slice)
     }
 
     /// The answers to a variant that a sequential test may hear: those up to the first question without one.
     /// What is quickly answered would come first otherwise, and speed may have to do with what the answer says.
-    pub fn in_order(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
+    pub fn in_order(&self, trial: usize, variant: usize) -> impl Iterator<Item = &LabSample> {
         let numbered = self.samples(trial, variant).iter().zip(0..);
         let in_a_row = numbered.take_while(|(sample, number)| sample.number == *number);
         let samples = in_a_row.map(|(sample, _)| sample);
@@ -135,7 +135,7 @@ impl Board {
     }
 
     /// The samples of a variant that count for its rate: those with a reply.
-    pub fn answered(&self, trial: usize, variant: usize) -> impl Iterator<Item = &Sample> {
+    pub fn answered(&self, trial: usize, variant: usize) -> impl Iterator<Item = &LabSample> {
         let samples = self.samples(trial, variant).iter();
         samples.filter(|sample| sample.class != Class::Failed)
     }
@@ -151,7 +151,7 @@ pub enum Class {
     SameMistake,
     /// The rules find something else, or a sound call went to a tool that was not meant.
     OtherMistake,
-    /// It called nothing and said something that is not what was meant.
+    /// It called nothing, and its text is not what was meant.
     GaveUp,
     /// It called nothing and asked the user.
     AskedUser,
@@ -196,7 +196,7 @@ impl Class {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tokens {
+pub enum TokenCount {
     /// As the provider counted them.
     Counted(Usage),
     /// The provider reported none: as they are guessed from the bytes of request and reply.
@@ -206,7 +206,7 @@ pub enum Tokens {
 /// Bytes of JSON that are taken for a token where nobody counts.
 const BYTES_OF_A_TOKEN: usize = 4;
 
-impl Tokens {
+impl TokenCount {
     /// What the provider reported; a provider that counts nothing at all has reported nothing. Else what so many
     /// bytes may come to.
     pub fn of(counted: Usage, sent: usize, answered: usize) -> Self {
@@ -240,17 +240,17 @@ impl Tokens {
 
 /// One question, answered or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
+pub struct LabSample {
     pub class: Class,
     /// Why it is of that class, in a few words; it holds text from outside.
     pub why: String,
     /// Which of the questions with its wording it answers, from 0, in the order in which they were sent.
     pub number: u32,
-    pub tokens: Tokens,
+    pub tokens: TokenCount,
     /// Milliseconds until the reply was whole.
     pub ms: u64,
     /// The take with the reply, in the journal of the trial; none where the request failed.
     pub take: Option<TakeId>,
-    /// Whether an earlier run of the same experiment asked.
+    /// Whether it is of an earlier run of the same experiment.
     pub is_earlier: bool,
 }

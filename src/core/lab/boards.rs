@@ -1,7 +1,8 @@
 //! Boards for tests: trials of one failing call, and samples that are handed to them.
 
 use super::{
-    Board, Caps, Class, Experiment, Meant, Origin, Sample, Stop, Subject, Tokens, Trial, Variant,
+    Board, Caps, Class, Experiment, LabSample, Meant, Origin, Stop, Subject, TokenCount, Trial,
+    WordingVariant,
 };
 use crate::session::index_number;
 use crate::session::ledger::Usage;
@@ -45,15 +46,15 @@ pub(super) fn trial(names: &[&str]) -> Trial {
     }
 }
 
-fn variant(name: &str) -> Variant {
+fn variant(name: &str) -> WordingVariant {
     let origin = match name {
         "recorded" => Origin::Recorded,
         _ => Origin::Library,
     };
     let title = format!("the words of {name}");
-    Variant {
+    WordingVariant {
         channel: Channel::Output,
-        ..Variant::new(name, &title, origin, "There is no {{ tool }}.".to_owned())
+        ..WordingVariant::new(name, &title, origin, "There is no {{ tool }}.".to_owned())
     }
 }
 
@@ -62,22 +63,22 @@ pub(super) fn experiment(board: &mut Board) -> &mut Experiment {
 }
 
 /// A sample with its milliseconds and its tokens, sent and answered.
-pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> Sample {
-    Sample {
+pub(super) fn sample(class: Class, ms: u64, input: u64, output: u64) -> LabSample {
+    LabSample {
         class,
         why: String::new(),
         number: 0,
-        tokens: Tokens::Counted(Usage { input, output }),
+        tokens: TokenCount::Counted(Usage { input, output }),
         ms,
         take: None,
         is_earlier: false,
     }
 }
 
-pub(super) fn add(board: &mut Board, trial: usize, variant: usize, sample: Sample) {
+pub(super) fn add(board: &mut Board, trial: usize, variant: usize, sample: LabSample) {
     let samples = &mut board.samples[trial][variant];
     let number = index_number(samples.len());
-    samples.push(Sample { number, ..sample });
+    samples.push(LabSample { number, ..sample });
 }
 
 /// So many samples of a class for a variant.

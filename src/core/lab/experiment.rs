@@ -27,7 +27,7 @@ pub struct Reserved {
 /// What the model read about a failed call when it was recorded.
 pub const RECORDED: Reserved = Reserved {
     name: "recorded",
-    title: "what the recording says",
+    title: "as recorded",
 };
 
 /// Nothing at all: a turn that is requested again may come out better by itself.
@@ -110,7 +110,7 @@ pub struct Trial {
     /// Whether a script answers in its place, which is shown wherever results are shown.
     pub is_scripted: bool,
     /// The wordings that are compared; the one of the recording first, where there is one.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<WordingVariant>,
 }
 
 impl Trial {
@@ -166,7 +166,7 @@ impl Meant {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Variant {
+pub struct WordingVariant {
     /// Its name; a trial has each only once.
     pub name: String,
     pub title: String,
@@ -181,7 +181,7 @@ pub struct Variant {
     pub take: TakeId,
 }
 
-impl Variant {
+impl WordingVariant {
     /// Words that are answered to a call as an error, before they are put into a history.
     pub fn new(name: &str, title: &str, origin: Origin, template: String) -> Self {
         Self {

@@ -7,7 +7,7 @@
 //! trials are over, at a cap, or on command. Before it is over, all that is on its way is waited for,
 //! unless the operator stopped it.
 
-use super::board::{Board, Class, End, Phase, Sample, Tokens};
+use super::board::{Board, Class, LabPhase, LabSample, TokenCount, TrialEnd};
 use super::experiment::{Experiment, Stop};
 use crate::dice::Dice;
 use crate::session::index_number;
@@ -23,8 +23,8 @@ pub type Leader = fn(&Board, usize) -> Option<usize>;
 
 /// What the operator wants of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// No request is sent until [`Command::Resume`].
+pub enum LabCommand {
+    /// No request is sent until [`LabCommand::Resume`].
     Pause,
     Resume,
     /// This many samples more of each wording are taken. Trials that are over go on; one that had a clear
@@ -35,13 +35,13 @@ pub enum Command {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum LabEffect {
     /// The history with this wording is sent.
     Ask(Question),
     /// All questions on their way are called off.
     CallOff,
-    /// It is over. [`Command::More`] may begin it anew.
-    Ended(End),
+    /// It is over. [`LabCommand::More`] may begin it anew.
+    Ended(TrialEnd),
     /// The event did not belong, and changed nothing.
     OutOfPlace(OutOfPlace),
 }
@@ -82,13 +82,13 @@ pub enum OutOfPlace {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Earlier {
     /// What came of it. Questions that failed or were called off are sent again, with their numbers.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<LabSample>,
     /// Requests, those that failed or were called off among them.
     pub requests: u32,
 }
 
 #[derive(Debug)]
-pub struct Machine {
+pub struct LabMachine {
     board: Board,
     leader: Leader,
     has_begun: bool,
@@ -102,7 +102,7 @@ pub struct Machine {
     called_off: Vec<Vec<Vec<u32>>>,
 }
 
-impl Machine {
+impl LabMachine {
     /// An experiment that has not begun. `earlier` is what was sent before, by trial and variant; what
     /// is missing in it is empty, what is more than is wanted of a variant is left out. All of it counts
     /// for what was spent.
@@ -142,32 +142,32 @@ impl Machine {
     }
 
     /// Begins; gives what is to be done.
-    pub fn begin(&mut self) -> Vec<Effect> {
+    pub fn begin(&mut self) -> Vec<LabEffect> {
         if self.has_begun {
-            return vec![Effect::OutOfPlace(OutOfPlace::HasBegun)];
+            return vec![LabEffect::OutOfPlace(OutOfPlace::HasBegun)];
         }
         self.has_begun = true;
         (0..self.failures.len()).for_each(|trial| self.test(trial));
         self.go_on()
     }
 
-    pub fn obey(&mut self, command: Command) -> Vec<Effect> {
+    pub fn obey(&mut self, command: LabCommand) -> Vec<LabEffect> {
         let obeyed = match command {
-            Command::Pause => self.pause(),
-            Command::Resume => self.resume(),
-            Command::More(samples) => self.more(samples),
-            Command::Stop => return self.stop(),
+            LabCommand::Pause => self.pause(),
+            LabCommand::Resume => self.resume(),
+            LabCommand::More(samples) => self.more(samples),
+            LabCommand::Stop => return self.stop(),
         };
         match obeyed {
             Ok(()) => self.go_on(),
-            Err(why) => vec![Effect::OutOfPlace(why)],
+            Err(why) => vec![LabEffect::OutOfPlace(why)],
         }
     }
 
     /// Whether a question on its way may be sent once more, after its request failed; then that is
     /// counted. Not where a cap is reached: what comes of it is that it failed. `failed` is what the
     /// failed request may have cost.
-    pub fn may_ask_again(&mut self, question: Question, failed: Tokens) -> bool {
+    pub fn may_ask_again(&mut self, question: Question, failed: TokenCount) -> bool {
         let of_trial = self.board.in_flight.get(question.trial);
         let is_asked = { of_trial.and_then(|in_flight| in_flight.get(question.variant)) }
             .is_some_and(|in_flight| in_flight.contains(&question.number));
@@ -181,29 +181,34 @@ impl Machine {
 
     fn pause(&mut self) -> Result<(), OutOfPlace> {
         match self.phase()? {
-            Phase::Running => self.board.phase = Phase::Paused,
-            Phase::Paused => return Err(OutOfPlace::IsPaused),
-            Phase::Ending(_) | Phase::Ended(_) => return Err(OutOfPlace::IsOver),
+            LabPhase::Running => self.board.phase = LabPhase::Paused,
+            LabPhase::Paused => return Err(OutOfPlace::IsPaused),
+            LabPhase::Ending(_) | LabPhase::Ended(_) => return Err(OutOfPlace::IsOver),
         }
         Ok(())
     }
 
     fn resume(&mut self) -> Result<(), OutOfPlace> {
         match self.phase()? {
-            Phase::Paused => self.board.phase = Phase::Running,
-            Phase::Running => return Err(OutOfPlace::NotPaused),
-            Phase::Ending(_) | Phase::Ended(_) => return Err(OutOfPlace::IsOver),
+            LabPhase::Paused => self.board.phase = LabPhase::Running,
+            LabPhase::Running => return Err(OutOfPlace::NotPaused),
+            LabPhase::Ending(_) | LabPhase::Ended(_) => return Err(OutOfPlace::IsOver),
         }
         Ok(())
     }
 
     fn more(&mut self, samples: u32) -> Result<(), OutOfPlace> {
-        let is_spent = |end| matches!(end, End::Requests | End::Tokens | End::Stopped);
+        let is_spent = |end| {
+            matches!(
+                end,
+                TrialEnd::Requests | TrialEnd::Tokens | TrialEnd::Stopped
+            )
+        };
         match self.phase()? {
-            Phase::Ending(_) => return Err(OutOfPlace::IsSpent),
-            Phase::Ended(end) if is_spent(end) => return Err(OutOfPlace::IsSpent),
-            Phase::Ended(_) => self.board.phase = Phase::Running,
-            Phase::Running | Phase::Paused => {}
+            LabPhase::Ending(_) => return Err(OutOfPlace::IsSpent),
+            LabPhase::Ended(end) if is_spent(end) => return Err(OutOfPlace::IsSpent),
+            LabPhase::Ended(_) => self.board.phase = LabPhase::Running,
+            LabPhase::Running | LabPhase::Paused => {}
         }
         let experiment = Arc::make_mut(&mut self.board.experiment);
         experiment.samples = experiment.samples.saturating_add(samples);
@@ -213,7 +218,7 @@ impl Machine {
     }
 
     /// The phase of an experiment that has begun.
-    fn phase(&self) -> Result<Phase, OutOfPlace> {
+    fn phase(&self) -> Result<LabPhase, OutOfPlace> {
         if self.has_begun {
             Ok(self.board.phase)
         } else {
@@ -221,9 +226,9 @@ impl Machine {
         }
     }
 
-    fn stop(&mut self) -> Vec<Effect> {
-        if matches!(self.board.phase, Phase::Ended(_)) {
-            return vec![Effect::OutOfPlace(OutOfPlace::IsOver)];
+    fn stop(&mut self) -> Vec<LabEffect> {
+        if matches!(self.board.phase, LabPhase::Ended(_)) {
+            return vec![LabEffect::OutOfPlace(OutOfPlace::IsOver)];
         }
         self.has_begun = true;
         let is_waiting = self.on_its_way() > 0;
@@ -233,16 +238,16 @@ impl Machine {
             }
         }
         self.complete_trials();
-        let ended = self.end(End::Stopped);
+        let ended = self.end(TrialEnd::Stopped);
         is_waiting
-            .then_some(Effect::CallOff)
+            .then_some(LabEffect::CallOff)
             .into_iter()
             .chain([ended])
             .collect()
     }
 
     /// Takes what became of a question, which was answered or failed.
-    pub fn sampled(&mut self, trial: usize, variant: usize, sample: Sample) -> Vec<Effect> {
+    pub fn sampled(&mut self, trial: usize, variant: usize, sample: LabSample) -> Vec<LabEffect> {
         // An answer that crossed with its being called off was paid for and counts.
         let lists = [&mut self.board.in_flight, &mut self.called_off];
         let of_variant = lists
@@ -253,7 +258,10 @@ impl Machine {
             place.map(|place| numbers.remove(place)).is_some()
         });
         if !was_asked {
-            return vec![Effect::OutOfPlace(OutOfPlace::NotAsked { trial, variant })];
+            return vec![LabEffect::OutOfPlace(OutOfPlace::NotAsked {
+                trial,
+                variant,
+            })];
         }
         self.board.spent.add(sample.tokens);
         let failures = &mut self.failures[trial];
@@ -267,7 +275,7 @@ impl Machine {
         let place = samples.partition_point(|other| other.number < sample.number);
         samples.insert(place, sample);
         if has_failed {
-            self.board.ended[trial].get_or_insert(End::ModelFailed);
+            self.board.ended[trial].get_or_insert(TrialEnd::ModelFailed);
         }
         self.test(trial);
         self.go_on()
@@ -283,14 +291,14 @@ impl Machine {
             .flatten()
         {
             self.is_decided[trial] = true;
-            self.board.ended[trial] = Some(End::Clear { leader });
+            self.board.ended[trial] = Some(TrialEnd::Clear { leader });
         }
     }
 
     /// Asks whoever is next, and ends what is over.
-    fn go_on(&mut self) -> Vec<Effect> {
+    fn go_on(&mut self) -> Vec<LabEffect> {
         let mut effects = Vec::new();
-        if self.board.phase == Phase::Running {
+        if self.board.phase == LabPhase::Running {
             self.ask(&mut effects);
         }
         self.complete_trials();
@@ -298,17 +306,19 @@ impl Machine {
             return effects;
         }
         match self.board.phase {
-            Phase::Ending(end) => effects.push(self.end(end)),
-            Phase::Running | Phase::Paused if self.board.ended.iter().all(Option::is_some) => {
+            LabPhase::Ending(end) => effects.push(self.end(end)),
+            LabPhase::Running | LabPhase::Paused
+                if self.board.ended.iter().all(Option::is_some) =>
+            {
                 let end = self.common_end();
                 effects.push(self.end(end));
             }
-            Phase::Running | Phase::Paused | Phase::Ended(_) => {}
+            LabPhase::Running | LabPhase::Paused | LabPhase::Ended(_) => {}
         }
         effects
     }
 
-    fn ask(&mut self, effects: &mut Vec<Effect>) {
+    fn ask(&mut self, effects: &mut Vec<LabEffect>) {
         let most = self.board.experiment.concurrency.max(1);
         let mut on_its_way = self.on_its_way();
         while on_its_way < most {
@@ -316,7 +326,7 @@ impl Machine {
                 return;
             };
             if let Some(cap) = self.reached_cap() {
-                self.board.phase = Phase::Ending(cap);
+                self.board.phase = LabPhase::Ending(cap);
                 return;
             }
             let number = self.next_number(trial, variant);
@@ -324,7 +334,7 @@ impl Machine {
             self.board.in_flight[trial][variant].push(number);
             self.board.spent.requests = self.board.spent.requests.saturating_add(1);
             on_its_way += 1;
-            effects.push(Effect::Ask(Question {
+            effects.push(LabEffect::Ask(Question {
                 trial,
                 variant,
                 number,
@@ -348,11 +358,11 @@ impl Machine {
         let wanted: Vec<(usize, usize)> = wanted.collect();
         let taken = |&(trial, variant): &(usize, usize)| self.taken(trial, variant);
         let round = wanted.iter().map(taken).min()?;
-        let mut behind: Vec<_> = { wanted.iter().copied() }
+        let mut late: Vec<_> = { wanted.iter().copied() }
             .filter(|place| taken(place) == round)
             .collect();
-        shuffle(&mut behind, self.board.experiment.seed, round);
-        self.round = behind.into();
+        shuffle(&mut late, self.board.experiment.seed, round);
+        self.round = late.into();
         self.round.front().copied()
     }
 
@@ -380,13 +390,13 @@ impl Machine {
         index_number(there + self.board.in_flight[trial][variant].len())
     }
 
-    fn reached_cap(&self) -> Option<End> {
+    fn reached_cap(&self) -> Option<TrialEnd> {
         let caps = self.board.experiment.caps;
         let spent = &self.board.spent;
         if caps.requests.is_some_and(|cap| spent.requests >= cap) {
-            Some(End::Requests)
+            Some(TrialEnd::Requests)
         } else if caps.tokens.is_some_and(|cap| spent.tokens() >= cap) {
-            Some(End::Tokens)
+            Some(TrialEnd::Tokens)
         } else {
             None
         }
@@ -405,30 +415,30 @@ impl Machine {
                 .iter()
                 .any(|in_flight| !in_flight.is_empty());
             if !is_waited_for && !variants.any(|variant| self.is_wanted(trial, variant)) {
-                self.board.ended[trial].get_or_insert(End::Complete);
+                self.board.ended[trial].get_or_insert(TrialEnd::Complete);
             }
         }
     }
 
-    fn end(&mut self, end: End) -> Effect {
+    fn end(&mut self, end: TrialEnd) -> LabEffect {
         for trial in &mut self.board.ended {
             trial.get_or_insert(end);
         }
-        self.board.phase = Phase::Ended(end);
-        Effect::Ended(end)
+        self.board.phase = LabPhase::Ended(end);
+        LabEffect::Ended(end)
     }
 
     /// Why the experiment is over when all of its trials are: for the reason that they share, else because a
     /// model failed, else because everything was tried that was to be tried.
-    fn common_end(&self) -> End {
+    fn common_end(&self) -> TrialEnd {
         let mut ends = self.board.ended.iter().flatten();
-        let first = ends.next().copied().unwrap_or(End::Complete);
+        let first = ends.next().copied().unwrap_or(TrialEnd::Complete);
         if ends.all(|end| *end == first) {
             first
-        } else if self.board.ended.contains(&Some(End::ModelFailed)) {
-            End::ModelFailed
+        } else if self.board.ended.contains(&Some(TrialEnd::ModelFailed)) {
+            TrialEnd::ModelFailed
         } else {
-            End::Complete
+            TrialEnd::Complete
         }
     }
 }

@@ -25,18 +25,18 @@ mod verdict;
 mod winner;
 pub mod words;
 
-pub use board::{Board, CLASSES, Class, End, Phase, Sample, Spent, Tokens};
+pub use board::{Board, CLASSES, Class, LabPhase, LabSample, Spent, TokenCount, TrialEnd};
 pub use experiment::{
     Caps, Experiment, LeftOut, MOST_CONCURRENCY, Meant, Origin, PLAIN, RECORDED, RESERVED,
-    Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_ERROR_RATE, Variant, baseline_of,
-    is_reserved,
+    Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_ERROR_RATE, WordingVariant,
+    baseline_of, is_reserved,
 };
 pub use interval::{Difference, Interval, Proportion, answers_for, widest_half};
-pub use machine::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, Question};
-pub use outcome::{FailedCall, Reply, classify};
-pub use report::{Measured, Overall, Row, highest, overall, standings};
+pub use machine::{Earlier, LabCommand, LabEffect, LabMachine, Leader, OutOfPlace, Question};
+pub use outcome::{FailedCall, JudgedReply, classify};
+pub use report::{Measured, Overall, WordingRow, highest, overall, standings};
 pub use results::{Results, TrialResults, baseline_name, left_out, place};
 pub use sequential::{Race, leader_of, race_of};
 pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which};
-pub use verdict::{AssertionFault, Claim, Judged, Verdict, judge, together};
+pub use verdict::{AssertionFault, Claim, JudgedClaim, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

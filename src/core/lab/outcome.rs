@@ -48,7 +48,7 @@ const EXCERPT: usize = 100;
 
 /// A reply that is to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply<'a> {
+pub struct JudgedReply<'a> {
     /// The take with the reply at its end.
     pub session: &'a Session,
     /// Index of the first item of the reply; the number of items where it is empty.
@@ -60,7 +60,7 @@ pub struct Reply<'a> {
 /// What the model did, and why, in a few words that hold text from outside. `failed` is the call
 /// of the finding, where it is about one. Fails where the source cannot be read.
 pub fn classify(
-    reply: &Reply<'_>,
+    reply: &JudgedReply<'_>,
     subject: &Subject,
     failed: Option<&FailedCall>,
 ) -> Result<(Class, String), SourceError> {
@@ -89,7 +89,7 @@ pub fn classify(
     }
 }
 
-impl<'a> Reply<'a> {
+impl<'a> JudgedReply<'a> {
     /// The items of the reply, with their indices.
     fn items(&self) -> impl Iterator<Item = (usize, &'a Item)> + use<'a> {
         let items = self.session.items.iter().enumerate();
@@ -446,10 +446,10 @@ fn question_in(line: &str) -> Option<&str> {
         let Some(at) = inside.rfind(|c| ENDS.contains(&c) || MARKS.contains(&c)) else {
             return Some(end.trim_start());
         };
-        let behind = at + inside[at..].chars().next().map_or(0, char::len_utf8);
+        let after = at + inside[at..].chars().next().map_or(0, char::len_utf8);
         let is_wide = inside[at..].chars().next().is_some_and(|c| !c.is_ascii());
-        if is_wide || end[behind..].starts_with(char::is_whitespace) {
-            return Some(end[behind..].trim_start());
+        if is_wide || end[after..].starts_with(char::is_whitespace) {
+            return Some(end[after..].trim_start());
         }
         inside = &inside[..at];
     }

@@ -1,8 +1,8 @@
 //! What tables show of a board: how each wording of a trial fares, and how those of one name fare over several
 //! trials.
 
-use super::board::{Board, CLASSES, Class, Sample};
-use super::experiment::{Origin, Trial, Variant};
+use super::board::{Board, CLASSES, Class, LabSample};
+use super::experiment::{Origin, Trial, WordingVariant};
 use super::interval::{Difference, Interval, Proportion};
 use crate::wording::FailureKind;
 
@@ -27,7 +27,7 @@ pub struct Measured {
 
 impl Measured {
     /// What these samples come to.
-    pub fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Self {
+    pub fn of<'a>(samples: impl Iterator<Item = &'a LabSample>) -> Self {
         let mut counts = [0; CLASSES.len()];
         let mut answered = Vec::new();
         for sample in samples {
@@ -36,7 +36,7 @@ impl Measured {
                 answered.push(sample);
             }
         }
-        let sorted = |value: fn(&Sample) -> Option<u64>| {
+        let sorted = |value: fn(&LabSample) -> Option<u64>| {
             let mut values: Vec<u64> = { answered.iter() }
                 .filter_map(|sample| value(sample))
                 .collect();
@@ -104,7 +104,7 @@ fn ninth_decile(sorted: &[u64]) -> Option<u64> {
 /// A wording in a table: in one trial, or by its name in several. What recordings hold is one wording in several
 /// trials, though each has its own words.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct WordingRow {
     pub name: String,
     pub title: String,
     pub origin: Origin,
@@ -119,7 +119,7 @@ pub struct Row {
     pub difference: Option<Difference>,
 }
 
-impl Row {
+impl WordingRow {
     /// Whether it is clearly better than the baseline, or clearly worse; `None` where the two are not distinguished.
     pub fn is_better(&self) -> Option<bool> {
         let difference = self.difference?;
@@ -128,7 +128,7 @@ impl Row {
 }
 
 /// How the wordings of a trial stand, in the order of its variants; empty where there is no such trial.
-pub fn standings(board: &Board, trial: usize) -> Vec<Row> {
+pub fn standings(board: &Board, trial: usize) -> Vec<WordingRow> {
     let Some(of_trial) = board.experiment.trials.get(trial) else {
         return Vec::new();
     };
@@ -139,7 +139,7 @@ pub fn standings(board: &Board, trial: usize) -> Vec<Row> {
     let rows = variants.map(|(at, variant)| {
         let (measured, is_baseline) = (measured(at), at == baseline);
         let difference = measured.corrected.minus(compared_with);
-        Row {
+        WordingRow {
             name: variant.name.clone(),
             title: variant.title.clone(),
             origin: variant.origin,
@@ -153,8 +153,8 @@ pub fn standings(board: &Board, trial: usize) -> Vec<Row> {
 }
 
 /// The wordings that share the highest rate, mostly one; none where no answer was corrected.
-pub fn highest(rows: &[Row]) -> Vec<usize> {
-    let rate = |row: &Row| row.measured.rate().filter(|rate| *rate > 0.0);
+pub fn highest(rows: &[WordingRow]) -> Vec<usize> {
+    let rate = |row: &WordingRow| row.measured.rate().filter(|rate| *rate > 0.0);
     let most = rows.iter().filter_map(rate).fold(0.0, f64::max);
     let best = (0..rows.len()).filter(|at| rate(&rows[*at]).is_some_and(|rate| rate >= most));
     best.collect()
@@ -170,7 +170,7 @@ pub struct Overall {
     /// The model, where it is the trials of one.
     pub model: Option<String>,
     /// Each wording by its name, in the order in which the trials name them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WordingRow>,
 }
 
 impl Overall {
@@ -221,7 +221,7 @@ pub fn overall(board: &Board, model: Option<&str>) -> Vec<Overall> {
 
 /// A wording and the trials that have it: trial and variant.
 struct Places<'a> {
-    wording: &'a Variant,
+    wording: &'a WordingVariant,
     places: Vec<(usize, usize)>,
 }
 
@@ -234,7 +234,7 @@ fn together(board: &Board, kind: FailureKind, model: Option<&str>, trials: Vec<u
         let compared_with = by_name.get(baseline).filter(|_| at != baseline);
         let of_each = places.places.iter();
         let of_each = of_each.flat_map(|(trial, variant)| board.samples(*trial, *variant));
-        Row {
+        WordingRow {
             name: places.wording.name.clone(),
             title: places.wording.title.clone(),
             origin: places.wording.origin,

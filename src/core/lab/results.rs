@@ -1,10 +1,10 @@
 //! What the reports of an experiment tell: its board with the rates, differences and sentences that follow from it,
 //! so that every report tells the same.
 
-use super::board::{Board, End, Phase, Sample};
-use super::experiment::{Experiment, LeftOut, Origin, Subject, Trial, Variant};
-use super::report::{Overall, Row, overall, standings};
-use super::verdict::Judged;
+use super::board::{Board, LabPhase, LabSample, TrialEnd};
+use super::experiment::{Experiment, LeftOut, Origin, Subject, Trial, WordingVariant};
+use super::report::{Overall, WordingRow, overall, standings};
+use super::verdict::JudgedClaim;
 use super::words;
 
 /// An experiment as reports tell it.
@@ -14,8 +14,8 @@ pub struct Results<'a> {
     pub trials: Vec<TrialResults<'a>>,
     /// Trials of one kind of failure with one model, taken together.
     pub together: Vec<Overall>,
-    /// What became of the assertions of the spec; empty where nobody asked.
-    pub assertions: Vec<Judged>,
+    /// What became of the assertions of the spec; empty where there are none.
+    pub assertions: Vec<JudgedClaim>,
 }
 
 /// One finding with one model.
@@ -23,13 +23,13 @@ pub struct TrialResults<'a> {
     pub number: usize,
     pub trial: &'a Trial,
     /// Its wordings, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WordingRow>,
     /// What was sampled of each, in order.
-    pub samples: &'a [Vec<Sample>],
+    pub samples: &'a [Vec<LabSample>],
     /// What the figures say in words; text from outside is in it.
     pub remarks: Vec<String>,
     /// Why it is over, where it is.
-    pub end: Option<End>,
+    pub end: Option<TrialEnd>,
     /// Its journal; empty where there is none.
     pub journal: String,
 }
@@ -60,10 +60,10 @@ impl<'a> Results<'a> {
     }
 
     /// Why the experiment is over; `None` while it is not.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<TrialEnd> {
         match self.board.phase {
-            Phase::Ended(end) | Phase::Ending(end) => Some(end),
-            Phase::Running | Phase::Paused => None,
+            LabPhase::Ended(end) | LabPhase::Ending(end) => Some(end),
+            LabPhase::Running | LabPhase::Paused => None,
         }
     }
 
@@ -71,8 +71,8 @@ impl<'a> Results<'a> {
     pub fn samples(&self) -> (usize, usize) {
         let there = self.trials.iter().flat_map(|trial| trial.samples);
         let rows = self.trials.iter().map(|trial| trial.rows.len());
-        let asked = self.experiment().samples as usize;
-        (there.map(Vec::len).sum(), rows.sum::<usize>() * asked)
+        let wanted = self.experiment().samples as usize;
+        (there.map(Vec::len).sum(), rows.sum::<usize>() * wanted)
     }
 
     /// How many samples there are, and how many of them are from an earlier run.
@@ -83,7 +83,7 @@ impl<'a> Results<'a> {
 
     /// What was done and spent, in two sentences without text from outside.
     pub fn opening(&self) -> [String; 2] {
-        let (there, asked) = self.samples();
+        let (there, wanted) = self.samples();
         let phase = words::phase(self.board);
         let spent = self.board.spent;
         let [requests, input, output] = [
@@ -99,7 +99,7 @@ impl<'a> Results<'a> {
         let estimated = match spent.estimated_tokens() {
             0 => String::new(),
             tokens => format!(
-                ", {} more by estimate, as no count was told",
+                ", {} more by estimate, as no count was reported",
                 words::thousands(tokens)
             ),
         };
@@ -109,7 +109,7 @@ impl<'a> Results<'a> {
             (_, earlier) => format!(", {earlier} from an earlier run"),
         };
         [
-            format!("{there} of {asked} samples{earlier}; {phase}"),
+            format!("{there} of {wanted} samples{earlier}; {phase}"),
             format!("{requests}, {input} tokens sent, {output} answered{estimated}; seed {seed}"),
         ]
     }
@@ -130,7 +130,9 @@ impl<'a> TrialResults<'a> {
     }
 
     /// The wordings with their rows and samples.
-    pub fn wordings(&self) -> impl Iterator<Item = (&'a Variant, &Row, &'a [Sample])> {
+    pub fn wordings(
+        &self,
+    ) -> impl Iterator<Item = (&'a WordingVariant, &WordingRow, &'a [LabSample])> {
         let wordings = self.trial.variants.iter().zip(&self.rows);
         let wordings = wordings.zip(self.samples);
         wordings.map(|((variant, row), samples)| (variant, row, samples.as_slice()))
@@ -153,7 +155,7 @@ pub fn place(subject: &Subject) -> String {
 }
 
 /// The label of what the others are compared with.
-pub fn baseline_name(rows: &[Row]) -> &str {
+pub fn baseline_name(rows: &[WordingRow]) -> &str {
     match rows.iter().find(|row| row.is_baseline) {
         Some(row) if row.origin == Origin::Recorded => Origin::Recorded.word(),
         Some(row) => &row.name,

@@ -3,7 +3,7 @@
 
 use super::experiment::{Caps, Stop, USUAL_CONCURRENCY, USUAL_ERROR_RATE, USUAL_SAMPLES};
 use crate::config::{self, Checker, ConfigErrors, Keys, Section, keys};
-use crate::engine::agent::{Agent, Beside, Endpoint, MODEL_KEYS, Model};
+use crate::engine::agent::{Agent, AgentModel, Beside, MODEL_KEYS, ModelEndpoint};
 use crate::rules::RULES;
 use crate::wording::Channel;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Spec {
     pub wordings: Wanted,
     /// The models; each finding is tried with each.
     #[serde(rename = "model")]
-    pub models: Vec<Model>,
+    pub models: Vec<AgentModel>,
     /// How often each wording is tried.
     pub samples: u32,
     /// When a trial may end before that.
@@ -148,13 +148,13 @@ impl Spec {
     /// What each model is called, in their order. Different models of one name are numbered; the very same one
     /// is called the same.
     pub fn model_labels(&self) -> Vec<String> {
-        let mut different: Vec<&Model> = Vec::new();
+        let mut different: Vec<&AgentModel> = Vec::new();
         for model in &self.models {
             if !different.contains(&model) {
                 different.push(model);
             }
         }
-        let label = |model: &Model| {
+        let label = |model: &AgentModel| {
             let mut namesakes = different.iter().filter(|other| other.name == model.name);
             match (
                 namesakes.clone().count(),
@@ -295,19 +295,23 @@ fn stop(file: Section<'_>, checker: &mut Checker<'_>) -> Stop {
 }
 
 /// A model with the keys of `[model]`, or that of an agent file.
-fn model(table: Section<'_>, checker: &mut Checker<'_>, beside: &mut Beside<'_>) -> Option<Model> {
+fn model(
+    table: Section<'_>,
+    checker: &mut Checker<'_>,
+    beside: &mut Beside<'_>,
+) -> Option<AgentModel> {
     if table.has("agent") {
         return model_of_agent(table, checker, beside);
     }
     checker.check(&MODEL_KEYS, table);
-    Model::of_section(table, checker, beside)
+    AgentModel::of_section(table, checker, beside)
 }
 
 fn model_of_agent(
     table: Section<'_>,
     checker: &mut Checker<'_>,
     beside: &mut Beside<'_>,
-) -> Option<Model> {
+) -> Option<AgentModel> {
     for (key, at) in table.keys().filter(|(key, _)| *key != "agent") {
         checker.push(at, format!("`agent` and `{key}` exclude each other"));
     }
@@ -339,8 +343,8 @@ fn model_of_agent(
 }
 
 /// A model of an agent file, as seen from the spec.
-fn moved(mut model: Model, agent: &str) -> Model {
-    if let Endpoint::Script { file, .. } = &mut model.at {
+fn moved(mut model: AgentModel, agent: &str) -> AgentModel {
+    if let ModelEndpoint::Script { file, .. } = &mut model.at {
         *file = beside_of(agent, file);
     }
     model

@@ -43,7 +43,7 @@ pub enum Claim {
 
 /// A claim of an assertion about a trial, with its verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedClaim {
     pub assertion: usize,
     pub trial: usize,
     pub variant: usize,
@@ -77,7 +77,7 @@ pub enum AssertionFault {
 
 /// Judges assertions by what was counted so far: each claim of each, for every trial that it is about. A trial
 /// that does not try the wording, because it is not for that kind of failure, is left out.
-pub fn judge(board: &Board, assertions: &[Assertion]) -> Result<Vec<Judged>, AssertionFault> {
+pub fn judge(board: &Board, assertions: &[Assertion]) -> Result<Vec<JudgedClaim>, AssertionFault> {
     let mut judged = Vec::new();
     for (number, assertion) in assertions.iter().enumerate() {
         judge_one(board, number, assertion, &mut judged)?;
@@ -86,7 +86,7 @@ pub fn judge(board: &Board, assertions: &[Assertion]) -> Result<Vec<Judged>, Ass
 }
 
 /// What comes of several claims together: the worst of them; of none, that it holds.
-pub fn together(judged: &[Judged]) -> Verdict {
+pub fn together(judged: &[JudgedClaim]) -> Verdict {
     let verdicts = judged.iter().map(|judged| judged.verdict);
     verdicts.max().unwrap_or(Verdict::Holds)
 }
@@ -95,7 +95,7 @@ fn judge_one(
     board: &Board,
     number: usize,
     assertion: &Assertion,
-    judged: &mut Vec<Judged>,
+    judged: &mut Vec<JudgedClaim>,
 ) -> Result<(), AssertionFault> {
     let trials = trials_of(board, assertion)?;
     let places = places_of(board, &trials, &assertion.wording)?;
@@ -182,7 +182,7 @@ pub(super) fn corrected(board: &Board, trial: usize, variant: usize) -> Proporti
     Proportion::new(corrected, answers)
 }
 
-fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -> Judged {
+fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -> JudgedClaim {
     let (trial, variant) = place;
     let corrected = corrected(board, trial, variant);
     let interval = corrected.interval();
@@ -205,7 +205,7 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
         }
         _ => "",
     };
-    Judged {
+    JudgedClaim {
         assertion,
         trial,
         variant,
@@ -221,7 +221,12 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
     }
 }
 
-fn better_than(board: &Board, assertion: usize, place: (usize, usize), other: usize) -> Judged {
+fn better_than(
+    board: &Board,
+    assertion: usize,
+    place: (usize, usize),
+    other: usize,
+) -> JudgedClaim {
     let (trial, variant) = place;
     let own = corrected(board, trial, variant);
     let theirs = corrected(board, trial, other);
@@ -232,7 +237,7 @@ fn better_than(board: &Board, assertion: usize, place: (usize, usize), other: us
         _ => Verdict::Undecided,
     };
     let name = |variant: usize| &board.experiment.trials[trial].variants[variant].name;
-    let told = difference.as_ref().map_or(String::new(), |difference| {
+    let comparison = difference.as_ref().map_or(String::new(), |difference| {
         let Interval { low, high } = difference.interval;
         let points = |rate: f64| format!("{:+.1}", rate * 100.0);
         let value = points(difference.value);
@@ -242,7 +247,7 @@ fn better_than(board: &Board, assertion: usize, place: (usize, usize), other: us
             points(high)
         )
     });
-    Judged {
+    JudgedClaim {
         assertion,
         trial,
         variant,
@@ -250,7 +255,7 @@ fn better_than(board: &Board, assertion: usize, place: (usize, usize), other: us
         corrected: own,
         interval: own.interval(),
         sentence: format!(
-            "{} corrects {}, {} corrects {}{told}",
+            "{} corrects {}, {} corrects {}{comparison}",
             name(variant),
             counted(own),
             name(other),

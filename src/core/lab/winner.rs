@@ -2,7 +2,7 @@
 //! spec that tests it again.
 
 use super::board::Board;
-use super::experiment::{Meant, Origin, Stop, Trial, Variant};
+use super::experiment::{Meant, Origin, Stop, Trial, WordingVariant};
 use super::spec::{Added, Assertion, Named, Spec, Wanted, Which};
 use super::verdict::corrected;
 use crate::rules;
@@ -58,7 +58,7 @@ pub fn winner(
 
 /// The recovery that tells the model these words: the answer to the call, or feedback with which
 /// it is requested again.
-fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> RecoveryCase<'a> {
+fn recovery<'a>(trial: &'a Trial, words: &'a WordingVariant, is_custom: bool) -> RecoveryCase<'a> {
     let subject = &trial.subject;
     let offers = rules::find(&subject.rule).map_or(&[][..], |rule| rule.offers);
     let answers = words.channel != Channel::UserMessage
@@ -73,8 +73,7 @@ fn recovery<'a>(trial: &'a Trial, words: &'a Variant, is_custom: bool) -> Recove
         template: &words.template,
         tool: &subject.tool,
         is_custom,
-        value: None,
-        include_in_history: false,
+        ..RecoveryCase::default()
     }
 }
 
@@ -145,7 +144,7 @@ fn which(spec: &Spec, trial: &Trial) -> Which {
 
 /// The one wording, beside that of the recording where the two are compared. Words that the library does not
 /// have stand in the spec.
-fn wanted(words: &Variant, is_compared: bool) -> Wanted {
+fn wanted(words: &WordingVariant, is_compared: bool) -> Wanted {
     let mut wanted = Wanted {
         recorded: is_compared,
         named: Named::These(Vec::new()),
@@ -167,7 +166,7 @@ fn wanted(words: &Variant, is_compared: bool) -> Wanted {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::{NoTest, Winner, regression, winner};
-    use crate::engine::agent::{Beside, Endpoint};
+    use crate::engine::agent::{Beside, ModelEndpoint};
     use crate::lab::verdict::tests::{Counts, board};
     use crate::lab::{Board, Origin, Spec, Verdict, judge, together};
     use crate::wording::Channel;
@@ -273,6 +272,6 @@ mod tests {
         let test = regression(&same, &parse(SPEC), (0, 1)).unwrap();
         assert_eq!(test.assertions[0].better_than, None);
         assert!(!test.wordings.recorded);
-        assert!(matches!(test.models[0].at, Endpoint::Script { .. }));
+        assert!(matches!(test.models[0].at, ModelEndpoint::Script { .. }));
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! Names of tools and wordings stand in these sentences as they came; whoever shows them makes them safe.
 
-use super::board::{Board, Class, End, Phase};
+use super::board::{Board, Class, LabPhase, TrialEnd};
 use super::experiment::{Experiment, Meant, Origin, Stop, Trial};
 use super::interval::{Difference, Interval, answers_for, widest_half};
-use super::report::{Measured, Row, highest, standings};
+use super::report::{Measured, WordingRow, highest, standings};
 use super::sequential::leader_of;
 
 /// What is shown wherever results of a script are shown.
@@ -50,25 +50,25 @@ pub fn legend(experiment: &Experiment) -> Vec<String> {
 pub fn phase(board: &Board) -> String {
     let because = |end| ended(&board.experiment, None, end);
     match board.phase {
-        Phase::Running => "running".to_owned(),
-        Phase::Paused => "paused".to_owned(),
-        Phase::Ending(end) => format!("ending: {}", because(end)),
-        Phase::Ended(end) => format!("ended: {}", because(end)),
+        LabPhase::Running => "running".to_owned(),
+        LabPhase::Paused => "paused".to_owned(),
+        LabPhase::Ending(end) => format!("ending: {}", because(end)),
+        LabPhase::Ended(end) => format!("ended: {}", because(end)),
     }
 }
 
 /// Why something is over: a trial, or without one the whole experiment.
-pub fn ended(experiment: &Experiment, trial: Option<&Trial>, end: End) -> String {
+pub fn ended(experiment: &Experiment, trial: Option<&Trial>, end: TrialEnd) -> String {
     match end {
-        End::Complete => "every wording was tried as often as was asked for".to_owned(),
-        End::Clear { leader } => match trial {
+        TrialEnd::Complete => "every wording was tried as often as requested".to_owned(),
+        TrialEnd::Clear { leader } => match trial {
             Some(trial) => format!("{} is clearly the best", name(trial, leader)),
             None => "the leader is clear".to_owned(),
         },
-        End::Requests => cap(experiment.caps.requests.map(u64::from), "requests"),
-        End::Tokens => cap(experiment.caps.tokens, "tokens"),
-        End::Stopped => "stopped before the last sample".to_owned(),
-        End::ModelFailed => "the model could not be asked several times in a row".to_owned(),
+        TrialEnd::Requests => cap(experiment.caps.requests.map(u64::from), "requests"),
+        TrialEnd::Tokens => cap(experiment.caps.tokens, "tokens"),
+        TrialEnd::Stopped => "stopped before the last sample".to_owned(),
+        TrialEnd::ModelFailed => "several requests to the model in a row failed".to_owned(),
     }
 }
 
@@ -125,7 +125,7 @@ fn compared_with(trial: &Trial) -> Option<String> {
 }
 
 /// That there are few answers, and how many would be enough.
-fn small(standings: &[Row]) -> Option<String> {
+fn small(standings: &[WordingRow]) -> Option<String> {
     let answered = standings
         .iter()
         .map(|standing| standing.measured.answered());
@@ -154,7 +154,7 @@ fn small(standings: &[Row]) -> Option<String> {
 
 /// Which wordings have the highest rate, and which of the others may be as good; `None` as long as fewer
 /// than two have answers.
-fn best(trial: &Trial, standings: &[Row]) -> Option<String> {
+fn best(trial: &Trial, standings: &[WordingRow]) -> Option<String> {
     let known = (0..standings.len()).filter(|at| standings[*at].measured.answered() > 0);
     if known.clone().count() < 2 {
         return None;
@@ -168,14 +168,14 @@ fn best(trial: &Trial, standings: &[Row]) -> Option<String> {
         _ => ("share", "are"),
     };
     let names: Vec<&str> = best.iter().map(|one| name(trial, *one)).collect();
-    let said = format!(
+    let summary = format!(
         "{} {has} the highest rate, {}",
         listed(&names),
         rate(standings[*first].measured.rate())
     );
     let others = known.filter(|other| !best.contains(other));
     if others.clone().next().is_none() {
-        return Some(said);
+        return Some(summary);
     }
     let may_be_as_good = |other: &usize| {
         let other = standings[*other].measured.corrected;
@@ -188,17 +188,22 @@ fn best(trial: &Trial, standings: &[Row]) -> Option<String> {
     let as_good: Vec<&str> = as_good.map(|other| name(trial, other)).collect();
     Some(match as_good.as_slice() {
         [] => format!(
-            "{said}, and {is} told apart from every other: no interval of a difference holds 0"
+            "{summary}, and {is} told apart from every other: no interval of a difference holds 0"
         ),
         names => format!(
-            "{said}; not told apart from {}: the interval of the difference holds 0",
+            "{summary}; not told apart from {}: the interval of the difference holds 0",
             listed(names)
         ),
     })
 }
 
 /// That there is a clear leader, or that none was found.
-fn clear(board: &Board, trial: &Trial, leader: Option<usize>, end: Option<End>) -> Option<String> {
+fn clear(
+    board: &Board,
+    trial: &Trial,
+    leader: Option<usize>,
+    end: Option<TrialEnd>,
+) -> Option<String> {
     let Stop::Clear { error_rate } = board.experiment.stop else {
         return None;
     };
@@ -214,13 +219,13 @@ fn clear(board: &Board, trial: &Trial, leader: Option<usize>, end: Option<End>) 
 }
 
 /// That rates at the end of a trial that ended early lean.
-fn early(end: Option<End>) -> Option<String> {
-    matches!(end, Some(End::Clear { .. })).then(|| {
+fn early(end: Option<TrialEnd>) -> Option<String> {
+    matches!(end, Some(TrialEnd::Clear { .. })).then(|| {
         "it ended as soon as the leader was clear: the leader's rate may look a little better than it is".to_owned()
     })
 }
 
-fn failed(standings: &[Row]) -> Option<String> {
+fn failed(standings: &[WordingRow]) -> Option<String> {
     let total = |count: fn(&Measured) -> u32| -> u32 {
         standings
             .iter()

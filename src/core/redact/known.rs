@@ -139,7 +139,7 @@ fn spellings(what: &str, secret: &str) -> Vec<Spelling> {
     add(secret.to_owned(), [false; 2]);
     add(in_url(secret, false), [false; 2]);
     add(in_url(secret, true), [false; 2]);
-    // Behind so many bytes of a group of three: other letters spell it.
+    // After so many bytes of a group of three: other letters spell it.
     for before in 0..3 {
         let bytes = [&[0; 3][..before], secret.as_bytes()].concat();
         // Letters of six bits that hold nothing else.

@@ -199,7 +199,7 @@ fn unwrapped(json: &str, times: usize) -> String {
     })
 }
 
-/// A text without the insides of its strings: its quotes and what stands between them.
+/// A text without the insides of its strings: its quotes and what is between them.
 fn bones(text: &str) -> String {
     let (mut bones, mut done) = (String::new(), 0);
     for string in texts(text.as_bytes()).all {

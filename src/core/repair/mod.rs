@@ -116,7 +116,7 @@ fn read_twice(text: &str) -> Repair {
 /// last one, else from the first one to the end. What is left out was perhaps meant, so this is never
 /// more than one opinion.
 fn within(text: &str) -> Option<String> {
-    // Behind a quote it would be a part of a text.
+    // After a quote it would be a part of a text.
     let first = text.find(['{', '[']).filter(|first| {
         let before = &text[..*first];
         !before.trim().is_empty() && !before.contains('"')

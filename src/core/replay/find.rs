@@ -6,7 +6,7 @@
 //! most that is the same, counted from the end; the earliest.
 
 use super::history::HistoryEntry;
-use super::tape::{Place, ReplayRequest, Tape};
+use super::tape::{ReplayRequest, Tape, TapePlace};
 use super::terms::{Differing, differing, listed};
 use crate::session::SourceError;
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub struct Matching {
 /// The turn that answers a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    pub place: Place,
+    pub place: TapePlace,
     /// What differs from the recorded request, where the turn is only the nearest.
     pub differences: Option<Differences>,
 }
@@ -61,11 +61,11 @@ impl fmt::Display for Differences {
 pub enum NotFound {
     /// Its history is in no recording.
     Differs {
-        nearest: Place,
+        nearest: TapePlace,
         differences: Differences,
     },
     /// The recording has no such turn: it ends before.
-    AfterTheLast { last: Place },
+    AfterTheLast { last: TapePlace },
     /// There are no turns.
     Nothing,
     /// The recording cannot be read.
@@ -93,10 +93,10 @@ impl NotFound {
                 )
             }
             Self::AfterTheLast { last } => format!(
-                "the recording ends with {}: nothing was recorded behind it",
+                "the recording ends with {}: nothing was recorded after it",
                 tape.words(*last)
             ),
-            Self::Nothing => "nothing that a model said is recorded".to_owned(),
+            Self::Nothing => "the recording holds no turn of a model".to_owned(),
             Self::Unreadable(why) => format!("the recording cannot be read: {why}"),
         }
     }
@@ -113,7 +113,7 @@ impl Tape {
         &self,
         request: &ReplayRequest,
         matching: Matching,
-        served: &BTreeSet<Place>,
+        served: &BTreeSet<TapePlace>,
     ) -> Result<Found, NotFound> {
         if let Some(place) = self.same(request, matching, served)? {
             let differences = None;
@@ -148,8 +148,8 @@ impl Tape {
         &self,
         request: &ReplayRequest,
         matching: Matching,
-        served: &BTreeSet<Place>,
-    ) -> Result<Option<Place>, SourceError> {
+        served: &BTreeSet<TapePlace>,
+    ) -> Result<Option<TapePlace>, SourceError> {
         let mut last = None;
         for place in self.with_words(request.words) {
             let may_answer = matching.session.is_none_or(|only| place.session == only);
@@ -163,7 +163,7 @@ impl Tape {
         Ok(last)
     }
 
-    fn is_same(&self, place: Place, request: &ReplayRequest) -> Result<bool, SourceError> {
+    fn is_same(&self, place: TapePlace, request: &ReplayRequest) -> Result<bool, SourceError> {
         let recorded = self.history(place)?;
         let is_same = pairs(&recorded, request).any(|(one, other)| {
             one.len() == other.len() && alike(one, other, request) == one.len()
@@ -185,7 +185,7 @@ impl Tape {
         let mut nearest: Vec<usize> = Vec::new();
         let mut best = 0;
         for session in sessions {
-            let first = Place { session, number: 0 };
+            let first = TapePlace { session, number: 0 };
             let history = self.history(first)?;
             let terms = self.terms(first)?;
             let is_alike = terms.differing(&request.terms).is_empty();
@@ -202,7 +202,7 @@ impl Tape {
         let mut chosen = (0, nearest.first().copied());
         for session in nearest {
             let number = self.reels[session].turns.len() - 1;
-            let history = self.history(Place { session, number })?;
+            let history = self.history(TapePlace { session, number })?;
             let count = begins_alike(&history, request);
             if count > chosen.0 {
                 chosen = (count, Some(session));
@@ -216,7 +216,7 @@ impl Tape {
         &self,
         session: usize,
         request: &ReplayRequest,
-    ) -> Result<Option<(Place, bool)>, SourceError> {
+    ) -> Result<Option<(TapePlace, bool)>, SourceError> {
         let turns = &self.reels[session].turns;
         let away = |replies: usize| replies.abs_diff(request.replies);
         let Some(least) = turns.iter().map(|turn| away(turn.replies)).min() else {
@@ -224,7 +224,7 @@ impl Tape {
         };
         let last = turns.len() - 1;
         if turns.iter().all(|turn| turn.replies < request.replies) {
-            let place = Place {
+            let place = TapePlace {
                 session,
                 number: last,
             };
@@ -232,8 +232,8 @@ impl Tape {
         }
         let candidates = turns.iter().enumerate();
         let candidates = candidates.filter(|(_, turn)| away(turn.replies) == least);
-        let places = candidates.map(|(number, _)| Place { session, number });
-        let mut nearest: Option<(usize, Place)> = None;
+        let places = candidates.map(|(number, _)| TapePlace { session, number });
+        let mut nearest: Option<(usize, TapePlace)> = None;
         let places = places.collect::<Vec<_>>();
         if let [place] = places[..] {
             return Ok(Some((place, false)));
@@ -248,7 +248,7 @@ impl Tape {
     }
 
     /// Whether the request goes on from the end of this turn.
-    fn goes_on_from(&self, place: Place, request: &ReplayRequest) -> Result<bool, SourceError> {
+    fn goes_on_from(&self, place: TapePlace, request: &ReplayRequest) -> Result<bool, SourceError> {
         let history = self.history_through(place)?;
         let whole = history.iter().map(Vec::len).max().unwrap_or_default();
         // Outputs of its calls may not be recorded, or a message joins one that is.
@@ -257,7 +257,7 @@ impl Tape {
 
     fn differences(
         &self,
-        place: Place,
+        place: TapePlace,
         request: &ReplayRequest,
     ) -> Result<Differences, SourceError> {
         let mut all = self.terms(place)?.differing(&request.terms);

@@ -27,7 +27,7 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEnt
         who,
         name: String::new(),
         text: String::new(),
-        input: Input::Json(Value::Null),
+        input: CallInput::Json(Value::Null),
         answers: None,
         is_redacted: false,
     };
@@ -51,13 +51,13 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEnt
 }
 
 /// What a call was called with, whoever spelled it.
-pub(super) fn input(arguments: &Arguments) -> Input {
+pub(super) fn input(arguments: &Arguments) -> CallInput {
     match arguments {
-        Arguments::FreeForm(text) => Input::Json(json!({"input": without_tags(text)})),
+        Arguments::FreeForm(text) => CallInput::Json(json!({"input": without_tags(text)})),
         other => {
             let text = without_tags(other.json().unwrap_or_default());
             let read = serde_json::from_str(&text);
-            read.map_or_else(|_| Input::Broken(text.into_owned()), Input::Json)
+            read.map_or_else(|_| CallInput::Broken(text.into_owned()), CallInput::Json)
         }
     }
 }
@@ -177,7 +177,7 @@ pub(super) struct HistoryEntry {
     /// What a message or an output says.
     pub(super) text: String,
     /// What a call is called with.
-    pub(super) input: Input,
+    pub(super) input: CallInput,
     /// The call that an output answers: its index in the session; in a form of a history its number among the
     /// calls, from 0.
     pub(super) answers: Option<usize>,
@@ -209,7 +209,7 @@ impl Who {
 
 /// What a call is called with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Input {
+pub(super) enum CallInput {
     /// JSON; of a free-form tool `{"input": text}`, which is what a dialect without such tools makes of it.
     Json(Value),
     /// A text that is no JSON.
@@ -217,8 +217,8 @@ pub(super) enum Input {
 }
 
 impl HistoryEntry {
-    /// A number that does not hang on the order in which things are said, nor on how many messages they are
-    /// said in. What the model says counts nothing: it may be divided anywhere.
+    /// A number that does not depend on the order of the messages, nor on how the text is divided into
+    /// messages. The model's text does not count: it may be divided anywhere.
     pub(super) fn fingerprint(&self) -> u64 {
         let name = match self.who {
             Who::Assistant => return 0,
@@ -239,12 +239,13 @@ impl HistoryEntry {
         matches!(self.who, Who::Assistant | Who::Call)
     }
 
-    /// Whether a request says the same as this, which is recorded. Anthropic takes JSON objects only, so that
-    /// there any object represents arguments that are no JSON.
+    /// Whether a request says the same as this, which is recorded. Some dialects take JSON objects only, so that
+    /// there any object represents other arguments.
     pub(super) fn is_repeated_by(&self, request: &Self, takes_objects_only: bool) -> bool {
         let is_same_input = match (&self.input, &request.input) {
-            (Input::Json(one), Input::Json(other)) => equal(one, other),
-            (Input::Broken(_), Input::Json(_)) => takes_objects_only,
+            (CallInput::Json(one), CallInput::Json(other)) if equal(one, other) => true,
+            (CallInput::Json(one), CallInput::Json(_)) => takes_objects_only && !one.is_object(),
+            (CallInput::Broken(_), CallInput::Json(_)) => takes_objects_only,
             (one, other) => one == other,
         };
         self.who == request.who
@@ -266,8 +267,8 @@ impl HistoryEntry {
     /// All that is compared, as one text.
     pub(super) fn key(&self) -> String {
         let input = match &self.input {
-            Input::Json(value) => canonical(value).to_string(),
-            Input::Broken(text) => text.clone(),
+            CallInput::Json(value) => canonical(value).to_string(),
+            CallInput::Broken(text) => text.clone(),
         };
         let (who, name) = (self.who.word(), name_for_all(&self.name));
         let answers = self.answers.map_or(-1, |call| call as i64);
@@ -281,8 +282,8 @@ impl HistoryEntry {
     /// What there is to read of it: a text, or the tool with its arguments.
     pub(super) fn words(&self) -> String {
         match (self.who, &self.input) {
-            (Who::Call, Input::Json(value)) => format!("{} {value}", self.name),
-            (Who::Call, Input::Broken(text)) => format!("{} {text}", self.name),
+            (Who::Call, CallInput::Json(value)) => format!("{} {value}", self.name),
+            (Who::Call, CallInput::Broken(text)) => format!("{} {text}", self.name),
             _ => self.text.clone(),
         }
     }

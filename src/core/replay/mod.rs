@@ -18,9 +18,9 @@ mod terms;
 mod tests;
 
 pub use find::{Differences, Found, Matching, NotFound};
-pub use reply::Reply;
-pub use tape::{Place, ReplayRequest, Tape};
-pub use terms::{Change, Differing, Part};
+pub use reply::ServedReply;
+pub use tape::{ReplayRequest, Tape, TapePlace};
+pub use terms::{Differing, TermChange, TermPart};
 
 /// What of a request is compared with a recording.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +57,8 @@ pub const COMPARED: &[Compared] = &[
     ),
     compared(
         "calls",
-        "their order, the tool, the arguments as JSON values; arguments that are no JSON by their text, which a \
-        request of Anthropic cannot hold",
+        "their order, the tool, the arguments as JSON values; arguments that are not JSON objects only \
+        where a request can hold them",
     ),
     compared(
         "outputs",

@@ -1,20 +1,20 @@
 //! A recorded turn in the words of whoever asks for it.
 
-use super::history::{content, texts_and_refusals, words};
-use super::tape::{Place, Tape};
+use super::history::{CallInput, content, texts_and_refusals, words};
+use super::tape::{Tape, TapePlace};
 use crate::formats::convert::LossKind;
 use crate::json::Cursor;
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
-use crate::wire::write::{End, NewCall, NewReply};
-use crate::wire::{Arguments, body_of};
+use crate::wire::write::{End, NewReply};
+use crate::wire::{Arguments, Input, ToolCall, body_of};
 use serde_json::Value;
 use std::ops::Range;
 
 /// A turn as it is served.
 #[derive(Debug, Clone)]
-pub struct Reply {
-    pub said: NewReply,
+pub struct ServedReply {
+    pub new_reply: NewReply,
     /// What the recording has beside it and the reply has not; each once.
     pub left_out: Vec<LossKind>,
     /// Milliseconds until the reply began, and until it ended, as far as they were recorded.
@@ -24,23 +24,31 @@ pub struct Reply {
 impl Tape {
     /// A turn as a reply in a dialect. `model` is the one that was requested: it is named where
     /// the recording names none.
-    pub fn reply(&self, place: Place, dialect: Dialect, model: &str) -> Result<Reply, SourceError> {
+    pub fn reply(
+        &self,
+        place: TapePlace,
+        dialect: Dialect,
+        model: &str,
+    ) -> Result<ServedReply, SourceError> {
         let session = &self.reels[place.session].session;
         let turn = session.turns[self.recorded(place).turn];
         let mut writing = Writing::of(session, dialect);
-        writing.said.model = session.model.clone().unwrap_or_else(|| model.to_owned());
-        writing.said.tag = format!("replay{}t{}", place.session + 1, self.turn(place));
+        writing.new_reply.model = session.model.clone().unwrap_or_else(|| model.to_owned());
+        writing.new_reply.tag = format!("replay{}t{}", place.session + 1, self.turn(place));
         for index in turn.items() {
             writing.add(index)?;
         }
-        writing.said.end = end_of(session, turn.items());
+        writing.new_reply.end = end_of(session, turn.items());
         let mut left_out = writing.left_out;
         left_out.sort();
         left_out.dedup();
         let Noted { usage, took } = noted(session, turn.items())?;
-        (writing.said.input_tokens, writing.said.output_tokens) = (usage.input, usage.output);
-        Ok(Reply {
-            said: writing.said,
+        (
+            writing.new_reply.input_tokens,
+            writing.new_reply.output_tokens,
+        ) = (usage.input, usage.output);
+        Ok(ServedReply {
+            new_reply: writing.new_reply,
             left_out,
             took,
         })
@@ -51,7 +59,7 @@ impl Tape {
 struct Writing<'a> {
     session: &'a Session,
     dialect: Dialect,
-    said: NewReply,
+    new_reply: NewReply,
     /// The index of the item that the last text is of.
     last_text: Option<usize>,
     left_out: Vec<LossKind>,
@@ -62,7 +70,7 @@ impl<'a> Writing<'a> {
         Self {
             session,
             dialect,
-            said: NewReply::default(),
+            new_reply: NewReply::default(),
             last_text: None,
             left_out: Vec::new(),
         }
@@ -80,7 +88,7 @@ impl<'a> Writing<'a> {
                     std::mem::swap(&mut text, &mut refusal);
                 }
                 if !refusal.is_empty() {
-                    add_line(&mut self.said.refusal, &refusal);
+                    add_line(&mut self.new_reply.refusal, &refusal);
                 }
                 if !text.is_empty() || refusal.is_empty() {
                     self.add_text(index, text);
@@ -109,13 +117,13 @@ impl<'a> Writing<'a> {
         let is_block = facts.is_some_and(|facts| facts.splits_texts);
         let goes_on = self.last_text.is_some() && self.last_text == index.checked_sub(1);
         self.last_text = Some(index);
-        match self.said.texts.last_mut() {
+        match self.new_reply.texts.last_mut() {
             Some(last) if is_block && goes_on && !self.dialect.facts().has_blocks => {
                 last.push_str(&text);
             }
             Some(last) if last.is_empty() => *last = text,
             Some(_) if text.is_empty() => {}
-            _ => self.said.texts.push(text),
+            _ => self.new_reply.texts.push(text),
         }
     }
 
@@ -124,7 +132,7 @@ impl<'a> Writing<'a> {
             return;
         }
         match self.dialect == self.session.dialect {
-            true => add_line(&mut self.said.reasoning, text),
+            true => add_line(&mut self.new_reply.reasoning, text),
             false => self.left_out.push(LossKind::Reasoning),
         }
     }
@@ -132,34 +140,31 @@ impl<'a> Writing<'a> {
     fn call(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
         let bytes = self.session.bytes(item)?;
         let written = body_of(item, &bytes).unwrap_or_default().arguments;
-        let mut input = None;
-        let arguments = match item.family {
-            Family::Function | Family::Legacy => match written.as_written() {
-                "" => "{}".to_owned(),
-                written => written.to_owned(),
-            },
-            family => {
-                input = match &written {
-                    Arguments::FreeForm(text) if self.takes(family) => Some(text.clone()),
-                    _ => {
-                        self.left_out.push(LossKind::as_function(family));
-                        None
+        let input = match (item.family, &written) {
+            (Family::Function | Family::Legacy, written) => {
+                Input::Json(match written.as_written() {
+                    "" => "{}".to_owned(),
+                    written => written.to_owned(),
+                })
+            }
+            (family, Arguments::FreeForm(text)) if self.takes(family) => Input::Free(text.clone()),
+            (family, written) => {
+                self.left_out.push(LossKind::as_function(family));
+                Input::Json(match super::history::input(written) {
+                    CallInput::Json(value) if value.is_object() => value.to_string(),
+                    CallInput::Json(_) | CallInput::Broken(_) => {
+                        Input::Free(written.as_written().to_owned()).as_object()
                     }
-                };
-                match super::history::input(&written) {
-                    super::history::Input::Json(value) if value.is_object() => value.to_string(),
-                    _ => serde_json::json!({"input": written.as_written()}).to_string(),
-                }
+                })
             }
         };
         let id = match self.session.call_id(item)? {
             id if id.is_empty() => format!("call_{}", index + 1),
             id => id,
         };
-        self.said.calls.push(NewCall {
-            id,
+        self.new_reply.calls.push(ToolCall {
+            id: Some(id),
             name: self.session.name(item).to_owned(),
-            arguments,
             input,
         });
         Ok(())

@@ -1,7 +1,7 @@
 //! A recording as it is served: its model turns, each with the history before it.
 
 use super::history::{self, HistoryEntry, Replies};
-use super::terms::Terms;
+use super::terms::RequestTerms;
 use crate::formats::{RequestError, read_request};
 use crate::redact::{Redactor, Vault};
 use crate::session::{Dialect, Flags, Kind, Session, SourceError, Speaker};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub struct Tape {
     pub(super) reels: Vec<Reel>,
     /// The turns by the words of the history before them, whatever their order.
-    by_words: HashMap<u64, Vec<Place>>,
+    by_words: HashMap<u64, Vec<TapePlace>>,
     /// Whether secrets were taken out of it when it was recorded.
     is_redacted: bool,
 }
@@ -35,7 +35,7 @@ pub(super) struct Recorded {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct TapePlace {
     /// Number of the session on the tape, from 0.
     pub session: usize,
     /// Number among the session's turns that say something, from 0.
@@ -54,7 +54,7 @@ impl Tape {
             } = walk(&session)?;
             tape.is_redacted |= is_redacted;
             for (turn, words) in words.into_iter().enumerate() {
-                let place = Place {
+                let place = TapePlace {
                     session: number,
                     number: turn,
                 };
@@ -78,11 +78,11 @@ impl Tape {
     }
 
     /// Every turn that can be requested, in the order of the recording.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
+    pub fn places(&self) -> impl Iterator<Item = TapePlace> {
         let reels = self.reels.iter().enumerate();
         reels.flat_map(|(session, reel)| {
             let numbers = 0..reel.turns.len();
-            numbers.map(move |number| Place { session, number })
+            numbers.map(move |number| TapePlace { session, number })
         })
     }
 
@@ -91,12 +91,12 @@ impl Tape {
     }
 
     /// The number of a turn in its session as the transcript counts: from 1, the turns of the user too.
-    pub fn turn(&self, place: Place) -> usize {
+    pub fn turn(&self, place: TapePlace) -> usize {
         self.recorded(place).turn + 1
     }
 
     /// The turn in words; which session it is of only where there are several.
-    pub fn words(&self, place: Place) -> String {
+    pub fn words(&self, place: TapePlace) -> String {
         let turn = self.turn(place);
         match self.reels.len() {
             1 => format!("turn {turn}"),
@@ -118,17 +118,17 @@ impl Tape {
         models
     }
 
-    pub(super) fn recorded(&self, place: Place) -> Recorded {
+    pub(super) fn recorded(&self, place: TapePlace) -> Recorded {
         self.reels[place.session].turns[place.number]
     }
 
     /// The turns before which the same words came, in whatever order.
-    pub(super) fn with_words(&self, words: u64) -> &[Place] {
+    pub(super) fn with_words(&self, words: u64) -> &[TapePlace] {
         self.by_words.get(&words).map_or(&[], Vec::as_slice)
     }
 
     /// The history before a turn, in its forms.
-    pub(super) fn history(&self, place: Place) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
+    pub(super) fn history(&self, place: TapePlace) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
         let session = &self.reels[place.session].session;
         let items = items_before(session, self.first(place));
         Ok(history::forms(session, pieces(session, &items)?))
@@ -137,7 +137,7 @@ impl Tape {
     /// The history up to the end of a turn, its reply and the outputs included.
     pub(super) fn history_through(
         &self,
-        place: Place,
+        place: TapePlace,
     ) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
         let session = &self.reels[place.session].session;
         let mut items = items_before(session, self.first(place));
@@ -146,13 +146,13 @@ impl Tape {
     }
 
     /// What a request that asks for a turn holds beside its messages.
-    pub(super) fn terms(&self, place: Place) -> Result<Terms, SourceError> {
+    pub(super) fn terms(&self, place: TapePlace) -> Result<RequestTerms, SourceError> {
         let session = &self.reels[place.session].session;
         let first = self.first(place);
-        Terms::of_recording(session, &items_before(session, first), first)
+        RequestTerms::of_recording(session, &items_before(session, first), first)
     }
 
-    fn first(&self, place: Place) -> usize {
+    fn first(&self, place: TapePlace) -> usize {
         let reel = &self.reels[place.session];
         reel.session.turns[reel.turns[place.number].turn].first as usize
     }
@@ -176,7 +176,7 @@ fn pieces(session: &Session, items: &[usize]) -> Result<Vec<HistoryEntry>, Sourc
     pieces.collect()
 }
 
-// A request as a recording is asked: read by the readers of its dialect.
+// A request to a recording, read by the readers of its dialect.
 
 #[derive(Debug, Clone)]
 pub struct ReplayRequest {
@@ -192,7 +192,7 @@ pub struct ReplayRequest {
     /// How many replies its history holds.
     pub(super) replies: usize,
     /// What it holds beside.
-    pub(super) terms: Terms,
+    pub(super) terms: RequestTerms,
 }
 
 impl ReplayRequest {
@@ -214,7 +214,7 @@ impl ReplayRequest {
             history: history::forms(&session, pieces),
             words,
             replies: replies.count,
-            terms: Terms::of_request(&session)?,
+            terms: RequestTerms::of_request(&session)?,
         })
     }
 }

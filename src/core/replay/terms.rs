@@ -13,7 +13,7 @@ use std::fmt;
 
 /// Instructions, tools and output schema of a request, as they are compared.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Terms {
+pub(super) struct RequestTerms {
     /// The texts of the system, in groups of what is together; `None` where they are not known.
     instructions: Option<Vec<Vec<String>>>,
     /// The tools by name; `None` where they are not known.
@@ -24,7 +24,7 @@ pub(super) struct Terms {
     knows_schema: bool,
 }
 
-impl Terms {
+impl RequestTerms {
     /// The terms under which the reply was given whose first item has the index `at`, after these items.
     pub(super) fn of_recording(
         session: &Session,
@@ -62,7 +62,7 @@ impl Terms {
         {
             let recorded = nearest_instructions(recorded, &words);
             all.push(Differing::words(
-                Part::of("instructions"),
+                TermPart::of("instructions"),
                 &recorded,
                 &words,
             ));
@@ -79,7 +79,11 @@ impl Terms {
             let text = |schema: &Option<Value>| schema.as_ref().map(Value::to_string);
             let [one, other] = [self, request].map(|terms| text(&terms.output_schema));
             let (one, other) = (one.unwrap_or_default(), other.unwrap_or_default());
-            all.push(Differing::words(Part::of("output-schema"), &one, &other));
+            all.push(Differing::words(
+                TermPart::of("output-schema"),
+                &one,
+                &other,
+            ));
         }
         all
     }
@@ -210,9 +214,9 @@ fn differing_tools(
             return None;
         }
         let text = |tool: Option<&Value>| tool.map_or_else(String::new, Value::to_string);
-        let part = Part {
+        let part = TermPart {
             tool: Some(name.clone()),
-            ..Part::of("tool")
+            ..TermPart::of("tool")
         };
         Some(Differing::words(part, &text(one), &text(other)))
     });
@@ -232,8 +236,8 @@ const LONGEST: usize = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differing {
     #[serde(flatten)]
-    pub part: Part,
-    pub how: Change,
+    pub part: TermPart,
+    pub how: TermChange,
     /// The words around the change: those that only the recording has as `[-words-]`, those that only the
     /// request has as `{+words+}`.
     pub words: String,
@@ -241,7 +245,7 @@ pub struct Differing {
 
 /// What of a request differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct TermPart {
     /// `instructions`, `output-schema` (that of the final output), `item` or `tool` (one on offer).
     #[serde(rename = "part")]
     pub what: &'static str,
@@ -254,7 +258,7 @@ pub struct Part {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum TermChange {
     Changed,
     /// The request does not have it.
     Missing,
@@ -262,7 +266,7 @@ pub enum Change {
     Added,
 }
 
-impl Change {
+impl TermChange {
     pub fn word(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -272,7 +276,7 @@ impl Change {
     }
 }
 
-impl Part {
+impl TermPart {
     pub(super) fn of(what: &'static str) -> Self {
         Self {
             what,
@@ -281,7 +285,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TermPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what.replace('-', " "))?;
         let Self {
@@ -297,19 +301,19 @@ impl fmt::Display for Differing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { part, how, words } = self;
         match how {
-            Change::Changed => write!(f, "{part}: {words}"),
-            Change::Missing | Change::Added => write!(f, "{part}, {}: {words}", how.word()),
+            TermChange::Changed => write!(f, "{part}: {words}"),
+            TermChange::Missing | TermChange::Added => write!(f, "{part}, {}: {words}", how.word()),
         }
     }
 }
 
 impl Differing {
     /// Two texts of one part; where one is empty, it is missing or added.
-    pub(super) fn words(part: Part, recorded: &str, request: &str) -> Self {
+    pub(super) fn words(part: TermPart, recorded: &str, request: &str) -> Self {
         let how = match (recorded.is_empty(), request.is_empty()) {
-            (true, false) => Change::Added,
-            (false, true) => Change::Missing,
-            _ => Change::Changed,
+            (true, false) => TermChange::Added,
+            (false, true) => TermChange::Missing,
+            _ => TermChange::Changed,
         };
         let words = changed_words(recorded, request);
         Self { part, how, words }
@@ -338,10 +342,10 @@ pub(super) fn differing(recorded: &[HistoryEntry], request: &[HistoryEntry]) -> 
 }
 
 fn pair(recorded: Option<&HistoryEntry>, request: Option<&HistoryEntry>) -> Vec<Differing> {
-    let part = |entry: &HistoryEntry| Part {
+    let part = |entry: &HistoryEntry| TermPart {
         item: Some(entry.item + 1),
         kind: Some(entry.who.word()),
-        ..Part::of("item")
+        ..TermPart::of("item")
     };
     match (recorded, request) {
         (Some(one), Some(other)) if one.who == other.who => {

@@ -337,7 +337,7 @@ fn behind_the_last_turn_nothing_answers_strict_or_lenient() {
     let mut journey = journey();
     let tape = tape(&[request(&journey)]);
     journey.push(user("And back?"));
-    let words = "the recording ends with turn 6: nothing was recorded behind it";
+    let words = "the recording ends with turn 6: nothing was recorded after it";
     assert_eq!(strict(&tape, &request(&journey)), Err(words.to_owned()));
     assert_eq!(lenient(&tape, &request(&journey)), Err(words.to_owned()));
 }
@@ -395,7 +395,7 @@ fn behind_a_compaction_the_history_is_what_it_left() {
     let asked = ReplayRequest::read(Dialect::Responses, asked.to_string().as_bytes()).unwrap();
     let found = tape.find(&asked, Matching::default()).unwrap();
     let reply = tape.reply(found.place, Dialect::Responses, "m").unwrap();
-    assert_eq!(reply.said.texts, ["2"]);
+    assert_eq!(reply.new_reply.texts, ["2"]);
 }
 
 #[test]

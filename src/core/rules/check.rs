@@ -2,13 +2,14 @@
 //! the session.
 
 use super::error_class::{ErrorClass, classify};
-use super::finding::{Finding, Rule, Scope, Severity};
+use super::finding::{Finding, Rule, Scope, Severity, UNSENT};
 use super::run::{
     CheckedItem, Digest, Digests, OUTPUT_HEAD, Run, digest_of_call, digest_of_output,
 };
 use crate::actions::{Safety, quote};
 use crate::json::complete;
-use crate::session::{Flags, Item, Kind, SourceError, index_number};
+use crate::session::{Flags, Item, Kind, Session, SourceError, index_number};
+use crate::wire::provider_errors::Fault;
 use crate::wire::{Body, body_of};
 use std::ops::Range;
 
@@ -46,6 +47,7 @@ pub const RULES: &[&Rule] = &[
     &super::orphan_hosted_result::RULE,
     &super::stop_reason_mismatch::RULE,
     &super::broken_chain::RULE,
+    &super::provider_error::RULE,
     &super::run_failed::RULE,
 ];
 
@@ -116,7 +118,7 @@ pub fn check_items(
             digests.extend(known.digest);
             continue;
         }
-        let is_partial = read_bytes(run, item, &mut bytes)?;
+        let is_partial = read_bytes(run.session, item, &mut bytes)?;
         if !leaves_digest && !is_worth_a_look(item.kind, &bytes, rules) {
             continue;
         }
@@ -192,7 +194,7 @@ impl Run<'_> {
     fn body(&self, index: usize) -> Option<Body> {
         let item = self.session.items.get(index)?;
         let mut bytes = Vec::new();
-        let is_partial = read_bytes(self, item, &mut bytes).ok()?;
+        let is_partial = read_bytes(self.session, item, &mut bytes).ok()?;
         decode(item, is_partial, &bytes)
     }
 
@@ -213,15 +215,26 @@ impl Run<'_> {
 }
 
 /// Reads the bytes of an item; says whether they are only its beginning.
-fn read_bytes(run: &Run<'_>, item: &Item, bytes: &mut Vec<u8>) -> Result<bool, SourceError> {
+fn read_bytes(session: &Session, item: &Item, bytes: &mut Vec<u8>) -> Result<bool, SourceError> {
     let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
     let span = if is_output {
         item.span.head(OUTPUT_HEAD)
     } else {
         item.span
     };
-    run.session.source.read_into(span, bytes)?;
+    session.source.read_into(span, bytes)?;
     Ok(span != item.span)
+}
+
+/// Whether an output says that its call failed: what the rule `tool-error` finds.
+pub fn reports_failure(session: &Session, output: &Item) -> Result<bool, SourceError> {
+    if output.kind == Kind::HostedOutput || output.flags.has(Flags::ERROR) {
+        return Ok(output.flags.has(Flags::ERROR));
+    }
+    let mut bytes = Vec::new();
+    let is_partial = read_bytes(session, output, &mut bytes)?;
+    let body = decode(output, is_partial, &bytes);
+    Ok(body.is_some_and(|body| classify(session, output, &body.text).is_some()))
 }
 
 fn decode(item: &Item, is_partial: bool, bytes: &[u8]) -> Option<Body> {
@@ -256,6 +269,15 @@ pub fn check_findings(run: &Run<'_>, rules: &[&'static Rule], findings: &mut Vec
     for rule in rules {
         if let Scope::Findings(check) = &rule.scope {
             check(run, findings);
+        }
+    }
+    for finding in findings {
+        let item = finding
+            .item
+            .and_then(|item| run.session.items.get(item as usize));
+        let is_sent = item.is_none_or(|item| !item.flags.has(Flags::COMPACTED));
+        if !is_sent && finding.severity == Severity::Error && Fault::is_refused(finding.rule.id) {
+            finding.facts.push((UNSENT, "yes".to_owned()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether an output reports an error, and of what kind: by its own mark, or by the texts
 //! that known runtimes write.
 
-use crate::session::ledger::Failure;
+use crate::session::ledger::CallFailure;
 use crate::session::{Flags, Item, Session};
 
 /// What kind of error an output reports.
@@ -53,14 +53,14 @@ impl ErrorClass {
     }
 
     /// The class of a failure that a run of retake itself saw; `None` where the output tells more.
-    pub fn of_failure(failure: Failure) -> Option<Self> {
+    pub fn of_failure(failure: CallFailure) -> Option<Self> {
         match failure {
-            Failure::Timeout => Some(Self::Timeout),
-            Failure::Connection => Some(Self::Connection),
-            Failure::Permission => Some(Self::Permission),
-            Failure::Stopped => Some(Self::Interrupted),
-            Failure::SwitchedOff => Some(Self::SwitchedOff),
-            Failure::Reported | Failure::Unknown => None,
+            CallFailure::Timeout => Some(Self::Timeout),
+            CallFailure::Connection => Some(Self::Connection),
+            CallFailure::Permission => Some(Self::Permission),
+            CallFailure::Stopped => Some(Self::Interrupted),
+            CallFailure::SwitchedOff => Some(Self::SwitchedOff),
+            CallFailure::Reported | CallFailure::Unknown => None,
         }
     }
 
@@ -79,7 +79,7 @@ impl ErrorClass {
         }
     }
 
-    /// The class that these words stand for.
+    /// The class that these words represent.
     pub fn of_words(words: &str) -> Option<Self> {
         words.parse().ok()
     }

@@ -184,6 +184,9 @@ pub fn nearest_of<'f>(
 /// The evidence that holds a provider's refusal of the request, at the item that it names.
 pub const REFUSAL: &str = "refusal";
 
+/// The evidence that an agent does not send the item any more.
+pub(super) const UNSENT: &str = "unsent";
+
 #[derive(Clone)]
 pub struct Finding {
     /// The rule that found it.
@@ -212,7 +215,16 @@ impl fmt::Debug for Finding {
     }
 }
 
+/// The fact of a provider's error that says that the history is invalid: it is refused each time it is sent.
+pub(super) const REFUSES_HISTORY: &str = "history";
+
 impl Finding {
+    /// Whether it is a refusal of the history as it was sent. Its fact `rule` names the rule that finds the same
+    /// fault, where there is one.
+    pub fn refuses_history(&self) -> bool {
+        self.get(REFUSES_HISTORY).is_some()
+    }
+
     /// A finding of a rule about an item, with the rule's severity and all its offers.
     pub fn new(rule: &'static Rule, item: usize) -> Self {
         Self {
@@ -326,17 +338,29 @@ impl Finding {
             return format!("the provider refuses this: {refusal}");
         }
         let cause = self.cause.map(OrphanCause::words);
-        let settled = self.get("settled").unwrap_or("settled in this take");
+        let settled = self.get("settled").unwrap_or("answered in this take");
         let mut message = fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.clone(),
             _ => self.get(name).map(str::to_owned),
         });
+        if self.get(UNSENT).is_some() {
+            message.push_str("; it is before a compaction, so the agent does not send it any more");
+        }
         if self.is_settled {
             message.push_str("; ");
             message.push_str(settled);
         }
         message
+    }
+
+    /// What was done about one that is settled: its call was answered and stays in the history as it is, or
+    /// another reply went out in its place.
+    pub fn resolution(&self) -> &'static str {
+        match self.get("settled") {
+            Some(_) => "fixed",
+            None => "answered",
+        }
     }
 
     /// The tool it is about: that of its item, that of the call which its item answers, or the one

@@ -38,8 +38,11 @@ const LONGEST_OF_MANY: u32 = 2000;
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
+    let target = run.target.facts();
+    // No one asks Anthropic's models in a flat list of items.
+    let may_ask = target.calls_key.is_some();
     let is_for_anthropic =
-        run.target.facts().caps_many_images || session.model.as_deref().is_some_and(is_anthropic);
+        target.caps_many_images || (may_ask && session.model.as_deref().is_some_and(is_anthropic));
     let Some(taken) = taken_before(session).filter(|_| is_for_anthropic) else {
         return;
     };

@@ -8,7 +8,7 @@ use crate::wire::IdsNeeded;
 pub(crate) static RULE: Rule = Rule {
     id: "missing-call-id",
     severity: Severity::Error,
-    summary: "the dialect needs an id and there is none",
+    summary: "the dialect needs an id and it is missing",
     message: "{tool}: this {kind} has no call id",
     page: RulePage {
         what: "A call or an output without a call id, where the provider pairs by ids.",

@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "missing-final-output",
     severity: Severity::Warning,
     summary: "an output schema is set and the last reply is empty",
-    message: "the last reply holds no text, but an output of the schema[ {schema}] is asked for",
+    message: "the last reply holds no text, but an output of the schema[ {schema}] is required",
     page: RulePage {
         what: "The run asks for a final output, and the model's last reply holds no text and no call: it is \
             empty, or reasoning only.",

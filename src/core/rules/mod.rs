@@ -38,6 +38,7 @@ mod orphan_output;
 mod orphan_reasoning;
 mod pairs;
 mod pending_call;
+mod provider_error;
 mod refused;
 mod repeated_call;
 mod run;
@@ -51,7 +52,7 @@ mod unknown_tool;
 
 pub use check::{
     HINTS, RULES, all, check, check_by, check_findings, check_items, check_rule, find,
-    mending_rules, sort,
+    mending_rules, reports_failure, sort,
 };
 pub use clean_cache::CleanCache;
 pub use error_class::{ErrorClass, reports_error};

@@ -3,7 +3,7 @@
 use super::pairs::{self, OrphanCauses};
 use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Kind, PairStatus};
+use crate::session::{Flags, Kind, PairStatus};
 
 pub(crate) static RULE: Rule = Rule {
     id: "orphan-call",
@@ -45,6 +45,10 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             cause,
             OrphanCause::EndOfFile | OrphanCause::Interrupt | OrphanCause::FailedReply
         );
+        // A reply that was broken off and is not sent again needs no output.
+        if was_broken_off && item.flags.has(Flags::COMPACTED) {
+            continue;
+        }
         findings.push(
             Finding::new(&RULE, index)
                 .fact("tool", pairs::tool(session, index))

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "tool-error",
     severity: Severity::Warning,
     summary: "the output of a call is an error",
-    message: "[{tool}: ]{class}[: {text}]",
+    message: "[{tool} ]failed[: {failure}]",
     page: RulePage {
         what: "The output says that the call failed: unknown tool, bad arguments, exception, timeout, \
             connection, permission, rejected, interrupted, switched off.",
@@ -44,13 +44,15 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     let call = run.session.pairing.partner(subject.index);
     let named = call.and_then(|call| run.session.items.get(call));
     let can_recover = if class.is_recoverable() { "yes" } else { "no" };
+    let text = message(&subject.body.text);
     findings.push(
         Finding::new(&RULE, subject.index)
             .fact("tool", run.session.name(named.unwrap_or(subject.item)))
             .fact("class", class.words())
             .fact("recoverable", can_recover)
             .fact("advice", class.advice())
-            .fact("text", quote(&message(&subject.body.text)))
+            .fact("text", quote(&text))
+            .fact("failure", failure(class, &text))
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
             .offering(|offer| {
@@ -63,6 +65,68 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
                 }
             }),
     );
+}
+
+/// Lines that are searched for the one that says what failed.
+const SEARCHED: usize = 40;
+/// Words of a line that says what failed.
+const TELLING: [&str; 8] = [
+    "error",
+    "failed",
+    "failure",
+    "panicked",
+    "exception",
+    "cannot",
+    "denied",
+    "not found",
+];
+
+/// What failed, in a line: `exit 1 — Failed Tests 1`.
+fn failure(class: ErrorClass, text: &str) -> String {
+    let decoration =
+        |letter: char| !letter.is_alphanumeric() && !"\"'`(){}[]<>/.!?".contains(letter);
+    let lines = text
+        .lines()
+        .take(SEARCHED)
+        .map(|line| line.trim_matches(decoration));
+    let lines = lines.filter(|line| line.contains(char::is_alphanumeric));
+    let mut exit = None;
+    let (mut first, mut telling) = (None, None);
+    for line in lines {
+        let small = line.to_ascii_lowercase();
+        if let Some(code) = exit_code(&small) {
+            exit = exit.or(Some(code));
+            continue;
+        }
+        first = first.or(Some(line));
+        if telling.is_none() && TELLING.iter().any(|word| small.contains(word)) {
+            telling = Some(line);
+        }
+    }
+    let what = match (class, exit) {
+        (_, Some(code)) => format!("exit {code}"),
+        (ErrorClass::Exception, None) => String::new(),
+        (class, None) => class.words().to_owned(),
+    };
+    let line = quote(telling.or(first).unwrap_or_default());
+    match (what.is_empty(), line.is_empty()) {
+        (false, false) => format!("{what} — {line}"),
+        (true, _) => line,
+        (false, true) => what,
+    }
+}
+
+/// The code of a line such as `Exit code 1`.
+fn exit_code(line: &str) -> Option<u16> {
+    let heads = [
+        "error: exit code",
+        "exit code",
+        "exited with code",
+        "process exited with code",
+        "exit status",
+    ];
+    let rest = heads.iter().find_map(|head| line.strip_prefix(head))?;
+    rest.trim_matches([':', ' ', '.']).parse().ok()
 }
 
 /// How much of a text with terminal colours is read for its message.
@@ -105,7 +169,32 @@ mod tests {
     fn colours_of_a_terminal_are_not_part_of_the_message() {
         let output = "Error: \u{1b}[31m\u{1b}[1mFailed Tests\u{1b}[22m 2\u{1b}[39m\nmore";
         let message = chat(output).finding(&RULE).message();
-        assert_eq!(message, "find: exception: Error: Failed Tests 2");
+        assert_eq!(message, "find failed: Error: Failed Tests 2");
+    }
+
+    #[test]
+    fn the_title_names_the_tool_and_the_line_that_says_what_failed() {
+        let log = "Exit code 1\n\n> app@1.0.0 test\n> vitest\n\n⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯\n FAIL a.test.ts";
+        for (text, expected) in [
+            (log, "exit 1 — Failed Tests 1"),
+            ("Exit code 2", "exit 2"),
+            (
+                "<tool_use_error>File has not been read yet.</tool_use_error>",
+                "File has not been read yet.",
+            ),
+            (
+                "Tool 'find' not found.",
+                "unknown tool — Tool 'find' not found.",
+            ),
+        ] {
+            let messages = json!([
+                {"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1",
+                    "is_error": true, "content": text}]}]);
+            let message = fixture(&messages.to_string()).finding(&RULE).message();
+            assert_eq!(message, format!("Bash failed: {expected}"));
+        }
     }
 
     #[test]
@@ -192,7 +281,7 @@ mod tests {
             chat("\nError: user not found\nsee log")
                 .finding(&RULE)
                 .message(),
-            "find: exception: Error: user not found"
+            "find failed: Error: user not found"
         );
     }
 
@@ -225,7 +314,7 @@ mod tests {
         story.expect(&RULE, &["toolu_1"]);
         assert_eq!(
             story.finding(&RULE).message(),
-            "Read: exception: File does not exist."
+            "Read failed: File does not exist."
         );
     }
 

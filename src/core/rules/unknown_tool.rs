@@ -300,7 +300,7 @@ mod tests {
         fixture(calls)
             .tools(json!([{"type": "local_shell"}, {"type": "shell"}, {"type": "apply_patch"}, {"type": "computer_use_preview"}]))
             .expect(&RULE, &[]);
-        // Where the tools are not known, nothing is said.
+        // Where the tools are not known, nothing is reported.
         fixture(calls).expect(&RULE, &[]);
     }
 

@@ -20,20 +20,20 @@ pub(crate) fn control_picture(c: char) -> char {
 }
 
 /// The flags of a character that is not drawn but spelled out as `\u{hex}`, and `None` for one that is drawn.
-pub(crate) fn hidden(c: char) -> Option<Flags> {
+pub(crate) fn hidden(c: char) -> Option<CharacterFlags> {
     match get_general_category(c) {
-        GeneralCategory::Control => Some(Flags::CONTROL),
+        GeneralCategory::Control => Some(CharacterFlags::CONTROL),
         GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => {
-            Some(Flags::CONTROL | Flags::INVISIBLE)
+            Some(CharacterFlags::CONTROL | CharacterFlags::INVISIBLE)
         }
-        GeneralCategory::Format if is_bidi_control(c) => Some(Flags::BIDI),
-        GeneralCategory::Format => Some(Flags::INVISIBLE),
-        GeneralCategory::PrivateUse => Some(Flags::PRIVATE_USE),
+        GeneralCategory::Format if is_bidi_control(c) => Some(CharacterFlags::BIDI),
+        GeneralCategory::Format => Some(CharacterFlags::INVISIBLE),
+        GeneralCategory::PrivateUse => Some(CharacterFlags::PRIVATE_USE),
         // Letters and emoji younger than the tables of the category crate are drawn.
         GeneralCategory::Unassigned if !c.is_alphanumeric() && !is_pictograph(c) => {
-            Some(Flags::INVISIBLE)
+            Some(CharacterFlags::INVISIBLE)
         }
-        _ if is_ignorable(c) => Some(Flags::INVISIBLE),
+        _ if is_ignorable(c) => Some(CharacterFlags::INVISIBLE),
         _ => None,
     }
 }
@@ -95,16 +95,16 @@ pub(crate) fn spacing_sound_mark(c: char) -> Option<&'static str> {
 }
 
 /// Flags of a character that is drawn.
-pub(crate) fn seen(c: char) -> Flags {
-    let mut flags = Flags::default();
+pub(crate) fn seen(c: char) -> CharacterFlags {
+    let mut flags = CharacterFlags::default();
     if right_to_left(c) {
-        flags |= Flags::RIGHT_TO_LEFT;
+        flags |= CharacterFlags::RIGHT_TO_LEFT;
     }
     if odd_space(c) {
-        flags |= Flags::ODD_SPACE;
+        flags |= CharacterFlags::ODD_SPACE;
     }
     if stacks_on_anything(c) {
-        flags |= Flags::COMBINING;
+        flags |= CharacterFlags::COMBINING;
     }
     flags
 }
@@ -140,35 +140,35 @@ pub(crate) fn is_mark(c: char) -> bool {
 
 /// Classes of characters that can mislead a reader. A set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u8);
+pub struct CharacterFlags(u8);
 
-impl Flags {
+impl CharacterFlags {
     /// Control characters other than TAB and LF.
-    pub const CONTROL: Flags = Flags(1);
+    pub const CONTROL: CharacterFlags = CharacterFlags(1);
     /// Characters that reorder the text around them.
-    pub const BIDI: Flags = Flags(2);
+    pub const BIDI: CharacterFlags = CharacterFlags(2);
     /// Characters that show nothing: zero width, blank, unassigned, tags, selectors outside emoji.
-    pub const INVISIBLE: Flags = Flags(4);
+    pub const INVISIBLE: CharacterFlags = CharacterFlags(4);
     /// Private use: what is seen depends on the font.
-    pub const PRIVATE_USE: Flags = Flags(8);
+    pub const PRIVATE_USE: CharacterFlags = CharacterFlags(8);
     /// Bytes that are not UTF-8, encoded surrogates among them.
-    pub const ILL_FORMED: Flags = Flags(16);
+    pub const ILL_FORMED: CharacterFlags = CharacterFlags(16);
     /// Marks that stack on any letter, and clusters that were cut.
-    pub const COMBINING: Flags = Flags(32);
+    pub const COMBINING: CharacterFlags = CharacterFlags(32);
     /// Letters written from right to left: a terminal may reorder the line.
-    pub const RIGHT_TO_LEFT: Flags = Flags(64);
+    pub const RIGHT_TO_LEFT: CharacterFlags = CharacterFlags(64);
     /// Spaces that are not U+0020.
-    pub const ODD_SPACE: Flags = Flags(128);
+    pub const ODD_SPACE: CharacterFlags = CharacterFlags(128);
 
-    const NAMES: [(Flags, &'static str); 8] = [
-        (Flags::CONTROL, "control characters"),
-        (Flags::BIDI, "bidirectional controls"),
-        (Flags::INVISIBLE, "invisible characters"),
-        (Flags::PRIVATE_USE, "private-use characters"),
-        (Flags::ILL_FORMED, "bytes that are not UTF-8"),
-        (Flags::COMBINING, "combining marks"),
-        (Flags::RIGHT_TO_LEFT, "right-to-left letters"),
-        (Flags::ODD_SPACE, "unusual spaces"),
+    const NAMES: [(CharacterFlags, &'static str); 8] = [
+        (CharacterFlags::CONTROL, "control characters"),
+        (CharacterFlags::BIDI, "bidirectional controls"),
+        (CharacterFlags::INVISIBLE, "invisible characters"),
+        (CharacterFlags::PRIVATE_USE, "private-use characters"),
+        (CharacterFlags::ILL_FORMED, "bytes that are not UTF-8"),
+        (CharacterFlags::COMBINING, "combining marks"),
+        (CharacterFlags::RIGHT_TO_LEFT, "right-to-left letters"),
+        (CharacterFlags::ODD_SPACE, "unusual spaces"),
     ];
 
     /// True when nothing was found.
@@ -177,7 +177,7 @@ impl Flags {
     }
 
     /// True when every class of `other` was found.
-    pub fn contains(self, other: Flags) -> bool {
+    pub fn contains(self, other: CharacterFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
@@ -190,15 +190,15 @@ impl Flags {
     }
 }
 
-impl BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+impl BitOr for CharacterFlags {
+    type Output = CharacterFlags;
+    fn bitor(self, other: CharacterFlags) -> CharacterFlags {
+        CharacterFlags(self.0 | other.0)
     }
 }
 
-impl BitOrAssign for Flags {
-    fn bitor_assign(&mut self, other: Flags) {
+impl BitOrAssign for CharacterFlags {
+    fn bitor_assign(&mut self, other: CharacterFlags) {
         self.0 |= other.0;
     }
 }
@@ -306,11 +306,14 @@ mod tests {
 
     #[test]
     fn flags_name_themselves() {
-        let flags = Flags::CONTROL | Flags::BIDI;
+        let flags = CharacterFlags::CONTROL | CharacterFlags::BIDI;
         assert_eq!(
             flags.names().collect::<Vec<_>>(),
             ["control characters", "bidirectional controls"]
         );
-        assert!(flags.contains(Flags::BIDI) && !flags.contains(Flags::BIDI | Flags::INVISIBLE));
+        assert!(
+            flags.contains(CharacterFlags::BIDI)
+                && !flags.contains(CharacterFlags::BIDI | CharacterFlags::INVISIBLE)
+        );
     }
 }

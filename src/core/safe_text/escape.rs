@@ -10,7 +10,7 @@ use super::characters::{
     ENCLOSING_KEYCAP, ZERO_WIDTH_JOINER, control_picture, hidden, is_emoji_selector, is_pictograph,
     is_plain_letter, is_skin_tone, seen, spacing_sound_mark, stands_on_previous,
 };
-use super::{Flags, Run, SafeText, TextMark, cells};
+use super::{CharacterFlags, Run, SafeText, TextMark, cells};
 
 /// No cluster is longer; ratatui puts a whole cluster into one cell and measures it in 16 bits.
 pub(crate) const CLUSTER_BYTES: usize = 64;
@@ -29,7 +29,7 @@ const DOTTED_CIRCLE: char = '\u{25cc}';
 pub(crate) struct Drawing {
     text: String,
     runs: Vec<Run>,
-    flags: Flags,
+    flags: CharacterFlags,
     /// Cells written to the current line.
     column: usize,
     /// Width of the row for a text that is drawn in one row.
@@ -42,7 +42,7 @@ impl Drawing {
         Self {
             text: String::new(),
             runs: Vec::new(),
-            flags: Flags::default(),
+            flags: CharacterFlags::default(),
             column: 0,
             row: None,
         }
@@ -63,7 +63,7 @@ impl Drawing {
                 if self.is_full() {
                     return;
                 }
-                self.escaped(&format!("\\x{byte:02x}"), Flags::ILL_FORMED);
+                self.escaped(&format!("\\x{byte:02x}"), CharacterFlags::ILL_FORMED);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Drawing {
         self.close_run(TextMark::Plain);
     }
 
-    fn escaped(&mut self, text: &str, flags: Flags) {
+    fn escaped(&mut self, text: &str, flags: CharacterFlags) {
         self.text.push_str(text);
         self.column += cells(text);
         self.flags |= flags;
@@ -127,12 +127,15 @@ impl Drawing {
                 self.plain("\n", 0);
                 self.column = 0;
             }
-            '\n' => self.escaped("⏎", Flags::default()),
+            '\n' => self.escaped("⏎", CharacterFlags::default()),
             '\t' => {
                 let spaces = TAB_CELLS - self.column % TAB_CELLS;
-                self.escaped(&"    "[..spaces], Flags::default());
+                self.escaped(&"    "[..spaces], CharacterFlags::default());
             }
-            _ => self.escaped(control_picture(c).encode_utf8(&mut [0; 4]), Flags::CONTROL),
+            _ => self.escaped(
+                control_picture(c).encode_utf8(&mut [0; 4]),
+                CharacterFlags::CONTROL,
+            ),
         }
     }
 
@@ -149,7 +152,7 @@ impl Drawing {
                 // Part of an emoji.
             } else if let Some(stand_in) = spacing_sound_mark(c) {
                 self.keep(&mut kept);
-                self.escaped(stand_in, Flags::default());
+                self.escaped(stand_in, CharacterFlags::default());
                 continue;
             } else if let Some(flags) = hidden(c) {
                 self.keep(&mut kept);
@@ -159,7 +162,7 @@ impl Drawing {
                 kept.push(DOTTED_CIRCLE);
                 kept.orphan = true;
             } else if kept.text.is_empty() && c.width() == Some(0) {
-                self.hexadecimal(c, Flags::INVISIBLE);
+                self.hexadecimal(c, CharacterFlags::INVISIBLE);
                 continue;
             }
             if !kept.has_room_for(c) {
@@ -180,7 +183,7 @@ impl Drawing {
             self.flags |= seen(c);
         }
         if orphan {
-            self.escaped(&text, Flags::COMBINING);
+            self.escaped(&text, CharacterFlags::COMBINING);
         } else if !text.is_empty() {
             self.plain(&text, cells(&text));
         }
@@ -192,10 +195,10 @@ impl Drawing {
             count += 1;
             self.flags |= hidden(c).unwrap_or_default();
         }
-        self.escaped(&format!("…(+{count})"), Flags::COMBINING);
+        self.escaped(&format!("…(+{count})"), CharacterFlags::COMBINING);
     }
 
-    fn hexadecimal(&mut self, c: char, flags: Flags) {
+    fn hexadecimal(&mut self, c: char, flags: CharacterFlags) {
         let start = self.text.len();
         // Writing to a String cannot fail.
         let _ = write!(self.text, "\\u{{{:x}}}", u32::from(c));
@@ -302,7 +305,7 @@ mod tests {
     fn a_bidi_override_is_spelled_out() {
         let text = SafeText::from_str("invoice\u{202e}gnp.exe");
         assert_eq!(text.as_plain(), "invoice\\u{202e}gnp.exe");
-        assert_eq!(text.flags(), Flags::BIDI);
+        assert_eq!(text.flags(), CharacterFlags::BIDI);
     }
 
     #[test]
@@ -327,7 +330,7 @@ mod tests {
         ] {
             let text = SafeText::from_str(&format!("ab{c}cd"));
             assert_eq!(text.as_plain(), format!("ab\\u{{{:x}}}cd", u32::from(c)));
-            assert_eq!(text.flags(), Flags::INVISIBLE, "{c:?}");
+            assert_eq!(text.flags(), CharacterFlags::INVISIBLE, "{c:?}");
         }
     }
 
@@ -348,7 +351,7 @@ mod tests {
     fn a_tower_of_marks_is_cut_and_counted() {
         let text = SafeText::from_str(&format!("Z{}", "\u{301}".repeat(10_000)));
         assert_eq!(text.as_plain(), "Z\u{301}\u{301}\u{301}\u{301}…(+9996)");
-        assert_eq!(text.flags(), Flags::COMBINING);
+        assert_eq!(text.flags(), CharacterFlags::COMBINING);
     }
 
     #[test]
@@ -398,6 +401,9 @@ mod tests {
             assert_eq!(safe.as_plain(), text);
             assert!(safe.flags().is_empty(), "{text} {:?}", safe.flags());
         }
-        assert_eq!(SafeText::from_str("שלום").flags(), Flags::RIGHT_TO_LEFT);
+        assert_eq!(
+            SafeText::from_str("שלום").flags(),
+            CharacterFlags::RIGHT_TO_LEFT
+        );
     }
 }

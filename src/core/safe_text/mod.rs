@@ -30,14 +30,14 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-pub use characters::{Flags, confusable};
+pub use characters::{CharacterFlags, confusable};
 
 /// Why a run of characters in a [`SafeText`] is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextMark {
     /// The characters stand in the source as they are shown.
     Plain,
-    /// They stand for something that cannot be shown as it is. Views draw them dim.
+    /// They represent something that cannot be shown as it is. Views draw them dim.
     Escaped,
 }
 
@@ -48,7 +48,7 @@ pub enum TextMark {
 pub struct SafeText {
     text: Cow<'static, str>,
     runs: Vec<Run>,
-    flags: Flags,
+    flags: CharacterFlags,
 }
 
 /// A stretch of [`SafeText::text`] with one mark; it begins where the run before it ends.
@@ -79,7 +79,7 @@ impl SafeText {
         Self {
             text: Cow::Borrowed(text),
             runs: Run::whole(text.len()),
-            flags: Flags::default(),
+            flags: CharacterFlags::default(),
         }
     }
 
@@ -186,7 +186,7 @@ impl SafeText {
     }
 
     /// What the source holds that deserves a warning beside the text.
-    pub fn flags(&self) -> Flags {
+    pub fn flags(&self) -> CharacterFlags {
         self.flags
     }
 
@@ -315,7 +315,7 @@ impl SafeText {
                 mark: TextMark::Escaped,
                 end: "…".len(),
             }],
-            flags: Flags::default(),
+            flags: CharacterFlags::default(),
         }
     }
 }
@@ -378,7 +378,10 @@ mod tests {
     fn bytes_that_are_not_utf8_are_shown_as_bytes() {
         let text = SafeText::from_bytes(b"x\xed\xa0\xbd\xe2\x80\x1b[m");
         assert_eq!(text.as_plain(), "x\\xed\\xa0\\xbd\\xe2\\x80␛[m");
-        assert!(text.flags().contains(Flags::ILL_FORMED | Flags::CONTROL));
+        assert!(
+            text.flags()
+                .contains(CharacterFlags::ILL_FORMED | CharacterFlags::CONTROL)
+        );
     }
 
     #[test]

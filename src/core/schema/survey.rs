@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jsonschema::Draft;
+use percent_encoding::percent_decode_str;
 use regex::bytes::RegexBuilder;
 use serde_json::{Map, Value};
 
@@ -279,7 +280,7 @@ impl<'a> Survey<'a> {
         let mut targets: Vec<&'a Value> = if fragment.is_empty() {
             bases
         } else if fragment.starts_with('/') {
-            let pointer = percent_decoded(fragment);
+            let pointer = percent_decode_str(fragment).decode_utf8_lossy();
             bases
                 .iter()
                 .filter_map(|base| base.pointer(&pointer))
@@ -394,33 +395,4 @@ fn type_words(value: &Value, pointer: &str) -> Result<(), SchemaError> {
         }
     }
     Ok(())
-}
-
-/// A URI fragment without its percent escapes (RFC 3986 §2.1).
-fn percent_decoded(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escape = match (first, tail) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        match escape {
-            Some((high, low)) => {
-                bytes.push(high * 16 + low);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
 }

@@ -1,23 +1,24 @@
-//! A scripted model: rules over what a model is asked, and what it answers.
+//! A scripted model: rules over requests, and their answers.
 //!
 //! A script is a TOML file of rules; the first that fits answers ([`Script::choose`], [`Script::answer`]).
 //! Rules look at the history that the request holds and at nothing else, so the same history is answered alike
 //! in every run, in every take and in every dialect. Two conditions are different, and say so: `chance` draws
-//! from a hash of the history, which `sample` varies, and `attempt` counts how often the endpoint was asked the
+//! from a hash of the history, which `sample` varies, and `attempt` counts how often the endpoint got the
 //! very same thing, since a request that failed leaves nothing in a history.
 //!
 //! Here is no socket and no clock: `runtime::scripted` serves a script.
 
 use crate::config::{self, Checker, ConfigErrors, Keys, Section, Shape, keys, one_or_many};
-use crate::wire::write::{End, NewCall, NewReply};
-pub use asked::{Asked, Last, Moment};
+use crate::wire::ToolCall;
+use crate::wire::write::{End, NewReply};
 use minijinja::{Environment, context};
 use regex::Regex;
+pub use request::{Last, Moment, ScriptRequest};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-mod asked;
+mod request;
 
 /// Characters in one event of a stream, where a rule does not say.
 const CHUNK: usize = 24;
@@ -29,8 +30,8 @@ pub struct Script {
     pub file: String,
     /// What chance begins with.
     pub seed: u64,
-    /// Its rules, in the order in which they are asked.
-    pub rules: Vec<Rule>,
+    /// Its rules, in the order in which they are tried.
+    pub rules: Vec<ScriptRule>,
 }
 
 impl Script {
@@ -42,22 +43,22 @@ impl Script {
 
 /// A rule: where everything in `when` holds, it answers.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct ScriptRule {
     /// Its line in the file, from 1.
     pub line: usize,
     pub when: When,
-    pub answer: Answer,
+    pub answer: ScriptAnswer,
 }
 
 /// When a rule fits; what is not given holds always.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct When {
-    /// Which reply is asked for, from 1.
+    /// The number of the requested reply, from 1.
     pub turn: Option<u32>,
     /// What the history ends on.
     pub last: Option<Last>,
-    /// What is new since the last reply contains this, letter case told apart.
+    /// What is new since the last reply contains this, case-sensitive.
     pub last_contains: Option<String>,
     /// What is new since the last reply matches this.
     #[serde(deserialize_with = "pattern")]
@@ -74,7 +75,7 @@ pub struct When {
     pub lacks: Vec<String>,
     /// How many replies of one history the rule gives at most.
     pub times: Option<u32>,
-    /// How often the endpoint was asked exactly this, this time included.
+    /// How often the endpoint got exactly this request, this time included.
     pub attempt: Option<u32>,
     /// The share of histories that it fits, from 0 to 1.
     pub chance: Option<f64>,
@@ -82,7 +83,7 @@ pub struct When {
 
 /// What a rule answers.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Answer {
+pub struct ScriptAnswer {
     /// Reasoning; a template, as all texts here.
     pub reasoning: Option<String>,
     pub text: Option<String>,
@@ -128,7 +129,7 @@ pub struct ScriptedCall {
     /// The tool, offered or not.
     pub name: String,
     #[serde(default)]
-    pub arguments: ScriptedArguments,
+    pub arguments: CallArguments,
     /// The id; made from the history where none is given.
     pub id: Option<String>,
 }
@@ -136,14 +137,14 @@ pub struct ScriptedCall {
 /// The arguments of a call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum ScriptedArguments {
+pub enum CallArguments {
     /// Text that is sent as it is, JSON or not.
     Raw(String),
     /// A value whose texts are templates.
     Value(Value),
 }
 
-impl Default for ScriptedArguments {
+impl Default for CallArguments {
     fn default() -> Self {
         Self::Value(Value::Object(Map::new()))
     }
@@ -190,54 +191,56 @@ const VARIABLES: [&str; 4] = ["last", "tool", "turn", "offered"];
 
 impl Script {
     /// The reply of a rule. Fails where a template fails, with the reason.
-    pub fn answer(&self, rule: &Rule, asked: &Asked) -> Result<NewReply, String> {
+    pub fn answer(&self, rule: &ScriptRule, request: &ScriptRequest) -> Result<NewReply, String> {
         let answer = &rule.answer;
         let fill = |template: &Option<String>| {
-            let filled = template.as_ref().map(|text| fill(text, &asked.now));
+            let filled = template.as_ref().map(|text| fill(text, &request.now));
             filled.transpose()
         };
         let mut reply = NewReply {
-            tag: self.word(asked, 0),
+            tag: self.word(request, 0),
             model: self.model(),
             created: MADE,
             reasoning: fill(&answer.reasoning)?,
             texts: fill(&answer.text)?.into_iter().collect(),
             refusal: fill(&answer.refusal)?,
             calls: Vec::new(),
-            tools: asked.tools.clone(),
+            tools: request.tools.clone(),
             end: answer.end,
-            input_tokens: tokens(asked.length),
+            input_tokens: tokens(request.length),
             output_tokens: 0,
         };
         for (index, call) in answer.calls.iter().enumerate() {
-            reply.calls.push(self.call(call, index, asked)?);
+            reply.calls.push(self.call(call, index, request)?);
         }
         let texts = reply.reasoning.iter().chain(&reply.texts);
         let texts = texts.chain(&reply.refusal).map(String::len);
         let calls = reply.calls.iter();
-        let calls = calls.map(|call| call.name.len() + call.arguments.len());
+        let calls = calls.map(|call| call.name.len() + call.input.as_written().len());
         reply.output_tokens = tokens(texts.chain(calls).sum());
         Ok(reply)
     }
 
-    fn call(&self, call: &ScriptedCall, index: usize, asked: &Asked) -> Result<NewCall, String> {
-        let prefix = asked.dialect.facts().call_prefix;
-        let made = || format!("{prefix}{}", self.word(asked, index as u64 + 1));
-        Ok(NewCall {
-            id: call.id.clone().unwrap_or_else(made),
-            name: call.name.clone(),
-            arguments: match &call.arguments {
-                ScriptedArguments::Raw(text) => text.clone(),
-                ScriptedArguments::Value(value) => filled(value, &asked.now)?.to_string(),
-            },
-            input: None,
-        })
+    fn call(
+        &self,
+        call: &ScriptedCall,
+        index: usize,
+        request: &ScriptRequest,
+    ) -> Result<ToolCall, String> {
+        let prefix = request.dialect.facts().call_prefix;
+        let made = || format!("{prefix}{}", self.word(request, index as u64 + 1));
+        let id = call.id.clone().unwrap_or_else(made);
+        let arguments = match &call.arguments {
+            CallArguments::Raw(text) => text.clone(),
+            CallArguments::Value(value) => filled(value, &request.now)?.to_string(),
+        };
+        Ok(ToolCall::new(&id, &call.name, &arguments))
     }
 
     /// A word for ids: the same history asks for the same one.
-    fn word(&self, asked: &Asked, number: u64) -> String {
-        let hash = asked.now.fingerprint.and(b"id").and(self.name.as_bytes());
-        let hash = hash.and_number(self.seed).and_number(asked.sample);
+    fn word(&self, request: &ScriptRequest, number: u64) -> String {
+        let hash = request.now.fingerprint.and(b"id").and(self.name.as_bytes());
+        let hash = hash.and_number(self.seed).and_number(request.sample);
         hash.and_number(number).word()
     }
 }
@@ -311,18 +314,18 @@ fn environment() -> Environment<'static> {
 
 impl Script {
     /// The first rule that fits, with its place. `attempt` says how often exactly this was
-    /// asked, this time included.
+    /// got this request, this time included.
     ///
     /// How often a rule has answered before (`times`) is counted by asking the rules again for each reply of
     /// the history: faults gave none of them, and at which attempt they came nobody knows any more.
-    pub fn choose(&self, asked: &Asked, attempt: u32) -> Option<(usize, &Rule)> {
+    pub fn choose(&self, request: &ScriptRequest, attempt: u32) -> Option<(usize, &ScriptRule)> {
         let mut used = vec![0_u32; self.rules.len()];
         if self.rules.iter().any(|rule| rule.when.times.is_some()) {
-            for moment in &asked.before {
+            for moment in &request.before {
                 let mut rules = self.rules.iter().enumerate();
                 let fitting = rules.find(|(index, rule)| {
                     rule.answer.fault.is_none()
-                        && self.fits((*index, rule), moment, asked.sample, &used)
+                        && self.fits((*index, rule), moment, request.sample, &used)
                 });
                 if let Some((index, _)) = fitting {
                     used[index] += 1;
@@ -331,14 +334,14 @@ impl Script {
         }
         self.rules.iter().enumerate().find(|(index, rule)| {
             rule.when.attempt.is_none_or(|wanted| wanted == attempt)
-                && self.fits((*index, rule), &asked.now, asked.sample, &used)
+                && self.fits((*index, rule), &request.now, request.sample, &used)
         })
     }
 
     /// Whether everything holds but the attempt.
     fn fits(
         &self,
-        (index, rule): (usize, &Rule),
+        (index, rule): (usize, &ScriptRule),
         moment: &Moment,
         sample: u64,
         used: &[u32],
@@ -374,8 +377,8 @@ impl Script {
     }
 
     /// Why no rule fits, for whoever writes the script.
-    pub fn nothing_fits(&self, asked: &Asked) -> String {
-        let now = &asked.now;
+    pub fn nothing_fits(&self, request: &ScriptRequest) -> String {
+        let now = &request.now;
         let cut = now.text.chars().take(200).collect::<String>();
         let called = now.called.as_deref().unwrap_or("nothing");
         let offered = match now.offered.is_empty() {
@@ -410,7 +413,7 @@ impl Script {
 }
 
 fn script(file: &str, top: Section<'_>, checker: &mut Checker<'_>) -> Option<Script> {
-    let rules: Vec<Option<Rule>> = top
+    let rules: Vec<Option<ScriptRule>> = top
         .tables("rule")
         .map(|table| rule(table, checker))
         .collect();
@@ -442,19 +445,19 @@ fn name_of_file(file: &str) -> String {
     }
 }
 
-fn rule(table: Section<'_>, checker: &mut Checker<'_>) -> Option<Rule> {
+fn rule(table: Section<'_>, checker: &mut Checker<'_>) -> Option<ScriptRule> {
     check_together(table, checker);
-    let answer: Option<Answer> = table.read();
+    let answer: Option<ScriptAnswer> = table.read();
     let calls = answer.iter().flat_map(|answer| &answer.calls);
     for (call, place) in calls.zip(table.tables("calls")) {
-        if let ScriptedArguments::Value(arguments) = &call.arguments {
+        if let CallArguments::Value(arguments) = &call.arguments {
             check_templates(arguments, place.at("arguments"), checker);
         }
     }
-    Some(Rule {
+    Some(ScriptRule {
         line: checker.line(table.at),
         when: table.read()?,
-        answer: Answer {
+        answer: ScriptAnswer {
             fault: fault(table),
             ..answer?
         },
@@ -537,7 +540,7 @@ fn check_templates(value: &Value, at: usize, checker: &mut Checker<'_>) {
     }
 }
 
-/// Reports rules behind one that fits always.
+/// Reports rules after one that fits always.
 fn check_reachable(top: Section<'_>, checker: &mut Checker<'_>) {
     let mut rules = top.tables("rule");
     let is_open = |rule: &Section<'_>| !CONDITIONS.iter().any(|key| rule.has(key));
@@ -590,10 +593,10 @@ keys! {
 
 keys! {
     static RULE_KEYS = "[[rule]]" {
-        turn: COUNTED, "fits where this reply is asked for, from 1";
+        turn: COUNTED, "fits where this reply is requested, from 1";
         last: Word(None, last_words), "fits where the history ends on this";
         last_contains: AnyText,
-            "fits where what is new since the last reply (outputs, messages) contains it, letter case told apart";
+            "fits where what is new since the last reply (outputs, messages) contains it, case-sensitive";
         last_matches: CheckedText(check_pattern),
             "a regular expression; fits where what is new since the last reply matches it";
         last_is_error: Flag, "fits where an output since the last reply reports an error; false: where none does";
@@ -622,7 +625,7 @@ keys! {
         retry_after: Either(&[WAIT, CheckedText(check_date)]), "its header `Retry-After`: seconds or a date";
         cut_after: Whole(0, 1_000_000),
             "the connection ends after so many events of the stream; a reply that is not streamed ends in the middle";
-        hang: Flag, "nothing comes any more: at once, or behind `cut_after`";
+        hang: Flag, "nothing comes any more: at once, or after `cut_after`";
     }
     rules [AtMost(1000)]
 }

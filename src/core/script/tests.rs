@@ -12,11 +12,11 @@ fn script(text: &str) -> Script {
 }
 
 /// A request of Chat with these messages.
-fn asked(messages: &Value) -> Asked {
+fn asked(messages: &Value) -> ScriptRequest {
     let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
     let tools = [tool("search_flights"), tool("get_weather")];
     let request = json!({"model": "m", "messages": messages, "tools": tools, "stream": true});
-    Asked::read(Dialect::Chat, request.to_string().as_bytes()).unwrap()
+    ScriptRequest::read(Dialect::Chat, request.to_string().as_bytes()).unwrap()
 }
 
 fn user(text: &str) -> Value {
@@ -163,7 +163,8 @@ fn what_was_asked_before_is_told_by_attempts() {
         "#,
     );
     let first = asked(&json!([user("hi")]));
-    let place = |asked: &Asked, attempt| script.choose(asked, attempt).map(|(index, _)| index);
+    let place =
+        |asked: &ScriptRequest, attempt| script.choose(asked, attempt).map(|(index, _)| index);
     assert_eq!((place(&first, 1), place(&first, 2)), (Some(0), Some(1)));
     let later = asked(&json!([user("hi"), says("well"), user("hi")]));
     assert_eq!(
@@ -178,7 +179,8 @@ fn what_was_asked_before_is_told_by_attempts() {
 fn chance_is_the_same_for_the_same_history_and_another_for_another_sample() {
     let script = script("seed = 7\n[[rule]]\nchance = 0.3\ntext = \"x\"\n[[rule]]\ntext = \"y\"");
     let history = |number: usize| asked(&json!([user(&format!("question {number}"))]));
-    let is_hit = |asked: &Asked| script.choose(asked, 1).is_some_and(|(index, _)| index == 0);
+    let is_hit =
+        |asked: &ScriptRequest| script.choose(asked, 1).is_some_and(|(index, _)| index == 0);
     let hits = (0..1000).filter(|number| is_hit(&history(*number))).count();
     assert!((230..370).contains(&hits), "{hits} of 1000");
     assert_eq!(is_hit(&history(1)), is_hit(&history(1)));
@@ -209,8 +211,9 @@ fn the_same_history_is_the_same_in_every_dialect() {
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "no"}]}]}),
         ),
     ];
-    let read = requests
-        .map(|(dialect, request)| Asked::read(dialect, request.to_string().as_bytes()).unwrap());
+    let read = requests.map(|(dialect, request)| {
+        ScriptRequest::read(dialect, request.to_string().as_bytes()).unwrap()
+    });
     for asked in &read {
         let now = &asked.now;
         assert_eq!(
@@ -226,7 +229,7 @@ fn the_same_history_is_the_same_in_every_dialect() {
         );
     }
     let plain = br#"{"model": "m", "input": "hi", "stream": true}"#;
-    let plain = Asked::read(Dialect::Responses, plain).unwrap();
+    let plain = ScriptRequest::read(Dialect::Responses, plain).unwrap();
     assert_eq!(
         (plain.now.last, plain.now.text.as_str(), plain.head.streams),
         (Last::User, "hi", true)
@@ -235,7 +238,7 @@ fn the_same_history_is_the_same_in_every_dialect() {
 
 #[test]
 fn requests_that_cannot_be_answered_say_why() {
-    let why = |body: &str| Asked::read(Dialect::Responses, body.as_bytes()).unwrap_err();
+    let why = |body: &str| ScriptRequest::read(Dialect::Responses, body.as_bytes()).unwrap_err();
     assert!(matches!(why("{"), RequestError::NotJson(_)));
     assert!(matches!(why("[]"), RequestError::NotJson(_)));
     let server = why(r#"{"model": "m", "input": "hi", "previous_response_id": "resp_1"}"#);
@@ -262,13 +265,15 @@ fn answers_fill_templates_and_make_ids_from_the_history() {
     assert_eq!(reply.model, "scripted:echo");
     assert_eq!(reply.texts, ["you said \"hi\" in turn 1"]);
     let arguments = r#"{"said":"\"hi\"","list":[1,"search_flights, get_weather"]}"#;
-    assert_eq!(reply.calls[0].arguments, arguments);
-    assert_eq!(reply.calls[1].arguments, "{\"cut\": \"{{ last }}");
+    assert_eq!(reply.calls[0].input.as_written(), arguments);
+    let broken = "{\"cut\": \"{{ last }}";
+    assert_eq!(reply.calls[1].input.as_written(), broken);
     assert_eq!(
-        (reply.calls[1].id.as_str(), reply.end),
-        ("mine", End::Length)
+        (reply.calls[1].id.as_deref(), reply.end),
+        (Some("mine"), End::Length)
     );
-    assert!(reply.calls[0].id.starts_with("call_") && reply.calls[0].id.len() == 29);
+    let id = reply.calls[0].id.as_deref().unwrap();
+    assert!(id.starts_with("call_") && id.len() == 29);
     assert_eq!(
         script.answer(rule, &asked).unwrap(),
         reply,

@@ -223,7 +223,8 @@ fn pair_up(
 fn keys(session: &Session, rope: &Rope) -> Result<Vec<u64>, SourceError> {
     let mut bytes = Vec::new();
     let keys = session.items.iter().map(|item| {
-        if let Some(Span { start, end }) = recorded(rope, item.span) {
+        let place = recorded(rope, item.span).filter(|_| session.file.is_none());
+        if let Some(Span { start, end }) = place {
             let place = [start.to_le_bytes(), end.to_le_bytes()].concat();
             return Ok(hash(&place));
         }

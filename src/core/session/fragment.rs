@@ -1,11 +1,12 @@
 //! The items of a part of a file, in file order. Parts are read independently and then joined.
 
-use super::contract::{NameId, Names};
-use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, hash, index_number};
+use super::contract::{Keyed, NameId, Names};
+use super::item::{Dialect, Flags, Item, Kind, Record, hash, index_number};
 use super::problem::{Problem, ProblemKind};
 use super::source::Span;
 use crate::json::{bad_strings, display_text};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The usual stop reasons, so that a log of many replies does not copy each.
@@ -158,6 +159,19 @@ impl RecordLink {
     pub fn key(raw: &[u8]) -> u64 {
         if raw.is_empty() { 0 } else { hash(raw).max(1) }
     }
+
+    /// Marks an item of one message over many records: only its first record starts the reply. `messages` holds
+    /// those that were seen.
+    pub fn mark_reply(&self, mut item: Item, messages: &mut HashSet<u64, Keyed>) -> Item {
+        let is_reply = self.flags.has(LinkFlags::ASSISTANT) && item.kind.is_from_model();
+        if is_reply && self.message != 0 && !messages.insert(self.message) {
+            item.flags = item
+                .flags
+                .without(Flags::STARTS_REPLY)
+                .with(Flags::CONTINUES_REPLY);
+        }
+        item
+    }
 }
 
 /// A position between records to rewind to when a record turns out to be broken.
@@ -185,17 +199,8 @@ impl Fragment {
     #[inline]
     pub fn push(&mut self, kind: Kind, dialect: Option<Dialect>, span: Span) -> &mut Item {
         let (record, at) = (self.record(), self.items.len());
-        self.items.push(Item {
-            span,
-            call_id: CallId::default(),
-            record,
-            turn: 0,
-            name: NameId::default(),
-            kind,
-            family: Family::None,
-            dialect,
-            flags: Flags::default(),
-        });
+        let item = Item::new(kind, dialect, span);
+        self.items.push(Item { record, ..item });
         &mut self.items[at]
     }
 
@@ -285,6 +290,29 @@ impl Fragment {
         self.last_model.clear();
         self.links.truncate(mark.links);
         self.problems.truncate(mark.problems);
+    }
+
+    /// Forgets what was read since `mark` that reaches beyond this place in the source.
+    pub fn keep_until(&mut self, mark: Checkpoint, end: u64) {
+        let mut index = 0;
+        self.items.retain(|item| {
+            index += 1;
+            index <= mark.items || item.span.end <= end
+        });
+        let last = index_number(self.items.len());
+        let is_kept = |fact: &Fact| match fact {
+            Fact::Tools(span) | Fact::MoreTools(span) | Fact::OutputSchema(span) => span.end <= end,
+            _ => true,
+        };
+        let facts = self.facts.split_off(mark.facts);
+        let notes = self.noted_in.split_off(mark.facts);
+        for ((at, fact), note) in facts.into_iter().zip(notes) {
+            if is_kept(&fact) {
+                self.facts.push((at.min(last), fact));
+                self.noted_in.push(note);
+            }
+        }
+        self.problems.retain(|problem| problem.at <= end);
     }
 
     /// Makes room for a file of which `done` of `total` bytes are read, so that its lists need
@@ -402,6 +430,15 @@ impl Fragment {
             problems: self.problems.partition_point(is_before),
             lines,
         }
+    }
+
+    /// The models, each with the first record that it made.
+    pub fn models(&self) -> impl Iterator<Item = (u32, &String)> {
+        let noted = self.noted_in.iter().zip(&self.facts);
+        noted.filter_map(|(begun, (_, fact))| match fact {
+            Fact::Model(model) => Some((begun.saturating_sub(1), model)),
+            _ => None,
+        })
     }
 
     /// The model that was noted last in a part of the records.

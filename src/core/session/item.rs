@@ -29,6 +29,24 @@ pub struct Item {
     pub flags: Flags,
 }
 
+impl Item {
+    /// An item without name, id and flags, that is of no call.
+    #[inline]
+    pub fn new(kind: Kind, dialect: Option<Dialect>, span: Span) -> Self {
+        Self {
+            span,
+            call_id: CallId::default(),
+            record: 0,
+            turn: 0,
+            name: NameId::default(),
+            kind,
+            family: Family::None,
+            dialect,
+            flags: Flags::default(),
+        }
+    }
+}
+
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -345,10 +363,17 @@ pub enum Dialect {
     Chat,
     Anthropic,
     Gemini,
+    Converse,
 }
 
 impl Dialect {
-    pub const ALL: [Self; 4] = [Self::Responses, Self::Chat, Self::Anthropic, Self::Gemini];
+    pub const ALL: [Self; 5] = [
+        Self::Responses,
+        Self::Chat,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Converse,
+    ];
 }
 
 #[cfg(test)]

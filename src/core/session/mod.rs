@@ -14,6 +14,7 @@ mod contract;
 mod fragment;
 mod item;
 pub mod ledger;
+mod meaning;
 pub mod pairing;
 mod problem;
 mod rope;
@@ -30,6 +31,7 @@ pub use item::{
     CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, hash,
     index_number,
 };
+pub use meaning::{IgnoredParts, Meaning};
 pub use pairing::{PairStatus, Pairing, Session, Stop};
 pub use problem::{Problem, ProblemKind};
 pub use rope::{Growth, Rope, RopePiece, TextOrigin};

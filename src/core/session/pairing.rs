@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct Session {
     /// Where the bytes of the items are.
     pub source: Arc<dyn Source>,
+    /// The text that edits change, where the items were made of its records and do not stand in it as they are.
+    pub file: Option<Arc<dyn Source>>,
     /// Id of the format that read it, as `openai-chat`.
     pub format: &'static str,
     /// How the recorded provider spells things.
@@ -30,8 +32,10 @@ pub struct Session {
     /// What tells this session from the others of its file: a session id, a task, "side chain 2". Empty where
     /// a file holds one.
     pub label: String,
-    /// The model's name where it is recorded.
+    /// The model's name where it is recorded; the last of several.
     pub model: Option<String>,
+    /// The models by the item from which each answers, where a recording names them apart from their replies.
+    pub models: Vec<(u32, Arc<str>)>,
     /// What the run may do.
     pub contract: Contract,
     /// The tool and function names that items refer to; the sessions of one file share them.
@@ -53,7 +57,7 @@ pub struct Session {
     /// Why the last reply ended, in the provider's words: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
-    pub failures: BTreeMap<u32, ledger::Failure>,
+    pub failures: BTreeMap<u32, ledger::CallFailure>,
     /// How the run stood that it is the history of, where it was read from the run's journal.
     pub run: Option<ledger::RunState>,
 }
@@ -63,10 +67,12 @@ impl Session {
     pub fn empty(source: Arc<dyn Source>, format: &'static str, dialect: Dialect) -> Self {
         Self {
             source,
+            file: None,
             format,
             dialect,
             label: String::new(),
             model: None,
+            models: Vec::new(),
             contract: Contract::default(),
             names: Arc::default(),
             records: Arc::default(),
@@ -331,9 +337,11 @@ impl<'a> Matcher<'a> {
         if !answer.facts().is_some_and(|facts| facts.names_outputs) {
             return None;
         }
-        let other = match answer.family {
-            Family::Legacy => Family::Function,
-            _ => Family::Legacy,
+        let is_legacy = answer.family == Family::Legacy;
+        let other = if is_legacy {
+            Family::Function
+        } else {
+            Family::Legacy
         };
         self.take(Key::Name(other, answer.name))
     }

@@ -13,13 +13,20 @@ pub struct Problem {
 /// What could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemKind {
-    #[error("not JSON: {0}; the record is kept as it is")]
+    #[error("not JSON: {0}; the record is kept unchanged")]
     NotJson(JsonErrorKind),
     /// The writer was stopped in the middle.
     #[error("the last record is cut; what was written of it is kept as it is")]
     Torn,
     #[error("the text ends before its closing bracket; the records up to there are shown")]
     Unclosed,
+    /// A document that the end of the file cuts, and how many items are read of it.
+    #[error("the JSON ends in the middle: read {}", match .items {
+        0 => "nothing of it".to_owned(),
+        1 => "the item before it".to_owned(),
+        items => format!("the {items} items before it"),
+    })]
+    Cut { items: usize },
     #[error("text after the last record was left alone")]
     Trailing,
     /// Log lines, a code fence.
@@ -28,7 +35,7 @@ pub enum ProblemKind {
     #[error("a run of NUL bytes, as a power loss leaves, was left alone")]
     Nul,
     /// A number, a string, an array.
-    #[error("a JSON value that is no record of this format")]
+    #[error("not a valid record")]
     NotARecord,
     #[error("several records on one line; all of them were read")]
     SharedLine,
@@ -78,6 +85,7 @@ impl ProblemKind {
             Self::NotJson(_)
             | Self::Torn
             | Self::Unclosed
+            | Self::Cut { .. }
             | Self::Trailing
             | Self::NotARecord
             | Self::BrokenPacking(_)

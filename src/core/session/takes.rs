@@ -44,7 +44,7 @@ struct Branches {
 
 /// A line of the tree as it is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Branch {
+pub struct TakeLine {
     pub id: TakeId,
     /// How many takes lie between it and the recording, itself included; 0 for the recording.
     pub depth: usize,
@@ -344,9 +344,9 @@ impl Takes {
     }
 
     /// The tree from the recording down, each take before those that branch off it.
-    pub fn branches(&self) -> Vec<Branch> {
+    pub fn branches(&self) -> Vec<TakeLine> {
         let mut branches = Vec::with_capacity(self.count());
-        let mut waiting = vec![Branch {
+        let mut waiting = vec![TakeLine {
             id: TakeId::MAIN,
             depth: 0,
             rails: Vec::new(),
@@ -359,7 +359,7 @@ impl Takes {
                 let is_last = number + 1 == children.len();
                 let mut rails = branch.rails.clone();
                 rails.extend(forks.then_some(!is_last));
-                waiting.push(Branch {
+                waiting.push(TakeLine {
                     id: *id,
                     depth: branch.depth + 1,
                     rails,

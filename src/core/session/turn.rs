@@ -127,22 +127,16 @@ fn same_message(items: &[Item], records: &[Record], index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{CallId, Dialect, Family, NameId, Span};
+    use crate::session::{Dialect, Span};
 
     fn speak(kinds: &[(Kind, Flags)]) -> Vec<(Speaker, u32)> {
         let mut items = kinds
             .iter()
             .enumerate()
             .map(|(index, (kind, flags))| Item {
-                span: Span::default(),
-                call_id: CallId::default(),
                 record: index as u32,
-                turn: 0,
-                name: NameId::default(),
-                kind: *kind,
-                family: Family::None,
-                dialect: Some(Dialect::Responses),
                 flags: *flags,
+                ..Item::new(*kind, Some(Dialect::Responses), Span::default())
             })
             .collect::<Vec<_>>();
         let records = (0..items.len() as u64)

@@ -54,7 +54,7 @@ pub(super) fn replies_of_state(session: &Session) -> Result<Vec<Tokens>, SourceE
         return Ok(replies);
     }
     let bytes = session.source.read(whole)?;
-    // What stands before a fault counts.
+    // What precedes a fault counts.
     let _ = Cursor::new(&bytes).object(|cursor, key| {
         if key != b"model_responses" || cursor.peek() != Some(b'[') {
             return Ok(());

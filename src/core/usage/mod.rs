@@ -13,10 +13,10 @@ mod tokens;
 mod totals;
 mod turn;
 
-pub use moment::milliseconds;
-pub use prices::{Cost, Model, PriceError, Prices, RequestCost};
+pub use moment::{milliseconds, rfc3339};
+pub use prices::{Cost, ModelPrice, PriceError, Prices, RequestCost};
 pub use record::working_folder;
-pub use timeline::{Activity, Lane, Timeline};
+pub use timeline::{Activity, Bar, Lane, Timeline};
 pub use tokens::Tokens;
 pub use totals::{CacheMiss, KindUsage, ResultUsage, SessionUsage, ToolUsage};
 pub use turn::{TurnUsage, UsageReader};

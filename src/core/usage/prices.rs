@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for TokenPrice {
 /// What is known of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct ModelPrice {
     /// How many tokens it takes at most.
     pub window: Option<u64>,
     input: TokenPrice,
@@ -110,7 +110,7 @@ pub struct RequestCost {
     pub all: Cost,
 }
 
-impl Model {
+impl ModelPrice {
     pub fn cost(&self, tokens: &Tokens) -> RequestCost {
         let long = self.long.as_ref().filter(|it| tokens.input > it.above);
         let plain = long.map_or(self.input, |long| long.input);
@@ -131,7 +131,7 @@ impl Model {
 /// Models by name.
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
-    models: Arc<HashMap<String, Model>>,
+    models: Arc<HashMap<String, ModelPrice>>,
 }
 
 /// Why a file of prices cannot be used, with the line.
@@ -149,7 +149,7 @@ struct PriceFile {
     #[serde(rename = "date")]
     _date: Option<toml::Value>,
     #[serde(default)]
-    models: HashMap<String, Model>,
+    models: HashMap<String, ModelPrice>,
 }
 
 /// How some programs name whose model it is.
@@ -182,7 +182,7 @@ impl Prices {
     }
 
     /// What is known of a model; nothing is concluded from names that are alike.
-    pub fn model(&self, name: &str) -> Option<&Model> {
+    pub fn model(&self, name: &str) -> Option<&ModelPrice> {
         let bare = OWNERS.iter().find_map(|owner| name.strip_prefix(owner));
         let bare = bare.and_then(|bare| self.models.get(bare));
         self.models.get(name).or(bare)

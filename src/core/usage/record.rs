@@ -5,6 +5,7 @@ use super::tokens::Tokens;
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Item, Session, SourceError, Span};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a record says.
@@ -18,6 +19,22 @@ pub(super) struct Envelope {
     pub(super) took: Option<u64>,
     /// How long the provider took for its reply, in milliseconds.
     pub(super) replied_in: Option<u64>,
+    /// Where the requests of an exchange are, in the record: what they repeat is not what its reply took.
+    requests: Vec<Range<u64>>,
+}
+
+impl Envelope {
+    /// The envelope as that of an item of its record, which begins at `start` in it.
+    fn of_item(&self, start: u64) -> Self {
+        match self.requests.iter().any(|request| request.contains(&start)) {
+            false => self.clone(),
+            true => Self {
+                at: self.at,
+                took: self.took,
+                ..Self::default()
+            },
+        }
+    }
 }
 
 /// The envelopes of a session. Those that were read last are kept: a turn, its calls and their results ask
@@ -50,14 +67,16 @@ impl<'a> Envelopes<'a> {
 
     /// The envelope of the record that holds an item.
     pub(super) fn of(&mut self, item: &Item) -> Result<Envelope, SourceError> {
-        if let Some(envelope) = self.read.get(&item.record) {
-            return Ok(envelope.clone());
-        }
         let Some(record) = self.session.records.get(item.record as usize) else {
             return Ok(Envelope::default());
         };
+        let start = item.span.start.saturating_sub(record.span.start);
+        if let Some(envelope) = self.read.get(&item.record) {
+            return Ok(envelope.of_item(start));
+        }
         let most = match self.session.format {
-            "retake-journal" => EXCHANGE,
+            "retake-journal" | "vcr" | "har" | "mitmproxy" | "llama-stack" | "otel"
+            | "langsmith" | "langfuse" | "litellm" => EXCHANGE,
             _ => WHOLE,
         };
         let envelope = match record.span.len() <= most {
@@ -73,13 +92,14 @@ impl<'a> Envelopes<'a> {
         if self.read.len() >= KEPT {
             self.read.clear();
         }
-        self.read.insert(item.record, envelope.clone());
-        Ok(envelope)
+        let of_item = envelope.of_item(start);
+        self.read.insert(item.record, envelope);
+        Ok(of_item)
     }
 
     fn parse(&mut self, bytes: &[u8]) -> Envelope {
         let mut envelope = Envelope::default();
-        // What stands before a fault counts.
+        // What precedes a fault counts.
         let _ = self.members(&mut Cursor::new(bytes), &mut envelope);
         if self.session.format == "codex" {
             envelope.took = tool_seconds(bytes);
@@ -117,6 +137,10 @@ impl<'a> Envelopes<'a> {
                 (b"model", Some(b'"')) => {
                     let name = cursor.string()?.map(display_text).unwrap_or_default();
                     envelope.model = self.model(&name).or(envelope.model.take());
+                }
+                (b"request" | b"sent", Some(b'{')) => {
+                    let Range { start, end } = cursor.skip()?;
+                    envelope.requests.push(start as u64..end as u64);
                 }
                 (b"message" | b"response" | b"entry", Some(b'{')) => {
                     self.members(cursor, envelope)?;
@@ -188,7 +212,7 @@ impl<'a> Envelopes<'a> {
             tokens,
             model: text_of("\"model\":\"").and_then(|name| self.model(name)),
             took,
-            replied_in: None,
+            ..Envelope::default()
         })
     }
 }

@@ -1,5 +1,7 @@
 //! When the model, the tools and the user were busy: a session in cells of the same length.
 
+use std::cmp::Reverse;
+
 /// What somebody did for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
@@ -21,6 +23,19 @@ pub struct Lane {
     pub took: u64,
 }
 
+/// One stretch of an activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bar {
+    /// Index of its lane.
+    pub lane: usize,
+    /// When it begins, in milliseconds since the session did.
+    pub start: u64,
+    /// Milliseconds.
+    pub took: u64,
+    /// The item: the call, or the first one of the turn.
+    pub item: usize,
+}
+
 /// A session over time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timeline {
@@ -28,24 +43,28 @@ pub struct Timeline {
     pub start: u64,
     /// How long it is, in milliseconds.
     pub span: u64,
-    /// The model, then tools in the order in which they were first called, then the user.
+    /// The model, then tools, those that took longest first, then the user.
     pub lanes: Vec<Lane>,
+    /// In the order in which they begin; of very many the longest.
+    pub bars: Vec<Bar>,
 }
 
 /// How many cells a session has: more than a wide screen.
 const CELLS: usize = 240;
+/// Most bars that are kept.
+const BARS: usize = 20_000;
 
 impl Timeline {
     pub(super) fn new(start: u64, span: u64) -> Self {
         Self {
             start,
             span,
-            lanes: Vec::new(),
+            ..Self::default()
         }
     }
 
-    /// Notes that something went on until a moment, for so long.
-    pub(super) fn add(&mut self, activity: Activity, end: u64, took: u64) {
+    /// Notes that something went on until a moment, for so long, which an item tells of.
+    pub(super) fn add(&mut self, activity: Activity, end: u64, took: u64, item: usize) {
         if self.span == 0 || took == 0 {
             return;
         }
@@ -58,10 +77,19 @@ impl Timeline {
             });
             self.lanes.len() - 1
         });
-        let lane = &mut self.lanes[number];
-        lane.took += took;
+        self.lanes[number].took += took;
         let end = end.saturating_sub(self.start).min(self.span);
         let start = end.saturating_sub(took);
+        self.bars.push(Bar {
+            lane: number,
+            start,
+            took,
+            item,
+        });
+        if self.bars.len() >= 2 * BARS {
+            self.keep_longest();
+        }
+        let lane = &mut self.lanes[number];
         let edge = |cell: usize| self.span.saturating_mul(cell as u64) / CELLS as u64;
         let cell = |at: u64| (u128::from(at) * CELLS as u128 / u128::from(self.span)) as usize;
         for number in cell(start)..=cell(end).min(CELLS - 1) {
@@ -70,13 +98,30 @@ impl Timeline {
         }
     }
 
-    /// Puts the model first and the user last.
+    fn keep_longest(&mut self) {
+        self.bars.sort_by_key(|bar| Reverse(bar.took));
+        self.bars.truncate(BARS);
+    }
+
+    /// Puts the model first and the user last, and the bars in the order in which they begin.
     pub(super) fn sort(&mut self) {
-        self.lanes.sort_by_key(|lane| match lane.activity {
-            Activity::Model => 0,
-            Activity::Tool(_) => 1,
-            Activity::Waiting => 2,
+        self.keep_longest();
+        let mut order: Vec<usize> = (0..self.lanes.len()).collect();
+        order.sort_by_key(|lane| {
+            let lane = &self.lanes[*lane];
+            let place = match lane.activity {
+                Activity::Model => 0,
+                Activity::Tool(_) => 1,
+                Activity::Waiting => 2,
+            };
+            (place, Reverse(lane.took))
         });
+        for bar in &mut self.bars {
+            let place = order.iter().position(|lane| *lane == bar.lane);
+            bar.lane = place.unwrap_or(bar.lane);
+        }
+        self.bars.sort_by_key(|bar| (bar.start, bar.item));
+        self.lanes = order.iter().map(|lane| self.lanes[*lane].clone()).collect();
     }
 }
 
@@ -104,10 +149,14 @@ mod tests {
     #[test]
     fn what_took_half_of_the_time_fills_half_of_the_columns() {
         let mut timeline = Timeline::new(1_000, 24_000);
-        timeline.add(Activity::Waiting, 25_000, 6_000);
-        timeline.add(Activity::Tool("Bash".to_owned()), 13_000, 12_000);
-        timeline.add(Activity::Model, 1_050, 50);
+        timeline.add(Activity::Waiting, 25_000, 6_000, 9);
+        timeline.add(Activity::Tool("Read".to_owned()), 20_000, 1, 7);
+        timeline.add(Activity::Tool("Bash".to_owned()), 13_000, 12_000, 3);
+        timeline.add(Activity::Model, 1_050, 50, 1);
         timeline.sort();
+        let bars = timeline.bars.iter();
+        let bars: Vec<_> = bars.map(|bar| (bar.lane, bar.start, bar.item)).collect();
+        assert_eq!(bars, [(0, 0, 1), (1, 0, 3), (3, 18_000, 9), (2, 18_999, 7)]);
         let columns: Vec<_> = timeline
             .lanes
             .iter()
@@ -115,10 +164,10 @@ mod tests {
             .collect();
         assert_eq!(columns[0], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(columns[1], [8, 8, 8, 8, 0, 0, 0, 0]);
-        assert_eq!(columns[2], [0, 0, 0, 0, 0, 0, 8, 8]);
+        assert_eq!(columns[3], [0, 0, 0, 0, 0, 0, 8, 8]);
         assert_eq!(timeline.lanes[1].took, 12_000);
         let mut nothing = Timeline::default();
-        nothing.add(Activity::Model, 5, 5);
+        nothing.add(Activity::Model, 5, 5, 0);
         assert_eq!(nothing.lanes, []);
     }
 }

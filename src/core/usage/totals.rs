@@ -5,7 +5,8 @@ use super::prices::{Cost, Prices};
 use super::timeline::{Activity, Timeline};
 use super::tokens::Tokens;
 use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
-use crate::session::{Flags, Kind, Session, SourceError, Speaker};
+use crate::rules::reports_failure;
+use crate::session::{Kind, Session, SourceError, Speaker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub struct SessionUsage {
     pub model: u64,
     /// While tools ran; of those that ran side by side each on its own.
     pub tools: u64,
-    /// Before the user said something.
+    /// Before a message of the user.
     pub waiting: u64,
     /// From the first moment to the last.
     pub span: Option<u64>,
@@ -54,7 +55,7 @@ pub struct SessionUsage {
 pub struct ToolUsage {
     pub name: String,
     pub calls: usize,
-    /// Results that say that they are errors.
+    /// Calls that failed, as the rule `tool-error` finds them.
     pub errors: usize,
     /// Milliseconds; `None` where the recording does not say.
     pub took: Option<u64>,
@@ -175,7 +176,7 @@ impl SessionUsage {
                 Speaker::Model => {
                     totals.add_reply(turn, &usage, last, idle);
                     if let Some((end, took)) = usage.ended.zip(usage.took) {
-                        timeline.add(Activity::Model, end, took);
+                        timeline.add(Activity::Model, end, took, found.items().start);
                     }
                     each(turn, &usage);
                     last = usage.tokens.or(last);
@@ -184,7 +185,7 @@ impl SessionUsage {
                 Speaker::User => {
                     totals.waiting += usage.gap.unwrap_or(0);
                     if let Some((end, gap)) = usage.at.zip(usage.gap) {
-                        timeline.add(Activity::Waiting, end, gap);
+                        timeline.add(Activity::Waiting, end, gap, found.items().start);
                     }
                     idle = usage.gap;
                 }
@@ -231,14 +232,14 @@ impl SessionUsage {
                 took: reader.call_duration(index)?,
                 cost: costs.of_result(output.turn as usize, output.span.len()),
             };
-            tool.errors += usize::from(output.flags.has(Flags::ERROR));
+            tool.errors += usize::from(reports_failure(session, output)?);
             tool.bytes += result.bytes;
             if let Some(took) = result.took {
                 tool.took = Some(tool.took.unwrap_or(0) + took);
                 totals.tools += took;
                 if let Some(called) = reader.item_time(index)? {
                     let tool = Activity::Tool(session.name(item).to_owned());
-                    timeline.add(tool, called + took, took);
+                    timeline.add(tool, called + took, took, index);
                 }
             }
             if let Some(cost) = result.cost {
@@ -269,6 +270,30 @@ impl SessionUsage {
         timeline.sort();
         totals.timeline = timeline;
         Ok(Some(totals))
+    }
+
+    /// Adds what another session took: the sums, not the lists of single turns and results.
+    pub fn add(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.counted += other.counted;
+        self.tokens.add(other.tokens);
+        if let Some(cost) = other.cost {
+            self.cost.get_or_insert_default().add(cost);
+        }
+        self.undercounted += other.undercounted;
+        self.without_price += other.without_price;
+        for (model, replies) in &other.models {
+            match self.models.iter_mut().find(|(known, _)| known == model) {
+                Some((_, known)) => *known += replies,
+                None => self.models.push((model.clone(), *replies)),
+            }
+        }
+        self.model += other.model;
+        self.tools += other.tools;
+        self.waiting += other.waiting;
+        if let Some(span) = other.span {
+            *self.span.get_or_insert_default() += span;
+        }
     }
 
     fn add_reply(

@@ -76,7 +76,7 @@ impl<'a> UsageReader<'a> {
             return Ok(None);
         };
         let envelope = self.envelopes.of(item)?;
-        // An exchange is one record: the reply stands in it with the request.
+        // An exchange is one record: it holds the request and the reply.
         let later = envelope.replied_in.filter(|_| item.kind.is_from_model());
         Ok(envelope.at.map(|at| at + later.unwrap_or(0)))
     }
@@ -125,6 +125,9 @@ impl<'a> UsageReader<'a> {
             "codex" => {
                 let Counted { tokens, window } = counted(session, around(session, turn, &found))?;
                 (usage.tokens, usage.window) = (tokens, window);
+                let models = session.models.iter().rev();
+                let mut earlier = models.filter(|(from, _)| *from as usize <= items.start);
+                usage.model = earlier.next().map(|(_, model)| model.clone());
             }
             "agents-runstate" => usage.tokens = self.reply_of_state(turn)?,
             "claude-code" => {
@@ -195,7 +198,7 @@ impl<'a> UsageReader<'a> {
     }
 }
 
-/// The bytes of a turn with what stands before its first record, and behind its last one where no reply follows.
+/// The bytes of a turn with what precedes its first record, and follows its last one where no reply comes.
 fn around(session: &Session, turn: usize, found: &Turn) -> Span {
     let record = |index: usize| {
         let item = session.items.get(index)?;
@@ -314,6 +317,7 @@ mod tests {
         for lines in [before, after] {
             let lines: Vec<&str> = lines.into_iter().map(String::as_str).collect();
             let session = read("codex", &lines.join("\n"));
+            assert_eq!(session.models, []);
             let prices = Prices::default();
             let mut reader = UsageReader::new(&session, &prices);
             let turns = [0, 1, 2].map(|turn| reader.turn(turn).unwrap());
@@ -323,6 +327,29 @@ mod tests {
             // Both stand there at the same moment: nothing says how long it took.
             assert_eq!(reader.call_duration(1).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn a_switch_of_the_model_of_codex_holds_from_its_context_on() {
+        let context = |model: &str| {
+            format!(r#"{{"type":"turn_context","payload":{{"cwd":"/a","model":"{model}"}}}}"#)
+        };
+        let message = |role: &str| {
+            let content = r#"[{"type":"output_text","text":"a"}]"#;
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":{content}}}}}"#
+            )
+        };
+        let round =
+            |model: &str| [context(model), message("user"), message("assistant")].join("\n");
+        let log = ["gpt-5-codex", "gpt-5-codex", "gpt-5-mini"]
+            .map(round)
+            .join("\n");
+        let session = read("codex", &log);
+        let prices = Prices::built_in();
+        let mut reader = UsageReader::new(&session, &prices);
+        let models = [1, 3, 5].map(|turn| reader.turn(turn).unwrap().model.unwrap().to_string());
+        assert_eq!(models, ["gpt-5-codex", "gpt-5-codex", "gpt-5-mini"]);
     }
 
     #[test]
@@ -388,5 +415,21 @@ mod tests {
         let reply = UsageReader::new(&session, &prices).turn(1).unwrap();
         assert_eq!((reply.at, reply.took), (Some(1_001_500), Some(1500)));
         assert_eq!(reply.cost.unwrap().all.to_string(), "$0.002");
+    }
+
+    #[test]
+    fn what_a_request_repeats_did_not_take_what_its_reply_took() {
+        let line = crate::formats::retake_journal::encode_line(
+            1,
+            r#"{"type":"exchange","id":1,"at":1000000,"dialect":"chat","model":"gpt-4.1","ms":[20,1500],"request":{"model":"gpt-4.1","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ok"},{"role":"user","content":"and?"}]},"response":{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"no"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":10}}}"#,
+        );
+        let header = crate::formats::retake_journal::encode_header();
+        let session = read("retake-journal", &(header + &line));
+        let prices = Prices::built_in();
+        let mut reader = UsageReader::new(&session, &prices);
+        let mut outputs = |turn| reader.turn(turn).unwrap().tokens.map(|it| it.output);
+        assert_eq!([outputs(1), outputs(3)], [None, Some(10)]);
+        let totals = crate::usage::SessionUsage::of(&session, &prices, &|| false, &mut |_, _| ());
+        assert_eq!(totals.unwrap().unwrap().tokens.output, 10);
     }
 }

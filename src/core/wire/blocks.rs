@@ -7,7 +7,7 @@ use std::ops::Range;
 /// What a message says of itself beside its blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Message<'a> {
-    /// Where it stands in the walked text.
+    /// Where it is in the walked text.
     pub range: Range<usize>,
     pub role: Option<&'a [u8]>,
     pub id: Option<&'a [u8]>,
@@ -69,4 +69,18 @@ pub(crate) fn read_message<'a>(
         out.note_stop(reason);
     }
     Ok(message)
+}
+
+/// Adds a prompt or an input that is a member of a request and no message. In a document it is a record of its own.
+pub(crate) fn push_member(kind: Kind, dialect: Dialect, span: Span, out: &mut Fragment) {
+    // The record at hand, a line, gets its end only when it was read; one that has its end
+    // was the element before.
+    let is_member_of_line = out
+        .records
+        .last()
+        .is_some_and(|record| record.span.is_empty());
+    if !is_member_of_line {
+        out.begin_record(span);
+    }
+    out.push(kind, Some(dialect), span);
 }

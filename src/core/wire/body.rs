@@ -1,4 +1,7 @@
 //! What an item says, read from its bytes when it is shown or checked: the same view of all dialects.
+//!
+//! By the kind of the item, members of all dialects are read: items of agents' own formats have no dialect, and the
+//! kind leaves no two meanings for a name. Only where a member holds the others is the dialect's to say.
 
 use crate::json::{Cursor, JsonError, complete, display_text};
 use crate::session::{Item, Kind, Session};
@@ -10,9 +13,11 @@ pub struct Body {
     /// Message text, reasoning summary, output text; parts are joined by line feeds, what is no text
     /// is named in brackets.
     pub text: String,
+    /// Where the values that make up the text are in the item's bytes: strings, or other JSON that is shown as it is.
+    pub texts_at: Vec<Range<usize>>,
     /// What a call was called with.
     pub arguments: Arguments,
-    /// Where the value of the arguments stands in the item's bytes.
+    /// Where the value of the arguments is in the item's bytes.
     pub arguments_at: Option<Range<usize>>,
 }
 
@@ -65,10 +70,10 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
     let mut body = Body::default();
     let mut cursor = Cursor::new(bytes);
     if cursor.peek() != Some(b'{') {
-        collect_text(&mut cursor, &mut body.text)?;
+        collect_text(&mut cursor, &mut body)?;
         return Ok(body);
     }
-    cursor.object(|cursor, key| read_member(item, cursor, key, &mut body))?;
+    cursor.object(|cursor, key| read_member(item, cursor, key, &mut body, 0))?;
     Ok(body)
 }
 
@@ -82,63 +87,62 @@ pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, JsonErr
     }
     cursor.object(|cursor, key| match key {
         b"reasoning_content" => Ok(()),
-        _ => read_member(item, cursor, key, &mut body),
+        _ => read_member(item, cursor, key, &mut body, 0),
     })?;
     Ok(body)
 }
+
+/// Members of an item that hold its members nest twice at most (`reasoningContent.reasoningText` of Bedrock); of
+/// deeper ones nothing is read, so no text can exhaust the stack.
+const ENVELOPES: usize = 2;
 
 fn read_member(
     item: &Item,
     cursor: &mut Cursor<'_>,
     key: &[u8],
     body: &mut Body,
+    depth: usize,
 ) -> Result<(), JsonError> {
     match (item.kind, key) {
         (
             Kind::Call | Kind::HostedCall | Kind::ApprovalRequest,
             b"arguments" | b"input" | b"action" | b"operation" | b"code" | b"args",
         ) => read_arguments(item, cursor, key, body),
-        (kind, key)
-            if item
-                .codec()
-                .is_some_and(|codec| codec.is_envelope(kind, key)) =>
-        {
-            cursor.object(|cursor, key| match key {
-                b"response" if item.kind != Kind::Call => collect_response(cursor, &mut body.text),
-                _ => read_member(item, cursor, key, body),
-            })?;
-            Ok(())
-        }
+        (kind, key) if depth < ENVELOPES && is_envelope(item, kind, key) => cursor
+            .object(|cursor, key| match key {
+                b"response" if kind != Kind::Call => collect_response(cursor, body),
+                _ => read_member(item, cursor, key, body, depth + 1),
+            })
+            .map(|_| ()),
         (Kind::Call, _) => Ok(()),
         (Kind::HostedCall, b"output" | b"error" | b"results" | b"result") => {
-            collect_text(cursor, &mut body.text)
+            collect_text(cursor, body)
         }
         (
             Kind::Output | Kind::HostedOutput,
             b"output" | b"content" | b"result" | b"response" | b"tools",
-        ) => collect_text(cursor, &mut body.text),
+        ) => collect_text(cursor, body),
         (Kind::Reasoning, b"summary" | b"content" | b"thinking" | b"text") => {
-            collect_text(cursor, &mut body.text)
+            collect_text(cursor, body)
         }
         (
             Kind::System | Kind::User | Kind::Assistant | Kind::Other,
             b"content" | b"text" | b"refusal" | b"reasoning_content" | b"parts",
-        ) => collect_text(cursor, &mut body.text),
-        (Kind::ApprovalResponse, b"approve" | b"reason") => collect_text(cursor, &mut body.text),
+        ) => collect_text(cursor, body),
+        (Kind::ApprovalResponse, b"approve" | b"reason") => collect_text(cursor, body),
         (
             Kind::Compaction | Kind::Notice,
             b"content" | b"message" | b"summary" | b"reason" | b"subtype",
-        ) => collect_text(cursor, &mut body.text),
-        (Kind::Notice, b"payload") => {
-            cursor.object(|cursor, key| match key {
-                // An envelope holds no other one.
-                b"payload" => Ok(()),
-                _ => read_member(item, cursor, key, body),
-            })?;
-            Ok(())
-        }
+        ) => collect_text(cursor, body),
         _ => Ok(()),
     }
+}
+
+/// Whether a member holds the members of an item.
+fn is_envelope(item: &Item, kind: Kind, key: &[u8]) -> bool {
+    let of_codec = item.codec().map_or(&[][..], |codec| codec.envelopes(kind));
+    (kind == Kind::Notice && key == b"payload")
+        || of_codec.iter().any(|name| name.as_bytes() == key)
 }
 
 fn read_arguments(
@@ -166,50 +170,47 @@ fn read_arguments(
 const ANSWERS: &[&[u8]] = &[b"output", b"error", b"result", b"content"];
 
 /// Adds what a tool answered: the text where the object holds nothing else, or else the object.
-fn collect_response(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
+fn collect_response(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), JsonError> {
     let start = cursor.position();
     let (mut only, mut members) = (None, 0);
     cursor.object(|cursor, key| {
         members += 1;
         if ANSWERS.contains(&key) && cursor.peek() == Some(b'"') {
-            only = cursor.string()?;
+            only = Some(cursor.skip()?);
         }
         Ok(())
     })?;
     match only {
-        Some(answer) if members == 1 => push_line(text, &display_text(answer)),
-        _ => collect_text(&mut Cursor::at(cursor.bytes(), start), text)?,
+        Some(answer) if members == 1 => push_string(body, cursor.bytes(), answer),
+        _ => collect_text(&mut Cursor::at(cursor.bytes(), start), body)?,
     }
     Ok(())
 }
 
 /// Adds the text of a value: strings as they are, parts by their text, other values as JSON.
-fn collect_text(cursor: &mut Cursor<'_>, text: &mut String) -> Result<(), JsonError> {
-    collect_within(cursor, text, 0)
+fn collect_text(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), JsonError> {
+    collect_within(cursor, body, 0)
 }
 
 /// Lists nest once (a tool result holds parts); what hides deeper than this is shown as JSON, and no text
 /// can exhaust the stack.
 const LISTS: usize = 8;
 
-fn collect_within(
-    cursor: &mut Cursor<'_>,
-    text: &mut String,
-    lists: usize,
-) -> Result<(), JsonError> {
+fn collect_within(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<(), JsonError> {
     match cursor.peek() {
         Some(b'"') => {
-            if let Some(inside) = cursor.string()? {
-                push_line(text, &display_text(inside));
-            }
+            let at = cursor.skip()?;
+            push_string(body, cursor.bytes(), at);
         }
         Some(b'[') if lists < LISTS => {
-            cursor.array(|cursor| collect_part(cursor, text, lists + 1))?;
+            cursor.array(|cursor| collect_part(cursor, body, lists + 1))?;
         }
         _ => {
-            let raw = cursor.raw()?;
+            let at = cursor.skip()?;
+            let raw = &cursor.bytes()[at.clone()];
             if raw != b"null" {
-                push_line(text, &String::from_utf8_lossy(raw));
+                push_line(&mut body.text, &String::from_utf8_lossy(raw));
+                body.texts_at.push(at);
             }
         }
     }
@@ -217,9 +218,9 @@ fn collect_within(
 }
 
 /// One part of a content list.
-fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Result<(), JsonError> {
+fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<(), JsonError> {
     if cursor.peek() != Some(b'{') {
-        return collect_within(cursor, text, lists);
+        return collect_within(cursor, body, lists);
     }
     let start = cursor.position();
     let (mut kind, mut found) = (None, false);
@@ -230,21 +231,40 @@ fn collect_part(cursor: &mut Cursor<'_>, text: &mut String, lists: usize) -> Res
                 if cursor.peek() == Some(b'"') =>
             {
                 found = true;
-                collect_text(cursor, text)?;
+                collect_text(cursor, body)?;
             }
+            // Parts of a result of Bedrock, each known by its member.
+            b"json" => {
+                found = true;
+                cursor.peek();
+                let at = cursor.skip()?;
+                let raw = &cursor.bytes()[at.clone()];
+                push_line(&mut body.text, &String::from_utf8_lossy(raw));
+                body.texts_at.push(at);
+            }
+            b"image" | b"document" | b"video" if cursor.peek() == Some(b'{') => kind = Some(key),
             _ => {}
         }
         Ok(())
     })?;
     match kind {
         _ if found => {}
-        Some(kind) => push_line(text, &format!("[{}]", display_text(kind))),
+        Some(kind) => push_line(&mut body.text, &format!("[{}]", display_text(kind))),
         None => push_line(
-            text,
+            &mut body.text,
             &String::from_utf8_lossy(&cursor.bytes()[start..cursor.position()]),
         ),
     }
     Ok(())
+}
+
+/// Adds the text of the string that is here.
+fn push_string(body: &mut Body, bytes: &[u8], at: Range<usize>) {
+    push_line(
+        &mut body.text,
+        &display_text(&bytes[at.start + 1..at.end - 1]),
+    );
+    body.texts_at.push(at);
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -257,24 +277,11 @@ fn push_line(text: &mut String, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{CallId, Dialect, Family, Flags, NameId, Span};
+    use crate::session::{Dialect, Family, Span};
 
     fn body(kind: Kind, family: Family, dialect: Option<Dialect>, text: &str) -> Body {
-        let item = Item {
-            span: Span {
-                start: 0,
-                end: text.len() as u64,
-            },
-            call_id: CallId::default(),
-            record: 0,
-            turn: 0,
-            name: NameId::default(),
-            kind,
-            family,
-            dialect,
-            flags: Flags::default(),
-        };
-        body_of(&item, text.as_bytes()).unwrap()
+        let item = Item::new(kind, dialect, Span::within(0, 0..text.len()));
+        body_of(&Item { family, ..item }, text.as_bytes()).unwrap()
     }
 
     #[test]
@@ -391,5 +398,18 @@ mod tests {
             "}".repeat(levels)
         );
         body(Kind::Notice, Family::None, None, &envelopes);
+        for (kind, dialect, key) in [
+            (Kind::Call, Dialect::Chat, "function"),
+            (Kind::Call, Dialect::Gemini, "functionCall"),
+            (Kind::Output, Dialect::Gemini, "functionResponse"),
+            (Kind::Call, Dialect::Converse, "toolUse"),
+            (Kind::Output, Dialect::Converse, "toolResult"),
+            (Kind::Reasoning, Dialect::Converse, "reasoningContent"),
+        ] {
+            let start = format!(r#"{{"{key}":"#).repeat(100_000);
+            let nested = format!("{start}{{}}{}", "}".repeat(100_000));
+            let read = body(kind, Family::Function, Some(dialect), &nested);
+            assert_eq!(read, Body::default(), "{key}");
+        }
     }
 }

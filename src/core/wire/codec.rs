@@ -3,16 +3,17 @@
 use super::facts::Facts;
 use super::faults::ShapeFault;
 use super::fields::Fields;
+use super::head::RequestHead;
 use super::history::NoReply;
-use super::new_reply::{NewEvent, NewReply, SentStream};
+use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::quoted;
 use super::stream::{Decoder, EventSummary};
 use super::turn::{Element, Part, Role, ToolCall};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::ledger::Usage;
-use crate::session::{Fragment, Item, Kind, MessageRole, Patch};
+use crate::session::{Fragment, Item, Kind, MessageRole, OutputSchema, Patch};
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 /// The text that one event of a stream adds; empty where it adds none.
@@ -58,11 +59,6 @@ pub trait Codec: Sync {
         base: u64,
         out: &mut Fragment,
     ) -> Result<(), JsonError>;
-
-    /// Whether a member of an item is an object whose members are those of the item.
-    fn is_envelope(&self, _kind: Kind, _key: &[u8]) -> bool {
-        false
-    }
 
     /// What is wrong with the shape of an item that was marked when it was read.
     fn fault(&self, item: &Item, bytes: &[u8]) -> Option<ShapeFault>;
@@ -133,8 +129,9 @@ pub trait Codec: Sync {
         left: &str,
     ) -> Result<InsertedCalls, JsonError>;
 
-    /// The members of an item one of which holds its name and arguments; the item itself where there are none.
-    fn call_envelopes(&self, _kind: Kind) -> &'static [&'static str] {
+    /// The members of an item one of which is an object that holds what the item says; none where the item itself
+    /// does.
+    fn envelopes(&self, _kind: Kind) -> &'static [&'static str] {
         &[]
     }
 
@@ -154,7 +151,55 @@ pub trait Codec: Sync {
         is_error: bool,
     ) -> Result<Vec<(&'static str, String)>, JsonError>;
 
+    // Requests.
+
+    /// The definition of a tool: `of_type` is `function` or `custom`, `members` its name, description and schema.
+    fn tool(&self, _of_type: &'static str, members: Map<String, Value>) -> Value {
+        Value::Object(members)
+    }
+
+    /// The instructions of a request, as the value of their member.
+    fn instructions(&self, text: &str) -> String {
+        quoted(text)
+    }
+
+    /// What the final output must look like, as a member of a request and its value.
+    fn output_setting(&self, output: &OutputSchema) -> (&'static str, Value);
+
+    /// Reads a member of a request body that only this dialect has.
+    fn read_setting(
+        &self,
+        _head: &mut RequestHead,
+        _cursor: &mut Cursor<'_>,
+        _key: &[u8],
+    ) -> Result<(), JsonError> {
+        Ok(())
+    }
+
+    /// Notes what a member of a request or reply in a file says, where only this dialect has such a member. Gives
+    /// whether it has.
+    fn note_member(
+        &self,
+        _key: &[u8],
+        _cursor: &mut Cursor<'_>,
+        _base: u64,
+        _out: &mut Fragment,
+    ) -> Result<bool, JsonError> {
+        Ok(false)
+    }
+
     // Replies.
+
+    /// Reads the value of [`Facts::reply_key`] in a file; of several replies the first one, since no history holds
+    /// the others.
+    fn read_reply(
+        &self,
+        _cursor: &mut Cursor<'_>,
+        _base: u64,
+        _out: &mut Fragment,
+    ) -> Result<(), JsonError> {
+        Ok(())
+    }
 
     /// The elements of the next request's list that a whole reply becomes.
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply>;
@@ -167,8 +212,11 @@ pub trait Codec: Sync {
     /// A reply in one piece.
     fn encode_reply(&self, reply: &NewReply) -> String;
 
-    /// A reply as events whose texts and arguments come in pieces of so many characters.
-    fn encode_events(&self, reply: &NewReply, piece: usize, tells_usage: bool) -> Vec<NewEvent>;
+    /// A reply in one piece from which a stream is written: arguments that are a value there are a text here, which
+    /// keeps every character.
+    fn encode_for_stream(&self, reply: &NewReply) -> String {
+        self.encode_reply(reply)
+    }
 
     /// The body of an error reply with this HTTP status; `code` is what programs know it by, `tag` makes the id
     /// of the request.
@@ -246,14 +294,38 @@ pub trait Codec: Sync {
         false
     }
 
-    /// The rest of a stream that ends as `reply`.
-    fn continuation(
-        &self,
-        sent: &SentStream,
-        reply: &str,
-        usage: Usage,
-        tells_usage: bool,
-    ) -> Vec<u8>;
+    /// The events that a client still lacks of a stream.
+    fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent>;
+}
+
+/// [`Codec::read_reply`] of a list whose elements hold the turn in this member.
+pub(crate) fn read_first(
+    codec: &dyn Codec,
+    turn: &[u8],
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+) -> Result<(), JsonError> {
+    let mut is_first = true;
+    cursor.array(|cursor| {
+        if !std::mem::replace(&mut is_first, false) {
+            return Ok(());
+        }
+        cursor.object(|cursor, key| match key == turn {
+            true => codec.read_element(cursor, base, out),
+            false => Ok(()),
+        })?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The name of an output schema, which some providers want.
+pub(crate) fn schema_name(output: &OutputSchema) -> &str {
+    match output.name.as_str() {
+        "" => "output",
+        name => name,
+    }
 }
 
 /// A word of the dialect with what it is.

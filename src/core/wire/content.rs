@@ -1,4 +1,5 @@
-//! What a message or an output says, part by part, whoever spelled it.
+//! What a message or an output says, part by part, in the words of all dialects: items of agents' own formats have
+//! none, and servers that speak one dialect use parts of another.
 
 use super::body::body_of;
 use super::turn::Part;
@@ -11,7 +12,7 @@ pub struct Content {
     /// Its parts, in order.
     pub parts: Vec<Part>,
     pub role: String,
-    /// Reasoning that stands beside the text (`reasoning_content` of compatible servers).
+    /// Reasoning that is beside the text (`reasoning_content` of compatible servers).
     pub reasoning: String,
     /// Whether there is such reasoning, in whatever form.
     pub has_reasoning: bool,
@@ -46,6 +47,16 @@ impl Content {
                 b"functionResponse" | b"function_response" if is_output => {
                     let body = body_of(item, bytes)?;
                     content.parts.push(Part::Text(body.text));
+                }
+                b"toolResult" if is_output => {
+                    cursor.object(|cursor, key| match key {
+                        b"content" => content.value(cursor),
+                        _ => Ok(()),
+                    })?;
+                }
+                b"reasoningContent" if is_reasoning => {
+                    is_whole = true;
+                    content.parts.push(Part::Text(body_of(item, bytes)?.text));
                 }
                 b"thoughtSignature" | b"thought_signature" => content.has_signature = true,
                 b"output" | b"result" | b"response" | b"tools" if is_output => {
@@ -88,7 +99,7 @@ impl Content {
         Ok(())
     }
 
-    /// A string, a list of parts, one part, or another value, which stands for its JSON.
+    /// A string, a list of parts, one part, or another value, which represents its JSON.
     fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         match cursor.peek() {
             Some(b'[') => cursor.array(|cursor| self.part(cursor)).map(|_| ()),
@@ -115,6 +126,9 @@ impl Content {
     }
 }
 
+/// The types of parts that are pictures.
+pub(crate) const PICTURES: [&str; 4] = ["image", "image_url", "input_image", "computer_screenshot"];
+
 /// The members of one part.
 #[derive(Default)]
 struct Found {
@@ -123,6 +137,8 @@ struct Found {
     refusal: Option<String>,
     image: Option<String>,
     printed: Vec<String>,
+    /// The value that a part of a result of Bedrock is.
+    json: Option<Part>,
     has_annotations: bool,
 }
 
@@ -136,6 +152,8 @@ impl Found {
                 b"refusal" if cursor.peek() == Some(b'"') => found.refusal = Some(text(cursor)?),
                 b"stdout" | b"stderr" => found.printed.push(text(cursor)?),
                 b"image_url" => found.image = image_url(cursor)?,
+                b"image" if cursor.peek() == Some(b'{') => found.image = image_block(cursor)?,
+                b"json" => found.json = Some(json(cursor.raw()?)),
                 b"source" | b"inlineData" | b"inline_data" | b"fileData" | b"file_data" => {
                     found.image = image_source(cursor)?;
                 }
@@ -153,10 +171,8 @@ impl Found {
     }
 
     fn into_part(self, raw: &[u8]) -> Part {
-        let is_picture = matches!(
-            self.of_type.as_deref(),
-            None | Some("image" | "image_url" | "input_image" | "computer_screenshot")
-        );
+        let of_type = self.of_type.as_deref();
+        let is_picture = of_type.is_none_or(|of_type| PICTURES.contains(&of_type));
         if let Some(url) = self.image.filter(|_| is_picture) {
             return Part::Image(url);
         }
@@ -165,7 +181,7 @@ impl Found {
             (None, Some(text), _) => Part::Text(text),
             _ if !self.printed.is_empty() => Part::Text(self.printed.concat()),
             (.., Some(of_type)) => Part::Other(of_type),
-            _ => json(raw),
+            _ => self.json.unwrap_or_else(|| json(raw)),
         }
     }
 }
@@ -206,6 +222,36 @@ fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     Ok(url.or_else(|| inline.map(|(kind, data)| format!("data:{kind};base64,{data}"))))
 }
 
+/// `image` of Bedrock: `{format, source: {bytes}}`, or `{s3Location: {uri}}` for its source.
+fn image_block(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+    let (mut url, mut format, mut data) = (None, String::new(), None);
+    cursor.object(|cursor, key| match key {
+        b"format" => {
+            format = text(cursor)?;
+            Ok(())
+        }
+        b"source" => cursor
+            .object(|cursor, key| {
+                match key {
+                    b"bytes" => data = Some(text(cursor)?),
+                    b"s3Location" => {
+                        cursor.object(|cursor, key| {
+                            if key == b"uri" {
+                                url = Some(text(cursor)?);
+                            }
+                            Ok(())
+                        })?;
+                    }
+                    _ => {}
+                }
+                Ok(())
+            })
+            .map(|_| ()),
+        _ => Ok(()),
+    })?;
+    Ok(url.or_else(|| data.map(|data| format!("data:image/{format};base64,{data}"))))
+}
+
 fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
     let inside = cursor.string()?.unwrap_or_default();
     Ok(display_text(inside).into_owned())
@@ -214,21 +260,11 @@ fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{CallId, Dialect, Family, Flags, NameId, Span};
+    use crate::session::{Dialect, Span};
     use crate::wire::joined;
 
     fn content(kind: Kind, bytes: &str) -> Content {
-        let item = Item {
-            span: Span::default(),
-            call_id: CallId::default(),
-            record: 0,
-            turn: 0,
-            name: NameId::default(),
-            kind,
-            family: Family::None,
-            dialect: Some(Dialect::Chat),
-            flags: Flags::default(),
-        };
+        let item = Item::new(kind, Some(Dialect::Chat), Span::default());
         Content::of(&item, bytes.as_bytes()).unwrap_or_default()
     }
 

@@ -4,10 +4,10 @@
 use super::body::body_of;
 use super::object::{Object, members_at, quoted};
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Dialect, Family, Fragment, Item, Patch};
+use crate::session::{CallId, Dialect, Family, Fragment, Item, Kind, Patch};
 use std::ops::Range;
 
-/// Where the value of a member of an object stands; of a key that stands twice the last one counts,
+/// Where the value of a member of an object is; of a key that occurs twice the last one counts,
 /// as for most readers.
 pub fn member(object: &str, wanted: &str) -> Option<Range<usize>> {
     value_of(object.as_bytes(), 0, wanted.as_bytes())
@@ -21,7 +21,7 @@ pub fn blocks(message: &str) -> Option<Range<usize>> {
 }
 
 /// Where the elements of a list stand, counted from the start of `text`. None where the value at
-/// `list` is no list.
+/// `list` is not a list.
 pub fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let read = Cursor::at(&text.as_bytes()[..list.end], list.start).array(|cursor| {
@@ -35,7 +35,7 @@ pub fn elements(text: &str, list: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// An object with another value where one of its values stands.
+/// An object with another value where one of its values is.
 pub fn with_value(object: &str, value: &Range<usize>, new: &str) -> String {
     [&object[..value.start], new, &object[value.end..]].concat()
 }
@@ -86,8 +86,40 @@ pub fn without_calls(dialect: Dialect, element: &str, gone: &[usize]) -> Option<
 // Items: their call ids, names, arguments and outputs.
 
 /// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is
-/// the new id as text.
+/// the new id as text. It replaces the id that was read, which some formats have in a member of their own.
 pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, JsonError> {
+    let id = quoted(id);
+    let at = item.call_id.offset as usize;
+    let read = at..at + item.call_id.length as usize;
+    let is_there = |raw: &[u8]| !item.call_id.is_none() && CallId::new(raw, at) == item.call_id;
+    if bytes.get(read.clone()).is_some_and(is_there) {
+        let at = at - 1..read.end + 1;
+        return Ok(vec![Patch {
+            at,
+            with: id.into_bytes(),
+        }]);
+    }
+    set_at_key(item, bytes, &id).map(|patch| vec![patch])
+}
+
+/// The bytes of a call or an output with its call id where the dialect has it; as they are where they are not JSON.
+pub fn with_plain_call_id(item: &Item, mut bytes: Vec<u8>) -> Vec<u8> {
+    let at = item.call_id.offset as usize;
+    let is_of_pair = matches!(item.kind, Kind::Call | Kind::Output);
+    let read = bytes.get(at.saturating_sub(1)..at + item.call_id.length as usize + 1);
+    if let Some(id) = read.filter(|_| is_of_pair && !item.call_id.is_none()) {
+        let id = String::from_utf8_lossy(id).into_owned();
+        if let Ok(patch) = set_at_key(item, &bytes, &id)
+            && patch.at.start + 1 != at
+        {
+            bytes.splice(patch.at, patch.with);
+        }
+    }
+    bytes
+}
+
+/// Sets the member that holds the call id in the dialect; `id` is JSON.
+fn set_at_key(item: &Item, bytes: &[u8], id: &str) -> Result<Patch, JsonError> {
     let (key, is_within) = match item.codec() {
         Some(codec) => codec.call_id_key(item, bytes)?,
         None => ("call_id", false),
@@ -96,7 +128,7 @@ pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, Js
         true => holder_of(item, bytes)?,
         false => 0,
     };
-    set_member(bytes, holder, key, &quoted(id)).map(|patch| vec![patch])
+    set_member(bytes, holder, key, id)
 }
 
 /// The member of an item that holds its call id.
@@ -133,7 +165,7 @@ pub fn replace_output(
     Ok(Some(patches).filter(|patches| !patches.is_empty()))
 }
 
-/// The output that answers a call, as an element of its dialect. `id` is the call id as it stands in its JSON
+/// The output that answers a call, as an element of its dialect. `id` is the call id as it is in its JSON
 /// string, `name` the tool's. `None` where the dialect has no textual output for this type of call (a screenshot
 /// answers a `computer_call`, a list of tools a `tool_search_call`).
 pub fn draft_output(
@@ -147,7 +179,7 @@ pub fn draft_output(
 }
 
 /// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its
-/// own, and no such member where the name has none; elsewhere the name stands as it is.
+/// own, and no such member where the name has none; elsewhere the name is as it is.
 pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, JsonError> {
     let holder = holder_of(item, bytes)?;
     let has_namespaces = item.facts().is_some_and(|facts| facts.namespaces);
@@ -187,9 +219,9 @@ pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch,
     set_member(bytes, holder_of(item, bytes)?, key, &with)
 }
 
-/// Where the object stands that holds name and arguments: the envelope in an item, or the item itself.
+/// Where the object is that holds name and arguments: the envelope in an item, or the item itself.
 fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
-    let envelopes = item.codec().map(|codec| codec.call_envelopes(item.kind));
+    let envelopes = item.codec().map(|codec| codec.envelopes(item.kind));
     let mut inner = None;
     for envelope in envelopes.unwrap_or_default() {
         inner = inner.or(value_of(bytes, 0, envelope.as_bytes())?);
@@ -204,7 +236,7 @@ pub(crate) fn has_member(bytes: &[u8], key: &[u8]) -> Result<bool, JsonError> {
     value_of(bytes, 0, key).map(|found| found.is_some())
 }
 
-/// Where the value of a member stands, in the object at `at`. Of a key that stands twice the last one counts,
+/// Where the value of a member is, in the object at `at`. Of a key that occurs twice the last one counts,
 /// as for most readers.
 fn value_of(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, JsonError> {
     let mut members = members_at(bytes, at)?.into_iter().rev();
@@ -232,9 +264,9 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Js
         let with = b"null".to_vec();
         return Ok(Some(Patch { at: value, with }));
     };
-    let behind = crate::json::skip_whitespace(bytes, value.end);
-    let gone = match bytes.get(behind) {
-        Some(b',') => start..crate::json::skip_whitespace(bytes, behind + 1),
+    let after = crate::json::skip_whitespace(bytes, value.end);
+    let gone = match bytes.get(after) {
+        Some(b',') => start..crate::json::skip_whitespace(bytes, after + 1),
         _ => {
             let before = bytes[..start].trim_ascii_end();
             let before = before

@@ -1,7 +1,6 @@
 //! What can be said of a dialect without code.
 
-use crate::session::{Dialect, OutputSchema};
-use serde_json::{Value, json};
+use crate::session::Dialect;
 
 #[derive(Debug)]
 pub struct Facts {
@@ -21,7 +20,7 @@ pub struct Facts {
     /// Where the provider's API begins, and the variable that its own programs take the key from.
     pub base_url: &'static str,
     pub key_variable: &'static str,
-    /// What stands behind the version in the path of a request; where there are methods, before the model.
+    /// What follows the version in the path of a request; where there are methods, before the model.
     pub path: &'static str,
     /// The methods of a path that names the model, too; elsewhere the body says both.
     pub methods: Option<Methods>,
@@ -29,9 +28,11 @@ pub struct Facts {
     pub version: &'static str,
     /// The dialect that its provider speaks at base URLs with this in their path.
     pub other_at: Option<(&'static str, Dialect)>,
+    /// The media type of its streams.
+    pub stream_type: &'static str,
     /// What the base URL of its SDKs ends with.
     pub sdk_base: &'static str,
-    /// The header line that holds the key, and what stands before the key.
+    /// The header line that holds the key, and what is before the key.
     pub key_header: (&'static str, &'static str),
     /// Header lines of every request.
     pub headers: &'static [(&'static str, &'static str)],
@@ -52,8 +53,12 @@ pub struct Facts {
     pub legacy_call_key: Option<&'static str>,
     /// The types that the parts of a content may have, where a part has one.
     pub content_types: &'static [&'static [u8]],
-    /// How a tool is offered.
-    pub tool: ToolSpelling,
+    /// The text before the tool definitions of a request, from the name of their member on, and after them.
+    pub tools_member: [&'static str; 2],
+    /// The member that says that there are none; empty where there must be no such member.
+    pub no_tools: &'static str,
+    /// The member of a tool definition that holds the schema of its arguments.
+    pub schema_key: &'static str,
     /// The members of a request that belong to the run, so that no setting may name them.
     pub own_members: &'static [&'static str],
     /// The member that holds how the model is to answer (limit, format); elsewhere the request itself.
@@ -63,7 +68,7 @@ pub struct Facts {
     /// The limit of a request for which nobody set one, where the provider wants one in every request.
     pub default_limit: Option<u32>,
     /// Whether a stream tells the tokens only where the request asks for it (`stream_options.include_usage`), and
-    /// then behind its end, which `[DONE]` marks.
+    /// then after its end, which `[DONE]` marks.
     pub tells_usage_last: bool,
     /// The members that say what the final output must look like.
     pub formats: &'static [&'static [&'static str]],
@@ -83,10 +88,22 @@ pub struct Facts {
     pub call_prefix: &'static str,
     /// What a provider counts as one message when it says which one it refuses.
     pub unit: RequestUnit,
-    /// Texts of which at least one stands in each whole reply that holds a call of a client's tool.
+    /// Texts of which at least one is in each whole reply that holds a call of a client's tool.
     pub call_marks: &'static [&'static str],
-    /// Texts of which at least one stands in each whole reply that was cut off, refused or withheld.
-    pub early_end_marks: &'static [&'static str],
+    /// The member of a whole reply that holds the turn and belongs to no other object, with the byte that opens its
+    /// value.
+    pub reply_key: Option<(&'static str, u8)>,
+    /// The paths to the word for why a whole reply ended; `0` is the first element of a list.
+    pub stop_paths: &'static [&'static [&'static str]],
+    /// The words for replies that were cut off, refused or withheld.
+    pub early_stops: &'static [&'static str],
+    /// The member of a whole reply that counts its tokens.
+    pub usage_key: &'static str,
+    /// The members of it whose sum was sent, and those whose sum was generated.
+    pub input_counts: &'static [&'static str],
+    pub output_counts: &'static [&'static str],
+    /// The member that holds the sum of both.
+    pub total_count: Option<&'static str>,
 
     pub names: Names,
     pub schemas: Schemas,
@@ -139,50 +156,30 @@ pub struct Facts {
     pub caps_many_images: bool,
     /// Whether servers of other vendors speak it, too.
     pub is_common: bool,
-    /// Whether a stream says only behind a call that the token limit cut it off.
+    /// Whether a stream says only after a call that the token limit cut it off.
     pub tells_cut_late: bool,
 }
 
-/// How a request offers a tool, and spells the schema of the final output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolSpelling {
-    /// Its type beside its name.
-    Flat,
-    /// Name and schema in a member that is called like its type.
-    Nested,
-    /// Without a type; the schema is `input_schema`.
-    Untyped,
-    /// All in one list of `functionDeclarations`, each with its schema as `parametersJsonSchema`.
-    Declared,
-}
-
-impl ToolSpelling {
-    /// What stands around all the tools of a request.
-    pub fn brackets(self) -> [&'static str; 2] {
-        match self {
-            Self::Declared => [r#"[{"functionDeclarations":["#, "]}]"],
-            Self::Flat | Self::Nested | Self::Untyped => ["[", "]"],
-        }
-    }
-}
-
-/// The methods that ask a model, behind its name in the path.
+/// The methods that ask a model, after its name in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Methods {
     pub whole: &'static str,
     pub streamed: &'static str,
-    /// The query by which a stream comes as events.
+    /// What is between the model and the method. After a slash the model is percent-encoded.
+    pub separator: char,
+    /// The query by which a stream comes as events; empty where none is needed.
     pub query: &'static str,
 }
 
 /// The wires that a client can be pointed with one variable: those of OpenAI (Responses and Chat), that of
-/// Anthropic, and that of Google.
+/// Anthropic, that of Google and that of Amazon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// OpenAI's, and of the many servers that speak Chat.
     OpenAi,
     Anthropic,
     Google,
+    Amazon,
 }
 
 /// What the names of tools may be: letters, digits, `_` and `-`, and what is named here.
@@ -204,12 +201,14 @@ pub struct Schemas {
     pub is_checked: bool,
     /// Whether it must name a type.
     pub needs_type: bool,
-    /// Whether the empty schema, without a type, stands for a tool without parameters.
+    /// Whether the empty schema, without a type, represents a tool without parameters.
     pub takes_empty: bool,
     /// Whether the names of properties have a pattern (`^[a-zA-Z0-9_.-]{1,64}$`).
     pub limits_keys: bool,
     /// Whether a tool without one is refused.
     pub is_needed: bool,
+    /// Whether its types may be spelled in upper case (`STRING`).
+    pub has_upper_case_types: bool,
 }
 
 /// What the ids of calls may be.
@@ -245,14 +244,14 @@ pub enum Repeats {
 /// Where the output of a call must stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// Anywhere behind the call: pairs are found by id.
+    /// Anywhere after the call: pairs are found by id.
     Behind,
-    /// Behind the message of the call, before any other message.
+    /// After the message of the call, before any other message.
     BehindMessage,
-    /// In the message behind that of the call, first of all; in the message of a call nothing but calls stands
-    /// behind it.
+    /// In the message after that of the call, first of all; in the message of a call nothing but calls is
+    /// after it.
     FirstInNextMessage,
-    /// In the turn behind that of the call. A turn with calls cannot open the history.
+    /// In the turn after that of the call. A turn with calls cannot open the history.
     NextTurn,
 }
 
@@ -280,33 +279,5 @@ impl Facts {
     pub fn message_of(&self, role: &str, blocks: &str) -> String {
         let key = self.calls_key.unwrap_or("content");
         format!(r#"{{"role":"{role}","{key}":[{blocks}]}}"#)
-    }
-
-    /// What the final output must look like, as a member of a request and its value:
-    /// `text.format` of Responses, `response_format` of Chat, `output_config.format` of
-    /// Anthropic, `generationConfig` of Gemini.
-    pub fn output_setting(&self, known: &OutputSchema) -> (&'static str, Value) {
-        let schema = &known.schema;
-        let name = match known.name.as_str() {
-            "" => "output",
-            name => name,
-        };
-        let format = match self.tool {
-            ToolSpelling::Flat => json!({"type": "json_schema", "name": name, "schema": schema}),
-            ToolSpelling::Nested => {
-                json!({"type": "json_schema", "json_schema": {"name": name, "schema": schema}})
-            }
-            ToolSpelling::Untyped => json!({"type": "json_schema", "schema": schema}),
-            ToolSpelling::Declared => schema.clone(),
-        };
-        match self.formats {
-            [[key, inner], ..] if self.tool == ToolSpelling::Declared => (
-                key,
-                json!({"responseMimeType": "application/json", *inner: format}),
-            ),
-            [[key, inner], ..] => (key, json!({*inner: format})),
-            [[key], ..] => (key, format),
-            _ => ("text", format),
-        }
     }
 }

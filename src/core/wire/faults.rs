@@ -1,4 +1,4 @@
-//! Shapes that a provider refuses whatever stands in them (an empty list, an object where a string belongs, an id
+//! Shapes that a provider refuses whatever is in them (an empty list, an object where a string belongs, an id
 //! that is too long), and types that a dialect does not have. What is of another type is kept, shown and written
 //! back, but nothing judges it: readers mark its item ([`Flags::UNKNOWN`]), and [`unknown_in`] tells what it is.
 //!
@@ -64,7 +64,7 @@ pub enum ShapeFault {
 }
 
 impl ShapeFault {
-    /// What is wrong, in words that go behind "this call".
+    /// What is wrong, in words that go after "this call".
     pub fn words(self) -> String {
         let fixed = match self {
             Self::LongCallId { limit } => {

@@ -1,5 +1,5 @@
-//! The members of one JSON object that tell what it is, in whatever dialect: read in one
-//! walk, decided on afterwards.
+//! The members of one JSON object that show what it is, in whatever dialect: read in one walk, decided on
+//! afterwards. One list for all dialects, since the dialect of a file is often known only from them.
 
 use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Kind, Span};
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The telling members of an object; ranges count from the start of the walked text.
 #[derive(Debug, Clone, Default)]
 pub struct Fields<'a> {
-    /// Where the object stands.
+    /// Where the object is.
     pub range: Range<usize>,
     pub kind: Option<&'a [u8]>,
     pub role: Option<&'a [u8]>,
@@ -23,17 +23,17 @@ pub struct Fields<'a> {
     pub status: Option<&'a [u8]>,
     pub execution: Option<&'a [u8]>,
     pub is_error: bool,
-    /// Where the value of `content` stands.
+    /// Where the value of `content` is.
     pub content: Option<Range<usize>>,
-    /// Where the value of `tools` stands.
+    /// Where the value of `tools` is.
     pub tools: Option<Range<usize>>,
-    /// Where the value of `tool_calls` stands.
+    /// Where the value of `tool_calls` is.
     pub tool_calls: Option<Range<usize>>,
-    /// Where the value of `function_call` stands.
+    /// Where the value of `function_call` is.
     pub function_call: Option<Range<usize>>,
-    /// Where the value of `arguments`, or of `input`, stands.
+    /// Where the value of `arguments`, or of `input`, is.
     pub arguments: Option<Range<usize>>,
-    /// Where the value of `output` stands.
+    /// Where the value of `output` is.
     pub output: Option<Range<usize>>,
     pub text: Option<&'a [u8]>,
     pub signature: Option<&'a [u8]>,

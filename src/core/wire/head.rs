@@ -40,15 +40,15 @@ pub struct RequestHead {
     /// Whether the final output must be JSON, and whether it must follow a schema.
     pub wants_json: bool,
     pub has_output_schema: bool,
-    /// Where that schema stands.
+    /// Where that schema is.
     pub output_schema: Option<Range<usize>>,
-    /// Where the number stands that is to tell samples apart.
+    /// Where the number is that is to tell samples apart.
     pub seed: Option<Range<usize>>,
     /// Whether a chunk of the stream is to tell the tokens (Chat).
     pub wants_usage: bool,
     /// How many replies are asked for at once (`n` of Chat); 1 where nothing else is said.
     pub choices: u32,
-    /// Where the value of `input` or `messages` stands in the body: a list, or in Responses a text.
+    /// Where the value of `input` or `messages` is in the body: a list, or in Responses a text.
     pub history: Option<Range<usize>>,
     /// How many members there are that could hold a history, and how many of them are lists.
     holders: u32,
@@ -81,7 +81,7 @@ impl RequestHead {
     }
 
     /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
-    /// begins in both at the same place, and the last `behind` bytes, the bracket that closes the history among
+    /// begins in both at the same place, and the last `after` bytes, the bracket that closes the history among
     /// them, are the same. `None` where the history is no list any more.
     pub fn going_on(&self, body: &[u8], from: usize, behind: usize) -> Option<Self> {
         let history = self.history.clone().filter(|_| self.has_one_list())?;
@@ -96,7 +96,7 @@ impl RequestHead {
             }
         }
         let end = bracket + 1;
-        // What stands behind the history has moved.
+        // What follows the history has moved.
         let moved = |at: usize| {
             if at < history.end {
                 at
@@ -154,16 +154,8 @@ impl RequestHead {
                 self.model = name.chars().take(MODEL).collect();
             }
             b"stream" => self.streams = cursor.is_true()?,
-            b"tools" | b"functions" => {
-                let is_new = key == b"tools";
-                let place = match is_new {
-                    true => &mut self.tools,
-                    false => &mut self.functions,
-                };
-                let list = cursor.skip()?;
-                self.has_tools = !matches!(within(&cursor.bytes()[list.clone()]), [] | b"null");
-                *place = Some(list);
-            }
+            b"tools" => self.read_tools(cursor)?,
+            b"functions" => self.functions = Some(self.list_of_tools(cursor)?),
             _ if key == facts.history_key.as_bytes() => self.history = Some(cursor.skip()?),
             b"previous_response_id" if keeps == ServerState::Replies => {
                 self.continues = id_at(cursor)?;
@@ -190,9 +182,6 @@ impl RequestHead {
                 self.in_background = cursor.is_true()?;
             }
             b"seed" => self.seed = Some(cursor.skip()?),
-            b"generationConfig" | b"generation_config" if facts.settings_key.is_some() => {
-                self.read_settings(cursor)?;
-            }
             b"stream_options" if facts.tells_usage_last => {
                 cursor.object(|cursor, key| {
                     if key == b"include_usage" {
@@ -217,11 +206,24 @@ impl RequestHead {
                             false => Ok(()),
                         })?;
                     }
-                    _ => {}
+                    _ => facts.dialect.codec().read_setting(self, cursor, key)?,
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads the list of the tools on offer.
+    pub(crate) fn read_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+        self.tools = Some(self.list_of_tools(cursor)?);
+        Ok(())
+    }
+
+    fn list_of_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<Range<usize>, JsonError> {
+        cursor.peek();
+        let list = cursor.skip()?;
+        self.has_tools = !matches!(within(&cursor.bytes()[list.clone()]), [] | b"null");
+        Ok(list)
     }
 
     /// Reads `conversation`: an id, or an object that has one.
@@ -240,33 +242,6 @@ impl RequestHead {
         } else {
             self.conversation = id_at(&mut inside)?;
         }
-        Ok(())
-    }
-
-    /// Reads how the model is to answer (Gemini API reference, `GenerationConfig`).
-    fn read_settings(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
-        cursor.object(|cursor, key| {
-            match key {
-                b"seed" => self.seed = Some(cursor.skip()?),
-                b"responseMimeType" | b"response_mime_type" => {
-                    self.wants_json |= cursor.string()? == Some(b"application/json");
-                }
-                b"responseJsonSchema"
-                | b"response_json_schema"
-                | b"responseSchema"
-                | b"response_schema"
-                    if cursor.peek() == Some(b'{') =>
-                {
-                    (self.wants_json, self.has_output_schema) = (true, true);
-                    self.output_schema = Some(cursor.skip()?);
-                }
-                b"candidateCount" | b"candidate_count" => {
-                    self.choices = count(cursor.raw()?);
-                }
-                _ => {}
-            }
-            Ok(())
-        })?;
         Ok(())
     }
 
@@ -305,7 +280,7 @@ fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
 }
 
 /// How many replies are asked for.
-fn count(raw: &[u8]) -> u32 {
+pub(crate) fn count(raw: &[u8]) -> u32 {
     let number = std::str::from_utf8(raw).ok();
     number.and_then(|number| number.parse().ok()).unwrap_or(1)
 }

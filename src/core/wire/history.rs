@@ -49,7 +49,7 @@ pub fn calls_of(dialect: Dialect, reply: &str) -> Result<Vec<String>, NoReply> {
     Ok(calls)
 }
 
-/// The value of a member of the reply that is a list, as it stands.
+/// The value of a member of the reply that is a list, as it is.
 pub(crate) fn list_of<'a>(reply: &'a str, key: &'static str) -> Result<&'a str, NoReply> {
     let (mut cursor, mut found) = (Cursor::new(reply.as_bytes()), None);
     cursor.object(|cursor, member| {

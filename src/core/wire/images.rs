@@ -1,73 +1,57 @@
-//! Pictures in an item, and their size in pixels as their own headers tell it.
+//! Pictures in an item, and their size in pixels by their own headers.
 
-use crate::json::{Cursor, JsonError, display_text};
+use super::content::{Content, PICTURES};
+use super::turn::{Part, inline_data};
 use crate::session::{Item, Kind};
 
-/// How much of the text of a picture is decoded: headers stand at its beginning, in JPEG behind
+/// How much of the text of a picture is decoded: headers are at its beginning, in JPEG after
 /// whatever the camera wrote.
 const HEAD: usize = 256 * 1024;
-/// Blocks nest once: a result holds parts.
-const DEPTH: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
-    /// Width and height in pixels; `None` where it stands elsewhere, or its header cannot be read.
+    /// Width and height in pixels; `None` where it is not in the item, or its header cannot be read.
     pub size: Option<(u32, u32)>,
 }
 
-/// The pictures of an item, in its order: blocks of Anthropic, parts of Chat.
+/// The pictures of an item, in its order.
 pub fn images_of(item: &Item, bytes: &[u8]) -> Vec<Image> {
-    let mut found = Vec::new();
+    let images = urls_of(item, bytes).into_iter();
+    let images = images.map(|url| Image {
+        size: url.and_then(|url| size_of(&file_of(&url, HEAD))),
+    });
+    images.collect()
+}
+
+/// The files of the pictures that an item holds itself.
+pub fn image_files(item: &Item, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let urls = urls_of(item, bytes).into_iter().flatten();
+    let urls = urls.filter(|url| size_of(&file_of(url, HEAD)).is_some());
+    urls.map(|url| file_of(&url, usize::MAX)).collect()
+}
+
+/// The address of each picture; `None` where the provider keeps the file.
+fn urls_of(item: &Item, bytes: &[u8]) -> Vec<Option<String>> {
     let may_hold = matches!(item.kind, Kind::User | Kind::Output)
         && memchr::memmem::find(bytes, b"\"image").is_some();
-    let mut cursor = Cursor::new(bytes);
-    if may_hold && cursor.peek() == Some(b'{') {
-        // The item was walked without a fault when it was read.
-        let _ = collect(&mut cursor, 0, &mut found);
+    if !may_hold {
+        return Vec::new();
     }
-    found
+    // The item was walked without a fault when it was read.
+    let content = Content::of(item, bytes).unwrap_or_default();
+    let urls = content.parts.into_iter().filter_map(|part| match part {
+        Part::Image(url) => Some(Some(url)),
+        Part::Other(kind) if PICTURES.contains(&&*kind) => Some(None),
+        Part::Other(_) | Part::Text(_) | Part::Refusal(_) | Part::Json(_) => None,
+        Part::Call(_) | Part::Result(_) => None,
+    });
+    urls.collect()
 }
 
-/// Takes the pictures of the object at the cursor: of itself, or of the parts of its content.
-fn collect(cursor: &mut Cursor<'_>, depth: usize, found: &mut Vec<Image>) -> Result<(), JsonError> {
-    let (mut kind, mut data) = (None, None);
-    cursor.object(|cursor, key| {
-        match key {
-            b"type" => kind = cursor.string()?,
-            b"content" if depth < DEPTH && cursor.peek() == Some(b'[') => {
-                cursor.array(|cursor| match cursor.peek() {
-                    Some(b'{') => collect(cursor, depth + 1, found),
-                    _ => cursor.skip().map(|_| ()),
-                })?;
-            }
-            b"source" | b"image_url" if cursor.peek() == Some(b'{') => {
-                cursor.object(|cursor, key| {
-                    if matches!(key, b"data" | b"url") {
-                        data = cursor.string()?;
-                    }
-                    Ok(())
-                })?;
-            }
-            _ => {}
-        }
-        Ok(())
-    })?;
-    if matches!(kind, Some(b"image" | b"image_url")) {
-        let size = data.and_then(size_of_text);
-        found.push(Image { size });
-    }
-    Ok(())
-}
-
-/// The size of a picture that stands as base64, or as a `data:` address of it.
-fn size_of_text(raw: &[u8]) -> Option<(u32, u32)> {
-    let head = &raw[..raw.len().min(HEAD)];
-    let text = display_text(head);
-    let data = match text.strip_prefix("data:") {
-        Some(address) => address.split_once(";base64,")?.1,
-        None => &text,
-    };
-    size_of(&decode(data.as_bytes()))
+/// The first bytes of a picture, from so much of its text; none of an address that leads elsewhere.
+fn file_of(url: &str, most: usize) -> Vec<u8> {
+    let data = inline_data(url).map_or("", |(_, data)| data).as_bytes();
+    decode(&data[..data.len().min(most)])
 }
 
 /// Base64 as far as it goes; of the rest nothing is known.

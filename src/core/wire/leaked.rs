@@ -1,5 +1,5 @@
 //! Whole calls in text: blocks that begin a line, outside of code fences, and are closed; what a template marks
-//! with tokens of its own may stand behind a text.
+//! with tokens of its own may follow a text.
 //!
 //! Spellings seen in published transcripts: Anthropic's `invoke` (with or without its prefix), Qwen's
 //! `function=`, Hermes' `tool_call`, Gemini's `call:`, `declaration:` and `tool_code`, ReAct's `Action:`,
@@ -21,14 +21,14 @@ const MOST_MISSES: usize = 64;
 
 /// One call as text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Block<'a> {
+pub struct LeakedBlock<'a> {
     /// The name, without the prefix that Gemini puts before it.
     pub tool: &'a str,
     /// The spelling, for people.
     pub form: &'static str,
     /// The line where it begins, counted from 1.
     pub line: usize,
-    /// Where it stands in the text; for the calls of a list, where the list does.
+    /// Where it is in the text; for the calls of a list, where the list does.
     pub at: Range<usize>,
     /// What it is called with.
     pub arguments: Written<'a>,
@@ -45,7 +45,7 @@ pub enum Written<'a> {
     Code,
 }
 
-/// A quicker look, at the text as it stands in JSON, where `<` may be spelled `\u003c`
+/// A quicker look, at the text as it is in JSON, where `<` may be spelled `\u003c`
 /// and quotes have backslashes.
 pub fn may_stand_in(raw: &[u8]) -> bool {
     static SIGNATURES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -70,10 +70,10 @@ pub fn may_hold_any(text: &str) -> bool {
 }
 
 /// The blocks of a text, in its order.
-pub fn find(text: &str) -> Vec<Block<'_>> {
+pub fn find(text: &str) -> Vec<LeakedBlock<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
-    // What stands inside a block that was found is not looked at again.
+    // What is inside a block that was found is not looked at again.
     let mut behind = 0;
     let (mut at, mut misses) = (0, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -151,10 +151,10 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     /// The block that begins at `start`, with `more` bytes before what was looked at.
-    fn block(self, line: usize, start: usize, more: usize) -> Block<'a> {
+    fn block(self, line: usize, start: usize, more: usize) -> LeakedBlock<'a> {
         let tool = self.tool.strip_prefix("default_api:").unwrap_or(self.tool);
         let tool = tool.strip_prefix("default_api.").unwrap_or(tool);
-        Block {
+        LeakedBlock {
             tool,
             form: self.form,
             line: line + 1,
@@ -253,7 +253,7 @@ fn parameters(inside: &str) -> Written<'_> {
         let Some((name, value)) = behind.split_once('>') else {
             return Written::Code;
         };
-        // What stands behind the name in the tag (`string="true"`) says nothing of the value.
+        // What follows the name in the tag (`string="true"`) says nothing of the value.
         let name = name.trim_start_matches('"');
         let name = name.split(['"', ' ']).next().unwrap_or_default();
         let Some((value, end)) = value.split_once("</") else {
@@ -340,7 +340,7 @@ fn json_call<'a>(rest: &'a str, form: &'static str) -> Option<Found<'a>> {
     })
 }
 
-/// What a fence holds: the function that Gemini's Python calls, or one call as JSON and nothing behind it. The
+/// What a fence holds: the function that Gemini's Python calls, or one call as JSON and nothing after it. The
 /// fence must be closed.
 fn fenced<'a>(rest: &'a str, fence: &str, language: &str) -> Option<Found<'a>> {
     let end = rest.find(fence)?;

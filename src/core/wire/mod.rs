@@ -8,6 +8,7 @@ mod body;
 pub mod chat;
 mod codec;
 mod content;
+pub mod converse;
 pub mod edit;
 mod facts;
 mod faults;
@@ -20,36 +21,36 @@ pub mod leaked;
 pub mod models;
 mod new_reply;
 mod object;
+mod outcome;
 mod places;
 pub mod provider_errors;
 mod refusal;
 pub mod request;
 pub mod responses;
 mod route;
-mod stop;
 pub mod stream;
 mod survivors;
 pub mod tools;
 mod turn;
-mod usage;
 
+pub(crate) use blocks::push_member;
 pub use body::{Arguments, Body, body_of, body_within, body_without_reasoning};
 pub use codec::{Codec, InsertedCalls, TextDelta};
 pub use content::Content;
 pub use facts::{
     CallIds, Facts, Family, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState, ToolSpelling,
+    ServerState,
 };
 pub use faults::{ShapeFault, shape_fault, unknown_in};
 pub use fields::Fields;
 pub use head::RequestHead;
+pub(crate) use outcome::stop_in;
+pub use outcome::{stop_of, stops_early, usage_of};
 pub use places::{Misplaced, Misplacement, misplaced};
 pub use refusal::Refusal;
 pub use route::{Route, dialect_at, route, streams_events};
-pub use stop::{stop_of, stops_early};
 pub use survivors::{Survivors, survivors};
 pub use turn::{Element, Input, Part, Role, ToolCall, ToolResult, inline_data, joined};
-pub use usage::usage_of;
 
 use crate::session::{Dialect, Item};
 
@@ -57,11 +58,12 @@ use crate::session::{Dialect, Item};
 pub mod write {
     pub use super::edit::{
         self, call_id_key, draft_output, rename, replace_arguments, replace_output, set_call_id,
-        set_member, texts_of,
+        set_member, texts_of, with_plain_call_id,
     };
     pub use super::history::{NoReply, calls_of, history_of};
-    pub use super::new_reply::{End, NewCall, NewEvent, NewReply, SentStream, push_event};
+    pub use super::new_reply::{End, NewEvent, NewReply, SentStream, StreamRest, push_event};
     pub use super::object::{Member, Object, members_at, quoted};
+    pub(crate) use super::object::{elements, text_of};
     pub use super::request;
 }
 
@@ -76,6 +78,7 @@ impl Dialect {
             Self::Chat => &chat::Chat,
             Self::Anthropic => &anthropic::Anthropic,
             Self::Gemini => &gemini::Gemini,
+            Self::Converse => &converse::Converse,
         }
     }
 

@@ -3,8 +3,8 @@
 
 /// What providers do with the requests of one family of models.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Family {
-    /// How its names begin, behind whatever a gateway puts before them.
+pub struct ModelFamily {
+    /// How its names begin, after whatever a gateway puts before them.
     pub name: &'static str,
     /// Whether a request may end on an assistant message, which the model then continues.
     pub continues_assistant: bool,
@@ -22,8 +22,8 @@ const fn family(
     (continues_assistant, shows_thinking): (bool, bool),
     seen: &'static str,
     source: &'static str,
-) -> Family {
-    Family {
+) -> ModelFamily {
+    ModelFamily {
         name,
         continues_assistant,
         shows_thinking,
@@ -33,7 +33,7 @@ const fn family(
 }
 
 /// Families by name. That thinking is omitted by default from Opus 4.7 on: claude-code#49268, qwen-code#8039.
-pub const FAMILIES: &[Family] = &[
+pub const FAMILIES: &[ModelFamily] = &[
     family(
         "claude-sonnet-4-5",
         (true, true),
@@ -98,7 +98,7 @@ pub const FAMILIES: &[Family] = &[
 
 /// The family of a model by its name, in the spelling of any gateway: `us.anthropic.claude-opus-4-6-v1`,
 /// `anthropic/claude-opus-4.6`.
-pub fn family_of(model: &str) -> Option<&'static Family> {
+pub fn family_of(model: &str) -> Option<&'static ModelFamily> {
     let model = model.to_ascii_lowercase().replace('.', "-");
     FAMILIES.iter().find(|family| {
         let behind = model
@@ -109,7 +109,7 @@ pub fn family_of(model: &str) -> Option<&'static Family> {
 }
 
 /// Whether the version goes on: `claude-opus-5-5` is no `claude-opus-5`, while `claude-opus-4-6-20260205` has
-/// a date behind it.
+/// a date after it.
 fn goes_on(behind: &str) -> bool {
     let number = behind.strip_prefix('-').unwrap_or(behind);
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();

@@ -7,9 +7,9 @@ use std::ops::Range;
 /// A member of an object by its places in the text.
 #[derive(Debug)]
 pub struct Member<'a> {
-    /// The key as it stands between its quotes.
+    /// The key as it is between its quotes.
     pub key: &'a [u8],
-    /// Where the quote of the key stands.
+    /// Where the quote of the key is.
     pub start: usize,
     pub value: Range<usize>,
 }
@@ -72,6 +72,26 @@ impl<'a> Object<'a> {
         self.get(key).map(text_of).unwrap_or_default()
     }
 
+    /// A member that is an object; one without members where it is none.
+    pub fn object(&self, key: &str) -> Object<'_> {
+        Object::read(self.get(key).unwrap_or_default())
+    }
+
+    /// The elements of a member that is an array, as they are spelled.
+    pub fn list(&self, key: &str) -> Vec<&str> {
+        elements(self.get(key).unwrap_or_default())
+    }
+
+    /// A member that is a whole number.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Whether a member is `true`.
+    pub fn is_true(&self, key: &str) -> bool {
+        self.get(key) == Some("true")
+    }
+
     /// The members, in their order.
     pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members
@@ -79,7 +99,7 @@ impl<'a> Object<'a> {
             .map(|(key, value)| (key.as_ref(), value.as_ref()))
     }
 
-    /// Changes a member in its place, or adds it behind the others.
+    /// Changes a member in its place, or adds it after the others.
     pub fn set(&mut self, key: &'a str, value: impl Into<Cow<'a, str>>) {
         let value = value.into();
         match self.members.iter_mut().find(|(name, _)| name == key) {

@@ -9,7 +9,7 @@
 use super::facts::Placement;
 use crate::session::{Dialect, Flags, Item, Kind, PairStatus, Session, Speaker};
 
-/// An item that stands where the provider does not take it.
+/// An item that is where the provider does not take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misplaced {
     /// Index of the item.
@@ -21,13 +21,13 @@ pub struct Misplaced {
 /// What is wrong with a place. The numbers are item indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misplacement {
-    /// The output stands before its call.
+    /// The output is before its call.
     BeforeCall(usize),
-    /// Between the call's message and the output stands something that ends the place for outputs.
+    /// Between the call's message and the output is something that ends the place for outputs.
     TooLate(usize),
-    /// In the message of the outputs, something else stands before this one.
+    /// In the message of the outputs, something else is before this one.
     NotFirst(usize),
-    /// Text stands behind the call in the message of the call.
+    /// Text follows the call in the message of the call.
     TextBehindCall(usize),
     /// The history opens with this call; a turn of the user must come first.
     OpensHistory,
@@ -37,16 +37,15 @@ pub enum Misplacement {
 pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
     let mut found = Vec::new();
     for (index, item) in session.items.iter().enumerate() {
-        let early = match (item.kind, session.pairing.standing(index)) {
-            (Kind::Output, PairStatus::Paired(call)) if index < call as usize => {
-                Some(call as usize)
-            }
-            _ => None,
-        };
-        found.extend(early.map(|call| Misplaced {
-            item: index,
-            fact: Misplacement::BeforeCall(call),
-        }));
+        if item.kind == Kind::Output
+            && let PairStatus::Paired(call) = session.pairing.standing(index)
+            && index < call as usize
+        {
+            found.push(Misplaced {
+                item: index,
+                fact: Misplacement::BeforeCall(call as usize),
+            });
+        }
     }
     match target.facts().placement {
         Placement::Behind => {}
@@ -66,7 +65,7 @@ pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
     found
 }
 
-/// The outputs that stand behind their calls, each with its call.
+/// The outputs that follow their calls, each with its call.
 fn outputs(session: &Session) -> impl Iterator<Item = (usize, usize)> {
     (0..session.items.len()).filter_map(|index| match session.pairing.standing(index) {
         PairStatus::Paired(call) if session.items[index].kind == Kind::Output => {
@@ -79,11 +78,11 @@ fn outputs(session: &Session) -> impl Iterator<Item = (usize, usize)> {
 /// Chat: tool messages follow the message of their calls before any other message.
 fn in_chat(session: &Session, found: &mut Vec<Misplaced>) {
     for (index, call) in outputs(session) {
-        let asked = session.items[call].turn;
-        if session.items[index].turn != asked && !is_handed_on(session, call, index) {
+        let asking = session.items[call].turn;
+        if session.items[index].turn != asking && !is_handed_on(session, call, index) {
             let end = session
                 .turns
-                .get(asked as usize)
+                .get(asking as usize)
                 .map(|turn| turn.end as usize);
             found.push(Misplaced {
                 item: index,
@@ -93,15 +92,20 @@ fn in_chat(session: &Session, found: &mut Vec<Misplaced>) {
     }
 }
 
-/// Whether nothing but the instructions of the request that brings an output stands between it and its call:
-/// after a handoff the next agent's own stand at the head of its request, which repeats the call behind them.
+/// Whether nothing but the instructions of the request that brings an output is between it and its call:
+/// after a handoff the next agent's own stand at the head of its request, which repeats the call after them.
 fn is_handed_on(session: &Session, call: usize, output: usize) -> bool {
     let items = &session.items;
     let record = items[output].record;
     items[call].record < record
-        && items[call + 1..output].iter().all(|item| match item.kind {
-            Kind::System => item.record == record,
-            _ => item.turn == items[call].turn || item.kind == Kind::Output,
+        && items[call + 1..output].iter().all(|item| {
+            let is_beside = item.turn == items[call].turn || item.kind == Kind::Output;
+            let is_system = item.kind == Kind::System;
+            if is_system {
+                item.record == record
+            } else {
+                is_beside
+            }
         })
 }
 
@@ -129,13 +133,13 @@ fn opening_call(session: &Session, found: &mut Vec<Misplaced>) {
 /// one, as the Anthropic API merges them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exchange {
-    /// Index of the item behind it.
+    /// Index of the item after it.
     end: usize,
     /// The first thing that the user says in it, apart from outputs.
     first_of_user: Option<usize>,
     /// The call that was read last.
     last_call: Option<usize>,
-    /// A call that has text of the same message behind it, and that text.
+    /// A call that has text of the same message after it, and that text.
     interleaved: Option<(usize, usize)>,
 }
 
@@ -174,12 +178,12 @@ impl Exchanges {
         self.of_turn.get(item.turn as usize).copied()
     }
 
-    /// Outputs that are not in the message behind that of their calls.
+    /// Outputs that are not in the message after that of their calls.
     fn late_outputs(&self, session: &Session, found: &mut Vec<Misplaced>) {
         for (index, call) in outputs(session) {
-            let asked = self.number(&session.items[call]);
-            if self.number(&session.items[index]) != asked {
-                let end = asked.map_or(index, |asked| self.list[asked].end);
+            let asking = self.number(&session.items[call]);
+            if self.number(&session.items[index]) != asking {
+                let end = asking.map_or(index, |asking| self.list[asking].end);
                 found.push(Misplaced {
                     item: index,
                     fact: Misplacement::TooLate(end),
@@ -191,10 +195,10 @@ impl Exchanges {
     /// Anthropic: outputs come first in their message.
     fn outputs_behind_text(&self, session: &Session, found: &mut Vec<Misplaced>) {
         for (index, call) in outputs(session) {
-            let asked = self.number(&session.items[call]);
+            let asking = self.number(&session.items[call]);
             let own = self
                 .number(&session.items[index])
-                .filter(|own| Some(*own) == asked);
+                .filter(|own| Some(*own) == asking);
             let before = own.and_then(|own| self.list[own].first_of_user);
             found.extend(
                 before
@@ -207,7 +211,7 @@ impl Exchanges {
         }
     }
 
-    /// Anthropic: behind the first call of a message come only calls.
+    /// Anthropic: after the first call of a message come only calls.
     fn texts_behind_calls(&self, found: &mut Vec<Misplaced>) {
         let interleaved = self.list.iter().filter_map(|exchange| exchange.interleaved);
         found.extend(interleaved.map(|(call, text)| Misplaced {
@@ -221,7 +225,7 @@ impl Exchange {
     fn take(&mut self, index: usize, item: &Item) {
         match item.kind {
             Kind::Call => self.last_call = Some(index),
-            // What the runtime says in the user's name it puts behind the outputs itself.
+            // What the runtime says in the user's name it puts after the outputs itself.
             Kind::User if !item.flags.has(Flags::SYNTHETIC) => {
                 self.first_of_user = self.first_of_user.or(Some(index));
             }

@@ -1,6 +1,7 @@
 //! A provider's error body, taken apart: what it says, and the codes beside it, in whatever shape
 //! a server sends it.
 
+use super::stream::{is_exception, typed_event};
 use serde_json::Value;
 
 /// What an error body says. Members that it does not have are empty.
@@ -21,7 +22,7 @@ impl Refusal {
     /// tells of an error.
     ///
     /// Shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini; Gemini wraps it in a list), `{"error":
-    /// "..."}` (Ollama), the members at the top (older vLLM), `{"detail": ...}` (FastAPI), and the error
+    /// "..."}` (Ollama), `{"throttlingException": {...}}` (an event of Bedrock), the members at the top (older vLLM), `{"detail": ...}` (FastAPI), and the error
     /// alone, as an event carries it.
     pub fn of(body: &Value) -> Option<Self> {
         let body = match body {
@@ -34,7 +35,9 @@ impl Refusal {
                 ..Self::default()
             });
         }
+        let exception = typed_event(body).filter(|(name, _)| is_exception(name));
         let error = body.get("error").filter(|error| !error.is_null());
+        let error = error.or(exception.map(|(_, error)| error));
         let inner = error.unwrap_or(body);
         if let Value::String(message) = inner {
             return Some(Self {
@@ -51,7 +54,10 @@ impl Refusal {
             .and_then(|details| words(details.get("error_code")?));
         let refusal = Self {
             message: member(&["message", "detail", "error_description"]),
-            kind: member(&["type", "status"]),
+            kind: match exception {
+                Some((name, _)) => name.to_owned(),
+                None => member(&["type", "status", "__type"]),
+            },
             code: details.unwrap_or_else(|| member(&["code"])),
             param: member(&["param"]),
         };

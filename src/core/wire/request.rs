@@ -6,10 +6,9 @@
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-use super::facts::ToolSpelling;
 use super::head::RequestHead;
 use super::object::{Member, members_at, quoted};
-use super::route::Route;
+use super::route::{Route, encoded};
 use crate::json::{JsonError, skip_whitespace, unescape};
 use crate::session::{Dialect, MessageRole, OutputSchema, Tool, ToolKind};
 use serde_json::{Map, Value, json};
@@ -40,7 +39,7 @@ pub struct RequestSettings<'a> {
 /// What a run begins with.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// What the model is told before all else; empty where there is nothing.
+    /// What the model reads before all else; empty where there is nothing.
     pub instructions: &'a str,
     /// The first message of the user; without it the history is empty.
     pub input: Option<&'a str>,
@@ -67,12 +66,9 @@ pub fn first_request(
     }
     let mut messages = Vec::new();
     if !opening.instructions.is_empty() {
-        let text = quoted(opening.instructions);
+        let text = dialect.codec().instructions(opening.instructions);
         match facts.instructions_key {
-            Some(key) => members.push(match facts.prompt_parts {
-                Some(parts) => format!(r#""{key}":{{"{parts}":[{{"text":{text}}}]}}"#),
-                None => format!("\"{key}\":{text}"),
-            }),
+            Some(key) => members.push(format!("\"{key}\":{text}")),
             None => messages.push(format!(r#"{{"role":"system","content":{text}}}"#)),
         }
     }
@@ -81,15 +77,16 @@ pub fn first_request(
     members.push(list(facts.history_key, &messages));
     let tools = opening.tools.iter();
     let tools = tools.map(|offered| tool_definition(dialect, offered).to_string());
-    let [opens, closes] = facts.tool.brackets();
+    let [opens, closes] = facts.tools_member;
     members.push(match tools.collect::<Vec<_>>() {
-        tools if tools.is_empty() => r#""tools":[]"#.to_owned(),
-        tools => format!("\"tools\":{opens}\n{}\n{closes}", tools.join(",\n")),
+        tools if tools.is_empty() => facts.no_tools.to_owned(),
+        tools => format!("{opens}\n{}\n{closes}", tools.join(",\n")),
     });
     if let Some(schema) = opening.output_schema {
-        let (key, setting) = facts.output_setting(schema);
+        let (key, setting) = dialect.codec().output_setting(schema);
         members.push(format!("\"{key}\":{setting}"));
     }
+    members.retain(|member| !member.is_empty());
     let body = format!("{{{}}}\n", members.join(",\n"));
     laid_over(body.as_bytes(), &laid, &[])
 }
@@ -157,7 +154,7 @@ fn set_limit(laid: &mut Map<String, Value>, settings: &RequestSettings<'_>, limi
     }
 }
 
-/// Where a request goes behind the base of its provider, and its body: in a dialect with methods the path says
+/// Where a request goes after the base of its provider, and its body: in a dialect with methods the path says
 /// what `model` and `stream` say of it, and the body does not.
 pub fn addressed(dialect: Dialect, body: &[u8]) -> (String, Cow<'_, [u8]>) {
     let facts = dialect.facts();
@@ -165,13 +162,16 @@ pub fn addressed(dialect: Dialect, body: &[u8]) -> (String, Cow<'_, [u8]>) {
         return (facts.path.to_owned(), Cow::Borrowed(body));
     };
     let head = RequestHead::read(dialect, body).unwrap_or_default();
-    let (model, path) = (
-        head.model.rsplit('/').next().unwrap_or_default(),
-        facts.path,
-    );
-    let path = match head.streams {
-        true => format!("{path}/{model}:{}?{}", methods.streamed, methods.query),
-        false => format!("{path}/{model}:{}", methods.whole),
+    let separator = methods.separator;
+    let model = match separator {
+        '/' => encoded(&head.model),
+        _ => head.model.rsplit('/').next().unwrap_or_default().to_owned(),
+    };
+    let before = format!("{}/{model}{separator}", facts.path);
+    let path = match (head.streams, methods.query) {
+        (true, "") => format!("{before}{}", methods.streamed),
+        (true, query) => format!("{before}{}?{query}", methods.streamed),
+        (false, _) => format!("{before}{}", methods.whole),
     };
     // What cannot be read the provider refuses.
     let left = laid_over(body, &Map::new(), &["model", "stream"]);
@@ -183,11 +183,11 @@ pub fn with_route<'a>(route: &Route, body: &'a [u8]) -> Cow<'a, [u8]> {
     let Some((model, streams)) = &route.asks else {
         return Cow::Borrowed(body);
     };
-    let mut said = Map::new();
-    said.insert("model".to_owned(), model.as_str().into());
-    said.insert("stream".to_owned(), (*streams).into());
+    let mut required = Map::new();
+    required.insert("model".to_owned(), model.as_str().into());
+    required.insert("stream".to_owned(), (*streams).into());
     // What is no object is refused by whoever reads it.
-    laid_over(body, &said, &[]).map_or(Cow::Borrowed(body), Cow::Owned)
+    laid_over(body, &required, &[]).map_or(Cow::Borrowed(body), Cow::Owned)
 }
 
 fn limit_key(settings: &RequestSettings<'_>) -> &'static str {
@@ -197,8 +197,7 @@ fn limit_key(settings: &RequestSettings<'_>) -> &'static str {
     }
 }
 
-/// A tool in the spelling of a dialect: flat in Responses, nested in Chat, `input_schema` in Anthropic. One
-/// with free-form input, which Anthropic has not, gets a text there.
+/// A tool in the spelling of a dialect. One with free-form input gets a text where the dialect has no such tools.
 pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     let tool = &offered.tool;
     let is_free = tool.kind == ToolKind::Custom;
@@ -207,15 +206,9 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
     if !tool.description.is_empty() {
         inside.insert("description".to_owned(), tool.description.as_str().into());
     }
-    let spelling = dialect.facts().tool;
-    let schema_key = match spelling {
-        ToolSpelling::Untyped => "input_schema",
-        ToolSpelling::Declared => "parametersJsonSchema",
-        ToolSpelling::Flat | ToolSpelling::Nested => "parameters",
-    };
-    let has_custom = dialect.facts().custom_tools;
+    let facts = dialect.facts();
     let schema = match (&tool.parameters, is_free) {
-        (_, true) if !has_custom => Some(
+        (_, true) if !facts.custom_tools => Some(
             json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}),
         ),
         (_, true) => None,
@@ -223,26 +216,13 @@ pub fn tool_definition(dialect: Dialect, offered: &Offered) -> Value {
         (None, false) => Some(json!({"type": "object", "properties": {}})),
     };
     if let Some(schema) = schema {
-        inside.insert(schema_key.to_owned(), schema);
-        // Gemini has a mode of calling for all tools instead.
-        if let Some(strict) = offered
-            .strict
-            .filter(|_| spelling != ToolSpelling::Declared)
-        {
+        inside.insert(facts.schema_key.to_owned(), schema);
+        if let Some(strict) = offered.strict {
             inside.insert("strict".to_owned(), strict.into());
         }
     }
     let of_type = if is_free { "custom" } else { "function" };
-    match spelling {
-        ToolSpelling::Untyped | ToolSpelling::Declared => Value::Object(inside),
-        ToolSpelling::Nested => json!({"type": of_type, of_type: inside}),
-        ToolSpelling::Flat => {
-            let mut object = Map::new();
-            object.insert("type".to_owned(), of_type.into());
-            object.extend(inside);
-            Value::Object(object)
-        }
-    }
+    dialect.codec().tool(of_type, inside)
 }
 
 /// A member that is a list, each element on a line of its own.
@@ -278,7 +258,7 @@ fn keys(object: &[u8]) -> Result<Vec<String>, NoRequest> {
     Ok(members.into_iter().map(text).collect())
 }
 
-/// Lays members over an object and leaves some out. Objects are merged member by member; a key that stands
+/// Lays members over an object and leaves some out. Objects are merged member by member; a key that is
 /// twice is set twice, since readers differ in which of them counts.
 fn laid_over(
     object: &[u8],

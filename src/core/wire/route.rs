@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, Methods};
 use crate::session::Dialect;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Other resources whose paths end alike: the messages of a thread or of a stored chat
 /// completion (OpenAI API reference).
@@ -24,7 +25,7 @@ pub fn streams_events(dialect: Dialect, query: Option<&str>) -> bool {
     dialect
         .facts()
         .methods
-        .is_none_or(|methods| has(methods.query))
+        .is_none_or(|methods| methods.query.is_empty() || has(methods.query))
 }
 
 /// What a path says of a request.
@@ -55,7 +56,7 @@ pub fn route(path: &str) -> Option<Route> {
 
 /// The model that a path with a method asks, and whether for a stream.
 fn asked(path: &str, facts: &Facts, methods: Methods) -> Option<(String, bool)> {
-    let (before, method) = path.rsplit_once(':')?;
+    let (before, method) = path.rsplit_once(methods.separator)?;
     let streams = method == methods.streamed;
     if !streams && method != methods.whole {
         return None;
@@ -63,7 +64,21 @@ fn asked(path: &str, facts: &Facts, methods: Methods) -> Option<(String, bool)> 
     let (before, model) = before.rsplit_once('/')?;
     // Tuned models have a collection of their own (`tunedModels/m`).
     let collection = before.rsplit('/').next()?.to_ascii_lowercase();
-    (!model.is_empty() && collection.ends_with(facts.path)).then(|| (model.to_owned(), streams))
+    (!model.is_empty() && collection.ends_with(facts.path)).then(|| {
+        let model = percent_decode_str(model).decode_utf8_lossy();
+        (model.into_owned(), streams)
+    })
+}
+
+/// A text as one part of a path.
+pub(crate) fn encoded(text: &str) -> String {
+    /// All but the unreserved characters (RFC 3986, section 2.3).
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]
@@ -74,7 +89,12 @@ mod tests {
     fn a_model_is_asked_with_one_v1_with_none_and_with_two() {
         for dialect in Dialect::ALL {
             let end = match dialect.facts().methods {
-                Some(methods) => format!("models/m:{}", methods.whole),
+                Some(methods) => format!(
+                    "{}/m{}{}",
+                    dialect.facts().path,
+                    methods.separator,
+                    methods.whole
+                ),
                 None => dialect.facts().path.to_owned(),
             };
             for base in ["", "/v1", "/v1/v1", "/openai/v1", "/proxy/team"] {
@@ -105,7 +125,13 @@ mod tests {
             let dialect = Dialect::Gemini;
             assert_eq!(route(path), Some(Route { dialect, asks }), "{path}");
         }
+        let path = "/model/us.amazon.nova-lite-v1%3A0/converse-stream";
+        let asks = Some(("us.amazon.nova-lite-v1:0".to_owned(), true));
+        let dialect = Dialect::Converse;
+        assert_eq!(route(path), Some(Route { dialect, asks }));
+        assert_eq!(encoded("nova-lite-v1:0"), "nova-lite-v1%3A0");
         for path in [
+            "/model/m/invoke",
             "/v1beta/models/m:countTokens",
             "/generateContent",
             "/models/:generateContent",

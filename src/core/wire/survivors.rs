@@ -5,21 +5,20 @@
 //! that a trim keeps.
 
 use super::body::body_of;
-use crate::session::{Item, Kind, Session, SourceError};
+use crate::session::{IgnoredParts, Item, Kind, Meaning, Session, SourceError};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// What became of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survivors {
-    /// For each item of the earlier history whether it stands in the later one.
+    /// For each item of the earlier history whether it is in the later one.
     pub kept: Vec<bool>,
     /// The items of the later history that the earlier one did not hold, by index.
     pub new: Vec<usize>,
 }
 
 /// By what an item is known: kind, call id (0 without one) and content.
-type Known = (Kind, u64, u64);
+type Known = (Kind, u64, Meaning);
 
 /// Finds the items of `before` in `after`.
 pub fn survivors(before: &Session, after: &Session) -> Result<Survivors, SourceError> {
@@ -30,7 +29,7 @@ pub fn survivors(before: &Session, after: &Session) -> Result<Survivors, SourceE
     let has_id = |(_, id, _): &Known| *id != 0;
     join(&known, &there, &mut kept, &mut is_new, |item| Some(*item));
     join(&known, &there, &mut kept, &mut is_new, |item| {
-        has_id(item).then_some((item.0, item.1, 0))
+        has_id(item).then_some((item.0, item.1, Meaning::NOTHING))
     });
     let new = (0..is_new.len()).filter(|index| is_new[*index]).collect();
     Ok(Survivors { kept, new })
@@ -66,19 +65,14 @@ fn known_by(session: &Session) -> Result<Vec<Known>, SourceError> {
     session.items.iter().map(known).collect()
 }
 
-/// What an item says, or its JSON where it says nothing readable (encrypted reasoning), as a number.
-fn content(session: &Session, item: &Item) -> Result<u64, SourceError> {
+/// What an item says, or its JSON where it says nothing readable (encrypted reasoning).
+fn content(session: &Session, item: &Item) -> Result<Meaning, SourceError> {
     let bytes = session.bytes(item)?;
-    let mut hasher = DefaultHasher::new();
-    session.name(item).hash(&mut hasher);
-    match body_of(item, &bytes) {
-        Ok(body) if !(body.text.is_empty() && body.arguments.as_written().is_empty()) => {
-            (body.text, body.arguments.as_written()).hash(&mut hasher);
-        }
-        _ => match serde_json::from_slice::<serde_json::Value>(&bytes) {
-            Ok(value) => value.to_string().hash(&mut hasher),
-            Err(_) => bytes.hash(&mut hasher),
-        },
-    }
-    Ok(hasher.finish())
+    let body = body_of(item, &bytes).unwrap_or_default();
+    let texts = [&body.text, body.arguments.as_written()];
+    let texts = match texts {
+        ["", ""] => Meaning::of_json(&String::from_utf8_lossy(&bytes), &IgnoredParts::default()),
+        [text, arguments] => Meaning::of(text.as_bytes()).and(Meaning::of(arguments.as_bytes())),
+    };
+    Ok(texts.and(Meaning::of(session.name(item).as_bytes())))
 }

@@ -1,5 +1,5 @@
-//! Tool definitions in every spelling: OpenAI flat and nested, namespaces, Anthropic, Gemini,
-//! MCP `tools/list`, bare lists.
+//! Tool definitions in every spelling: OpenAI flat and nested, namespaces, Anthropic, Gemini, Bedrock, MCP
+//! `tools/list`, bare lists. One reader for all of them: a list that is given with `--tools` has no dialect.
 
 use super::fields::Fields;
 use crate::json::Cursor;
@@ -50,6 +50,11 @@ impl Reader {
     }
 
     fn entry(&mut self, entry: &Value, namespace: Option<&str>) {
+        // Some logs give the names alone.
+        if let Some(name) = entry.as_str().filter(|name| !name.is_empty()) {
+            let definition = Map::from_iter([("name".to_owned(), name.into())]);
+            return self.add(&definition, namespace, ToolKind::Function);
+        }
         let Some(object) = entry.as_object() else {
             self.complaints.push(format!(
                 "expected a tool definition, got {}",
@@ -63,6 +68,18 @@ impl Reader {
             declarations
                 .iter()
                 .for_each(|declaration| self.entry(declaration, namespace));
+            return;
+        }
+        // Bedrock names the kind of each by its member.
+        for (key, kind) in [
+            ("toolSpec", ToolKind::Function),
+            ("systemTool", ToolKind::Hosted),
+        ] {
+            if let Some(definition) = object.get(key).and_then(Value::as_object) {
+                return self.add(definition, namespace, kind);
+            }
+        }
+        if object.contains_key("cachePoint") {
             return;
         }
         let kind = text(object, "type");
@@ -124,7 +141,14 @@ impl Reader {
                 "inputSchema",
                 "parametersJsonSchema",
                 "parameters_json_schema",
-            ]),
+            ])
+            .map(|schema| {
+                schema
+                    .get("json")
+                    .filter(|json| json.is_object())
+                    .cloned()
+                    .unwrap_or(schema)
+            }),
             output_schema: schema(&["output_schema", "outputSchema"]),
         });
     }
@@ -235,6 +259,7 @@ mod tests {
             json!([{"functionDeclarations": [{"name": "read", "parameters": schema}]}]),
             json!({"functions": [{"name": "read", "parameters": schema}]}),
             json!([{"name": "read", "parameters": schema}]),
+            json!([{"toolSpec": {"name": "read", "inputSchema": {"json": schema}}}, {"cachePoint": {"type": "default"}}]),
         ];
         for spelling in spellings {
             assert_eq!(

@@ -50,7 +50,7 @@ pub enum Part {
     Result(ToolResult),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// `None` where it has none.
     pub id: Option<String>,
@@ -59,7 +59,7 @@ pub struct ToolCall {
 }
 
 /// What a tool is called with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// What is, or should be, the JSON of an object.
     Json(String),
@@ -79,7 +79,25 @@ pub struct ToolResult {
     pub is_custom: bool,
 }
 
+impl ToolCall {
+    /// A call of a function.
+    pub fn new(id: &str, name: &str, arguments: &str) -> Self {
+        Self {
+            id: Some(id.to_owned()),
+            name: name.to_owned(),
+            input: Input::Json(arguments.to_owned()),
+        }
+    }
+}
+
 impl Input {
+    /// As the model wrote it.
+    pub fn as_written(&self) -> &str {
+        match self {
+            Self::Json(text) | Self::Free(text) => text,
+        }
+    }
+
     /// An object that holds it, for a dialect that has no other arguments.
     pub fn as_object(&self) -> String {
         match self {

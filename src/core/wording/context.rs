@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The facts of one failure. What is not known is empty; every template of the library copes with that.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Context {
+pub struct FailureContext {
     /// The name of the tool, as the model wrote it.
     pub tool: String,
     /// The names of all tools on offer.
@@ -46,7 +46,7 @@ pub struct Variable {
     pub name: &'static str,
     /// What it holds, in one line.
     pub what: &'static str,
-    value: fn(&Context) -> Value,
+    value: fn(&FailureContext) -> Value,
 }
 
 /// Every name that templates may use, in the order in which help lists them.
@@ -116,7 +116,7 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-impl Context {
+impl FailureContext {
     /// The facts by name.
     pub(crate) fn values(&self) -> BTreeMap<&'static str, Value> {
         let named = |variable: &Variable| (variable.name, (variable.value)(self));
@@ -267,7 +267,7 @@ pub fn recorded(text: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::wording::{Context, render};
+    use crate::wording::{FailureContext, render};
     use proptest::prelude::*;
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
         fn any_text_comes_out_as_it_was(
             text in "(\\{|\\}|%|#|-|\\+|'|\"|\\\\|\\r|\\n| |a|\\{% raw %\\}|\\{% endraw %\\}|\\{%- endraw -%\\}|\\PC){0,24}"
         ) {
-            prop_assert_eq!(render(&recorded(&text), &Context::default()).unwrap(), text);
+            prop_assert_eq!(render(&recorded(&text), &FailureContext::default()).unwrap(), text);
         }
     }
 }

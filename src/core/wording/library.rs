@@ -288,7 +288,7 @@ const CALLS: &[Wording] = &[
     // Arguments that are no JSON object.
     Wording {
         name: "reason",
-        title: "what the parser said",
+        title: "the message of the parser",
         kinds: &[FailureKind::MalformedArguments],
         axes: INSTRUCTS,
         template: concat!(
@@ -459,8 +459,19 @@ const OUTCOMES: &[Wording] = &[
     },
     // A tool that failed.
     Wording {
+        name: "next-step",
+        title: "how it began, and what to do",
+        kinds: &[FailureKind::ToolError],
+        axes: INSTRUCTS,
+        template: concat!(
+            "\"{{ tool }}\" failed",
+            "{% if error %}: {{ error[:200] }}{% if error|length > 200 %} ... (cut){% endif %}{% else %}.{% endif %}",
+            "\nCorrect the cause before you call it again, or try another way."
+        ),
+    },
+    Wording {
         name: "reason",
-        title: "what the tool said",
+        title: "what the tool reported",
         kinds: &[FailureKind::ToolError],
         axes: NAMED,
         template: concat!("\"{{ tool }}\" failed", reason!()),
@@ -474,7 +485,7 @@ const OUTCOMES: &[Wording] = &[
     },
     Wording {
         name: "with-arguments",
-        title: "what the tool said and your arguments",
+        title: "the message of the tool and your arguments",
         kinds: &[FailureKind::ToolError],
         axes: Axes {
             echoes: true,
@@ -489,7 +500,7 @@ const OUTCOMES: &[Wording] = &[
     },
     Wording {
         name: "list-all",
-        title: "what the tool said and the other tools",
+        title: "the message of the tool and the other tools",
         kinds: &[FailureKind::ToolError],
         axes: Axes {
             listing: ToolListing::All,
@@ -537,7 +548,7 @@ const OUTCOMES: &[Wording] = &[
     },
     Wording {
         name: "reason",
-        title: "what it said each time",
+        title: "its message each time",
         kinds: &[FailureKind::RepeatedCall],
         axes: Axes {
             warns: true,

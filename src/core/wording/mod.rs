@@ -12,7 +12,7 @@ pub mod recipe;
 mod render;
 mod verbs;
 
-pub use context::{Context, FailureKind, VARIABLES, Variable, ViolationText, recorded};
+pub use context::{FailureContext, FailureKind, VARIABLES, Variable, ViolationText, recorded};
 pub use library::{Axes, Channel, ToolListing, Wording, default_of, find, library, reads_as_name};
 pub use render::{OUTPUT, TEMPLATE, TemplateError, check, render};
 pub use verbs::{PolicyAction, VERBS, Verb, in_vain, never_decided, verb, verb_of};

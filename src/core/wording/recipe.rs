@@ -5,8 +5,8 @@ use super::context::{FailureKind, VARIABLES, Variable};
 use super::library::{find, reads_as_name};
 use super::render::{TemplateError, TemplatePart, check, pieces, uses_name};
 use super::verbs::{in_vain, verb_of};
-use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
-use crate::wire::ToolSpelling;
+use crate::session::{Dialect, Family, OutputSchema, Session, Tool, ToolKind};
+use crate::wire::write::request::{Offered, tool_definition};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use toml::Table;
@@ -18,6 +18,8 @@ pub struct RecoveryCase<'a> {
     pub rule: &'a str,
     /// Id of the action.
     pub action: &'a str,
+    /// The faulty item, by its number from 0.
+    pub item: u32,
     /// The name of the wording in the library; empty for words of one's own.
     pub wording: &'a str,
     /// The template of what the model reads; empty where the action has none.
@@ -30,6 +32,31 @@ pub struct RecoveryCase<'a> {
     pub value: Option<&'a Value>,
     /// Whether the fallback enters the history that the model sees later.
     pub include_in_history: bool,
+}
+
+impl<'a> RecoveryCase<'a> {
+    /// Adds the tool of the call that the item is, or that it answers.
+    pub fn with_tool(mut self, session: &'a Session) -> Self {
+        let index = self.item as usize;
+        let places = [Some(index), session.pairing.partner(index)];
+        let items = places.into_iter().flatten();
+        let mut items = items.filter_map(|place| session.items.get(place));
+        if let Some(item) = items.find(|item| !session.name(item).is_empty()) {
+            self.tool = session.name(item);
+            self.is_custom = item.family == Family::Custom;
+        }
+        self
+    }
+
+    /// The line that says what was exported.
+    pub fn what(&self) -> String {
+        let wording = match self.wording {
+            "" => String::new(),
+            name => format!(", wording {name}"),
+        };
+        let number = u64::from(self.item) + 1;
+        format!("{} at item {number}: {}{wording}", self.rule, self.action)
+    }
 }
 
 /// Why a recovery cannot be exported.
@@ -88,16 +115,14 @@ pub fn fixture(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Result<Str
         body.insert(instructions.to_owned(), text.clone());
     }
     if let Some(tools) = history.tools {
-        let tools = tools.iter().map(|tool| spelled(tool, facts.tool));
-        let tools = tools.collect::<Vec<_>>();
-        let tools = match facts.tool {
-            ToolSpelling::Declared => json!([{"functionDeclarations": tools}]),
-            _ => tools.into(),
-        };
-        body.insert("tools".to_owned(), tools);
+        let tools = tools.iter().map(|tool| spelled(tool, history.dialect));
+        let tools = tools.map(|tool| tool.to_string()).collect::<Vec<_>>();
+        let [opens, closes] = facts.tools_member;
+        let member = format!("{{{opens}{}{closes}}}", tools.join(","));
+        body.extend(serde_json::from_str::<Map<_, _>>(&member).map_err(unfit)?);
     }
     if let Some(output) = history.output_schema {
-        let (key, value) = facts.output_setting(output);
+        let (key, value) = history.dialect.codec().output_setting(output);
         body.insert(key.to_owned(), value);
     }
     let mut text = serde_json::to_string_pretty(&body).map_err(unfit)?;
@@ -130,43 +155,25 @@ fn expectation(recovery: &RecoveryCase<'_>, history: &History<'_>) -> Value {
     })
 }
 
-/// A tool as its dialect writes it.
-fn spelled(tool: &Tool, spelling: ToolSpelling) -> Value {
-    let parameters = tool
-        .parameters
-        .clone()
-        .unwrap_or_else(|| json!({"type": "object"}));
-    let (name, what) = (&tool.name, &tool.description);
-    match (tool.kind, spelling) {
-        (ToolKind::Hosted, _) => json!({"type": name}),
-        (ToolKind::Custom, ToolSpelling::Nested) => {
-            json!({"type": "custom", "custom": {"name": name, "description": what}})
-        }
-        (ToolKind::Custom, _) => json!({"type": "custom", "name": name, "description": what}),
-        (ToolKind::Function, ToolSpelling::Nested) => {
-            json!({"type": "function", "function": {"name": name, "description": what, "parameters": parameters}})
-        }
-        (ToolKind::Function, ToolSpelling::Declared) => {
-            json!({"name": name, "description": what, "parametersJsonSchema": parameters})
-        }
-        (ToolKind::Function, ToolSpelling::Untyped) => {
-            json!({"name": name, "description": what, "input_schema": parameters})
-        }
-        (ToolKind::Function, _) => in_namespace(name, what, &parameters),
-    }
-}
-
-/// A function of Responses; a name `namespace.name` is nested in its namespace
+/// A tool as its dialect writes it; a name `namespace.name` is nested in its namespace
 /// (`{"type":"namespace","name","tools"}`, OpenAI API reference).
-fn in_namespace(name: &str, what: &str, parameters: &Value) -> Value {
-    let (namespace, name) = name
-        .rsplit_once('.')
-        .map_or((None, name), |(namespace, name)| (Some(namespace), name));
-    let function =
-        json!({"type": "function", "name": name, "description": what, "parameters": parameters});
+fn spelled(tool: &Tool, dialect: Dialect) -> Value {
+    if tool.kind == ToolKind::Hosted {
+        return json!({"type": tool.name});
+    }
+    let mut tool = tool.clone();
+    let namespace = match tool.name.rsplit_once('.') {
+        Some((namespace, name)) if dialect.facts().namespaces => {
+            let namespace = namespace.to_owned();
+            tool.name = name.to_owned();
+            Some(namespace)
+        }
+        _ => None,
+    };
+    let definition = tool_definition(dialect, &Offered { tool, strict: None });
     match namespace {
-        Some(namespace) => json!({"type": "namespace", "name": namespace, "tools": [function]}),
-        None => function,
+        Some(name) => json!({"type": "namespace", "name": name, "tools": [definition]}),
+        None => definition,
     }
 }
 
@@ -553,7 +560,7 @@ async def tools_of(agent: Agent, args: ToolErrorFormatterArgs) -> list[str]:
 const KIND_OF: &str = r#"
 
 def kind_of(arguments: str, error: Exception) -> tuple[str, str]:
-    """What kind of failure it is, and what was said about it."""
+    """The kind of failure and its message."""
     try:
         if not isinstance(json.loads(arguments or "{}"), dict):
             return "malformed-arguments", "this is JSON, but not an object"

@@ -1,6 +1,6 @@
 //! Rendering: strict about names, bounded in time and in size.
 
-use super::context::{Context, VARIABLES};
+use super::context::{FailureContext, VARIABLES};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, UndefinedBehavior};
@@ -17,7 +17,7 @@ const FUEL: usize = 30_000;
 const LITERAL: usize = 64 * 1024 * 1024;
 
 /// The text that the model will read.
-pub fn render(template: &str, context: &Context) -> Result<String, TemplateError> {
+pub fn render(template: &str, context: &FailureContext) -> Result<String, TemplateError> {
     let pieces = readable(template)?;
     let environment = environment(fuel(&pieces)).map_err(fault)?;
     let compiled = environment.template_from_str(template).map_err(fault)?;
@@ -248,12 +248,12 @@ pub(crate) struct Tag<'a> {
     /// Where it begins, from 1.
     pub(crate) line: usize,
     /// Its words and signs.
-    pub(crate) tokens: Vec<Token<'a>>,
+    pub(crate) tokens: Vec<TemplateToken<'a>>,
 }
 
 /// A word or sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token<'a> {
+pub(crate) enum TemplateToken<'a> {
     /// A name or keyword, and its line.
     Name(&'a str, usize),
     Number(&'a str),
@@ -297,19 +297,19 @@ pub(crate) fn pieces(template: &str) -> Result<Vec<TemplatePart<'_>>, TemplateEr
 
 /// Whether a name occurs outside texts.
 pub(crate) fn uses_name(pieces: &[TemplatePart<'_>], wanted: &str) -> bool {
-    tokens(pieces).any(|token| matches!(token, Token::Name(name, _) if *name == wanted))
+    tokens(pieces).any(|token| matches!(token, TemplateToken::Name(name, _) if *name == wanted))
 }
 
 /// The line of a name's first occurrence outside texts; 1 if there is none.
 pub(crate) fn line_of(pieces: &[TemplatePart<'_>], wanted: &str) -> usize {
     let line = tokens(pieces).find_map(|token| match token {
-        Token::Name(name, line) if *name == wanted => Some(*line),
+        TemplateToken::Name(name, line) if *name == wanted => Some(*line),
         _ => None,
     });
     line.unwrap_or(1)
 }
 
-fn tokens<'p, 'a>(pieces: &'p [TemplatePart<'a>]) -> impl Iterator<Item = &'p Token<'a>> {
+fn tokens<'p, 'a>(pieces: &'p [TemplatePart<'a>]) -> impl Iterator<Item = &'p TemplateToken<'a>> {
     let tags = pieces.iter().filter_map(|piece| match piece {
         TemplatePart::Text(_) => None,
         TemplatePart::Value(tag) | TemplatePart::Statement(tag) => Some(tag),
@@ -319,7 +319,7 @@ fn tokens<'p, 'a>(pieces: &'p [TemplatePart<'a>]) -> impl Iterator<Item = &'p To
 
 fn known(tag: &Tag<'_>) -> Result<(), TemplateError> {
     match tag.tokens.first() {
-        Some(Token::Name(name, line)) if !STATEMENTS.contains(name) => {
+        Some(TemplateToken::Name(name, line)) if !STATEMENTS.contains(name) => {
             Err(TemplateError::NotForWordings {
                 what: (*name).to_owned(),
                 hint: "there are `if`, `elif`, `else`, `endif`, `for`, `endfor` and `raw`",
@@ -352,20 +352,25 @@ fn allowed(tag: &Tag<'_>) -> Result<(), TemplateError> {
 }
 
 /// The part of a token that is not allowed, and what to use instead.
-fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a str, &'static str)> {
+fn objection<'a>(
+    before: Option<&TemplateToken<'_>>,
+    token: &TemplateToken<'a>,
+) -> Option<(&'a str, &'static str)> {
     match *token {
-        Token::Name(name, _) if before == Some(&Token::Sign("|")) && !FILTERS.contains(&name) => {
+        TemplateToken::Name(name, _)
+            if before == Some(&TemplateToken::Sign("|")) && !FILTERS.contains(&name) =>
+        {
             Some((name, FILTERS_HINT))
         }
-        Token::Sign("{") => Some((
+        TemplateToken::Sign("{") => Some((
             "{",
             "put a name inside `{{ }}`, as `{{ name }}`; `{% raw %}` before and `{% endraw %}` after keep \
             braces as they are",
         )),
-        Token::Sign(sign @ ("+" | "~" | "*" | "**")) => {
+        TemplateToken::Sign(sign @ ("+" | "~" | "*" | "**")) => {
             Some((sign, "write the parts one after the other"))
         }
-        Token::Sign(sign @ "[") if !is_operand(before) => {
+        TemplateToken::Sign(sign @ "[") if !is_operand(before) => {
             Some((sign, "use one of the available lists"))
         }
         _ => None,
@@ -373,11 +378,11 @@ fn objection<'a>(before: Option<&Token<'_>>, token: &Token<'a>) -> Option<(&'a s
 }
 
 /// Whether a token ends a value, so that a bracket after it is an index.
-fn is_operand(token: Option<&Token<'_>>) -> bool {
+fn is_operand(token: Option<&TemplateToken<'_>>) -> bool {
     const WORDS: [&str; 8] = ["if", "elif", "else", "in", "and", "or", "not", "is"];
     match token {
-        Some(Token::Name(name, _)) => !WORDS.contains(name),
-        Some(Token::Literal(_) | Token::Sign(")" | "]")) => true,
+        Some(TemplateToken::Name(name, _)) => !WORDS.contains(name),
+        Some(TemplateToken::Literal(_) | TemplateToken::Sign(")" | "]")) => true,
         _ => false,
     }
 }
@@ -516,7 +521,7 @@ fn marked(tag: &str, name: &str) -> Option<(usize, bool)> {
 }
 
 /// The word or sign at the start, with its length; `None` where a text is left open.
-fn token(rest: &str, line: usize) -> Option<(Token<'_>, usize)> {
+fn token(rest: &str, line: usize) -> Option<(TemplateToken<'_>, usize)> {
     let first = rest.chars().next()?;
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if matches!(first, '"' | '\'') {
@@ -526,19 +531,19 @@ fn token(rest: &str, line: usize) -> Option<(Token<'_>, usize)> {
             escaped = c == '\\' && !escaped;
             ends
         })?;
-        return Some((Token::Literal(&rest[..end + 2]), end + 2));
+        return Some((TemplateToken::Literal(&rest[..end + 2]), end + 2));
     }
     if is_word(first) {
         let length = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
         let word = &rest[..length];
         let token = if first.is_ascii_digit() {
-            Token::Number(word)
+            TemplateToken::Number(word)
         } else {
-            Token::Name(word, line)
+            TemplateToken::Name(word, line)
         };
         return Some((token, length));
     }
     let long = LONG_SIGNS.iter().find(|sign| rest.starts_with(**sign));
     let length = long.map_or(first.len_utf8(), |sign| sign.len());
-    Some((Token::Sign(&rest[..length]), length))
+    Some((TemplateToken::Sign(&rest[..length]), length))
 }

@@ -4,12 +4,12 @@ use super::*;
 use std::fmt::Write as _;
 
 /// Situations: nothing known at all, the usual, and very much of everything.
-fn situations() -> Vec<(&'static str, Context)> {
+fn situations() -> Vec<(&'static str, FailureContext)> {
     let violation = |pointer: &str, message: &str| ViolationText {
         pointer: pointer.to_owned(),
         message: message.to_owned(),
     };
-    let usual = Context {
+    let usual = FailureContext {
         tool: "serch_flights".to_owned(),
         tools: ["search_flights", "book_flight", "get_user"]
             .map(str::to_owned)
@@ -32,13 +32,13 @@ fn situations() -> Vec<(&'static str, Context)> {
         suggestion: "Ask for less at once.".to_owned(),
         recoverable: true,
     };
-    let strange = Context {
+    let strange = FailureContext {
         tool: "{{ tool }}\"\n<b>".to_owned(),
         arguments: "{% endraw %}".to_owned(),
         nearest: vec!["a".to_owned(), "b".to_owned(), "c".to_owned()],
         ..usual.clone()
     };
-    let much = Context {
+    let much = FailureContext {
         tools: (1..=500).map(|number| format!("tool_{number}")).collect(),
         arguments: "x".repeat(5_000),
         error: "y".repeat(5_000),
@@ -46,7 +46,7 @@ fn situations() -> Vec<(&'static str, Context)> {
         ..usual.clone()
     };
     vec![
-        ("nothing is known", Context::default()),
+        ("nothing is known", FailureContext::default()),
         ("the usual", usual),
         ("braces and quotes", strange),
         ("very much of everything", much),
@@ -215,9 +215,9 @@ fn faults_name_the_line_and_what_would_help() {
 
 #[test]
 fn a_template_that_would_not_end_is_ended() {
-    let context = Context {
+    let context = FailureContext {
         tools: vec!["tool".to_owned(); 5_000],
-        ..Context::default()
+        ..FailureContext::default()
     };
     let loops = "{% for a in tools %}{% for b in tools %}{% endfor %}{% endfor %}";
     assert_eq!(render(loops, &context), Err(TemplateError::Endless));
@@ -311,5 +311,8 @@ const FRAGMENTS: &[&str] = &[
 #[test]
 fn many_literal_braces_are_no_loop() {
     let text = "{{ ".repeat(20_000);
-    assert_eq!(render(&recorded(&text), &Context::default()).unwrap(), text);
+    assert_eq!(
+        render(&recorded(&text), &FailureContext::default()).unwrap(),
+        text
+    );
 }

@@ -126,6 +126,10 @@ const ALWAYS_RAN: &str = "the tool has run by then and would run again; `[retry]
 /// Rules that hold neither a run nor an exchange, each with the reason.
 const NEVER_DECIDED: &[(&str, &str)] = &[
     ("run-failed", "is found when the run is over"),
+    (
+        "provider-error",
+        "is about a request that has failed already",
+    ),
     ("pending-call", "is about a call that waits for its output"),
     (
         "invalid-tool-definition",

@@ -2,8 +2,8 @@
 //! one changes what runs.
 
 use crate::files::FileSource;
-use crate::trust::Content;
-use retake_core::engine::agent::{Agent, By, Command, Via};
+use crate::trust::AgentContent;
+use retake_core::engine::agent::{Agent, By, ToolProgram, Via};
 use retake_core::session::{Source, Span};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Adds every script that a command of the agent names to what is confirmed, and returns their names.
-pub(crate) fn add_scripts(content: &mut Content, agent: &Agent, folder: &Path) -> Vec<String> {
+pub(crate) fn add_scripts(content: &mut AgentContent, agent: &Agent, folder: &Path) -> Vec<String> {
     let tools = agent.tools.iter().filter_map(|tool| match &tool.by {
         By::Command(command) => Some(command),
         _ => None,
@@ -42,7 +42,7 @@ pub(crate) fn add_scripts(content: &mut Content, agent: &Agent, folder: &Path) -
 }
 
 /// The scripts that a command names, also as the value of an option: `--script=tool.py`.
-fn named_by(command: &Command, folder: &Path) -> Vec<(String, PathBuf)> {
+fn named_by(command: &ToolProgram, folder: &Path) -> Vec<(String, PathBuf)> {
     let home = match &command.cwd {
         Some(cwd) => folder.join(cwd),
         None => folder.to_owned(),
@@ -89,7 +89,7 @@ fn begins_as_script(path: &Path) -> bool {
     read.is_ok_and(|is_read| is_read && &first == b"#!")
 }
 
-fn add(content: &mut Content, name: &str, path: &Path) {
+fn add(content: &mut AgentContent, name: &str, path: &Path) {
     let whole = FileSource::open(path).ok().and_then(|source| {
         let end = source.len();
         let span = Span { start: 0, end };

@@ -19,6 +19,7 @@ fn any_number_of_further_outputs_goes_in_one_round() {
     let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
     let mending = FixRun {
         base: &base,
+        wants: &|_| true,
         up_to: Safety::Safe,
         target: None,
         complete: &|_| (),

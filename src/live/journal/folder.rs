@@ -1,4 +1,4 @@
-//! The folder of the journals: private, never behind a link, and noticed when it is taken away.
+//! The folder of the journals: private, never reached through a link, and noticed when it is taken away.
 //!
 //! Every file in it is named relative to the open folder, so that nothing can be slipped in between.
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What retake makes below a folder that is there.
@@ -82,7 +82,7 @@ impl Folder {
 
     fn walk(root: &Path, below: Subfolder, create: bool) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        // The operator may keep data folders behind links; what is below belongs to retake alone.
+        // The operator may link data folders; what is below belongs to retake alone.
         let mut open = rustix::fs::open(root, flags, Mode::empty())?;
         for name in below.names() {
             if create {
@@ -146,7 +146,7 @@ impl Folder {
         if !metadata.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "it is no regular file",
+                "it is not a regular file",
             ));
         }
         Ok(Some((file, writable)))
@@ -253,6 +253,19 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
         Err(Errno::WOULDBLOCK) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The process that has locked a file, as far as Linux lists it (proc_locks(5)).
+pub(crate) fn holder(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        let mut columns = line.split_whitespace().skip(1);
+        let (kind, pid, place) = (columns.next()?, columns.nth(2)?, columns.next()?);
+        let is_own = kind == "FLOCK" && place.rsplit(':').next() == Some(&*inode);
+        let pid = is_own.then(|| pid.parse().ok())?;
+        pid.filter(|pid| *pid > 0)
+    })
 }
 
 /// Gives a locked file free. To close it is not enough: a child process that is just being started holds a copy

@@ -5,7 +5,7 @@
 //! [`Scan`] reads what may be damaged anywhere. What to do with a file that can no longer be trusted is up to its
 //! owner: takes are written again from memory, a proxy goes on in another file.
 
-pub(crate) use folder::{Folder, Presence, Subfolder, lock, unlock};
+pub(crate) use folder::{Folder, Presence, Subfolder, holder, lock, unlock};
 pub use header::About;
 pub(crate) use header::{HEAD, Identity, JournalHeader, JournalSubject, plain_name};
 use retake_core::formats::retake_journal::encode_line;
@@ -23,7 +23,7 @@ mod folder;
 mod header;
 mod scan;
 
-/// The time in milliseconds since 1970. It is only told; the order of events is that of their lines.
+/// The time in milliseconds since 1970. It is informative; the order of events is that of their lines.
 pub type Clock = fn() -> u64;
 
 pub fn wall_clock() -> u64 {
@@ -69,12 +69,19 @@ impl fmt::Display for NotRecording {
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("takes of what is no file are not kept")]
+    #[error("takes are kept for files only")]
     NoFile,
     #[error("there is no home folder to keep takes in")]
     NoHome,
-    #[error("another retake has the takes of this file open ({})", journal.display())]
-    OpenElsewhere { journal: PathBuf },
+    #[error(
+        "another retake{} has this file open: close it and open the file again, or save a take with w ({})",
+        holder.map_or_else(String::new, |pid| format!(" (process {pid})")), journal.display()
+    )]
+    OpenElsewhere {
+        journal: PathBuf,
+        /// The id of its process, where the system knows it.
+        holder: Option<u32>,
+    },
     #[error("the takes of this file are in a journal of version {version}: open it with a newer retake ({})", journal.display())]
     Newer { version: u64, journal: PathBuf },
     /// There is a file where a new run should have its journal.
@@ -94,7 +101,7 @@ pub enum JournalError {
     },
 }
 
-// The open file of a journal: whole lines at its end, on the disk before anybody is told.
+// The open file of a journal: whole lines at its end, on the disk before they are acknowledged.
 
 /// A file as a journal uses it; tests put one in between that fails.
 pub(crate) trait Storage: Write + Debug + Send {
@@ -306,7 +313,7 @@ impl JournalFile {
     }
 }
 
-/// The lines of entries, and the number of the one behind them.
+/// The lines of entries, and the number of the next one.
 fn lines(first: u64, entries: &[impl AsRef<str>]) -> (String, u64) {
     let numbered = (first..).zip(entries);
     let lines = numbered

@@ -1,5 +1,5 @@
-//! Reads a journal that may be damaged anywhere: each line stands for itself, and what cannot be trusted is
-//! told with its place.
+//! Reads a journal that may be damaged anywhere: each line is checked by itself, and what cannot be trusted is
+//! reported with its place.
 
 use super::header::JournalHeader;
 use memchr::{memchr, memmem};
@@ -26,7 +26,7 @@ pub enum Damage {
         to: u64,
         at: u64,
     },
-    #[error("line {seq} stands again at byte {at} of the journal and was left out")]
+    #[error("line {seq} is repeated at byte {at} of the journal and was left out")]
     Repeated { seq: u64, at: u64 },
     #[error("line {seq} at byte {at} of the journal says what this version does not know: {why}")]
     Unknown {
@@ -97,7 +97,7 @@ impl Scan {
         (version > VERSION).then_some(version)
     }
 
-    /// Reads the first line and gives the place behind it; without one everything is left to be read.
+    /// Reads the first line and gives the place after it; without one everything is left to be read.
     fn header(&mut self, bytes: &[u8]) -> usize {
         let line = memchr(b'\n', bytes).unwrap_or(bytes.len());
         // A damaged line feed joins the first two lines.
@@ -124,15 +124,15 @@ impl Scan {
         }
     }
 
-    /// Reads what stands between two line feeds: one line, or the remains of several.
+    /// Reads what is between two line feeds: one line, or the remains of several.
     fn stretch(&mut self, bytes: &[u8], range: Range<usize>, is_last: bool, lost: &mut bool) {
         let mut at = range.start;
         while at < range.end {
             let found = memmem::find(&bytes[at..range.end], LINE).map(|skipped| at + skipped);
             let start = found.unwrap_or(range.end);
-            let behind = (start + 1).min(range.end);
-            let next = memmem::find(&bytes[behind..range.end], LINE);
-            let piece = start..next.map_or(range.end, |next| behind + next);
+            let after = (start + 1).min(range.end);
+            let next = memmem::find(&bytes[after..range.end], LINE);
+            let piece = start..next.map_or(range.end, |next| after + next);
             if start > at {
                 self.damaged(at..start, is_last && start == range.end, lost);
             }

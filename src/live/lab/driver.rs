@@ -7,11 +7,11 @@ use super::prepare::PreparedLab;
 use super::trial::{Answered, JournalPlace, TrialStore};
 use crate::live::{Gathered, Thread, model_of};
 use crate::model::Model;
-use crate::scripted::Endpoint;
+use crate::scripted::ScriptedServer;
 use retake_core::engine::{ModelDelay, ModelFault, model_delay};
 use retake_core::lab::{
-    Board, Class, Command, Effect, End, Experiment, Machine, Phase, Question, Sample, Tokens,
-    leader_of,
+    Board, Class, Experiment, LabCommand, LabEffect, LabMachine, LabPhase, LabSample, Question,
+    TokenCount, TrialEnd, leader_of,
 };
 use retake_core::redact::Redactor;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ const UNCOUNTED: &str = "the model's provider tells no tokens: for the cap on to
     for every 4 bytes that are sent or answered";
 
 #[derive(Debug, Clone)]
-pub enum News {
+pub enum LabNews {
     /// The current state; at most some ten times a second, and once when it is over.
     Board(Arc<Board>),
     /// Something for the operator to read; it holds text from outside.
@@ -37,11 +37,11 @@ pub enum News {
 }
 
 /// The receiver of news, called on a thread of the lab.
-pub type Report = Arc<dyn Fn(News) + Send + Sync>;
+pub type Report = Arc<dyn Fn(LabNews) + Send + Sync>;
 
 /// An experiment that runs. It ends when this is dropped; what has come is kept.
 #[derive(Debug)]
-pub struct Lab {
+pub struct LabRun {
     inputs: Sender<Input>,
     thread: Option<JoinHandle<()>>,
     journals: Vec<PathBuf>,
@@ -49,7 +49,7 @@ pub struct Lab {
 
 /// What the conductor hears.
 enum Input {
-    Command(Command),
+    Command(LabCommand),
     /// A request was answered, or failed.
     Answered(Question, Box<Answered>),
     /// A question whose request failed may be sent again now.
@@ -81,7 +81,7 @@ impl Drop for PendingRequest {
     }
 }
 
-impl Lab {
+impl LabRun {
     /// Opens the journals and begins. `report` hears of it on threads of the lab.
     pub fn start(prepared: PreparedLab, report: Report) -> Result<Self, LabError> {
         let (inputs, heard) = channel();
@@ -98,7 +98,7 @@ impl Lab {
         })
     }
 
-    pub fn command(&self, command: Command) {
+    pub fn command(&self, command: LabCommand) {
         // An experiment that is over hears nothing.
         let _over = self.inputs.send(Input::Command(command));
     }
@@ -108,7 +108,7 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for LabRun {
     fn drop(&mut self) {
         let _over = self.inputs.send(Input::Dropped);
         if let Some(thread) = self.thread.take() {
@@ -122,11 +122,11 @@ impl Drop for Lab {
 struct Reached {
     model: Arc<Model>,
     /// The script that answers for it listens until this is dropped.
-    _script: Option<Endpoint>,
+    _script: Option<ScriptedServer>,
 }
 
 struct LabDriver {
-    machine: Machine,
+    machine: LabMachine,
     /// The journals, by trial; none once all requested replies have come, so that others can write to them.
     stores: Vec<TrialStore>,
     opener: Opener,
@@ -165,7 +165,7 @@ impl Opener {
 impl LabDriver {
     fn new(prepared: PreparedLab, report: Report, inputs: Sender<Input>) -> Result<Self, LabError> {
         let mut gathered = Gathered::default();
-        let mut known: Vec<(retake_core::engine::agent::Model, Arc<Reached>)> = Vec::new();
+        let mut known: Vec<(retake_core::engine::agent::AgentModel, Arc<Reached>)> = Vec::new();
         let mut models = Vec::new();
         for sent in &prepared.trials {
             let found = known.iter().find(|(described, _)| *described == sent.model);
@@ -184,7 +184,7 @@ impl LabDriver {
             models.push(reached);
         }
         for note in gathered.notes.drain(..).chain(prepared.notes) {
-            report(News::Notice(note));
+            report(LabNews::Notice(note));
         }
         let place = match prepared.is_fresh {
             true => JournalPlace::New(prepared.journals),
@@ -206,7 +206,7 @@ impl LabDriver {
         }
         let earlier = stores.iter().map(TrialStore::earlier).collect();
         Ok(Self {
-            machine: Machine::new(Arc::new(experiment), journals, earlier, leader_of),
+            machine: LabMachine::new(Arc::new(experiment), journals, earlier, leader_of),
             stores,
             opener,
             models,
@@ -241,14 +241,14 @@ impl LabDriver {
                 Ok(Input::Dropped) | Err(RecvTimeoutError::Disconnected) => break,
             }
             let end = match self.machine.board().phase {
-                Phase::Ended(end) => Some(end),
+                LabPhase::Ended(end) => Some(end),
                 _ => None,
             };
             if self.is_news && (end.is_some() || self.last_report.elapsed() >= OFTEN) {
                 self.tell();
             }
             // What was called off may still come.
-            if end.is_some_and(|end| end != End::Stopped) {
+            if end.is_some_and(|end| end != TrialEnd::Stopped) {
                 self.stores.clear();
             }
         }
@@ -270,11 +270,11 @@ impl LabDriver {
         }
     }
 
-    fn obey(&mut self, command: Command) {
-        if matches!(command, Command::More(_)) && self.stores.is_empty() {
+    fn obey(&mut self, command: LabCommand) {
+        if matches!(command, LabCommand::More(_)) && self.stores.is_empty() {
             match self.opener.open(&self.machine.board().experiment) {
                 Ok(stores) => self.stores = stores,
-                Err(error) => return (self.report)(News::Notice(error.to_string())),
+                Err(error) => return (self.report)(LabNews::Notice(error.to_string())),
             }
         }
         let effects = self.machine.obey(command);
@@ -284,7 +284,7 @@ impl LabDriver {
     fn tell(&mut self) {
         self.last_report = Instant::now();
         self.is_news = false;
-        (self.report)(News::Board(Arc::new(Board::clone(self.machine.board()))));
+        (self.report)(LabNews::Board(Arc::new(Board::clone(self.machine.board()))));
     }
 
     fn answered(&mut self, question: Question, answered: Answered) {
@@ -316,7 +316,7 @@ impl LabDriver {
         let sample = self.stores[trial].keep(question, answered);
         let trouble = self.stores[trial].trouble();
         if trouble.is_some() && trouble != self.trouble {
-            (self.report)(News::Notice(trouble.clone().unwrap_or_default()));
+            (self.report)(LabNews::Notice(trouble.clone().unwrap_or_default()));
         }
         self.trouble = trouble;
         self.tell_estimate(&sample);
@@ -325,25 +325,25 @@ impl LabDriver {
     }
 
     /// Says once that a cap on tokens has to go by an estimate.
-    fn tell_estimate(&mut self, sample: &Sample) {
+    fn tell_estimate(&mut self, sample: &LabSample) {
         let is_capped = self.machine.board().experiment.caps.tokens.is_some();
         let is_estimated =
-            sample.class != Class::Failed && matches!(sample.tokens, Tokens::Estimated(_));
+            sample.class != Class::Failed && matches!(sample.tokens, TokenCount::Estimated(_));
         if is_capped && is_estimated && !self.has_estimated {
             self.has_estimated = true;
-            (self.report)(News::Notice(UNCOUNTED.to_owned()));
+            (self.report)(LabNews::Notice(UNCOUNTED.to_owned()));
         }
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) {
+    fn perform(&mut self, effects: Vec<LabEffect>) {
         self.is_news = true;
         for effect in effects {
             match effect {
-                Effect::Ask(question) => self.ask(question),
-                Effect::CallOff => std::mem::take(&mut self.all).cancel(),
+                LabEffect::Ask(question) => self.ask(question),
+                LabEffect::CallOff => std::mem::take(&mut self.all).cancel(),
                 // What is over is on the board.
-                Effect::Ended(_) => {}
-                Effect::OutOfPlace(why) => (self.report)(News::Notice(why.to_string())),
+                LabEffect::Ended(_) => {}
+                LabEffect::OutOfPlace(why) => (self.report)(LabNews::Notice(why.to_string())),
             }
         }
     }
@@ -353,7 +353,7 @@ impl LabDriver {
         let reached = self.models[question.trial].clone();
         let cancel = self.all.child_token();
         self.send(question, async move {
-            let mut on = |_: crate::model::Progress<'_>| ();
+            let mut on = |_: crate::model::ReplyProgress<'_>| ();
             let answered = reached.model.ask(body, &mut on, cancel).await;
             Input::Answered(question, Box::new(answered))
         });

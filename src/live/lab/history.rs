@@ -4,8 +4,8 @@
 use super::error::HistoryError;
 use crate::{Input, InputError, Recording, TakeError, TakeStore, check_session, read_written};
 use retake_core::actions::{self, ActionInput, context};
-use retake_core::engine::agent::Model;
-use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED, Variant};
+use retake_core::engine::agent::AgentModel;
+use retake_core::lab::{FailedCall, Origin, PLAIN, RECORDED, WordingVariant};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind as ItemKind, Session, Span, index_number};
@@ -21,7 +21,7 @@ const RETRY: &str = "retry";
 /// A history that ends on a question to the model.
 #[derive(Debug, Clone)]
 pub(super) struct RenderedWording {
-    pub(super) variant: Variant,
+    pub(super) variant: WordingVariant,
     /// Id of the action that put its words there.
     pub(super) action: &'static str,
     /// The request, without the settings of a model.
@@ -49,7 +49,7 @@ pub(super) struct Histories {
 #[derive(Debug)]
 pub(super) struct TrialInput {
     pub(super) histories: Histories,
-    pub(super) model: Model,
+    pub(super) model: AgentModel,
 }
 
 /// The finding of a recording that a trial is about.
@@ -75,7 +75,7 @@ struct Stage {
 pub(super) fn histories(
     found: RecordedFinding<'_>,
     dialect: Dialect,
-    wordings: &[Variant],
+    wordings: &[WordingVariant],
     has_baseline: bool,
 ) -> Result<Histories, HistoryError> {
     let mut stage = Stage::set(found, dialect)?;
@@ -188,22 +188,22 @@ impl Stage {
         text(&mut self.store, id)
     }
 
-    fn recorded(&self) -> Option<Variant> {
+    fn recorded(&self) -> Option<WordingVariant> {
         if self.is_asked_again() {
             return None;
         }
         let text = recorded_text(self.session().ok()?, self.finding().item? as usize)?;
         let (name, title) = (RECORDED.name, RECORDED.title);
         let template = wording::recorded(&text);
-        Some(Variant::new(name, title, Origin::Recorded, template))
+        Some(WordingVariant::new(name, title, Origin::Recorded, template))
     }
 
     /// No words at all: a repeated turn may come out better by itself, and feedback
     /// has to beat that.
-    fn plain(&self) -> Option<Variant> {
-        self.is_asked_again().then(|| Variant {
+    fn plain(&self) -> Option<WordingVariant> {
+        self.is_asked_again().then(|| WordingVariant {
             channel: Channel::UserMessage,
-            ..Variant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
+            ..WordingVariant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
         })
     }
 
@@ -212,7 +212,7 @@ impl Stage {
         !self.kind().is_of_call()
     }
 
-    fn tell(&mut self, words: &Variant) -> Result<RenderedWording, HistoryError> {
+    fn tell(&mut self, words: &WordingVariant) -> Result<RenderedWording, HistoryError> {
         let action = action_for(self.kind(), words.channel);
         let (mut edits, rendered) = match words.origin {
             // They stand there already.
@@ -227,7 +227,7 @@ impl Stage {
             text = self.unflagged(text)?;
         }
         Ok(RenderedWording {
-            variant: Variant {
+            variant: WordingVariant {
                 words: rendered,
                 ..words.clone()
             },
@@ -241,7 +241,7 @@ impl Stage {
     }
 
     fn render(&self, template: &str) -> Result<String, HistoryError> {
-        let context = wording::Context::default();
+        let context = wording::FailureContext::default();
         let rendered = wording::render(template, &context);
         Ok(rendered.map_err(actions::ActionError::from)?)
     }
@@ -293,11 +293,10 @@ impl Stage {
 /// What the model read about a call when it was recorded: the output of the call, or the output itself that the
 /// finding is about.
 pub fn recorded_text(session: &Session, item: usize) -> Option<String> {
-    let output = match session.items.get(item)?.kind {
-        ItemKind::Output => item,
-        _ => session.pairing.partner(item)?,
-    };
-    let output = session.items.get(output)?;
+    let mut output = session.items.get(item)?;
+    if output.kind != ItemKind::Output {
+        output = session.items.get(session.pairing.partner(item)?)?;
+    }
     let body = body_of(output, &session.bytes(output).ok()?).ok()?;
     Some(body.text)
 }
@@ -316,9 +315,11 @@ fn without_flag(bytes: &[u8]) -> Option<Vec<u8>> {
 /// The action that informs the model: the user reports on a message, an output on its call,
 /// unless it is to come from the user as well.
 fn action_for(kind: FailureKind, channel: Channel) -> &'static str {
-    match channel {
-        Channel::Output | Channel::ErrorOutput if kind.is_of_call() => INJECT,
-        _ => RETRY,
+    let is_output = matches!(channel, Channel::Output | Channel::ErrorOutput);
+    if is_output && kind.is_of_call() {
+        INJECT
+    } else {
+        RETRY
     }
 }
 

@@ -14,7 +14,7 @@ mod history;
 mod prepare;
 mod trial;
 
-pub use driver::{Lab, News, Report};
+pub use driver::{LabNews, LabRun, Report};
 pub use error::{HistoryError, LabError};
 pub use history::recorded_text;
 pub use prepare::{LabContext, PreparedLab, prepare, variant_of};

@@ -8,7 +8,7 @@ use crate::wordings::{self, Wordings};
 use crate::{ReadOptions, Recording, check_session, read_path, read_tools_file, tools_beside};
 use retake_core::lab::{
     Experiment, LeftOut, MOST_CONCURRENCY, Meant, Named, Origin, RESERVED, Spec, Subject, Trial,
-    Variant, Wanted, Which, baseline_of, is_reserved,
+    Wanted, Which, WordingVariant, baseline_of, is_reserved,
 };
 use retake_core::rules::{Finding, Run, Severity, nearest_of};
 use retake_core::session::Session;
@@ -333,7 +333,7 @@ fn meant_by(
     }
 }
 
-// The names in a spec, and what they stand for: the wordings for a kind of failure, and whether the tool that was
+// The names in a spec, and what they represent: the wordings for a kind of failure, and whether the tool that was
 // meant is on offer.
 
 /// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is
@@ -380,21 +380,21 @@ fn words_for(
     wanted: &Wanted,
     known: &Wordings,
     notes: &mut Vec<String>,
-) -> Result<Vec<Variant>, LabError> {
+) -> Result<Vec<WordingVariant>, LabError> {
     let mut note = |text: String| {
         if !notes.contains(&text) {
             notes.push(text);
         }
     };
     let choices = known.of(kind);
-    let named: Vec<wordings::Choice<'_>> = match &wanted.named {
+    let named: Vec<wordings::WordingChoice<'_>> = match &wanted.named {
         Named::All => choices,
         Named::These(names) => {
             for name in names.iter().filter(|name| !is_reserved(name)) {
                 if choices.iter().all(|choice| choice.name != name) {
                     let kind = kind.name();
                     note(format!(
-                        "{name} is no wording for {kind}: it is left out there"
+                        "{name} is not a wording for {kind}: it is left out there"
                     ));
                 }
             }
@@ -402,7 +402,7 @@ fn words_for(
             found.collect()
         }
     };
-    let mut words: Vec<Variant> = Vec::new();
+    let mut words: Vec<WordingVariant> = Vec::new();
     for choice in named {
         if is_reserved(choice.name) {
             note(format!(
@@ -418,16 +418,16 @@ fn words_for(
             let name = added.name.clone();
             return Err(LabError::NameTaken { name });
         }
-        words.push(Variant {
+        words.push(WordingVariant {
             channel: added.channel,
-            ..Variant::new(&added.name, &added.name, Origin::Spec, added.text.clone())
+            ..WordingVariant::new(&added.name, &added.name, Origin::Spec, added.text.clone())
         });
     }
     Ok(words)
 }
 
 /// A wording of the library or of the operator's own, before it is put into a history.
-pub fn variant_of(kind: FailureKind, choice: &wordings::Choice<'_>) -> Variant {
+pub fn variant_of(kind: FailureKind, choice: &wordings::WordingChoice<'_>) -> WordingVariant {
     let of_library = wording::find(kind, choice.name);
     let of_library = of_library.filter(|wording| wording.template == choice.template);
     let axes = of_library.map(|wording| wording.axes);
@@ -435,10 +435,10 @@ pub fn variant_of(kind: FailureKind, choice: &wordings::Choice<'_>) -> Variant {
         Some(_) => Origin::Library,
         None => Origin::Own,
     };
-    Variant {
+    WordingVariant {
         channel: axes.map_or(Channel::ErrorOutput, |axes| axes.channel),
         axes,
-        ..Variant::new(
+        ..WordingVariant::new(
             choice.name,
             choice.title,
             origin,

@@ -4,7 +4,7 @@ use super::prepare::{LabContext, PreparedLab, prepare};
 use super::trial::{JournalPlace, TrialStore};
 use crate::model::Answer;
 use crate::wordings::Wordings;
-use retake_core::engine::agent::{Endpoint, Model};
+use retake_core::engine::agent::{AgentModel, ModelEndpoint};
 use retake_core::lab::{Class, Named, Question, Spec, Wanted, Which};
 use retake_core::redact::Redactor;
 use retake_core::session::Dialect;
@@ -27,10 +27,10 @@ fn prepared(journals: &Path) -> PreparedLab {
             named: Named::These(Vec::new()),
             added: Vec::new(),
         },
-        models: vec![Model {
+        models: vec![AgentModel {
             dialect: Dialect::Responses,
             name: "m".to_owned(),
-            at: Endpoint::Script {
+            at: ModelEndpoint::Script {
                 file: "s.toml".to_owned(),
                 text: String::new(),
             },

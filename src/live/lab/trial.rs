@@ -6,13 +6,13 @@ use crate::model::Answer;
 use crate::takes::{About, wall_clock};
 use crate::{Recording, TakeError, TakeStore, check_session};
 use retake_core::engine::ModelFault;
-use retake_core::engine::agent::{Endpoint, Model};
+use retake_core::engine::agent::{AgentModel, ModelEndpoint};
 use retake_core::lab::{
-    Class, Earlier, FailedCall, Question, Reply, Sample, Subject, Tokens, classify,
+    Class, Earlier, FailedCall, JudgedReply, LabSample, Question, Subject, TokenCount, classify,
 };
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::{Finding, Severity};
-use retake_core::session::ledger::{LedgerEvent, ModelRequest, Usage};
+use retake_core::session::ledger::{LedgerEvent, ModelRequest, ReplySummary, Usage};
 use retake_core::session::takes::{
     ContentDigest, FindingCounts, OwnText, Take, TakeCause, TakeId, TakeOutcome,
 };
@@ -29,7 +29,7 @@ pub(super) struct TrialStore {
     store: TakeStore,
     subject: Subject,
     failed: Option<FailedCall>,
-    model: Model,
+    model: AgentModel,
     variants: Vec<Ground>,
     redactor: Arc<Redactor>,
     vault: Vault,
@@ -205,16 +205,17 @@ impl TrialStore {
         take: TakeId,
         ground: &Ground,
         request: Option<&ModelRequest>,
-    ) -> Option<Sample> {
+    ) -> Option<LabSample> {
         let kept = self.store.takes().get(take)?;
         let (class, why) = kept.outcome.live.as_deref()?.split_once(": ")?;
-        let usage = request.map(|request| request.usage).unwrap_or_default();
-        Some(Sample {
+        let reply = request.and_then(|request| request.reply.as_ref());
+        let usage = reply.map(|reply| reply.usage).unwrap_or_default();
+        Some(LabSample {
             class: Class::named(class)?,
             why: why.to_owned(),
             number: kept.sample?,
-            tokens: Tokens::of(usage, ground.wire.len(), self.length_of(take)),
-            ms: request.map(|request| request.total_ms).unwrap_or_default(),
+            tokens: TokenCount::of(usage, ground.wire.len(), self.length_of(take)),
+            ms: reply.map(|reply| reply.total_ms).unwrap_or_default(),
             take: Some(take),
             is_earlier: true,
         })
@@ -227,10 +228,10 @@ impl TrialStore {
     }
 
     /// What a request that failed may have cost: where a part of the reply had come, the request was read.
-    pub(super) fn cost_of(&self, variant: usize, fault: &ModelFault) -> Tokens {
+    pub(super) fn cost_of(&self, variant: usize, fault: &ModelFault) -> TokenCount {
         match fault.was_streaming {
-            true => Tokens::of(Usage::default(), self.variants[variant].wire.len(), 0),
-            false => Tokens::none(),
+            true => TokenCount::of(Usage::default(), self.variants[variant].wire.len(), 0),
+            false => TokenCount::none(),
         }
     }
 
@@ -253,7 +254,7 @@ impl TrialStore {
     }
 
     /// Keeps what came of a question, and says what it is.
-    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> Sample {
+    pub(super) fn keep(&mut self, question: Question, answered: Answered) -> LabSample {
         self.store.gather();
         let kept = match answered {
             Ok(answer) => self.reply(question, &answer),
@@ -271,10 +272,10 @@ impl TrialStore {
         self.store.write_gathered();
     }
 
-    fn failed(&mut self, question: Question, fault: &ModelFault) -> Sample {
+    fn failed(&mut self, question: Question, fault: &ModelFault) -> LabSample {
         let why = self.redactor.text(&fault.why, &mut self.vault).into_owned();
         self.not_replied(question, fault.status, why.clone());
-        Sample {
+        LabSample {
             class: Class::Failed,
             why,
             number: question.number,
@@ -300,7 +301,7 @@ impl TrialStore {
     }
 
     /// A reply becomes a take below its wording and is classed there.
-    fn reply(&mut self, question: Question, answer: &Answer) -> Result<Sample, ModelFault> {
+    fn reply(&mut self, question: Question, answer: &Answer) -> Result<LabSample, ModelFault> {
         let unusable = |why: String| ModelFault {
             status: None,
             why,
@@ -335,7 +336,7 @@ impl TrialStore {
         answer: &Answer,
         items: Vec<String>,
         calls: Vec<String>,
-    ) -> Result<Sample, TakeError> {
+    ) -> Result<LabSample, TakeError> {
         let ground = &self.variants[question.variant];
         let (wording, before, sent) = (ground.take, ground.before, ground.wire.len());
         let history = ground.recording.sessions.first();
@@ -357,12 +358,14 @@ impl TrialStore {
         self.record(&LedgerEvent::Replied {
             ask,
             take,
-            calls,
-            usage: answer.usage,
-            first_ms: answer.first_ms,
-            total_ms: answer.total_ms,
-            ended: answer.is_whole(),
-            stop: stop_of(&answer.json),
+            reply: ReplySummary {
+                calls,
+                usage: answer.usage,
+                first_ms: answer.first_ms,
+                total_ms: answer.total_ms,
+                ended: answer.is_whole(),
+                stop: stop_of(&answer.json),
+            },
         });
         // A reply may be empty.
         if !items.is_empty() {
@@ -379,11 +382,11 @@ impl TrialStore {
             live: Some(live),
         };
         self.store.judge(take, outcome)?;
-        Ok(Sample {
+        Ok(LabSample {
             class,
             why,
             number: question.number,
-            tokens: Tokens::of(answer.usage, sent, self.length_of(take)),
+            tokens: TokenCount::of(answer.usage, sent, self.length_of(take)),
             ms: answer.total_ms,
             take: Some(take),
             is_earlier: false,
@@ -396,7 +399,7 @@ impl TrialStore {
         first: usize,
     ) -> Result<(Class, String, FindingCounts), TakeError> {
         let findings = check_session(session, None)?;
-        let reply = Reply {
+        let reply = JudgedReply {
             session,
             first,
             findings: &findings,
@@ -451,16 +454,16 @@ pub(super) fn identity(sent: &TrialInput, subject: &Subject, base: &[u8]) -> Con
     ContentDigest::of(parts.to_string().as_bytes())
 }
 
-fn model_identity(model: &Model) -> Value {
+fn model_identity(model: &AgentModel) -> Value {
     let at = match &model.at {
-        Endpoint::Http {
+        ModelEndpoint::Http {
             base_url, headers, ..
         } => {
             let headers = headers.iter();
             let headers = headers.map(|header| json!([header.name, header.text, header.env]));
             json!([base_url, headers.collect::<Vec<_>>()])
         }
-        Endpoint::Script { text, .. } => json!([text]),
+        ModelEndpoint::Script { text, .. } => json!([text]),
     };
     json!([
         model.dialect.word(),

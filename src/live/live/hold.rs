@@ -1,12 +1,12 @@
 //! A run that is about an exchange of an agent elsewhere: it begins with what came, and its last take says what
 //! is to go on.
 
-use super::news::News;
-use super::run::Run;
+use super::news::RunNews;
+use super::run::LiveRun;
 use super::snapshot;
 use crate::model::Answer;
 use crate::{TakeError, TakeStore};
-use retake_core::engine::{Event, ModelFault};
+use retake_core::engine::{ModelFault, RunEvent};
 use retake_core::session::ledger::{Ask, LedgerEvent};
 use retake_core::session::takes::{ContentDigest, TakeId};
 use retake_core::wire::write::{NoReply, history_of};
@@ -33,13 +33,13 @@ pub enum HoldError {
     Empty,
 }
 
-impl Run {
+impl LiveRun {
     /// Begins with an exchange: the request that the journal began with, and what came of it.
     pub fn start_held(
         &mut self,
         store: &mut TakeStore,
         came: UpstreamResult,
-    ) -> Result<Vec<News>, HoldError> {
+    ) -> Result<Vec<RunNews>, HoldError> {
         if let UpstreamResult::Reply(answer) = &came
             && history_of(self.model.dialect(), &answer.json)?.is_empty()
         {
@@ -48,7 +48,7 @@ impl Run {
         self.session = 0;
         let from = TakeId::MAIN;
         self.take = snapshot::drivable(store, 0, from, &self.model, &self.tools)?;
-        self.news.push(News::Grown(self.take));
+        self.news.push(RunNews::Grown(self.take));
         let take = self.take;
         match came {
             UpstreamResult::Nothing => self.start_with_request(store)?,
@@ -59,8 +59,8 @@ impl Run {
                     is_recoverable: false,
                     ..fault
                 };
-                self.drive(store, Event::AgentRequested { take });
-                self.drive(store, Event::NotReplied { ask: Ask(1), fault });
+                self.drive(store, RunEvent::AgentRequested { take });
+                self.drive(store, RunEvent::NotReplied { ask: Ask(1), fault });
                 self.start_with_request(store)?;
             }
             UpstreamResult::Reply(answer) => {
@@ -75,7 +75,7 @@ impl Run {
                         scripted: false,
                     },
                 );
-                self.drive(store, Event::AgentRequested { take });
+                self.drive(store, RunEvent::AgentRequested { take });
                 self.answered(store, Ask(1), answer);
                 if self.entered.replies.is_empty() {
                     return Err(HoldError::Empty);
@@ -93,9 +93,9 @@ impl Run {
     }
 
     /// Tells everything again: another one watches now, with a store of takes of its own.
-    pub fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+    pub fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<RunNews>, TakeError> {
         self.reported = None;
-        self.news.push(News::Grown(self.take));
+        self.news.push(RunNews::Grown(self.take));
         let standing = self.stand(store)?;
         self.drive(store, standing);
         Ok(std::mem::take(&mut self.news))
@@ -104,7 +104,7 @@ impl Run {
     /// Whether the run is about a request to which nobody has replied yet.
     pub(crate) fn is_before_reply(&self, store: &TakeStore) -> bool {
         let mut asks = store.ledger().asks();
-        self.model.is_of_client() && !asks.any(|(_, request)| request.calls.is_some())
+        self.model.is_of_client() && !asks.any(|(_, request)| request.reply.is_some())
     }
 
     /// Remembers a reply that has entered the history.

@@ -6,9 +6,9 @@
 use super::news::{StreamedCall, Streaming};
 use crate::http;
 use crate::lock::lock;
-use crate::model::{Answer, Model, Progress};
-use crate::scripted::Endpoint;
-use crate::tools::{ToolCall, ToolResult, Toolbox};
+use crate::model::{Answer, Model, ReplyProgress};
+use crate::scripted::ScriptedServer;
+use crate::tools::{ToolRequest, ToolResponse, Toolbox};
 use retake_core::engine::{Millis, ModelFault, Timer};
 use retake_core::session::ledger::{Ask, CallKey};
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub enum IoEvent {
     },
     Called {
         call: CallKey,
-        called: ToolResult,
+        called: ToolResponse,
     },
     Rang(Timer),
     /// The operator should know this; it holds text from outside.
@@ -50,7 +50,7 @@ pub struct RunIo {
     report: Report,
     model: Arc<Model>,
     /// The script that answers for the model; it listens until this is dropped.
-    _script: Option<Endpoint>,
+    _script: Option<ScriptedServer>,
     /// Without one the calls are somebody else's.
     toolbox: Option<Arc<Toolbox>>,
     /// Everything ends with it.
@@ -65,7 +65,7 @@ impl RunIo {
     /// Begins a world with this model and these tools.
     pub(crate) fn start(
         model: Model,
-        script: Option<Endpoint>,
+        script: Option<ScriptedServer>,
         toolbox: Toolbox,
         thread: Thread,
         report: Report,
@@ -110,7 +110,7 @@ impl RunIo {
         let (model, report) = (self.model.clone(), self.report.clone());
         self.handle.spawn(async move {
             let mut watch = Watch::new(ask, report.clone());
-            let mut on = |progress: Progress<'_>| watch.see(progress);
+            let mut on = |progress: ReplyProgress<'_>| watch.see(progress);
             let answer = Box::new(model.ask(body, &mut on, cancel).await);
             report(IoEvent::Answered { ask, answer });
         });
@@ -128,12 +128,12 @@ impl RunIo {
         let cancel = lock(&self.tools).clone();
         let report = self.report.clone();
         let Some(toolbox) = self.toolbox.clone() else {
-            let called = ToolResult::NeedsOperator("the agent carries it out".to_owned());
+            let called = ToolResponse::NeedsOperator("the agent carries it out".to_owned());
             return report(IoEvent::Called { call, called });
         };
         self.handle.spawn(async move {
             let earlier: Vec<&str> = earlier.iter().map(String::as_str).collect();
-            let order = ToolCall {
+            let order = ToolRequest {
                 tool: &tool,
                 arguments: &arguments,
                 earlier: &earlier,
@@ -288,13 +288,13 @@ impl Watch {
         }
     }
 
-    fn see(&mut self, progress: Progress<'_>) {
+    fn see(&mut self, progress: ReplyProgress<'_>) {
         match progress {
-            Progress::First { .. } => {}
-            Progress::Silent { ms } => self.streaming.silent_ms = ms,
-            Progress::Text(text) => self.streaming.text.push_str(text),
-            Progress::Reasoning(text) => self.streaming.reasoning.push_str(text),
-            Progress::Call { place, call } => {
+            ReplyProgress::First { .. } => {}
+            ReplyProgress::Silent { ms } => self.streaming.silent_ms = ms,
+            ReplyProgress::Text(text) => self.streaming.text.push_str(text),
+            ReplyProgress::Reasoning(text) => self.streaming.reasoning.push_str(text),
+            ReplyProgress::Call { place, call } => {
                 let calls = &mut self.streaming.calls;
                 if calls.len() <= place {
                     calls.resize_with(place + 1, StreamedCall::default);
@@ -307,7 +307,7 @@ impl Watch {
                 };
             }
         }
-        if !matches!(progress, Progress::Silent { .. }) {
+        if !matches!(progress, ReplyProgress::Silent { .. }) {
             self.streaming.silent_ms = 0;
         }
         let is_due = self.last_report.is_none_or(|at| at.elapsed() >= OFTEN);

@@ -11,8 +11,8 @@ mod snapshot;
 
 pub use hold::{HoldError, UpstreamResult};
 pub use io::{IoEvent, IoThread, Report, RunIo, Thread};
-pub use news::{Judged, News, Phase, StreamedCall, Streaming, ToolState};
+pub use news::{Judged, Phase, RunNews, StreamedCall, Streaming, ToolState};
 pub(crate) use prepare::{Gathered, model_of};
 pub use prepare::{PrepareError, PreparedRun, RunOptions, prepare};
-pub use run::{Run, RunInfo, RunInput, goes_on};
+pub use run::{LiveRun, RunInfo, RunInput, goes_on};
 pub use snapshot::{CONTINUE, ModelBinding};

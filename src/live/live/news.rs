@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Something about the run has changed.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum RunNews {
     Phase(Phase),
     /// The history of this take has grown, or the run drives another take now.
     Grown(TakeId),

@@ -1,40 +1,40 @@
 //! Carrying out what the machine wants: the ledger, the model, the tools, the history.
 
 use super::act::Acted;
-use super::news::News;
-use super::run::Run;
+use super::news::RunNews;
+use super::run::LiveRun;
 use super::{act, snapshot};
 use crate::TakeStore;
-use crate::moment::rfc3339;
 use crate::takes::wall_clock;
-use retake_core::engine::{BreakerEvent, Decision, Effect, Event, ModelFault};
+use retake_core::engine::{BreakerEvent, Decision, ModelFault, RunEffect, RunEvent};
 use retake_core::session::Edit;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
+use retake_core::usage::rfc3339;
 use std::path::Path;
 
-impl Run {
+impl LiveRun {
     /// Carries out one effect; gives the event that follows from it at once.
-    pub(crate) fn perform(&mut self, store: &mut TakeStore, effect: Effect) -> Option<Event> {
+    pub(crate) fn perform(&mut self, store: &mut TakeStore, effect: RunEffect) -> Option<RunEvent> {
         match effect {
-            Effect::Record(event) => self.record(store, event),
-            Effect::Ask { ask, .. } => return self.ask(store, ask),
-            Effect::CancelAsk(ask) => self.io.cancel_ask(ask),
-            Effect::Run {
+            RunEffect::Record(event) => self.record(store, event),
+            RunEffect::Ask { ask, .. } => return self.ask(store, ask),
+            RunEffect::CancelAsk(ask) => self.io.cancel_ask(ask),
+            RunEffect::Run {
                 call,
                 tool,
                 arguments,
                 ..
             } => return self.run(call, tool, &arguments),
-            Effect::StopTools => self.io.stop_tools(),
-            Effect::Answer {
+            RunEffect::StopTools => self.io.stop_tools(),
+            RunEffect::Answer {
                 call,
                 output,
                 is_error,
             } => return self.answer(store, &call, output, is_error),
-            Effect::Act(decision) => return self.act(store, &decision),
-            Effect::Close => return self.close(store),
-            Effect::Wait { timer, for_ms } => self.io.wait(timer, for_ms),
-            Effect::Webhook { url, change } => {
+            RunEffect::Act(decision) => return self.act(store, &decision),
+            RunEffect::Close => return self.close(store),
+            RunEffect::Wait { timer, for_ms } => self.io.wait(timer, for_ms),
+            RunEffect::Webhook { url, change } => {
                 let happening = BreakerEvent {
                     agent: &self.name,
                     run: &store.path().map(Path::to_string_lossy).unwrap_or_default(),
@@ -44,9 +44,9 @@ impl Run {
                 let body = self.clean(&body);
                 self.io.webhook(url, body);
             }
-            Effect::Note(text) => self.notice(text),
+            RunEffect::Note(text) => self.notice(text),
             // What the run waits for and how it ended is its phase.
-            Effect::Pause(_) | Effect::Finish(_) => {}
+            RunEffect::Pause(_) | RunEffect::Finish(_) => {}
         }
         None
     }
@@ -54,7 +54,7 @@ impl Run {
     /// Enters something in the ledger. A start that cannot be written is remembered: what is not on the
     /// disk does not run.
     pub(crate) fn record(&mut self, store: &mut TakeStore, event: LedgerEvent) {
-        self.news.push(News::Recorded(event.clone()));
+        self.news.push(RunNews::Recorded(event.clone()));
         let Some(trouble) = store.record(&event).err().map(ToString::to_string) else {
             return;
         };
@@ -70,20 +70,20 @@ impl Run {
             return;
         }
         let trouble = store.record_all(&decisions).err().map(ToString::to_string);
-        let recorded = decisions.into_iter().map(News::Recorded);
+        let recorded = decisions.into_iter().map(RunNews::Recorded);
         self.news.extend(recorded);
         if let Some(trouble) = trouble {
             self.notice(trouble);
         }
     }
 
-    fn run(&mut self, call: CallKey, tool: String, arguments: &str) -> Option<Event> {
+    fn run(&mut self, call: CallKey, tool: String, arguments: &str) -> Option<RunEvent> {
         let unrecorded = self
             .unrecorded
             .take_if(|(unrecorded, _)| *unrecorded == call);
         if let Some((call, trouble)) = unrecorded {
             let note = format!("it was not run, since its start cannot be recorded: {trouble}");
-            return Some(Event::NeedsOperator { call, note });
+            return Some(RunEvent::NeedsOperator { call, note });
         }
         let arguments = self.vault.restored(arguments.as_bytes());
         let arguments = String::from_utf8_lossy(&arguments).into_owned();
@@ -96,7 +96,7 @@ impl Run {
         None
     }
 
-    fn ask(&mut self, store: &mut TakeStore, ask: Ask) -> Option<Event> {
+    fn ask(&mut self, store: &mut TakeStore, ask: Ask) -> Option<RunEvent> {
         match snapshot::request(store, self.take, &self.model, &self.vault) {
             Ok(body) => {
                 self.io.ask(ask, body);
@@ -110,7 +110,7 @@ impl Run {
                     retry_after_ms: None,
                     was_streaming: false,
                 };
-                Some(Event::NotReplied { ask, fault })
+                Some(RunEvent::NotReplied { ask, fault })
             }
         }
     }
@@ -121,7 +121,7 @@ impl Run {
         call: &CallKey,
         text: String,
         is_error: bool,
-    ) -> Option<Event> {
+    ) -> Option<RunEvent> {
         let item = self
             .snapshot
             .as_ref()
@@ -149,8 +149,8 @@ impl Run {
     }
 
     /// Carries out what a policy decided, as a take.
-    fn act(&mut self, store: &mut TakeStore, decision: &Decision) -> Option<Event> {
-        let refused = |why| Event::Refused {
+    fn act(&mut self, store: &mut TakeStore, decision: &Decision) -> Option<RunEvent> {
+        let refused = |why| RunEvent::Refused {
             rule: decision.rule.clone(),
             item: decision.item,
             why,
@@ -168,7 +168,7 @@ impl Run {
                     }
                 };
                 self.take = take;
-                self.news.push(News::Grown(take));
+                self.news.push(RunNews::Grown(take));
                 Some(
                     self.stand(store)
                         .unwrap_or_else(|error| refused(error.to_string())),
@@ -179,7 +179,7 @@ impl Run {
     }
 
     /// Closes what is open, as a take.
-    fn close(&mut self, store: &mut TakeStore) -> Option<Event> {
+    fn close(&mut self, store: &mut TakeStore) -> Option<RunEvent> {
         // What has started since the take was read last may have done its work.
         if let Err(error) = self.stand(store) {
             self.notice(error.to_string());
@@ -189,7 +189,7 @@ impl Run {
             Ok(None) => None,
             Ok(Some(take)) => {
                 self.take = take;
-                self.news.push(News::Grown(take));
+                self.news.push(RunNews::Grown(take));
                 self.stand(store)
                     .map_err(|error| self.notice(error.to_string()))
                     .ok()

@@ -2,17 +2,17 @@
 //! its secrets are known.
 
 use super::io::{Report, RunIo, Thread};
-use super::run::{Run, RunInfo};
+use super::run::{LiveRun, RunInfo};
 use super::snapshot::ModelBinding;
 use crate::agents::AgentFile;
-use crate::model::{self, Key, Model, ModelError, Timeouts};
+use crate::model::{self, ApiKey, Model, ModelError, Timeouts};
 use crate::scripted;
 use crate::takes::About;
 use crate::tools::command::environment;
-use crate::tools::mcp::{Listener, Reach, Server, ServerSpec};
+use crate::tools::mcp::{Listener, McpReach, Server, ServerSpec};
 use crate::tools::{Means, Supervisor, Toolbox, ToolboxError};
 use retake_core::config::ConfigErrors;
-use retake_core::engine::agent::{self, By, Endpoint, Header, Via};
+use retake_core::engine::agent::{self, By, Header, ModelEndpoint, Via};
 use retake_core::engine::{
     Approval, Breakpoint, Config, Machine, Nature, Policy, ToolConfig, ToolOwner,
 };
@@ -46,7 +46,7 @@ pub struct RunOptions {
 
 /// A run that can begin.
 pub struct PreparedRun {
-    pub run: Run,
+    pub run: LiveRun,
     /// The request that it begins with, unless it goes on from a recording.
     pub first: Vec<u8>,
     /// What its journal says of it.
@@ -131,7 +131,7 @@ pub fn prepare(
         scripted: agent.model.is_scripted(),
         model: agent.model.name,
     };
-    let mut run = Run::new(Machine::new(config), who, io);
+    let mut run = LiveRun::new(Machine::new(config), who, io);
     Ok(PreparedRun {
         first: run.hide(&first),
         run,
@@ -170,9 +170,9 @@ impl Gathered {
 
 /// Who answers for the model; a script is started as an endpoint of its own.
 pub(crate) fn model_of(
-    described: &agent::Model,
+    described: &agent::AgentModel,
     gathered: &mut Gathered,
-) -> Result<(Model, Option<scripted::Endpoint>), PrepareError> {
+) -> Result<(Model, Option<scripted::ScriptedServer>), PrepareError> {
     let timeout = Duration::from_millis(described.timeout_ms);
     let timeouts = Timeouts {
         first: timeout,
@@ -188,14 +188,14 @@ pub(crate) fn model_of(
         timeouts,
     };
     match &described.at {
-        Endpoint::Http {
+        ModelEndpoint::Http {
             base_url,
             key_env,
             headers,
         } => {
             let key = key_env.as_deref().and_then(|name| {
                 gathered.secret(name);
-                let key = Key::from_env(name);
+                let key = ApiKey::from_env(name);
                 if key.is_none() {
                     gathered.notes.push(format!(
                         "{name} is not set: the model is called without a key"
@@ -209,13 +209,13 @@ pub(crate) fn model_of(
                 .collect();
             Ok((Model::new(endpoint(base_url.clone(), headers, key))?, None))
         }
-        Endpoint::Script { file, text } => {
+        ModelEndpoint::Script { file, text } => {
             let script = Script::parse(file, text);
             let script = script.map_err(|errors| PrepareError::Script {
                 file: file.clone(),
                 errors,
             })?;
-            let served = scripted::Endpoint::start(script, scripted::ANY_PORT)?;
+            let served = scripted::ScriptedServer::start(script, scripted::ANY_PORT)?;
             let base_url = served.base_url(dialect);
             Ok((
                 Model::new(endpoint(base_url, Vec::new(), None))?,
@@ -297,13 +297,13 @@ impl Cast {
                 for name in &command.env {
                     self.secret_by_name(name);
                 }
-                Reach::Command {
+                McpReach::Command {
                     command: command.argv.clone(),
                     folder: Some(file.folder_for(command)),
                     environment: environment_of(command),
                 }
             }
-            Via::Http { url, headers } => Reach::Url {
+            Via::Http { url, headers } => McpReach::Url {
                 url: url.clone(),
                 headers: headers
                     .iter()
@@ -361,7 +361,7 @@ impl Cast {
 }
 
 /// What the program of a server sees: what every tool sees, and what its description names.
-fn environment_of(command: &agent::Command) -> BTreeMap<String, String> {
+fn environment_of(command: &agent::ToolProgram) -> BTreeMap<String, String> {
     let passed = environment(env::vars_os(), &command.env);
     let passed = passed
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

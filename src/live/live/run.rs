@@ -5,14 +5,14 @@
 //! history, and put back on the wire.
 
 use super::io::{IoEvent, RunIo};
-use super::news::{Judged, News, ToolState};
+use super::news::{Judged, RunNews, ToolState};
 use super::snapshot::{self, Baseline, ModelBinding, TakeSnapshot};
 use crate::model::Answer;
-use crate::tools::ToolResult;
+use crate::tools::ToolResponse;
 use crate::{TakeError, TakeStore};
-use retake_core::engine::{Command, Effect, Event, Machine, Millis, Outcome, Phase, Reason, Tail};
+use retake_core::engine::{Machine, Millis, Phase, Reason, RunCommand, RunEffect, RunEvent, Tail};
 use retake_core::redact::{Redactor, Vault};
-use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
+use retake_core::session::ledger::{Ask, CallKey, CallOutcome, LedgerEvent, ReplySummary};
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Edit, MessageRole, Tool, index_number};
 use retake_core::wire::write::{calls_of, history_of, quoted};
@@ -25,7 +25,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub enum RunInput {
     /// The operator wants something of the run.
-    Operator(Command),
+    Operator(RunCommand),
     /// The operator made a take out of the one that the run drives, to mend it: the run goes on there.
     Edited(TakeId),
     /// The operator went to another take: the run is held there.
@@ -58,7 +58,7 @@ pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
         }
 }
 
-pub struct Run {
+pub struct LiveRun {
     pub(crate) machine: Machine,
     pub(crate) model: ModelBinding,
     pub(crate) name: String,
@@ -77,7 +77,7 @@ pub struct Run {
     pub(crate) entered: Baseline,
     pub(crate) clock: Instant,
     pub(crate) reported: Option<Phase>,
-    pub(crate) news: Vec<News>,
+    pub(crate) news: Vec<RunNews>,
 }
 
 pub struct RunInfo {
@@ -92,7 +92,7 @@ pub struct RunInfo {
     pub vault: Vault,
 }
 
-impl Run {
+impl LiveRun {
     /// A run that is not begun yet.
     pub fn new(machine: Machine, who: RunInfo, io: RunIo) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Run {
         store: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, TakeError> {
+    ) -> Result<Vec<RunNews>, TakeError> {
         self.session = session;
         self.take = snapshot::drivable(store, session, from, &self.model, &self.tools)?;
         for happened in store.happened() {
@@ -167,13 +167,13 @@ impl Run {
             scripted: self.model.is_scripted(),
         };
         self.record(store, began);
-        self.news.push(News::Grown(self.take));
+        self.news.push(RunNews::Grown(self.take));
         let standing = self.stand(store)?;
         self.drive(store, standing);
         Ok(std::mem::take(&mut self.news))
     }
 
-    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
         match input {
             RunInput::Operator(command) => self.operator(store, command),
             RunInput::Edited(take) => {
@@ -187,7 +187,7 @@ impl Run {
                 self.machine.lead(goes_on);
                 self.go_to(store, take);
                 if is_fallback {
-                    self.drive(store, Event::Operator(Command::AcceptFallback));
+                    self.drive(store, RunEvent::Operator(RunCommand::AcceptFallback));
                 }
             }
             RunInput::Say(text) => self.user_message(store, &text),
@@ -197,28 +197,31 @@ impl Run {
         std::mem::take(&mut self.news)
     }
 
-    fn operator(&mut self, store: &mut TakeStore, command: Command) {
-        let goes_on = matches!(command, Command::Continue | Command::Step | Command::Now);
+    fn operator(&mut self, store: &mut TakeStore, command: RunCommand) {
+        let goes_on = matches!(
+            command,
+            RunCommand::Continue | RunCommand::Step | RunCommand::Now
+        );
         if goes_on && !self.may_grow(store) {
             return;
         }
         let command = match command {
-            Command::Supply {
+            RunCommand::Supply {
                 call,
                 output,
                 is_error,
-            } => Command::Supply {
+            } => RunCommand::Supply {
                 call,
                 output: self.clean_for_history(&output),
                 is_error,
             },
-            Command::Reject { call, words } => Command::Reject {
+            RunCommand::Reject { call, words } => RunCommand::Reject {
                 call,
                 words: self.clean_for_history(&words),
             },
             command => command,
         };
-        self.drive(store, Event::Operator(command));
+        self.drive(store, RunEvent::Operator(command));
     }
 
     /// The user's next message.
@@ -238,7 +241,7 @@ impl Run {
         let standing = self.grow(store, vec![say]);
         self.drive_or_say(store, standing);
         if let Phase::Ended(_) = self.phase() {
-            self.drive(store, Event::Operator(Command::Continue));
+            self.drive(store, RunEvent::Operator(RunCommand::Continue));
         }
     }
 
@@ -262,7 +265,7 @@ impl Run {
 
     fn go_to(&mut self, store: &mut TakeStore, take: TakeId) {
         self.take = take;
-        self.news.push(News::Grown(take));
+        self.news.push(RunNews::Grown(take));
         match self.stand(store) {
             Ok(standing) => self.drive(store, standing),
             Err(error) => self.notice(error.to_string()),
@@ -277,31 +280,31 @@ impl Run {
                 for call in &mut streaming.calls {
                     call.arguments = self.redactor.growing(&call.arguments).into_owned();
                 }
-                self.news.push(News::Streaming(streaming));
+                self.news.push(RunNews::Streaming(streaming));
             }
             IoEvent::Answered { ask, answer } => match *answer {
                 Ok(answer) => self.answered(store, ask, answer),
                 Err(mut fault) => {
                     fault.why = self.clean(&fault.why);
-                    self.drive(store, Event::NotReplied { ask, fault });
+                    self.drive(store, RunEvent::NotReplied { ask, fault });
                 }
             },
             IoEvent::Called { call, called } => {
                 let event = match called {
-                    ToolResult::Ended { outcome, notes } => {
+                    ToolResponse::Ended { outcome, notes } => {
                         for note in notes {
                             let note = self.clean(&note);
                             self.notice(note);
                         }
                         let output = self.clean_for_history(&outcome.output);
-                        let outcome = Outcome { output, ..outcome };
-                        Event::Finished { call, outcome }
+                        let outcome = CallOutcome { output, ..outcome };
+                        RunEvent::Finished { call, outcome }
                     }
-                    ToolResult::NeedsOperator(note) => Event::NeedsOperator { call, note },
+                    ToolResponse::NeedsOperator(note) => RunEvent::NeedsOperator { call, note },
                 };
                 self.drive(store, event);
             }
-            IoEvent::Rang(timer) => self.drive(store, Event::TimerFired(timer)),
+            IoEvent::Rang(timer) => self.drive(store, RunEvent::TimerFired(timer)),
             IoEvent::Notice(text) => {
                 let text = self.clean(&text);
                 self.notice(text);
@@ -322,8 +325,7 @@ impl Run {
             Ok(calls) => calls,
             Err(error) => return self.not_usable(store, ask, error.to_string()),
         };
-        let replied = Event::Replied {
-            ask,
+        let reply = ReplySummary {
             calls,
             usage: answer.usage,
             first_ms: answer.first_ms,
@@ -332,7 +334,7 @@ impl Run {
             stop: stop_of(&answer.json).map(|stop| self.clean(&stop)),
         };
         let take = store.ledger().request(ask).map(|request| request.take);
-        self.drive(store, replied);
+        self.drive(store, RunEvent::Replied { ask, reply });
         // The reply to a cancelled request is reported and recorded nowhere.
         if take != Some(self.take) {
             return;
@@ -352,7 +354,7 @@ impl Run {
             Err(error) => {
                 // The machine waits for the reply in the history, and would for ever.
                 self.notice(error.to_string());
-                self.drive(store, Event::Operator(Command::Pause));
+                self.drive(store, RunEvent::Operator(RunCommand::Pause));
                 let standing = self.stand(store);
                 self.drive_or_say(store, standing);
             }
@@ -367,16 +369,16 @@ impl Run {
             retry_after_ms: None,
             was_streaming: false,
         };
-        self.drive(store, Event::NotReplied { ask, fault });
+        self.drive(store, RunEvent::NotReplied { ask, fault });
     }
 
     /// Hands events to the machine until nothing follows from them.
-    pub(crate) fn drive(&mut self, store: &mut TakeStore, event: Event) {
+    pub(crate) fn drive(&mut self, store: &mut TakeStore, event: RunEvent) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             let mut decisions = Vec::new();
             for effect in self.machine.handle(self.now(), event) {
-                if let Effect::Record(decided @ LedgerEvent::Decided { .. }) = effect {
+                if let RunEffect::Record(decided @ LedgerEvent::Decided { .. }) = effect {
                     decisions.push(decided);
                     continue;
                 }
@@ -389,7 +391,7 @@ impl Run {
         self.report(store);
     }
 
-    fn drive_or_say(&mut self, store: &mut TakeStore, standing: Result<Event, TakeError>) {
+    fn drive_or_say(&mut self, store: &mut TakeStore, standing: Result<RunEvent, TakeError>) {
         match standing {
             Ok(standing) => self.drive(store, standing),
             Err(error) => self.notice(error.to_string()),
@@ -401,7 +403,7 @@ impl Run {
         &mut self,
         store: &mut TakeStore,
         edits: Vec<Edit>,
-    ) -> Result<Event, TakeError> {
+    ) -> Result<RunEvent, TakeError> {
         if self.snapshot.is_none() {
             self.stand(store)?;
         }
@@ -414,28 +416,28 @@ impl Run {
         }
         // They may be long, and the take holds what they say.
         drop(edits);
-        self.news.push(News::Grown(self.take));
+        self.news.push(RunNews::Grown(self.take));
         self.stand(store)
     }
 
     /// Reads the take and judges it.
-    pub(crate) fn stand(&mut self, store: &mut TakeStore) -> Result<Event, TakeError> {
+    pub(crate) fn stand(&mut self, store: &mut TakeStore) -> Result<RunEvent, TakeError> {
         let is_request = self.is_before_reply(store);
         let snapshot = TakeSnapshot::read(store, self.session, self.take, is_request)?;
         let snapshot = Arc::new(snapshot);
         let standing = snapshot.standing.clone();
-        self.news.push(News::Judged(Judged(snapshot.clone())));
+        self.news.push(RunNews::Judged(Judged(snapshot.clone())));
         self.snapshot = Some(snapshot);
-        Ok(Event::StatusChanged(standing))
+        Ok(RunEvent::StatusChanged(standing))
     }
 
     fn report(&mut self, store: &TakeStore) {
         let phase = self.phase();
         if self.reported.as_ref() != Some(&phase) {
             self.reported = Some(phase.clone());
-            self.news.push(News::Phase(phase));
-            self.news.push(News::Usage(store.ledger().usage()));
-            self.news.push(News::Tools(self.tools()));
+            self.news.push(RunNews::Phase(phase));
+            self.news.push(RunNews::Usage(store.ledger().usage()));
+            self.news.push(RunNews::Tools(self.tools()));
         }
     }
 
@@ -454,7 +456,7 @@ impl Run {
     }
 
     pub(crate) fn notice(&mut self, text: String) {
-        self.news.push(News::Notice(text));
+        self.news.push(RunNews::Notice(text));
     }
 
     fn now(&self) -> Millis {

@@ -1,7 +1,7 @@
 //! The status of a take: read, judged, and given to the engine. And which take a run can drive at all.
 
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
-use retake_core::engine::agent::Model;
+use retake_core::engine::agent::AgentModel;
 use retake_core::engine::{RunStatus, request_status, run_status};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::Vault;
@@ -186,7 +186,7 @@ pub(crate) fn text(store: &mut TakeStore, take: TakeId) -> Result<Vec<u8>, TakeE
 #[derive(Debug, Clone)]
 pub enum ModelBinding {
     /// That of an agent file, whose settings are laid over each history.
-    Described(Model),
+    Described(AgentModel),
     /// That of an agent elsewhere: its own request says everything, and is sent as it is.
     OfClient { dialect: Dialect, name: String },
 }

@@ -1,6 +1,6 @@
 //! The endpoint of a model: the path and the header lines of each dialect.
 
-use crate::http::{HeaderError, Headers, HttpClientError, Target, UrlError};
+use crate::http::{HeaderError, Headers, HttpClientError, HttpTarget, UrlError};
 use retake_core::redact::header_holds_a_secret;
 use retake_core::session::Dialect;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct Endpoint {
     /// Header lines beside, or in place of, those of the dialect.
     pub headers: Vec<(String, String)>,
     /// The key; local servers need none.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// How long to wait.
     pub timeouts: Timeouts,
 }
@@ -26,7 +26,7 @@ impl fmt::Debug for Endpoint {
         let names = self.headers.iter().map(|(name, _)| name);
         f.debug_struct("Endpoint")
             .field("dialect", &self.dialect)
-            .field("base_url", &Target::parse(&self.base_url))
+            .field("base_url", &HttpTarget::parse(&self.base_url))
             .field("headers", &names.collect::<Vec<_>>())
             .field("key", &self.key)
             .field("timeouts", &self.timeouts)
@@ -43,7 +43,7 @@ pub struct Timeouts {
     pub first: Duration,
     /// Between two pieces of a reply.
     pub idle: Duration,
-    /// After so long without a piece, [`super::Progress::Silent`] says so.
+    /// After so long without a piece, [`super::ReplyProgress::Silent`] says so.
     pub quiet: Duration,
     /// Until the reply is whole.
     pub total: Duration,
@@ -75,12 +75,12 @@ pub enum ModelError {
 }
 
 impl Endpoint {
-    /// Where the requests go; where their path names the model, what stands before that.
+    /// Where the requests go; where their path names the model, what is before that.
     ///
     /// A base that ends with the path of the dialect is taken as it is. One with a version in its path (`/v1`,
     /// `/api/v4`, `/v1beta/openai`) gets the path appended, any other one gets the usual version as well.
-    pub(crate) fn target(&self) -> Result<Target, ModelError> {
-        let base = Target::parse(&self.base_url)?;
+    pub(crate) fn target(&self) -> Result<HttpTarget, ModelError> {
+        let base = HttpTarget::parse(&self.base_url)?;
         let facts = self.dialect.facts();
         let word = match facts.methods {
             Some(_) => "",
@@ -103,14 +103,11 @@ impl Endpoint {
     pub(crate) fn headers(&self, is_streamed: bool) -> Result<Headers, ModelError> {
         let mut headers = Headers::default();
         headers.set("content-type", "application/json")?;
-        headers.set(
-            "accept",
-            if is_streamed {
-                "text/event-stream, application/json"
-            } else {
-                "application/json"
-            },
-        )?;
+        let accepted = match is_streamed {
+            true => format!("{}, application/json", self.dialect.facts().stream_type),
+            false => "application/json".to_owned(),
+        };
+        headers.set("accept", &accepted)?;
         headers.set("accept-encoding", "identity")?;
         let facts = self.dialect.facts();
         for (name, value) in facts.headers {
@@ -132,7 +129,9 @@ impl Endpoint {
         let headers = headers.filter(|(name, _)| header_holds_a_secret(name));
         // `Bearer` before a key is no secret.
         let values = headers.filter_map(|(_, value)| value.split_whitespace().last());
-        values.chain(self.key.as_ref().map(Key::expose)).collect()
+        values
+            .chain(self.key.as_ref().map(ApiKey::expose))
+            .collect()
     }
 }
 
@@ -150,9 +149,9 @@ pub(crate) mod tests;
 
 /// A secret that goes into a header. It is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
+impl ApiKey {
     /// The key that a variable of the environment holds; `None` where it is not set or blank,
     /// which local servers accept.
     pub fn from_env(variable: &str) -> Option<Self> {
@@ -173,7 +172,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -241,10 +240,10 @@ mod key_tests {
 
     #[test]
     fn a_key_shows_nothing_of_itself() {
-        let key = Key::new(&format!(" {KEY}\n"));
+        let key = ApiKey::new(&format!(" {KEY}\n"));
         assert_eq!(format!("{key:?}"), "Some(Key(…))");
-        assert_eq!(key.as_ref().map(Key::expose), Some(KEY));
-        assert_eq!(Key::new(" \n"), None);
+        assert_eq!(key.as_ref().map(ApiKey::expose), Some(KEY));
+        assert_eq!(ApiKey::new(" \n"), None);
     }
 
     #[test]

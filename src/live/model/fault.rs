@@ -34,7 +34,7 @@ pub(crate) enum Trouble {
     Long(Duration),
     /// The body is whole and has no bytes.
     Empty,
-    Refused(Box<Refused>),
+    Refused(Box<RefusedStatus>),
     /// The provider reported a failure in its reply.
     Reported(Value),
     /// It is not what a model answers.
@@ -49,7 +49,7 @@ pub(crate) enum Trouble {
 
 /// A status that is no success.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedStatus {
     status: u16,
     reason: &'static str,
     refusal: Option<Refusal>,
@@ -66,7 +66,7 @@ impl From<ModelError> for Trouble {
     }
 }
 
-impl Refused {
+impl RefusedStatus {
     /// Reads what a refusal says.
     pub(crate) async fn read(mut reply: Incoming, request_id: Option<String>) -> Self {
         let (status, reason) = (reply.status(), reply.reason());

@@ -3,10 +3,10 @@
 //! Nothing here tries again, waits, or judges the model's output; a reply comes back as one piece of JSON in
 //! the shape of its dialect, or a [`ModelFault`] says why there is none.
 
-use crate::http::{Headers, Http, Incoming, Target};
+use crate::http::{Headers, Http, HttpTarget, Incoming};
 use bytes::Bytes;
-pub use endpoint::{Endpoint, Key, ModelError, Timeouts};
-use fault::{Refused, Trouble};
+pub use endpoint::{ApiKey, Endpoint, ModelError, Timeouts};
+use fault::{RefusedStatus, Trouble};
 use retake_core::engine::ModelFault;
 use retake_core::json::Cursor;
 use retake_core::session::Dialect;
@@ -30,7 +30,7 @@ const REQUEST_ID: usize = 128;
 /// What comes of a reply while it is on its way. Texts are from outside; events come as often as
 /// the provider sends them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress<'a> {
+pub enum ReplyProgress<'a> {
     /// The first byte of the reply came.
     First {
         /// Milliseconds since the request.
@@ -80,7 +80,7 @@ impl Answer {
 }
 
 /// The receiver of progress: called once per piece, on the requesting task. It may be sent along with that task.
-pub type Watcher<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
+pub type Watcher<'a> = &'a mut (dyn FnMut(ReplyProgress<'_>) + Send);
 
 /// The one who watches a question, and what it has seen.
 struct Watch<'a> {
@@ -100,12 +100,12 @@ impl Watch<'_> {
         if self.first_ms.is_none() {
             let ms = self.ms();
             self.first_ms = Some(ms);
-            (self.on)(Progress::First { ms });
+            (self.on)(ReplyProgress::First { ms });
         }
     }
 
     /// A part of the reply is shown.
-    fn show(&mut self, progress: Progress<'_>) {
+    fn show(&mut self, progress: ReplyProgress<'_>) {
         self.showed = true;
         (self.on)(progress);
     }
@@ -115,7 +115,7 @@ impl Watch<'_> {
 #[derive(Debug, Clone)]
 pub struct Model {
     endpoint: Endpoint,
-    target: Target,
+    target: HttpTarget,
     /// The lines of the client whose request it is; without them those of the endpoint.
     lines: Option<Headers>,
     http: Http,
@@ -137,7 +137,12 @@ impl Model {
 
     /// The model that another client asks: at the very URL, with the client's own lines
     /// ([`Headers::passed_on`]). Its connections are those of `http`.
-    pub(crate) fn of_client(dialect: Dialect, target: Target, lines: Headers, http: Http) -> Self {
+    pub(crate) fn of_client(
+        dialect: Dialect,
+        target: HttpTarget,
+        lines: Headers,
+        http: Http,
+    ) -> Self {
         let endpoint = Endpoint {
             dialect,
             base_url: String::new(),
@@ -213,7 +218,7 @@ impl Model {
             .find_map(|name| reply.header(name))
             .map(|id| id.chars().take(REQUEST_ID).collect::<String>());
         if !(200..300).contains(&reply.status()) {
-            let refused = Refused::read(reply, request_id).await;
+            let refused = RefusedStatus::read(reply, request_id).await;
             return Err(Trouble::Refused(Box::new(refused)));
         }
         if let Some(encoding) = reply.header("content-encoding")
@@ -227,7 +232,7 @@ impl Model {
             Some(b'{' | b'[') => whole::read(self.endpoint.dialect, body, watch).await?,
             Some(b'<') => {
                 let page = body.look(watch).await;
-                let what = format!("this is no reply: {}", fault::beginning(&page));
+                let what = format!("unreadable reply: {}", fault::beginning(&page));
                 return Err(Trouble::Strange(what));
             }
             Some(_) => streamed::read(self.endpoint.dialect, body, watch).await?,
@@ -337,7 +342,7 @@ impl Body {
             let quiet = self.timeouts.quiet.max(Duration::from_millis(1));
             let Ok(came) = timeout(left.min(quiet), self.reply.next()).await else {
                 let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                (watch.on)(Progress::Silent { ms });
+                (watch.on)(ReplyProgress::Silent { ms });
                 continue;
             };
             let came = came.map_err(|broken| Trouble::Cut(broken, self.came))?;

@@ -1,10 +1,10 @@
 //! A reply that comes as a stream of events.
 
 use super::fault::{Trouble, beginning};
-use super::{Answer, Body, Progress, Watch};
+use super::{Answer, Body, ReplyProgress, Watch};
 use retake_core::session::Dialect;
 use retake_core::wire::stream::{
-    Decoder, Event, Splitter, Step, dialect_of, event_value, rejoin, visible,
+    Decoder, FrameReader, Splitter, Step, StreamEvent, dialect_of, event_value, rejoin, visible,
 };
 use retake_core::wire::usage_of;
 use serde_json::Value;
@@ -19,7 +19,7 @@ const CALLS: usize = 1024;
 /// A chat reply whose `finish_reason` has come is whole; so long its usage and the end mark are waited for.
 const AFTERMATH: Duration = Duration::from_secs(5);
 
-/// Behind the end so long is waited for the connection to be free again.
+/// After the end so long is waited for the connection to be free again.
 const DRAIN: Duration = Duration::from_millis(200);
 
 /// Of a stream without any event that fits so many bytes are kept, to say what it is.
@@ -70,6 +70,7 @@ pub(crate) async fn read(
         unreadable: 0,
         late: 0,
     };
+    let mut frames = FrameReader::default();
     let (mut splitter, mut pushed, mut cut) = (Splitter::default(), 0, 0);
     let mut start = Vec::new();
     loop {
@@ -89,6 +90,8 @@ pub(crate) async fn read(
         let Some(bytes) = bytes else { break };
         let room = BEGINNING.saturating_sub(start.len()).min(bytes.len());
         start.extend_from_slice(&bytes[..room]);
+        let events = frames.push(&bytes);
+        let bytes = events.map_err(|error| Trouble::Strange(error.to_string()))?;
         pushed += bytes.len() as u64;
         splitter.push(&bytes, |event| {
             cut = event.range.end;
@@ -116,7 +119,7 @@ pub(crate) async fn read(
 }
 
 impl Streamed {
-    fn take(&mut self, event: &Event, watch: &mut Watch<'_>) {
+    fn take(&mut self, event: &StreamEvent, watch: &mut Watch<'_>) {
         let data = event.data.trim();
         if data.is_empty() || self.failure.is_some() {
             return;
@@ -139,7 +142,7 @@ impl Streamed {
 
     /// Takes an event without its blank line, at the end of the stream: some servers forget it, and a cut
     /// leaves such a part, too.
-    fn take_last(&mut self, event: &Event, watch: &mut Watch<'_>) {
+    fn take_last(&mut self, event: &StreamEvent, watch: &mut Watch<'_>) {
         let data = event.data.trim();
         if data == "[DONE]" || event_value(data).is_some() {
             self.take(event, watch);
@@ -154,10 +157,10 @@ impl Streamed {
         let words = self.dialect.codec().text_of(event);
         let (reasoning, text) = (visible(words.reasoning), visible(words.text));
         if !reasoning.is_empty() {
-            watch.show(Progress::Reasoning(&reasoning));
+            watch.show(ReplyProgress::Reasoning(&reasoning));
         }
         if !text.is_empty() {
-            watch.show(Progress::Text(&text));
+            watch.show(ReplyProgress::Text(&text));
         }
         match self.reply.push(event) {
             Step::Failed => {
@@ -199,7 +202,7 @@ impl Streamed {
         let calls = self.reply.calls();
         for (place, call) in calls.iter().enumerate() {
             if place == grown || place >= self.calls {
-                watch.show(Progress::Call { place, call: *call });
+                watch.show(ReplyProgress::Call { place, call: *call });
             }
         }
         self.calls = calls.len();

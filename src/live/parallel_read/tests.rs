@@ -120,7 +120,7 @@ fn pretty_documents_are_read_across_their_lines() {
 }
 
 proptest! {
-    /// Whatever stands in a text, reading it in parts gives what reading it in one piece gives.
+    /// Whatever is in a text, reading it in parts gives what reading it in one piece gives.
     #[test]
     fn parts_of_any_text_change_nothing(
         pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..40),

@@ -3,13 +3,13 @@
 
 use super::chaos::Chaos;
 use super::connect::{Reach, arguments_for, variables};
-use super::news::{News, Report};
+use super::news::{ProxyNews, Report};
 use super::options::ProxyOptions;
 use super::running::{Proxy, ProxyError};
 use crate::lock::lock;
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use retake_core::chaos::{End, Injection, Usual};
-use retake_core::exchange::{Ending, Phase};
+use retake_core::chaos::{AgentEnd, Injection, Usual};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
 use std::collections::VecDeque;
@@ -197,7 +197,7 @@ fn wait(
         all_told.recv_timeout(until.saturating_duration_since(Instant::now())),
         Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)
     ) {}
-    report(News::AgentEnded(status));
+    report(ProxyNews::AgentEnded(status));
 }
 
 /// Tells a stream line by line, in a thread of its own, which holds `open` until it ends.
@@ -222,7 +222,7 @@ fn report_lines(
                 }
                 let text = String::from_utf8_lossy(&line);
                 let text = text.trim_end_matches(['\n', '\r']).to_owned();
-                report(News::Output { text, is_error });
+                report(ProxyNews::Output { text, is_error });
             }
         })?;
     Ok(())
@@ -249,7 +249,7 @@ pub struct AgentStart<'a> {
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
-    pub end: End,
+    pub end: AgentEnd,
     /// What was injected, in its order.
     pub injections: Vec<Injection>,
     /// The requests that it made.
@@ -283,7 +283,7 @@ pub fn play(
     signal: &dyn Fn() -> Option<i32>,
 ) -> Result<Played, TrialError> {
     let (sender, news) = channel();
-    let report: Report = Arc::new(move |one: News| {
+    let report: Report = Arc::new(move |one: ProxyNews| {
         // Nobody hears it when the agent is over.
         let _over = sender.send(one);
     });
@@ -317,13 +317,13 @@ pub fn play(
 struct Heard {
     stderr: VecDeque<String>,
     no_reply: Option<String>,
-    end: Option<End>,
+    end: Option<AgentEnd>,
 }
 
 impl Heard {
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: ProxyNews) {
         match news {
-            News::Output {
+            ProxyNews::Output {
                 text,
                 is_error: true,
             } => {
@@ -332,23 +332,23 @@ impl Heard {
                     self.stderr.pop_front();
                 }
             }
-            News::Exchange(seen) => {
-                if let Phase::Ended(Ending::NoReply { why }) = &seen.phase {
+            ProxyNews::Exchange(seen) => {
+                if let ExchangePhase::Ended(ExchangeEnding::NoReply { why }) = &seen.phase {
                     self.no_reply.get_or_insert_with(|| why.clone());
                 }
             }
-            News::AgentEnded(status) => self.end = Some(End::Exit(status.code())),
+            ProxyNews::AgentEnded(status) => self.end = Some(AgentEnd::Exit(status.code())),
             _ => {}
         }
     }
 }
 
 fn wait_for_end(
-    news: &Receiver<News>,
+    news: &Receiver<ProxyNews>,
     patience: Duration,
     signal: &dyn Fn() -> Option<i32>,
     heard: &mut Heard,
-) -> Result<End, TrialError> {
+) -> Result<AgentEnd, TrialError> {
     let since = Instant::now();
     loop {
         if let Some(number) = signal() {
@@ -356,7 +356,7 @@ fn wait_for_end(
         }
         let left = patience.saturating_sub(since.elapsed());
         if left.is_zero() {
-            return Ok(End::TimedOut);
+            return Ok(AgentEnd::TimedOut);
         }
         match news.recv_timeout(left.min(SIGNAL_LOOK)) {
             Ok(one) => heard.take(one),
@@ -394,7 +394,7 @@ mod tests {
         }
     }
 
-    fn started(order: AgentCommand) -> (AgentProcess, Receiver<News>) {
+    fn started(order: AgentCommand) -> (AgentProcess, Receiver<ProxyNews>) {
         let (sender, news) = channel();
         let report: Report = Arc::new(move |one| {
             // Nobody hears it when the test is over.
@@ -407,23 +407,23 @@ mod tests {
     }
 
     /// What it wrote until it ended, with the name of the stream before each line, and how it ended.
-    fn heard(news: &Receiver<News>) -> (Vec<String>, ExitStatus) {
+    fn heard(news: &Receiver<ProxyNews>) -> (Vec<String>, ExitStatus) {
         let mut lines = Vec::new();
         loop {
             match news.recv_timeout(PATIENCE).unwrap() {
-                News::Output { text, is_error } => {
+                ProxyNews::Output { text, is_error } => {
                     let stream = if is_error { "err" } else { "out" };
                     lines.push(format!("{stream} {text}"));
                 }
-                News::AgentEnded(status) => return (lines, status),
+                ProxyNews::AgentEnded(status) => return (lines, status),
                 other => panic!("{other:?}"),
             }
         }
     }
 
-    fn line(news: &Receiver<News>) -> String {
+    fn line(news: &Receiver<ProxyNews>) -> String {
         match news.recv_timeout(PATIENCE).unwrap() {
-            News::Output { text, .. } => text,
+            ProxyNews::Output { text, .. } => text,
             other => panic!("{other:?}"),
         }
     }

@@ -4,8 +4,14 @@
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
+use hyper::Response;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::http::response::Parts;
 use hyper_util::rt::TokioIo;
+use retake_core::session::Dialect;
+use retake_core::wire::stream::{FRAMES, FrameReader, FrameWriter};
+use std::borrow::Cow;
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::TcpStream as StdStream;
 use std::pin::Pin;
@@ -74,18 +80,71 @@ pub(crate) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
     Ok(Bytes::from(all))
 }
 
-/// The next bytes of a reply, or why it broke off; `None` at its end.
-pub(crate) async fn next_data(body: &mut Incoming) -> Option<Result<Bytes, String>> {
-    loop {
-        match body.frame().await? {
-            Ok(frame) => {
-                if let Ok(bytes) = frame.into_data() {
-                    return Some(Ok(bytes));
+/// The body of a reply from the upstream. One in frames of AWS comes as server-sent events.
+pub(crate) struct UpstreamBody {
+    body: Incoming,
+    frames: Option<FrameReader>,
+}
+
+impl UpstreamBody {
+    /// Opens a reply, and gives its head as it is of what [`UpstreamBody::next`] gives.
+    pub(crate) fn open(reply: Response<Incoming>) -> (Parts, Self) {
+        let (mut head, body) = reply.into_parts();
+        let kind = head.headers.get(CONTENT_TYPE);
+        let is_framed = kind.is_some_and(|kind| kind.as_bytes().starts_with(FRAMES.as_bytes()));
+        if is_framed {
+            let kind = HeaderValue::from_static(EVENTS);
+            head.headers.insert(CONTENT_TYPE, kind);
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let frames = is_framed.then(FrameReader::default);
+        (head, Self { body, frames })
+    }
+
+    /// The next bytes, or why it broke off; `None` at its end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, String>> {
+        loop {
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    let Ok(bytes) = frame.into_data() else {
+                        continue;
+                    };
+                    let Some(frames) = &mut self.frames else {
+                        return Some(Ok(bytes));
+                    };
+                    let events = frames.push(&bytes).map(Cow::into_owned);
+                    return Some(events.map(Bytes::from).map_err(|error| error.to_string()));
+                }
+                Some(Err(error)) => return Some(Err(error.to_string())),
+                None => {
+                    let frames = self.frames.take();
+                    let is_cut = frames.is_some_and(|frames| frames.is_cut());
+                    return is_cut.then(|| Err("a frame of the event stream was cut".to_owned()));
                 }
             }
-            Err(error) => return Some(Err(error.to_string())),
         }
     }
+}
+
+/// The media type of server-sent events.
+const EVENTS: &str = "text/event-stream";
+
+/// A reply to a client of a dialect: one whose streams are frames of AWS gets them.
+pub(crate) fn framed(dialect: Option<Dialect>, mut reply: Response<Body>) -> Response<Body> {
+    let kind = reply.headers().get(CONTENT_TYPE);
+    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS.as_bytes()));
+    if !is_stream || dialect.is_none_or(|dialect| dialect.facts().stream_type != FRAMES) {
+        return reply;
+    }
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(FRAMES));
+    headers.remove(CONTENT_LENGTH);
+    let mut writer = FrameWriter::default();
+    reply.map(|body| {
+        let frames =
+            move |frame: Frame<Bytes>| frame.map_data(|data| Bytes::from(writer.push(&data)));
+        body.map_frame(frames).boxed_unsync()
+    })
 }
 
 /// The body of a request to the upstream.

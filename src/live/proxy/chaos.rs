@@ -4,8 +4,8 @@ use crate::InputError;
 use crate::files::read_text;
 use crate::lock::lock;
 use retake_core::chaos::{
-    Course, Injection, LONGEST_SPEC, Order, Plan, Request, RequestPlan, RequestTiming, Spec, Trial,
-    Usual,
+    ChaosRequest, ChaosSpec, ChaosTrial, Course, Injection, InjectionOrder, InjectionPlan,
+    LONGEST_SPEC, RequestPlan, RequestTiming, Usual,
 };
 use retake_core::config::ConfigErrors;
 use retake_core::session::Dialect;
@@ -27,9 +27,9 @@ pub enum ChaosSpecError {
     Invalid(#[from] ConfigErrors),
 }
 
-pub fn read_spec(path: &Path) -> Result<Spec, ChaosSpecError> {
+pub fn read_spec(path: &Path) -> Result<ChaosSpec, ChaosSpecError> {
     let text = read_text(path, LONGEST_SPEC as u64)?;
-    Ok(Spec::parse(&text)?)
+    Ok(ChaosSpec::parse(&text)?)
 }
 
 /// The faults that a proxy injects. With it nothing is held: what is wrong goes to the agent as it is.
@@ -43,7 +43,7 @@ pub struct Chaos {
 
 impl Chaos {
     /// Faults by a plan, with the settings of a spec.
-    pub fn new(spec: &Spec, plan: Plan) -> Self {
+    pub fn new(spec: &ChaosSpec, plan: InjectionPlan) -> Self {
         Self {
             course: Mutex::new(Course::new(spec.seed, plan)),
             pause: Duration::from_millis(spec.pause_ms),
@@ -57,7 +57,7 @@ impl Chaos {
     }
 
     /// The trials of conversations that never got their fault.
-    pub fn not_reached(&self) -> Vec<Trial> {
+    pub fn not_reached(&self) -> Vec<ChaosTrial> {
         self.course().not_reached().into_iter().copied().collect()
     }
 
@@ -81,8 +81,8 @@ impl Chaos {
         dialect: Dialect,
         body: &[u8],
         is_retry: bool,
-    ) -> Option<(RequestPlan, Request)> {
-        let request = Request::read(dialect, body)?;
+    ) -> Option<(RequestPlan, ChaosRequest)> {
+        let request = ChaosRequest::read(dialect, body)?;
         let at_ms = self.now_ms();
         let scheduled = self
             .course()
@@ -91,7 +91,7 @@ impl Chaos {
     }
 
     /// The agent gets the fault from now on.
-    pub(crate) fn injected(&self, order: &Order) {
+    pub(crate) fn injected(&self, order: &InjectionOrder) {
         self.course().injected(order, self.now_ms());
     }
 

@@ -97,7 +97,7 @@ pub(crate) struct Gone;
 /// A client that waits for its reply.
 pub(crate) enum ClientSide {
     /// It has no head yet.
-    WaitReason(oneshot::Sender<Response<ClientBody>>),
+    Awaiting(oneshot::Sender<Response<ClientBody>>),
     Reads(mpsc::Sender<Piece>),
     /// It has everything, or has left.
     Over,
@@ -107,12 +107,12 @@ impl ClientSide {
     /// A client, and what it waits for.
     pub(crate) fn new() -> (Self, oneshot::Receiver<Response<ClientBody>>) {
         let (sender, receiver) = oneshot::channel();
-        (Self::WaitReason(sender), receiver)
+        (Self::Awaiting(sender), receiver)
     }
 
     /// Sends the head; the body follows piece by piece.
     pub(crate) fn begin(&mut self, head: Parts) -> Result<(), Gone> {
-        let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
+        let Self::Awaiting(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
         let (pieces, receiver) = mpsc::channel(PIECES);
@@ -129,7 +129,7 @@ impl ClientSide {
     }
 
     pub(crate) fn give(&mut self, head: Parts, body: Bytes) -> Result<(), Gone> {
-        let Self::WaitReason(sender) = std::mem::replace(self, Self::Over) else {
+        let Self::Awaiting(sender) = std::mem::replace(self, Self::Over) else {
             return Err(Gone);
         };
         let body = ClientBody {
@@ -173,7 +173,7 @@ impl ClientSide {
     /// Waits until the client has left; for ever where it has everything.
     pub(crate) async fn left(&mut self) {
         match self {
-            Self::WaitReason(sender) => sender.closed().await,
+            Self::Awaiting(sender) => sender.closed().await,
             Self::Reads(pieces) => pieces.closed().await,
             Self::Over => std::future::pending().await,
         }

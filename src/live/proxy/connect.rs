@@ -91,7 +91,7 @@ const fn other(family: Family, place: SetupPlace, text: &'static str) -> SetupLi
 /// Where Codex CLI keeps its settings.
 const CODEX_FILE: SetupPlace = SetupPlace::File("~/.codex/config.toml");
 
-use Dialect::{Anthropic, Chat, Gemini, Responses};
+use Dialect::{Anthropic, Chat, Converse, Gemini, Responses};
 
 /// Every agent that is known.
 pub const AGENTS: &[KnownAgent] = &[
@@ -99,7 +99,7 @@ pub const AGENTS: &[KnownAgent] = &[
         name: "openai-python, openai-node",
         speaks: &[Responses, Chat],
         lines: &[openai("OPENAI_BASE_URL", OPENAI)],
-        note: "A base URL that is given in code wins over the variable.",
+        note: "A base URL that is given in code overrides the variable.",
         program: None,
     },
     KnownAgent {
@@ -163,6 +163,18 @@ pub const AGENTS: &[KnownAgent] = &[
         speaks: &[Gemini],
         lines: &[google("GOOGLE_GEMINI_BASE_URL")],
         note: "Without `/v1beta`: they add it.",
+        program: None,
+    },
+    KnownAgent {
+        name: "boto3, AWS SDKs",
+        speaks: &[Converse],
+        lines: &[SetupLine {
+            family: Family::Amazon,
+            place: SetupPlace::Variable("AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
+            text: "{base}",
+        }],
+        note: "With a key of Bedrock in `AWS_BEARER_TOKEN_BEDROCK`: a signature (SigV4) covers the host and the body, \
+            and the provider refuses it when it comes from another host.",
         program: None,
     },
     KnownAgent {

@@ -11,6 +11,7 @@ use hyper::header::{
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Method, StatusCode, Version};
+use percent_encoding::percent_decode_str;
 
 /// Begins a path that carries the token.
 const TOKEN_PATH: &str = "/t/";
@@ -174,7 +175,7 @@ fn check_path(path: &str) -> Result<(), AdmitError> {
     if path.starts_with(CONTROL_PATH) {
         return Err(AdmitError::Control);
     }
-    let decoded = decoded(path);
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
     let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
     let is_dots = |segment: &[u8]| {
         // Some servers drop what follows a semicolon.
@@ -185,23 +186,6 @@ fn check_path(path: &str) -> Result<(), AdmitError> {
         true => Err(AdmitError::Path),
         false => Ok(()),
     }
-}
-
-/// A path as servers decode it (RFC 3986, 2.1).
-fn decoded(path: &str) -> Vec<u8> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let mut rest = path.as_bytes();
-    let mut decoded = Vec::with_capacity(rest.len());
-    while let [first, tail @ ..] = rest {
-        let code = match tail {
-            [high, low, ..] if *first == b'%' => digit(high).zip(digit(low)),
-            _ => None,
-        };
-        let code = code.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        decoded.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    decoded
 }
 
 /// What a request wants to upgrade to.

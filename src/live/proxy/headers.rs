@@ -13,7 +13,7 @@ use hyper::http::response::Parts;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper::{HeaderMap, Response, StatusCode, Uri};
 use hyper_util::client::legacy::connect::{Connected, Connection};
-use retake_core::exchange::machine::Shape;
+use retake_core::exchange::machine::BodyShape;
 use retake_core::session::Dialect;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -203,15 +203,15 @@ fn parts(status: StatusCode) -> Parts {
 }
 
 /// What the body of a reply is, by its head.
-pub(crate) fn shape_of(head: &Parts) -> Shape {
+pub(crate) fn shape_of(head: &Parts) -> BodyShape {
     if !content_encoding(&head.headers).is_empty() {
-        return Shape::Opaque;
+        return BodyShape::Opaque;
     }
     let kind = word(&head.headers, "content-type").unwrap_or_default();
     match kind.split(';').next().unwrap_or_default().trim() {
-        "text/event-stream" => Shape::Stream,
-        "application/json" => Shape::Whole,
-        _ => Shape::Opaque,
+        "text/event-stream" => BodyShape::Stream,
+        "application/json" => BodyShape::Whole,
+        _ => BodyShape::Opaque,
     }
 }
 

@@ -6,7 +6,7 @@ mod reading;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(crate) use reading::{Continuation, REPEATED, Reading};
+pub(crate) use reading::{Continuation, REPEATED, RequestReading};
 
 use crate::lock::lock;
 use crate::replies::mark_last_reply;
@@ -49,7 +49,7 @@ pub(crate) struct Judge {
 }
 
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct ExchangeVerdict {
     pub(crate) judgement: Judgement,
     pub(crate) findings: Vec<Finding>,
     /// What it was found in; `None` where that could not be read.
@@ -62,7 +62,7 @@ pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-impl Verdict {
+impl ExchangeVerdict {
     pub(crate) fn sound() -> Self {
         Self {
             judgement: Judgement::Sound,
@@ -90,7 +90,7 @@ impl Judge {
 
     /// Whether the words of a stream are kept back until they were judged: the policy says what is done about
     /// what can only be found in them.
-    pub(crate) fn holds_text(&self, request: &Reading) -> bool {
+    pub(crate) fn holds_text(&self, request: &RequestReading) -> bool {
         let Some(head) = request.request_head() else {
             return false;
         };
@@ -104,18 +104,22 @@ impl Judge {
     }
 
     /// A request that is to be judged, by what is known of those before it.
-    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<RequestReading> {
         #[cfg(test)]
         tests::fail_on_purpose("look", &body);
         self.memory.recall(dialect, body)
     }
 
     /// Judges a request before it leaves: what its provider would refuse.
-    pub(crate) fn request(&self, request: &Arc<Reading>, secrets: &Secrets) -> Verdict {
+    pub(crate) fn request(
+        &self,
+        request: &Arc<RequestReading>,
+        secrets: &Secrets,
+    ) -> ExchangeVerdict {
         #[cfg(test)]
         tests::fail_on_purpose("request", request.body());
         let Some((text, standing)) = self.refused(request) else {
-            return Verdict::sound();
+            return ExchangeVerdict::sound();
         };
         let judgement = self.judgement(&standing.faults);
         let found_in = (text, request.dialect(), false, None);
@@ -128,14 +132,14 @@ impl Judge {
     /// Judges a reply after its request. One that is not whole may still say why it ends.
     pub(crate) fn reply(
         &self,
-        request: &Arc<Reading>,
+        request: &Arc<RequestReading>,
         (reply, is_whole): (&str, bool),
         secrets: &Secrets,
-    ) -> Verdict {
+    ) -> ExchangeVerdict {
         #[cfg(test)]
         tests::fail_on_purpose("reply", request.body());
         let Some((text, findings, standing)) = self.stand(request, reply) else {
-            return Verdict::sound();
+            return ExchangeVerdict::sound();
         };
         let mut judgement = self.judgement(&standing.faults);
         if judgement == Judgement::Sound
@@ -149,16 +153,16 @@ impl Judge {
             && request.dialect().facts().tells_cut_late
             && standing.faults.iter().any(may_be_cut)
         {
-            return Verdict {
+            return ExchangeVerdict {
                 judgement: Judgement::Unclear,
-                ..Verdict::sound()
+                ..ExchangeVerdict::sound()
             };
         }
         let findings = of_turn(findings, &standing);
         if findings.is_empty() {
-            return Verdict {
+            return ExchangeVerdict {
                 judgement,
-                ..Verdict::sound()
+                ..ExchangeVerdict::sound()
             };
         }
         let stop = self.stop_of(reply);
@@ -177,14 +181,14 @@ impl Judge {
     }
 
     /// The request as it was read, now or before.
-    fn read<'r>(&self, request: &'r Arc<Reading>) -> Option<&'r Session> {
+    fn read<'r>(&self, request: &'r Arc<RequestReading>) -> Option<&'r Session> {
         let recording = request.read()?;
         self.memory.keep(request);
         recording.sessions.first()
     }
 
     /// A request that its provider would refuse, and for what; `None` where it would not.
-    fn refused(&self, request: &Arc<Reading>) -> Option<(Arc<dyn Source>, RunStatus)> {
+    fn refused(&self, request: &Arc<RequestReading>) -> Option<(Arc<dyn Source>, RunStatus)> {
         let session = self.read(request)?;
         let findings = self.request_findings(session)?;
         if findings.is_empty() {
@@ -197,7 +201,7 @@ impl Judge {
     /// A request and its reply as one history: its text and its standing.
     fn stand(
         &self,
-        request: &Arc<Reading>,
+        request: &Arc<RequestReading>,
         reply: &str,
     ) -> Option<(Arc<dyn Source>, Vec<Finding>, RunStatus)> {
         let items = history_of(request.dialect(), reply).ok()?;
@@ -271,7 +275,7 @@ fn reportable(
     (secrets, tools): (&Secrets, Vec<&str>),
     standing: &RunStatus,
     find: impl Fn(&Session) -> Option<Vec<Finding>>,
-) -> Verdict {
+) -> ExchangeVerdict {
     let redactor = Redactor::sparing(secrets.iter().cloned(), tools);
     let clean = || {
         let text = whole(&*found_in)?;
@@ -287,7 +291,7 @@ fn reportable(
     if let Judgement::Holds { why } = &mut judgement {
         *why = redactor.growing(why).into_owned();
     }
-    Verdict {
+    ExchangeVerdict {
         judgement,
         findings: findings.unwrap_or_default(),
         recording,
@@ -295,7 +299,7 @@ fn reportable(
 }
 
 /// The names of the tools that a request offers: whatever key equals one, it stays.
-fn tools_of(request: &Arc<Reading>) -> Vec<&str> {
+fn tools_of(request: &Arc<RequestReading>) -> Vec<&str> {
     let session = request.read().and_then(|read| read.sessions.first());
     let sets = session.map_or(&[][..], |session| &session.contract.tool_sets);
     let tools = sets.iter().flat_map(|set| &set.tools);

@@ -140,7 +140,7 @@ impl Door {
     }
 
     /// Whether a `Host` line means this listener. A browser that was led here by a name of somebody else (DNS
-    /// rebinding) says that name. Behind a token any address will do: no name leads to an address.
+    /// rebinding) says that name. After a token any address will do: no name leads to an address.
     pub(crate) fn is_host(&self, line: &str) -> bool {
         let Some((host, port)) = split(line) else {
             return false;

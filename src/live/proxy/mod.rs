@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | [`Proxy`] | a running proxy: its parts and its commands |
-//! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`Origin`] asks the model; `headers` and `body` say what goes on in either direction |
+//! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`UpstreamOrigin`] asks the model; `headers` and `body` say what goes on in either direction |
 //! | `exchanges` | a [`Watch`] that looks: each exchange is driven by a task of its own through [`retake_core::exchange::machine`]; `judge` finds what is wrong |
 //! | [`holds`] | what is held: live runs whose tools are the agent's |
 //! | [`Chaos`] | faults on purpose |
@@ -39,13 +39,14 @@ pub use guard::AdmitError;
 pub use headers::{TOKEN, ask_for_plain, error};
 pub use listen::{Listen, ListenError, Token, TokenError};
 pub use news::{
-    Command, Direction, News, Observer, OpenedSocket, Passed, Question, Report, TurnedAway, Watch,
+    Observer, OpenedSocket, Passed, ProxyCommand, ProxyNews, ProxyRequest, Report, SocketDirection,
+    TurnedAway, Watch,
 };
 pub use options::{
     BaseUrlError, Family, Fit, Ports, ProxyOptions, USUAL, USUAL_ASKS, Upstream, UpstreamBase,
     UpstreamError,
 };
-pub use origin::{CertificateTrust, NoReply, Origin, TlsError};
+pub use origin::{CertificateTrust, TlsError, UpstreamFailure, UpstreamOrigin};
 pub use pass::{Count, head, no_reply, onward};
 pub use recent::StoredRequest;
 pub use running::{Proxy, ProxyError};

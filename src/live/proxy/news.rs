@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Method, Response};
 use retake_core::engine::Breakpoint;
-use retake_core::exchange::{Ending, ExchangeId, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangeSummary};
 use retake_core::rules::Finding;
 use retake_core::session::Dialect;
 use retake_core::session::takes::Author;
@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 /// serialized as the JSON lines of a proxy tell it; the rest is skipped.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum News {
+pub enum ProxyNews {
     /// A listener is ready; they come in the order of the upstreams.
     #[serde(skip)]
     Listening {
@@ -34,7 +34,7 @@ pub enum News {
     },
     /// An exchange has begun, or its status has changed.
     #[serde(skip)]
-    Exchange(Arc<Seen>),
+    Exchange(Arc<ExchangeSummary>),
     /// The reply or the request of an exchange was judged and something was found.
     #[serde(skip)]
     Found {
@@ -97,11 +97,11 @@ fn message<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
 }
 
 /// Who hears the news, in threads of the proxy.
-pub type Report = Arc<dyn Fn(News) + Send + Sync>;
+pub type Report = Arc<dyn Fn(ProxyNews) + Send + Sync>;
 
 /// What the operator wants of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum ProxyCommand {
     /// What is held of an exchange passes as it came.
     Release(ExchangeId),
     /// Everything that is held passes as it came.
@@ -118,7 +118,7 @@ pub enum Command {
 
 /// A request at a path where a dialect is spoken, as it would go to the upstream.
 #[derive(Debug)]
-pub struct Question {
+pub struct ProxyRequest {
     pub client: SocketAddr,
     /// When its head had come.
     pub at: SystemTime,
@@ -152,7 +152,7 @@ pub struct Passed {
     /// Until the first byte of the reply's body.
     pub first: Option<Duration>,
     pub total: Duration,
-    pub ending: Ending,
+    pub ending: ExchangeEnding,
 }
 
 /// A request that was turned away; nothing of it went to the upstream.
@@ -169,7 +169,7 @@ pub struct TurnedAway {
 pub trait Watch: Send + Sync + 'static {
     /// Answers a request at a path where a dialect is spoken. The future and the body of the reply are dropped
     /// when the client is gone.
-    fn exchange(&self, question: Question) -> impl Future<Output = Response<Body>> + Send;
+    fn exchange(&self, question: ProxyRequest) -> impl Future<Output = Response<Body>> + Send;
 
     /// A request at another path has come and gone.
     fn passed(&self, passed: Passed) {
@@ -204,7 +204,7 @@ pub struct OpenedSocket {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum SocketDirection {
     /// The client, to the upstream.
     ToUpstream,
     /// The upstream, to the client.
@@ -213,9 +213,9 @@ pub enum Direction {
 
 /// Reads along what passes on a WebSocket. Nothing that it does changes what passes.
 pub trait Observer: Send {
-    fn text(&mut self, direction: Direction, text: &str);
+    fn text(&mut self, direction: SocketDirection, text: &str);
     /// Messages of this direction cannot be read any more; the bytes go on.
-    fn unreadable(&mut self, direction: Direction);
+    fn unreadable(&mut self, direction: SocketDirection);
     /// The connection is over.
     fn over(&mut self);
 }

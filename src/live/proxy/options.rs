@@ -1,6 +1,6 @@
 //! What a proxy is started with: plain data, made from a command line.
 
-use crate::http::{Target, UrlError};
+use crate::http::{HttpTarget, UrlError};
 use hyper::header::AUTHORIZATION;
 use hyper::http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Uri};
@@ -77,7 +77,7 @@ pub struct Upstream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    #[error("this is no URL; an upstream is written as https://api.openai.com")]
+    #[error("invalid URL; an upstream is written as https://api.openai.com")]
     NoUrl,
     #[error("a URL of an upstream begins with https:// or http://")]
     NoScheme,
@@ -136,6 +136,7 @@ impl Upstream {
             Family::OpenAi => OPENAI,
             Family::Anthropic => ANTHROPIC,
             Family::Google => GOOGLE,
+            Family::Amazon => AMAZON,
         };
         let path = self.prefix().trim_end_matches(V1);
         match self.provider() {
@@ -152,7 +153,7 @@ impl Upstream {
         match by_path {
             Some(found) => (found == family).then_some(Fit::Path),
             None if self.is_local() => Some(Fit::Possible),
-            None if self.provider() == Some(GOOGLE) => None,
+            None if matches!(self.provider(), Some(GOOGLE | AMAZON)) => None,
             // Most servers speak as OpenAI does. That one takes Anthropic's keys, too, is for
             // the operator to say.
             None => (family == Family::OpenAi).then_some(Fit::Possible),
@@ -226,7 +227,7 @@ impl Ports {
                 Err(failure) => return Err(failure),
             }
             if address.port() != 0 {
-                // Behind the last port there is none; the last one is in use then, and says so.
+                // After the last port there is none; the last one is in use then, and says so.
                 address.set_port(address.port().saturating_add(1));
             }
         }
@@ -237,6 +238,7 @@ impl Ports {
 const OPENAI: &str = "openai";
 const ANTHROPIC: &str = "anthropic";
 const GOOGLE: &str = "google";
+const AMAZON: &str = "bedrock";
 
 /// Name, the domain of its API, and how keys begin that only it gives out. From each provider's own
 /// documentation of its keys.
@@ -251,6 +253,7 @@ const PROVIDERS: &[(&str, &str, &[&str])] = &[
     ("groq", "groq.com", &["gsk_"]),
     ("xai", "x.ai", &["xai-"]),
     (GOOGLE, "googleapis.com", &["AIza"]),
+    (AMAZON, "amazonaws.com", &["bedrock-api-key-", "ABSK"]),
 ];
 
 fn provider_of_name(name: &str) -> Option<&'static str> {
@@ -302,7 +305,7 @@ const VERSION: &str = "/v1";
 /// that a base URL may be given with and without it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamBase {
-    target: Target,
+    target: HttpTarget,
     scheme: Scheme,
     authority: Authority,
     /// Without a slash at its end.
@@ -320,7 +323,7 @@ pub enum BaseUrlError {
 
 impl UpstreamBase {
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
-        let target = Target::parse(text)?;
+        let target = HttpTarget::parse(text)?;
         if target.has_query() {
             return Err(BaseUrlError::Query);
         }
@@ -573,7 +576,7 @@ mod tests {
                 "Bearer sk-or-v1-x",
                 None,
             ),
-            // Gateways that take the keys of those behind them.
+            // Gateways that take the keys of their upstreams.
             (
                 "https://oai.helicone.ai/v1",
                 bearer,

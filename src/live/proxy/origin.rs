@@ -38,7 +38,7 @@ const HEAD: usize = 256 * 1024;
 
 /// One upstream, with the connections to it. They belong to the tokio runtime of the first call.
 #[derive(Debug, Clone)]
-pub struct Origin {
+pub struct UpstreamOrigin {
     base: UpstreamBase,
     host: HeaderValue,
     is_verified: bool,
@@ -46,7 +46,7 @@ pub struct Origin {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum NoReply {
+pub enum UpstreamFailure {
     #[error("no reply from the upstream: {0}")]
     Broken(Broken),
     /// It broke off after the request: the model may have been called, and paid for.
@@ -70,7 +70,7 @@ pub enum NoReply {
     Unsendable,
 }
 
-impl NoReply {
+impl UpstreamFailure {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Broken(_) | Self::MayHaveArrived(_) | Self::KeptClosed | Self::Switched => {
@@ -109,7 +109,7 @@ impl NoReply {
     }
 }
 
-impl Origin {
+impl UpstreamOrigin {
     /// An upstream that is believed as `trust` says; certificates of the system are read where TLS is spoken.
     pub fn new(base: UpstreamBase, trust: &CertificateTrust) -> Result<Self, TlsError> {
         let mut tcp = HttpConnector::new();
@@ -160,11 +160,11 @@ impl Origin {
         path_and_query: &PathAndQuery,
         mut lines: HeaderMap,
         body: Outgoing,
-    ) -> Result<Response<Incoming>, NoReply> {
+    ) -> Result<Response<Incoming>, UpstreamFailure> {
         let uri = self
             .base
             .join(path_and_query)
-            .map_err(|_| NoReply::Unsendable)?;
+            .map_err(|_| UpstreamFailure::Unsendable)?;
         let asks_for_upgrade = lines.contains_key(UPGRADE);
         lines.insert(HOST, self.host.clone());
         headers::sign(&mut lines);
@@ -185,13 +185,15 @@ impl Origin {
         };
         let mut reply = once((method, lines, body))
             .await
-            .map_err(|error| NoReply::new(&error));
-        if let (Err(NoReply::KeptClosed), Some(again)) = (&reply, again) {
-            reply = once(again).await.map_err(|error| NoReply::new(&error));
+            .map_err(|error| UpstreamFailure::new(&error));
+        if let (Err(UpstreamFailure::KeptClosed), Some(again)) = (&reply, again) {
+            reply = once(again)
+                .await
+                .map_err(|error| UpstreamFailure::new(&error));
         }
         let reply = reply?;
         match reply.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_for_upgrade {
-            true => Err(NoReply::Switched),
+            true => Err(UpstreamFailure::Switched),
             false => Ok(reply),
         }
     }

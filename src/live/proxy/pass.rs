@@ -4,13 +4,13 @@ use super::body::{Body, Cut};
 use super::headers;
 use super::headers::SHOULD_RETRY;
 use super::news::{Passed, Watch};
-use super::origin::NoReply;
+use super::origin::UpstreamFailure;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Method, Response, StatusCode};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 /// The reply that tells a client why there is none.
-pub fn no_reply(dialect: Option<Dialect>, error: &NoReply) -> Response<Body> {
+pub fn no_reply(dialect: Option<Dialect>, error: &UpstreamFailure) -> Response<Body> {
     let mut reply = headers::error(dialect, error.status(), &error.to_string());
     if error.may_be_retried() {
         reply.headers_mut().remove(SHOULD_RETRY);
@@ -42,7 +42,7 @@ pub fn head<B>(method: &Method, reply: &Response<Incoming>, body: B) -> Response
     onward
 }
 
-/// An upstream's reply as it goes to the client; `count` is told when it is over.
+/// An upstream's reply as it goes to the client; `count` is called when it is over.
 pub fn onward<W: Watch>(
     method: &Method,
     reply: Response<Incoming>,
@@ -85,14 +85,14 @@ impl<W: Watch> Count<W> {
 
     fn over(&mut self, gone: TransferEnd, bytes: u64) {
         let ending = match gone {
-            TransferEnd::Whole => Ending::Passed,
-            TransferEnd::Truncated => Ending::Truncated,
-            TransferEnd::Unwanted => Ending::ClientLeft,
+            TransferEnd::Whole => ExchangeEnding::Passed,
+            TransferEnd::Truncated => ExchangeEnding::Truncated,
+            TransferEnd::Unwanted => ExchangeEnding::ClientLeft,
         };
         self.end(ending, bytes);
     }
 
-    pub(crate) fn end(&mut self, ending: Ending, received: u64) {
+    pub(crate) fn end(&mut self, ending: ExchangeEnding, received: u64) {
         if let Some(mut passed) = self.passed.take() {
             passed.total = self.began.elapsed();
             passed.received = received;
@@ -104,7 +104,7 @@ impl<W: Watch> Count<W> {
 
 impl<W: Watch> Drop for Count<W> {
     fn drop(&mut self) {
-        self.end(Ending::ClientLeft, 0);
+        self.end(ExchangeEnding::ClientLeft, 0);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The latest exchanges, kept in memory so that they can be opened and repeated by hand while a proxy runs.
 //! The journal has all.
 
-use super::news::Question;
-use super::origin::Origin;
-use super::recorder::{Recorded, as_journal};
+use super::news::ProxyRequest;
+use super::origin::UpstreamOrigin;
+use super::recorder::{RecordedExchange, as_journal};
 use crate::Input;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -28,7 +28,11 @@ pub struct StoredRequest {
 
 impl StoredRequest {
     /// A request with its plain body; `None` where its path leads nowhere at the upstream.
-    pub(crate) fn of(question: &Question, upstream: &Origin, body: Bytes) -> Option<Self> {
+    pub(crate) fn of(
+        question: &ProxyRequest,
+        upstream: &UpstreamOrigin,
+        body: Bytes,
+    ) -> Option<Self> {
         let url = upstream.base().join(&question.path_and_query).ok()?;
         Some(Self {
             method: question.method.to_string(),
@@ -40,7 +44,7 @@ impl StoredRequest {
 }
 
 struct Kept {
-    recorded: Recorded,
+    recorded: RecordedExchange,
     request: Option<StoredRequest>,
     bytes: u64,
 }
@@ -53,7 +57,7 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// Keeps an exchange that is over, in place of the oldest ones.
-    pub(crate) fn keep(&mut self, recorded: Recorded, request: Option<StoredRequest>) {
+    pub(crate) fn keep(&mut self, recorded: RecordedExchange, request: Option<StoredRequest>) {
         let decoded = request.as_ref().map_or(0, |request| request.body.len());
         let bytes = (recorded.cost() + decoded) as u64;
         self.bytes += bytes;
@@ -102,20 +106,20 @@ impl Recent {
 mod tests {
     use super::*;
     use crate::proxy::recorder::RecordedBody;
-    use retake_core::exchange::Seen;
+    use retake_core::exchange::ExchangeSummary;
 
-    fn recorded(id: u32, sent: usize) -> Recorded {
-        Recorded {
-            seen: Seen {
+    fn recorded(id: u32, sent: usize) -> RecordedExchange {
+        RecordedExchange {
+            seen: ExchangeSummary {
                 id: ExchangeId(id),
                 dialect: Some(retake_core::session::Dialect::Chat),
-                ..Seen::default()
+                ..ExchangeSummary::default()
             },
             request: RecordedBody::whole(Bytes::from_static(
                 br#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#,
             )),
             sent: Some(Bytes::from(vec![b' '; sent])),
-            ..Recorded::default()
+            ..RecordedExchange::default()
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::chaos::Chaos;
 use super::connect::Reach;
-use super::exchanges::{ProxyState, Watcher};
+use super::exchanges::{ProxyState, UpstreamWatcher};
 use super::holds::HoldHandle;
 use super::listen::{Listen, ListenError};
-use super::news::{Command, News, Report};
+use super::news::{ProxyCommand, ProxyNews, Report};
 use super::options::{ProxyOptions, Upstream};
-use super::origin::{CertificateTrust, Origin, TlsError};
+use super::origin::{CertificateTrust, TlsError, UpstreamOrigin};
 use super::recent::StoredRequest;
 use super::recorder::{self, Recorder};
 use super::server::{ServeError, serve};
@@ -102,22 +102,22 @@ impl Proxy {
         let state = ProxyState::new(options, recorder, (hosts, tokens), report.clone())?;
         let state = Arc::new(state);
         for (listen, origin) in listeners.iter().zip(&origins) {
-            report(News::Listening {
+            report(ProxyNews::Listening {
                 address: listen.address(),
                 base: listen.base_url(),
                 upstream: origin.base().host(),
             });
             if !origin.is_verified() {
                 let host = origin.base().host();
-                report(News::Notice(format!(
+                report(ProxyNews::Notice(format!(
                     "the certificate of {host} is not verified"
                 )));
             }
         }
-        let in_clear = in_clear(&listeners).map(|words| News::Notice(words.to_owned()));
+        let in_clear = in_clear(&listeners).map(|words| ProxyNews::Notice(words.to_owned()));
         in_clear.into_iter().for_each(|notice| report(notice));
         for notice in notices {
-            report(News::Notice(notice));
+            report(ProxyNews::Notice(notice));
         }
         let stop = CancellationToken::new();
         let places = listeners.into_iter().zip(origins);
@@ -144,14 +144,14 @@ impl Proxy {
     }
 
     /// Does what the operator wants.
-    pub fn command(&self, command: &Command) {
+    pub fn command(&self, command: &ProxyCommand) {
         self.state.command(command);
     }
 
     /// Releases everything that is held, and waits until all that is under way is over,
     /// for at most [`RELEASE`].
     pub fn release_all(&self) {
-        self.state.command(&Command::ReleaseAll);
+        self.state.command(&ProxyCommand::ReleaseAll);
         let since = Instant::now();
         while !self.state.is_idle() && since.elapsed() < RELEASE {
             std::thread::sleep(LOOK);
@@ -203,16 +203,17 @@ fn token(listen: &Listen) -> Option<(String, String)> {
     Some(("listener token".to_owned(), token.reveal().to_owned()))
 }
 
-fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<Origin>, TlsError> {
+fn origin(upstream: &Upstream, insecure: &[String]) -> Result<Arc<UpstreamOrigin>, TlsError> {
     let trust = CertificateTrust::unless_named(&upstream.base, insecure);
-    Ok(Arc::new(Origin::new(upstream.base.clone(), &trust)?))
+    Ok(Arc::new(UpstreamOrigin::new(
+        upstream.base.clone(),
+        &trust,
+    )?))
 }
 
 fn listeners(options: &ProxyOptions) -> Result<Vec<Listen>, ListenError> {
-    let is_in_use = |error: &ListenError| match error {
-        ListenError::Address { error, .. } => error.kind() == io::ErrorKind::AddrInUse,
-        _ => false,
-    };
+    let taken = io::ErrorKind::AddrInUse;
+    let is_in_use = |error: &ListenError| matches!(error, ListenError::Address { error, .. } if error.kind() == taken);
     let listen = |address| Listen::new(address, options.allow_remote);
     let opened = options
         .ports
@@ -240,7 +241,7 @@ fn report_earlier(
         .to_owned();
     let thread = std::thread::Builder::new().name("earlier journals".to_owned());
     thread.spawn(move || {
-        let notice = |words: String| report(News::Notice(words));
+        let notice = |words: String| report(ProxyNews::Notice(words));
         let mut count = 0;
         let closed = recorder::close_interrupted(&folder, &|| stop.is_cancelled(), |left| {
             count += 1;
@@ -280,7 +281,7 @@ fn recorder(
         upstreams: hosts.to_vec(),
         secrets: tokens.to_vec(),
         clock: wall_clock,
-        tell: Box::new(move |words: String| tell(News::Notice(words))),
+        tell: Box::new(move |words: String| tell(ProxyNews::Notice(words))),
     })?;
     let warning = recorder.warning().map(str::to_owned);
     let mut notices: Vec<String> = warning.into_iter().collect();
@@ -298,7 +299,7 @@ fn recorder(
 
 /// Serves all listeners on a thread of its own.
 fn run(
-    places: Vec<(Listen, Arc<Origin>)>,
+    places: Vec<(Listen, Arc<UpstreamOrigin>)>,
     chaos: Option<Arc<Chaos>>,
     state: Arc<ProxyState>,
     stop: CancellationToken,
@@ -310,7 +311,7 @@ fn run(
         runtime.block_on(async {
             let mut serving = JoinSet::new();
             for (place, (listen, origin)) in places.into_iter().enumerate() {
-                let watcher = Arc::new(Watcher::new(
+                let watcher = Arc::new(UpstreamWatcher::new(
                     state.clone(),
                     origin.clone(),
                     place,
@@ -320,7 +321,7 @@ fn run(
             }
             while let Some(served) = serving.join_next().await {
                 if let Ok(Err(error)) = served {
-                    report(News::Notice(error.to_string()));
+                    report(ProxyNews::Notice(error.to_string()));
                 }
             }
             // Their clients are gone, so they end; that they were is written down.

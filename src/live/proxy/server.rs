@@ -6,8 +6,8 @@ use super::body::{
 use super::guard::{self, AdmitError, Upgrade};
 use super::headers;
 use super::listen::{Door, Listen};
-use super::news::{Passed, Question, TurnedAway, Watch};
-use super::origin::Origin;
+use super::news::{Passed, ProxyRequest, TurnedAway, Watch};
+use super::origin::UpstreamOrigin;
 use super::pass::{self, Count};
 use super::websocket::{self, Tunnel};
 use crate::lock::lock;
@@ -19,7 +19,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::wire::{WEBSOCKET, dialect_at};
 use std::convert::Infallible;
 use std::io;
@@ -172,7 +172,7 @@ impl ClientConnection {
 /// A listener of the proxy with what it is for.
 struct Place<W> {
     door: Door,
-    upstream: Arc<Origin>,
+    upstream: Arc<UpstreamOrigin>,
     watch: Arc<W>,
 }
 
@@ -193,7 +193,7 @@ pub enum ServeError {
 /// Where the upstream is this listener, or the system refuses to use it.
 pub async fn serve<W: Watch>(
     listen: Listen,
-    upstream: Arc<Origin>,
+    upstream: Arc<UpstreamOrigin>,
     watch: Arc<W>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
@@ -241,11 +241,11 @@ impl<W: Watch> Place<W> {
         if why == AdmitError::Token {
             tokio::time::sleep(GUESSED).await;
         }
-        let path = match why {
+        let mut path = head.uri.path().to_owned();
+        if why == AdmitError::Token {
             // It may hold most of the token.
-            AdmitError::Token => String::new(),
-            _ => head.uri.path().to_owned(),
-        };
+            path.clear();
+        }
         self.refuse(connection, head, path, why)
     }
 
@@ -301,7 +301,7 @@ impl<W: Watch> Place<W> {
             Err(_) => return refuse(&head, AdmitError::BodyBroken),
         };
         headers::ask_for_readable(&mut lines);
-        let question = Question {
+        let question = ProxyRequest {
             client: connection.client,
             at,
             dialect,
@@ -335,7 +335,7 @@ impl<W: Watch> Place<W> {
             received: 0,
             first: None,
             total: Duration::ZERO,
-            ending: Ending::ClientLeft,
+            ending: ExchangeEnding::ClientLeft,
         };
         let body = match Outgoing::begin(body, connection.contact.clone()).await {
             Ok(body) => body,
@@ -352,7 +352,7 @@ impl<W: Watch> Place<W> {
             }
             Err(error) => {
                 let why = error.to_string();
-                count.end(Ending::NoReply { why }, 0);
+                count.end(ExchangeEnding::NoReply { why }, 0);
                 let mut reply = pass::no_reply(None, &error);
                 close(&mut reply);
                 reply
@@ -395,7 +395,7 @@ fn close(reply: &mut Response<Body>) {
     reply.headers_mut().insert(CONNECTION, close);
 }
 
-/// How long until another connection is told to close, if none has closed by then.
+/// How long until another connection is closed, if none has closed by then.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// The connections of a listener.

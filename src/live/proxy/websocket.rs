@@ -4,8 +4,8 @@
 //! frames can be read.
 
 use super::body::{self, Body, Outgoing};
-use super::news::{Direction, Observer, OpenedSocket, Watch};
-use super::origin::Origin;
+use super::news::{Observer, OpenedSocket, SocketDirection, Watch};
+use super::origin::UpstreamOrigin;
 use super::{headers, pass};
 use crate::lock::lock;
 use http_body_util::BodyExt;
@@ -45,7 +45,7 @@ pub(crate) struct Tunnel {
 /// Asks the upstream for a WebSocket. Whatever it answers goes to the client; where it agrees,
 /// there is a tunnel.
 pub(crate) async fn open<W: Watch>(
-    upstream: &Origin,
+    upstream: &UpstreamOrigin,
     watch: &Arc<W>,
     mut head: Parts,
     client: SocketAddr,
@@ -104,13 +104,13 @@ impl Tunnel {
         let there = copy(
             &mut from_client,
             &mut to_upstream,
-            Direction::ToUpstream,
+            SocketDirection::ToUpstream,
             observer,
         );
         let back = copy(
             &mut from_upstream,
             &mut to_client,
-            Direction::ToClient,
+            SocketDirection::ToClient,
             observer,
         );
         tokio::pin!(there, back);
@@ -133,7 +133,7 @@ impl Tunnel {
 async fn copy(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
-    direction: Direction,
+    direction: SocketDirection,
     observer: &std::sync::Mutex<Option<Box<dyn Observer>>>,
 ) -> io::Result<()> {
     let mut reading = Reading::new(direction);
@@ -152,16 +152,16 @@ async fn copy(
 
 /// Reads the messages of one direction.
 struct Reading {
-    direction: Direction,
+    direction: SocketDirection,
     /// `None` when they cannot be read any more.
-    socket: Option<WebSocket<Piece>>,
+    socket: Option<WebSocket<SocketBuffer>>,
 }
 
 /// Bytes that have passed and were not read yet. What the reader would say itself is not wanted.
 #[derive(Default)]
-struct Piece(VecDeque<u8>);
+struct SocketBuffer(VecDeque<u8>);
 
-impl Read for Piece {
+impl Read for SocketBuffer {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buf) {
             Ok(0) => Err(ErrorKind::WouldBlock.into()),
@@ -170,7 +170,7 @@ impl Read for Piece {
     }
 }
 
-impl Write for Piece {
+impl Write for SocketBuffer {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         Ok(buf.len())
     }
@@ -181,16 +181,16 @@ impl Write for Piece {
 }
 
 impl Reading {
-    fn new(direction: Direction) -> Self {
+    fn new(direction: SocketDirection) -> Self {
         // Whoever receives reads: a server reads what clients mask.
         let role = match direction {
-            Direction::ToUpstream => Role::Server,
-            Direction::ToClient => Role::Client,
+            SocketDirection::ToUpstream => Role::Server,
+            SocketDirection::ToClient => Role::Client,
         };
         let config = WebSocketConfig::default()
             .max_message_size(Some(MESSAGE))
             .max_frame_size(Some(MESSAGE));
-        let socket = WebSocket::from_raw_socket(Piece::default(), role, Some(config));
+        let socket = WebSocket::from_raw_socket(SocketBuffer::default(), role, Some(config));
         Self {
             direction,
             socket: Some(socket),

@@ -4,17 +4,17 @@
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use retake_core::replay::Tape;
-//! use retake_live::replay::{ANY_PORT, Endpoint, ReplayOptions};
+//! use retake_live::replay::{ANY_PORT, ReplayServer, ReplayOptions};
 //! use retake_live::{ReadOptions, read_path};
 //! let recording = read_path("sessions/failing-tool.json".as_ref(), &ReadOptions::default())?;
 //! let tape = Tape::of(recording.sessions)?;
-//! let endpoint = Endpoint::start(tape, ReplayOptions::default(), ANY_PORT, |_| {})?;
+//! let endpoint = ReplayServer::start(tape, ReplayOptions::default(), ANY_PORT, |_| {})?;
 //! println!("{}", endpoint.address());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! It runs on a thread of its own and stops when its [`Endpoint`] is dropped. Each reply names its turn in the
+//! It runs on a thread of its own and stops when its [`ReplayServer`] is dropped. Each reply names its turn in the
 //! header `x-retake-replay`. A request that no turn answers is refused with status 400, which SDKs do not
 //! repeat, and the code `replay_mismatch`.
 
@@ -28,7 +28,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use retake_core::formats::convert::LossKind;
 use retake_core::replay::{
-    Differences, Found, Matching, NotFound, Place, ReplayRequest, Reply, Tape,
+    Differences, Found, Matching, NotFound, ReplayRequest, ServedReply, Tape, TapePlace,
 };
 use retake_core::session::Dialect;
 use std::collections::BTreeSet;
@@ -46,10 +46,10 @@ pub struct ReplayOptions {
 
 /// What became of a request. Texts may hold text from outside.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ReplayEvent {
     /// A turn was served.
     Served {
-        place: Place,
+        place: TapePlace,
         /// It in words, as `turn 3`.
         turn: String,
         dialect: Dialect,
@@ -65,19 +65,19 @@ pub enum Event {
         /// Why, over several lines where something differs.
         why: String,
         /// The nearest turn, and what differs from it.
-        nearest: Option<(Place, Differences)>,
+        nearest: Option<(TapePlace, Differences)>,
     },
 }
 
 /// A recording that is served, until this is dropped.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct ReplayServer {
     listening: Listening,
     tape: Arc<Tape>,
     served: Arc<Served>,
 }
 
-impl Endpoint {
+impl ReplayServer {
     /// Serves a tape. `report` hears of each request on the endpoint's thread, before its reply is sent,
     /// and must not wait.
     ///
@@ -86,7 +86,7 @@ impl Endpoint {
         tape: Tape,
         options: ReplayOptions,
         listen: SocketAddr,
-        report: impl Fn(Event) + Send + Sync + 'static,
+        report: impl Fn(ReplayEvent) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let (tape, served) = (Arc::new(tape), Arc::<Served>::default());
         let serving = Serving {
@@ -132,10 +132,10 @@ const CHUNK: usize = 24;
 
 /// The turns that were served.
 #[derive(Debug, Default)]
-struct Served(Mutex<BTreeSet<Place>>);
+struct Served(Mutex<BTreeSet<TapePlace>>);
 
 impl Served {
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<Place>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<TapePlace>> {
         lock(&self.0)
     }
 }
@@ -145,7 +145,7 @@ struct Serving {
     tape: Arc<Tape>,
     served: Arc<Served>,
     options: ReplayOptions,
-    report: Box<dyn Fn(Event) + Send + Sync>,
+    report: Box<dyn Fn(ReplayEvent) + Send + Sync>,
 }
 
 impl Answers for Serving {
@@ -189,7 +189,7 @@ impl Serving {
         if differences.is_some() {
             header.push_str("; lenient");
         }
-        (self.report)(Event::Served {
+        (self.report)(ReplayEvent::Served {
             place,
             turn: self.tape.words(place),
             dialect,
@@ -205,24 +205,24 @@ impl Serving {
     }
 
     /// The turn that answers, as it is sent.
-    fn found(&self, request: &ReplayRequest) -> Result<(Found, Reply), NotFound> {
+    fn found(&self, request: &ReplayRequest) -> Result<(Found, ServedReply), NotFound> {
         let mut served = self.served.lock();
         let matching = self.options.matching;
         let found = self.tape.find_next(request, matching, &served)?;
         let mut reply = self
             .tape
             .reply(found.place, request.dialect, &request.head.model)?;
-        reply.said.tools.clone_from(&request.tools);
+        reply.new_reply.tools.clone_from(&request.tools);
         served.insert(found.place);
         Ok((found, reply))
     }
 
-    async fn sent(&self, request: &ReplayRequest, reply: &Reply) -> Sending {
+    async fn sent(&self, request: &ReplayRequest, reply: &ServedReply) -> Sending {
         let [first, total] = match self.options.keeps_pace {
             true => reply.took,
             false => [None; 2],
         };
-        let (reply, dialect) = (&reply.said, request.dialect);
+        let (reply, dialect) = (&reply.new_reply, request.dialect);
         if !request.head.streams {
             tokio::time::sleep(Duration::from_millis(total.or(first).unwrap_or(0))).await;
             let text = reply.spell(dialect);
@@ -254,7 +254,7 @@ impl Serving {
         dialect: Dialect,
         code: &'static str,
         why: String,
-        nearest: Option<(Place, Differences)>,
+        nearest: Option<(TapePlace, Differences)>,
     ) -> Sending {
         let status = StatusCode::BAD_REQUEST;
         let message = format!("retake replay: {why}");
@@ -262,7 +262,7 @@ impl Serving {
             .codec()
             .error(status.as_u16(), &message, Some(code), TAG)
             .to_string();
-        (self.report)(Event::Refused {
+        (self.report)(ReplayEvent::Refused {
             dialect,
             code,
             why,

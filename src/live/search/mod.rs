@@ -1,7 +1,7 @@
 //! Finds a text in a source of any size, on all cores, without an index.
 //!
 //! The bytes are read in blocks, which two or more threads take one after the other, and scanned as they stand;
-//! what a hit belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`Job`] runs a
+//! what a hit belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`SearchJob`] runs a
 //! search in the background, so that no key waits for it, and ends when it is dropped.
 //!
 //! ```text
@@ -269,7 +269,7 @@ pub fn cores() -> usize {
 
 /// A background search. Dropping it cancels the search.
 #[derive(Debug)]
-pub struct Job {
+pub struct SearchJob {
     cancel: Arc<AtomicBool>,
 }
 
@@ -282,7 +282,7 @@ pub struct SearchCount {
     pub complete: bool,
 }
 
-impl Job {
+impl SearchJob {
     /// Looks for one hit; `on_found` is called once, in another thread, unless the job is dropped before.
     pub fn find(
         source: Arc<dyn Source>,
@@ -346,7 +346,7 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for SearchJob {
     fn drop(&mut self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
@@ -469,7 +469,7 @@ mod tests {
         let source: Arc<dyn Source> = Arc::new(source_with("HERE", &[3 << 20], 4 << 20));
         let needle = Arc::new(Needle::new("HERE").unwrap());
         let (send, receive) = mpsc::channel();
-        let _job = Job::find(
+        let _job = SearchJob::find(
             source.clone(),
             needle.clone(),
             SearchFrom::AtOrAfter(0),
@@ -479,7 +479,7 @@ mod tests {
         );
         assert_eq!(receive.recv().unwrap(), Ok(Some(3 << 20)));
         let (send, receive) = mpsc::channel();
-        let _job = Job::count(source, needle, move |tally| send.send(tally).unwrap());
+        let _job = SearchJob::count(source, needle, move |tally| send.send(tally).unwrap());
         let last = receive.iter().last().unwrap().unwrap();
         assert_eq!(
             (last.hits, last.searched, last.complete),

@@ -1,6 +1,6 @@
 //! The journal of takes: one append-only file for each recording, among the operator's own data.
 //!
-//! What [`Journal::append`] acknowledged is on the disk. What could not be written is kept in memory, said
+//! What [`Journal::append`] acknowledged is on the disk. What could not be written is kept in memory, reported
 //! on the screen ([`NotRecording`]) and written as soon as that works again. A journal is never trusted
 //! after a failed sync: it is written anew from memory, and what was there is put aside. The recording
 //! itself is never touched.
@@ -8,7 +8,7 @@
 pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
 use crate::journal::{
     AppendError, Folder, HEAD, Identity, JournalFile, JournalHeader, JournalLine, JournalSubject,
-    Location, OpenFile, Presence, Scan, Subfolder, lock, unlock,
+    Location, OpenFile, Presence, Scan, Subfolder, holder, lock, unlock,
 };
 use etcetera::BaseStrategy;
 use memchr::{memchr, memmem};
@@ -35,7 +35,7 @@ pub fn usual_root() -> Option<PathBuf> {
 
 /// What opening gives: the takes that were made before, and what is wrong with their journal.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedTakes {
     pub journal: Journal,
     pub takes: Takes,
     /// What was done in the world because of runs.
@@ -99,7 +99,7 @@ impl Journal {
         path: Option<&Path>,
         source: &dyn Source,
         clock: Clock,
-    ) -> Opened {
+    ) -> OpenedTakes {
         Self::open_on(|file| Box::new(file), root, path, source, clock)
     }
 
@@ -109,8 +109,8 @@ impl Journal {
         path: Option<&Path>,
         source: &dyn Source,
         clock: Clock,
-    ) -> Opened {
-        let mut opened = Opened::nothing(clock);
+    ) -> OpenedTakes {
+        let mut opened = OpenedTakes::nothing(clock);
         let location = match (root, path) {
             (_, None) => Err(JournalError::NoFile),
             (None, _) => Err(JournalError::NoHome),
@@ -131,7 +131,7 @@ impl Journal {
         self.append_all([entry])
     }
 
-    /// The same for several: the disk is asked once for all of them.
+    /// The same for several, with one write.
     pub fn append_all<'a>(
         &mut self,
         entries: impl IntoIterator<Item = impl Into<JournalEntry<'a>>>,
@@ -151,7 +151,7 @@ impl Journal {
         }
     }
 
-    /// Keeps entries in memory from now on, until [`Self::write_gathered`]: the disk is asked once
+    /// Keeps entries in memory from now on, until [`Self::write_gathered`]: they are written at once
     /// for all of them.
     pub fn gather(&mut self) {
         self.is_gathering = true;
@@ -282,7 +282,7 @@ impl Drop for Journal {
     }
 }
 
-impl Opened {
+impl OpenedTakes {
     fn nothing(clock: Clock) -> Self {
         Self {
             journal: Journal {
@@ -384,7 +384,7 @@ fn find(
     Ok(Some(read.put_aside(location, earlier)))
 }
 
-/// The journal of a run, which stands where the operator named it; `None` where it is gone.
+/// The journal of a run, at the path that the operator gave; `None` where it is gone.
 fn find_run(location: &Location, folder: Folder) -> io::Result<Option<FoundJournal>> {
     let read = ReadJournal::open(&folder, &location.name)?;
     Ok(read.map(|read| read.found(location, folder)))
@@ -426,7 +426,7 @@ fn moved(
     }
 }
 
-/// A journal as it stands in the folder.
+/// A journal in the folder.
 struct ReadJournal {
     name: String,
     file: File,
@@ -480,7 +480,10 @@ impl ReadJournal {
             return Some(JournalError::Newer { version, journal });
         }
         if !self.locked {
-            return Some(JournalError::OpenElsewhere { journal });
+            return Some(JournalError::OpenElsewhere {
+                journal,
+                holder: holder(&self.file),
+            });
         }
         (!self.writable).then_some(JournalError::ReadOnly { journal })
     }
@@ -546,7 +549,7 @@ impl ReadJournal {
 // Writes a journal from memory: the first time, and when what is there cannot be written to any more.
 
 /// Writes all entries into a new file, which takes the place of an old one. Where that fails everything is as it
-/// was; only the name may not be on the disk, which gives the new file as it stands.
+/// was; only the name may not be on the disk, which gives the new file as it is.
 fn rewrite(
     location: &Location,
     old: Option<&Old>,
@@ -598,7 +601,8 @@ fn rewrite(
 /// Another process made a journal of this name.
 fn taken(location: &Location) -> JournalError {
     let journal = location.path();
-    JournalError::OpenElsewhere { journal }
+    let holder = File::open(&journal).ok().as_ref().and_then(holder);
+    JournalError::OpenElsewhere { journal, holder }
 }
 
 /// Whether the old file still has the name of the journal; one that was found under another name is given it.
@@ -663,7 +667,7 @@ pub(crate) fn is_run_file(path: &Path) -> bool {
 
 /// A run as its journal tells it.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct JournalRun {
     /// The format of its requests.
     pub(crate) format: &'static Format,
     pub(crate) rope: Rope,
@@ -673,7 +677,7 @@ pub(crate) struct Run {
 
 /// The current take of a run; `None` where its journal no longer tells what it began with, or a
 /// newer retake wrote it.
-pub(crate) fn read_run(bytes: &[u8]) -> Option<Run> {
+pub(crate) fn read_run(bytes: &[u8]) -> Option<JournalRun> {
     let scan = Scan::of(bytes);
     if scan.newer_version().is_some() {
         return None;
@@ -691,14 +695,14 @@ pub(crate) fn read_run(bytes: &[u8]) -> Option<Run> {
         at: 0,
         kind: ProblemKind::Undecodable(lost),
     }));
-    Some(Run {
+    Some(JournalRun {
         format,
         rope,
         problems,
     })
 }
 
-/// The current take, or the nearest one above it that can be read, and what is said about that.
+/// The current take, or the nearest one above it that can be read, and the notice about that.
 fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope, Option<String>) {
     let mut rope = Rope::new(Arc::new(base.text));
     let mut lost = None;
@@ -741,7 +745,7 @@ pub(crate) fn lay(
     Ok(rope)
 }
 
-/// What is wrong with a journal, as it is said of a recording.
+/// What is wrong with a journal, as a problem of a recording.
 fn problem(damage: &Damage) -> Problem {
     let kind = match damage {
         Damage::Torn { .. } => ProblemKind::Torn,
@@ -759,7 +763,7 @@ impl Journal {
         base: &[u8],
         clock: Clock,
     ) -> Result<(), NotRecording> {
-        let mut opened = Opened::nothing(clock);
+        let mut opened = OpenedTakes::nothing(clock);
         let journal = &mut opened.journal;
         let trouble = |why| NotRecording {
             since: clock(),
@@ -798,8 +802,8 @@ impl Journal {
     }
 
     /// Opens the journal of a run: its takes, what happened, and the request that it began with.
-    pub fn open_run(path: &Path, clock: Clock) -> Opened {
-        let mut opened = Opened::nothing(clock);
+    pub fn open_run(path: &Path, clock: Clock) -> OpenedTakes {
+        let mut opened = OpenedTakes::nothing(clock);
         let location = std::fs::canonicalize(path).and_then(|path| {
             let header = match JournalHeader::of(&File::open(&path)?) {
                 Some(JournalHeader {
@@ -879,7 +883,7 @@ impl FirstRequest {
 pub struct Happened {
     pub event: LedgerEvent,
     pub current: TakeId,
-    /// The time that was told with it, in milliseconds since 1970; 0 where none was.
+    /// Its time, in milliseconds since 1970; 0 where none was.
     pub time: u64,
 }
 
@@ -905,13 +909,13 @@ impl JournalState {
     /// Takes over what a line says; gives what is wrong with it.
     pub(crate) fn apply(&mut self, line: &JournalLine) -> Option<Damage> {
         let (seq, at) = (line.seq, line.at);
-        let told = self.entry(&line.entry);
+        let entry = self.entry(&line.entry);
         let unknown = |error: serde_json::Error| Damage::Unknown {
             seq,
             at,
             why: error.to_string(),
         };
-        match told {
+        match entry {
             Ok(None) => None,
             Ok(Some(event)) => {
                 let why = self.takes.apply(event).err()?;

@@ -41,11 +41,11 @@ impl Home {
         self.folder.path().join("state")
     }
 
-    fn open(&self) -> Opened {
+    fn open(&self) -> OpenedTakes {
         self.open_as(&self.recording)
     }
 
-    fn open_as(&self, path: &Path) -> Opened {
+    fn open_as(&self, path: &Path) -> OpenedTakes {
         let source = fs::read(path).unwrap();
         Journal::open_on(
             faults::mount,
@@ -60,7 +60,7 @@ impl Home {
         self.open().journal.path().unwrap()
     }
 
-    /// The names in the folder of the journals, without what stands before the name of the recording.
+    /// The names in the folder of the journals, without what is before the name of the recording.
     fn names(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(Subfolder::Takes.path(&self.root())) else {
             return Vec::new();
@@ -72,7 +72,7 @@ impl Home {
     }
 }
 
-fn fork(opened: &mut Opened) -> TakeEvent {
+fn fork(opened: &mut OpenedTakes) -> TakeEvent {
     let take = Take {
         parent: opened.takes.current(),
         title: format!("take {}", opened.takes.count()),
@@ -82,7 +82,7 @@ fn fork(opened: &mut Opened) -> TakeEvent {
 }
 
 /// Makes the current take longer.
-fn grow(opened: &mut Opened) -> TakeEvent {
+fn grow(opened: &mut OpenedTakes) -> TakeEvent {
     let take = opened.takes.current();
     let with = format!("step {}", opened.takes.growth(take)).into_bytes();
     let at = Span::default();
@@ -91,7 +91,7 @@ fn grow(opened: &mut Opened) -> TakeEvent {
 }
 
 /// Makes a take and keeps it.
-fn keep_take(opened: &mut Opened) -> bool {
+fn keep_take(opened: &mut OpenedTakes) -> bool {
     let event = fork(opened);
     opened.journal.append(&event).is_ok()
 }
@@ -182,7 +182,7 @@ fn what_is_no_file_and_who_has_no_home_is_told() {
     let banner = piped.journal.not_recording().unwrap().to_string();
     assert_eq!(
         banner,
-        "NOT RECORDING since 01:46:40 UTC: takes of what is no file are not kept"
+        "NOT RECORDING since 01:46:40 UTC: takes are kept for files only"
     );
     let homeless = Journal::open(None, Some(&home.recording), &source, clock);
     let trouble = homeless.journal.not_recording().unwrap();

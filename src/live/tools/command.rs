@@ -6,8 +6,8 @@
 
 pub use capture::CapturedText;
 use capture::{Capture, HALF};
-use retake_core::engine::{Outcome, agent};
-use retake_core::session::ledger::Failure;
+use retake_core::engine::agent;
+use retake_core::session::ledger::{CallFailure, CallOutcome};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,9 +30,9 @@ mod tool_output;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// What the system says of it.
-    pub facts: Facts,
+    pub facts: ProgramFacts,
 }
 
 /// Runs a command until it ends, its time is up, or `cancel` says that nobody wants it any longer. When the
@@ -44,7 +44,7 @@ pub async fn run(
     cancel: &CancellationToken,
 ) -> Ran {
     let begun = Instant::now();
-    let mut facts = Facts::default();
+    let mut facts = ProgramFacts::default();
     let words = if cancel.is_cancelled() {
         tool_output::stopped()
     } else {
@@ -54,7 +54,7 @@ pub async fn run(
         }
     };
     Ran {
-        outcome: Outcome {
+        outcome: CallOutcome {
             output: words.output,
             is_error: words.failure.is_some(),
             failure: words.failure,
@@ -90,7 +90,7 @@ pub struct CommandTool {
 
 impl CommandTool {
     /// The program that an agent file names, in its folder.
-    pub fn of(command: &agent::Command, folder: PathBuf) -> Self {
+    pub fn of(command: &agent::ToolProgram, folder: PathBuf) -> Self {
         Self {
             argv: command.argv.clone(),
             folder,
@@ -121,7 +121,7 @@ impl Supervisor {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ProgramFacts {
     /// Its exit code, where it ended by itself.
     pub exit: Option<i32>,
     pub signal: Option<i32>,
@@ -137,9 +137,9 @@ pub struct Facts {
 /// How much of a standard error a note quotes, in characters.
 const QUOTED: usize = 500;
 
-impl Facts {
+impl ProgramFacts {
     /// What the operator should know beside the output that the model reads.
-    pub fn notes(&self, outcome: &Outcome) -> Vec<String> {
+    pub fn notes(&self, outcome: &CallOutcome) -> Vec<String> {
         let mut notes = Vec::new();
         let unread = self.stderr.text.trim();
         if !outcome.is_error && !unread.is_empty() {
@@ -196,12 +196,12 @@ pub(crate) fn begin(
     let folder = tool.folder.display();
     if !tool.folder.is_dir() {
         let why = format!("the tool could not be started: its folder `{folder}` is not there");
-        return Err(ToolOutput::failed(Failure::Unknown, &why));
+        return Err(ToolOutput::failed(CallFailure::Unknown, &why));
     }
     start(tool, supervisor).map_err(|error| {
         let failure = match error.kind() {
-            io::ErrorKind::PermissionDenied => Failure::Permission,
-            _ => Failure::Unknown,
+            io::ErrorKind::PermissionDenied => CallFailure::Permission,
+            _ => CallFailure::Unknown,
         };
         let why = format!("the tool could not be started in `{folder}`: {error}");
         ToolOutput::failed(failure, &why)
@@ -246,7 +246,7 @@ impl SupervisedTool {
         tool: &CommandTool,
         arguments: &str,
         cancel: &CancellationToken,
-        facts: &mut Facts,
+        facts: &mut ProgramFacts,
     ) -> ToolOutput {
         let (mut out, mut err) = (Capture::default(), Capture::default());
         let report = {
@@ -369,7 +369,11 @@ async fn talk(
     Ok(serde_json::from_slice(&line)?)
 }
 
-fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -> ToolOutput {
+fn put(
+    report: Option<SupervisorReply>,
+    tool: &CommandTool,
+    facts: &mut ProgramFacts,
+) -> ToolOutput {
     let program = tool.argv.first().map_or("", String::as_str);
     match report {
         Some(Err(NotStarted { errno, words })) => tool_output::not_started(program, errno, &words),
@@ -382,7 +386,7 @@ fn put(report: Option<SupervisorReply>, tool: &CommandTool, facts: &mut Facts) -
         }
         None => {
             let mut words = ToolOutput::failed(
-                Failure::Unknown,
+                CallFailure::Unknown,
                 "what watches over the tool was lost; the tool may have done its work, and may have left \
                 processes behind",
             );

@@ -7,12 +7,11 @@ mod recorded;
 use super::agents::AgentFile;
 use super::{InputError, ReadOptions, read_path};
 use command::CommandTool;
-pub use command::{CapturedText, Facts, Supervisor, keep_if_asked};
-pub use recorded::Recorded;
-use retake_core::engine::Outcome;
-use retake_core::engine::agent::{AgentTool, By, Canned, Recorded as Recording};
+pub use command::{CapturedText, ProgramFacts, Supervisor, keep_if_asked};
+pub use recorded::RecordedTool;
+use retake_core::engine::agent::{AgentTool, By, Canned, RecordedAnswers as Recording};
 use retake_core::engine::arguments::parsed;
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::{CallFailure, CallOutcome};
 use retake_core::session::{Session, SourceError};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -26,7 +25,7 @@ pub enum Means {
     Command(CommandTool),
     /// Answers that stand in the agent file.
     Canned(Vec<Canned>),
-    Recorded(Recorded),
+    Recorded(RecordedTool),
     Mcp(Arc<mcp::Server>),
     Operator,
     /// What the call says is its output: a structured output that the model wrote as a call.
@@ -41,7 +40,7 @@ pub struct Toolbox {
 
 /// A call that is to be carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolCall<'a> {
+pub struct ToolRequest<'a> {
     pub tool: &'a str,
     /// Its arguments: JSON text, or free text of a custom tool.
     pub arguments: &'a str,
@@ -51,9 +50,9 @@ pub struct ToolCall<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolResult {
+pub enum ToolResponse {
     Ended {
-        outcome: Outcome,
+        outcome: CallOutcome,
         /// What the operator should know beside it; it holds text from outside.
         notes: Vec<String>,
     },
@@ -130,11 +129,11 @@ impl Toolbox {
 
     /// Carries out a call. `cancel` stops what runs; it ends soon afterwards, and says so. When the future is
     /// dropped, what runs is ended as well.
-    pub async fn call(&self, call: ToolCall<'_>, cancel: &CancellationToken) -> ToolResult {
+    pub async fn call(&self, call: ToolRequest<'_>, cancel: &CancellationToken) -> ToolResponse {
         match self.tools.get(call.tool) {
             Some(Means::Command(tool)) => {
                 let ran = command::run(tool, &self.supervisor, call.arguments, cancel).await;
-                ToolResult::Ended {
+                ToolResponse::Ended {
                     notes: ran.facts.notes(&ran.outcome),
                     outcome: ran.outcome,
                 }
@@ -145,29 +144,25 @@ impl Toolbox {
             Some(Means::Recorded(recorded)) => {
                 match recorded.answer(call.tool, call.earlier, call.arguments) {
                     Ok(outcome) => ended(outcome),
-                    Err(note) => ToolResult::NeedsOperator(note),
+                    Err(note) => ToolResponse::NeedsOperator(note),
                 }
             }
             Some(Means::Mcp(server)) => ended(server.call(call.tool, call.arguments, cancel).await),
-            Some(Means::Echo) => ended(Outcome {
+            Some(Means::Echo) => ended(CallOutcome {
                 output: call.arguments.to_owned(),
-                is_error: false,
-                failure: None,
-                ms: 0,
+                ..CallOutcome::default()
             }),
-            Some(Means::Operator) => ToolResult::NeedsOperator(String::new()),
-            None => ended(Outcome {
-                output: format!("There is no tool named \"{}\" in this run.", call.tool),
-                is_error: true,
-                failure: Some(Failure::Unknown),
-                ms: 0,
-            }),
+            Some(Means::Operator) => ToolResponse::NeedsOperator(String::new()),
+            None => ended(CallOutcome::failed(
+                CallFailure::Unknown,
+                format!("There is no tool named \"{}\" in this run.", call.tool),
+            )),
         }
     }
 }
 
-fn ended(outcome: Outcome) -> ToolResult {
-    ToolResult::Ended {
+fn ended(outcome: CallOutcome) -> ToolResponse {
+    ToolResponse::Ended {
         outcome,
         notes: Vec::new(),
     }
@@ -180,14 +175,14 @@ fn recorded_answers(
     recording: &Recording,
     folder: &Path,
     at_hand: Option<&Session>,
-) -> Result<Recorded, ToolboxError> {
+) -> Result<RecordedTool, ToolboxError> {
     let tool = || tool.offered.tool.name.clone();
     let unreadable = |error| ToolboxError::Unreadable {
         tool: tool(),
         error,
     };
     let file = match (recording, at_hand) {
-        (Recording::AtHand, Some(session)) => return Recorded::of(session).map_err(unreadable),
+        (Recording::AtHand, Some(session)) => return RecordedTool::of(session).map_err(unreadable),
         (Recording::AtHand, None) => return Err(ToolboxError::NothingAtHand { tool: tool() }),
         (Recording::File(file), _) => file,
     };
@@ -200,29 +195,25 @@ fn recorded_answers(
     let session = read.sessions.iter().find(|session| session.active);
     let session = session.or(read.sessions.first());
     session
-        .map_or_else(|| Ok(Recorded::default()), Recorded::of)
+        .map_or_else(|| Ok(RecordedTool::default()), RecordedTool::of)
         .map_err(unreadable)
 }
 
 /// The answer to a call of `tool` with these arguments; an error where none fits. Arguments that are no
 /// JSON have no members.
-fn canned_answer(tool: &str, answers: &[Canned], arguments: &str) -> Outcome {
+fn canned_answer(tool: &str, answers: &[Canned], arguments: &str) -> CallOutcome {
     let arguments = parsed(arguments).unwrap_or(Value::Null);
     match answers.iter().find(|answer| answer.fits(&arguments)) {
-        Some(answer) => Outcome {
+        Some(answer) => CallOutcome {
             output: spoken(tool, answer),
             is_error: answer.is_error,
-            failure: answer.is_error.then_some(Failure::Reported),
+            failure: answer.is_error.then_some(CallFailure::Reported),
             ms: 0,
         },
-        None => Outcome {
-            output: format!(
-                "Error: no answer of the tool \"{tool}\" is written for these arguments"
-            ),
-            is_error: true,
-            failure: Some(Failure::Unknown),
-            ms: 0,
-        },
+        None => CallOutcome::failed(
+            CallFailure::Unknown,
+            format!("Error: no answer of the tool \"{tool}\" is written for these arguments"),
+        ),
     }
 }
 
@@ -260,7 +251,7 @@ mod tests {
         assert_eq!(said("{\"city\":\"Oslo\",\"unit\":\"C\"}").output, "sun");
         let failed = said("{\"city\":\"Atlantis\"}");
         assert_eq!(failed.output, "Error: the tool \"weather\" failed");
-        assert_eq!(failed.failure, Some(Failure::Reported));
+        assert_eq!(failed.failure, Some(CallFailure::Reported));
         for arguments in ["{\"city\":\"Rome\"}", "{}", "", "not JSON", "[1]"] {
             let none = said(arguments);
             assert!(

@@ -3,9 +3,8 @@
 //! Nothing is remembered here about which call comes next: that follows from the calls that the history at hand
 //! shows already, so that going back to another take, or starting again, asks for the same outputs again.
 
-use retake_core::engine::Outcome;
 use retake_core::engine::arguments::says_the_same;
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::{CallFailure, CallOutcome};
 use retake_core::session::{Flags, Kind, Session, SourceError};
 use retake_core::wire::body_of;
 
@@ -14,7 +13,7 @@ const QUOTED: usize = 300;
 
 /// The calls of a recording that were answered, in its order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedTool {
     calls: Vec<Call>,
 }
 
@@ -27,7 +26,7 @@ struct Call {
     is_error: bool,
 }
 
-impl Recorded {
+impl RecordedTool {
     /// The answered calls of a session. Outputs that hold no text, and calls that cannot be read, end the row
     /// of their tool: what came after them may not be the answer.
     pub fn of(session: &Session) -> Result<Self, SourceError> {
@@ -48,7 +47,12 @@ impl Recorded {
     /// The output of a call: the next one recorded of this tool, if all `earlier` calls of it were those of the
     /// recording, and this one is too. `earlier` are the arguments of the calls of this tool that the history
     /// shows as carried out, in its order. Otherwise a note for the operator: what was recorded instead.
-    pub fn answer(&self, tool: &str, earlier: &[&str], arguments: &str) -> Result<Outcome, String> {
+    pub fn answer(
+        &self,
+        tool: &str,
+        earlier: &[&str],
+        arguments: &str,
+    ) -> Result<CallOutcome, String> {
         let calls = self.calls.iter().filter(|call| call.tool == tool);
         let calls = calls.collect::<Vec<_>>();
         if calls.is_empty() {
@@ -79,16 +83,16 @@ impl Recorded {
 }
 
 impl Call {
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> CallOutcome {
         let is_silent = self.is_error && self.output.trim().is_empty();
-        Outcome {
+        CallOutcome {
             output: if is_silent {
                 "Error: the tool failed without a word".to_owned()
             } else {
                 self.output.clone()
             },
             is_error: self.is_error,
-            failure: self.is_error.then_some(Failure::Reported),
+            failure: self.is_error.then_some(CallFailure::Reported),
             ms: 0,
         }
     }
@@ -133,7 +137,7 @@ mod tests {
     use serde_json::json;
 
     /// Calls as (id, tool, arguments, output), as a Chat request holds them.
-    fn recorded(calls: &[(&str, &str, &str, Option<&str>)]) -> Recorded {
+    fn recorded(calls: &[(&str, &str, &str, Option<&str>)]) -> RecordedTool {
         let mut messages = vec![json!({"role": "user", "content": "go"})];
         for (id, tool, arguments, output) in calls {
             messages.push(
@@ -149,10 +153,10 @@ mod tests {
         let body = json!({"model": "m", "messages": messages}).to_string();
         std::fs::write(&path, body).unwrap();
         let recording = read_path(&path, &ReadOptions::default()).unwrap();
-        Recorded::of(&recording.sessions[0]).unwrap()
+        RecordedTool::of(&recording.sessions[0]).unwrap()
     }
 
-    fn two_tools() -> Recorded {
+    fn two_tools() -> RecordedTool {
         recorded(&[
             (
                 "1",

@@ -33,7 +33,7 @@ fn all_faults_are_told_at_once_and_nothing_is_opened() {
     let (code, out, err) = told(here.path(), &["config", "--config", "mine.toml"]);
     assert_eq!((code, &*out), (2, ""));
     assert!(err.contains("mine.toml:1: `them` is not known"), "{err}");
-    assert!(err.contains("mine.toml:3: `ctl-m` is no key"), "{err}");
+    assert!(err.contains("mine.toml:3: `ctl-m` is not a key"), "{err}");
     assert!(err.contains("--config /dev/null"), "{err}");
     let (code, _, err) = told(here.path(), &["config", "--config", "none.toml"]);
     assert_eq!(code, 2);

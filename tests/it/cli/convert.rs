@@ -2,6 +2,8 @@
 
 use super::{CLEAN, STORY, folder, told};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 const ODD: &str = r#"[
   {"role": "user", "content": "hi"},
@@ -30,7 +32,7 @@ fn the_data_goes_to_stdout_and_the_losses_to_stderr() {
     };
     let few = convert(&[]);
     assert!(
-        few.starts_with("9 items to anthropic: 6 losses and changes\n"),
+        few.starts_with("9 items to anthropic: 6 differences\n"),
         "{few}"
     );
     let renamed = "  item 2 and 3 more: tool \"one.a\" is written as one_a\n";
@@ -54,6 +56,46 @@ fn the_data_goes_to_stdout_and_the_losses_to_stderr() {
     );
     assert_eq!(lines[6]["type"], "conversion");
     assert_eq!(lines[6]["losses"], 6);
+}
+
+#[test]
+fn a_session_goes_into_the_store_of_an_agent() {
+    let here = folder(&[("odd.json", ODD)]);
+    let convert = |to: &str, more: &[&str]| {
+        let arguments = [&["convert", "odd.json", "--to", to], more].concat();
+        told(here.path(), &arguments)
+    };
+    let (code, _, err) = convert("claude-code", &["-o", "new.jsonl"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("  resume it with: claude --resume new.jsonl\n"),
+        "{err}"
+    );
+    let written = std::fs::read_to_string(here.path().join("new.jsonl")).unwrap();
+    assert_eq!(written.lines().count(), 6);
+    let (code, out, err) = convert("pi", &[]);
+    assert_eq!((code, out.lines().count()), (0, 7), "{err}");
+    assert!(!err.contains("resume it with"), "{err}");
+    let (code, _, err) = convert("pi", &["--format", "json", "-o", "pi.jsonl"]);
+    assert_eq!(code, 0, "{err}");
+    let last: Value = serde_json::from_str(err.lines().last().unwrap()).unwrap();
+    assert!(
+        last["resume"]
+            .as_str()
+            .unwrap()
+            .starts_with("pi --session "),
+        "{err}"
+    );
+    let (code, _, err) = convert("codex", &["-o", "codex.jsonl"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("&& cp codex.jsonl ") && err.contains("&& codex resume "),
+        "{err}"
+    );
+    let (code, _, err) = convert("opencode", &["--install"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("opencode import FILE"), "{err}");
+    assert_eq!(convert("chat", &["--install"]).0, 2);
 }
 
 #[test]
@@ -99,7 +141,7 @@ fn an_output_file_is_new_or_replaced_on_demand_and_never_the_recording() {
     let (code, out, err) = convert(&["there.json"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(
-        err.contains("is there already") && err.contains("--force"),
+        err.contains("already exists") && err.contains("--force"),
         "{err}"
     );
     assert_eq!(read("there.json"), "mine");
@@ -141,4 +183,55 @@ fn of_many_sessions_one_is_converted() {
     }
     let (code, _, err) = convert(&["--session", "3"]);
     assert!(code == 2 && err.contains("task nine"), "{err}");
+}
+
+#[test]
+fn a_session_is_written_of_what_was_said_and_with_a_warning_where_a_provider_refuses_it() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    let whole = fs::read_to_string(sessions.join("broken-json.json")).unwrap();
+    let here = folder(&[("cut.json", &whole[..130])]);
+    let (code, _, err) = told(
+        here.path(),
+        &["convert", "cut.json", "--to", "codex", "-o", "x.jsonl"],
+    );
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("no message, call or result of it could be read"),
+        "{err}"
+    );
+    assert!(!here.path().join("x.jsonl").exists());
+
+    let broken = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/sessions/orphan-at-compaction.jsonl"
+    );
+    let trimmed = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/trimmed-history.json");
+    for (path, is_refused) in [(broken, false), (trimmed, true)] {
+        let (code, _, err) = told(
+            here.path(),
+            &["convert", path, "--to", "pi", "-o", "y.jsonl", "--force"],
+        );
+        assert_eq!(code, 0, "{err}");
+        assert_eq!(
+            err.contains("in it that providers refuse"),
+            is_refused,
+            "{path}: {err}"
+        );
+        assert!(
+            err.contains("not written: the recorded times and token counts"),
+            "{err}"
+        );
+        let folder = here.path().canonicalize().unwrap();
+        let folder = format!("it resumes in the current folder, {}", folder.display());
+        assert!(err.contains(&folder), "{err}");
+    }
+}
+
+#[test]
+fn a_target_may_be_named_as_its_format_is() {
+    let here = tempfile::tempdir().unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/unknown-tool.json");
+    let (_, by_word, _) = told(here.path(), &["convert", path, "--to", "chat"]);
+    let (code, by_format, err) = told(here.path(), &["convert", path, "--to", "openai-chat"]);
+    assert_eq!((code, by_format), (0, by_word), "{err}");
 }

@@ -207,7 +207,7 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
         ),
         (
             &["run.json", "--to", "policy", "--wording", "none"],
-            "there is no wording none for unknown-tool; there are ",
+            "no wording none for unknown-tool; available: ",
         ),
         (
             &["run.json", "--to", "policy", "--action", "move-output"],
@@ -236,7 +236,7 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
         ),
         (
             &["run.json", "--to", "policy", "-o", "clean.json"],
-            "is there already",
+            "already exists",
         ),
         (&[".", "--to", "policy"], "takes one recording"),
         (&["run.json"], "--to <FORM>"),

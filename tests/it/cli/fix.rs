@@ -53,7 +53,7 @@ fn nothing_is_overwritten_unasked_and_the_recording_not_even_then() {
     let here = folder(&[("run.json", MISPLACED), ("there.json", CLEAN)]);
     let path = here.path();
     let (code, _, err) = told(path, &["fix", "run.json", "-o", "there.json"]);
-    assert!(code == 2 && err.contains("is there already"), "{err}");
+    assert!(code == 2 && err.contains("already exists"), "{err}");
     assert_eq!(read(path, "there.json"), CLEAN);
     let forced = told(path, &["fix", "run.json", "-o", "there.json", "--force"]);
     assert_eq!(forced.0, 0, "{}", forced.2);
@@ -157,7 +157,7 @@ fn what_fix_says_is_left_is_what_check_says_of_its_copy_and_once_is_enough() {
         let here = folder(&[("run.json", &text)]);
         let fix = |from, to| told(here.path(), &["fix", from, "--unsafe", "-o", to]);
         let (code, _, err) = fix("run.json", "once.json");
-        let answered = "1 error left (answered in this copy: check still names it)";
+        let answered = "1 error left (answered in this copy: check still reports it)";
         assert!(err.contains(answered), "{err}");
         let (checked, _, _) = told(here.path(), &["check", "once.json"]);
         assert_eq!(code, checked, "{name} {err}");

@@ -1,7 +1,7 @@
 //! Gemini from outside: what `check` says of its requests, what `fix` changes, what captured streams hold, what
 //! goes over into the other dialects and back.
 
-use super::{folder, told};
+use super::{folder, rules, told};
 use serde_json::Value;
 
 const TOOLS: &str = r#""tools": [{"functionDeclarations": [{"name": "ls", "parameters": {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}}}]}]"#;
@@ -24,16 +24,6 @@ const CALL: &str =
     r#"{"functionCall": {"name": "ls", "args": {"path": "a"}}, "thoughtSignature": "c2ln"}"#;
 const SNAKE: &str = r#"{"function_call": {"id": "2", "name": "ls", "args": {"path": "b"}}}"#;
 const ANSWER: &str = r#"{"functionResponse": {"name": "ls", "response": {"output": "x"}}}"#;
-
-/// The rules that find something in a text, in its order, but for what tools told of themselves.
-fn rules(text: &str) -> Vec<String> {
-    let here = folder(&[("request.json", text)]);
-    let (_, out, err) = told(here.path(), &["check", "request.json", "--format", "json"]);
-    let lines = out.lines().map(serde_json::from_str::<Value>);
-    let lines = lines.map(|line| line.unwrap_or_else(|_| panic!("{out}{err}")));
-    let rules = lines.filter_map(|line| Some(line.get("rule")?.as_str()?.to_owned()));
-    rules.filter(|rule| rule != "tool-error").collect()
-}
 
 #[test]
 fn a_request_is_recognised_and_judged_by_its_pairs_names_and_places() {
@@ -121,12 +111,12 @@ fn a_whole_reply_and_a_stream_say_the_same() {
         out.lines().skip(1).collect::<Vec<_>>().join("\n")
     });
     assert!(
-        shown[0].contains("Let me look.") && shown[0].contains("call  ls"),
+        shown[0].contains("Let me look.") && shown[0].contains(" ls("),
         "{}",
         shown[0]
     );
     assert_eq!(shown[0], shown[2]);
-    for line in ["hm", "Let me look.", "call  ls"] {
+    for line in ["hm", "Let me look.", " ls("] {
         assert!(shown[1].contains(line), "{}", shown[1]);
     }
 }

@@ -171,7 +171,7 @@ fn a_finding_that_cannot_be_tried_is_reported_and_nothing_is_asserted_of_it() {
     std::fs::write(here.path().join("only.toml"), only).unwrap();
     let (code, _, err) = lab(&here, &["only.toml", "--assert"]);
     assert_eq!(code, 1, "{err}");
-    assert!(err.contains("nothing is asserted of"), "{err}");
+    assert!(err.contains("nothing is asserted about"), "{err}");
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_finding_for_which_no_wording_is_left_is_no_trial() {
     let (code, out, err) = lab(&here, &["lab.toml", "--dry-run"]);
     assert_eq!(code, 0, "{err}");
     assert!(
-        err.contains("with-schema is no wording for unknown-tool"),
+        err.contains("with-schema is not a wording for unknown-tool"),
         "{err}"
     );
     assert!(out.contains("1 wordings in all"), "{out}");

@@ -121,7 +121,7 @@ fn a_recording_outside_the_folder_of_the_spec_is_named_before_it_is_sent() {
     let (code, err, reached) = stage.lab(&["lab.toml"]);
     assert_eq!((code, reached.as_str()), (2, ""), "{err}");
     let expected = format!(
-        "sends {}, which lies outside the folder of this file",
+        "sends {}, which is outside the folder of this file",
         outside.display()
     );
     assert!(err.contains(&expected), "{err}");
@@ -132,6 +132,6 @@ fn a_recording_outside_the_folder_of_the_spec_is_named_before_it_is_sent() {
     let spec = spec.replace(&*outside.to_string_lossy(), "link.json");
     std::fs::write(here.join("lab.toml"), spec).unwrap();
     let (_, err, _) = stage.lab(&["lab.toml"]);
-    assert!(err.contains("sends link.json, which lies outside"), "{err}");
+    assert!(err.contains("sends link.json, which is outside"), "{err}");
     assert!(Path::new(&here.join("link.json")).exists());
 }

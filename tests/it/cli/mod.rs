@@ -1,6 +1,7 @@
 //! The program as a process.
 
 mod config;
+mod converse;
 mod convert;
 mod ends;
 mod export;
@@ -26,6 +27,7 @@ mod split;
 mod usage;
 
 use assert_cmd::Command;
+use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -77,4 +79,14 @@ fn told(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
         String::from_utf8(output.stdout).unwrap(),
         String::from_utf8(output.stderr).unwrap(),
     )
+}
+
+/// The rules that find something in a text, in its order, but for what tools report of themselves.
+fn rules(text: &str) -> Vec<String> {
+    let here = folder(&[("request.json", text)]);
+    let (_, out, err) = told(here.path(), &["check", "request.json", "--format", "json"]);
+    let lines = out.lines().map(serde_json::from_str::<Value>);
+    let lines = lines.map(|line| line.unwrap_or_else(|_| panic!("{out}{err}")));
+    let rules = lines.filter_map(|line| Some(line.get("rule")?.as_str()?.to_owned()));
+    rules.filter(|rule| rule != "tool-error").collect()
 }

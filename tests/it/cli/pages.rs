@@ -51,6 +51,13 @@ fn long_results_are_folded_and_whole() {
 }
 
 #[test]
+fn a_short_result_is_on_the_page_once() {
+    let here = folder(&[("run.json", STORY)]);
+    let html = page(here.path(), "html", &[]);
+    assert_eq!(html.matches("KS 218 at nine").count(), 1, "{html}");
+}
+
+#[test]
 fn sessions_of_a_file_follow_one_another_with_anchors_of_their_own() {
     let session = |text: &str| json!({"messages": [{"role": "user", "content": text}]});
     let two = format!("{}\n{}\n", session("first"), session("second"));
@@ -76,7 +83,7 @@ fn what_is_about_a_recovery_is_refused_for_a_page() {
     assert_eq!((code, &out[..]), (2, ""));
     assert_eq!(
         err,
-        "retake: --action is about a recovery, and a page is a transcript\n  hint: --session chooses one of several sessions\n"
+        "retake: --action applies to a recovery, not to a transcript page\n  hint: --session chooses one of several sessions\n"
     );
     std::fs::write(here.path().join("page.html"), "mine").unwrap();
     let arguments = ["export", "run.json", "--to", "html", "-o", "page.html"];

@@ -3,68 +3,15 @@
 use super::{CLEAN, folder, told};
 use std::time::Duration;
 
-/// Message lists and bodies that look like those of a provider and are none, with a word of what they are.
+/// Message lists and bodies that look like those of a provider but are not, with a word of what they are.
 const OTHERS: &[(&str, &str)] = &[
     (
-        r#"{"modelId":"x","messages":[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"t1","name":"ls","input":{}}}]},{"role":"user","content":[{"text":"go"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"ls","inputSchema":{"json":{"type":"object"}}}}]}}"#,
-        "Bedrock Converse",
-    ),
-    (
-        r#"[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"t1","name":"ls","input":{}}}]}]"#,
-        "Bedrock Converse",
-    ),
-    (
-        r#"[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"text":"hello"}]}]"#,
+        r#"[{"role":"user","content":[{"holo":"hi"}]},{"role":"assistant","content":[{"holo":"hello"}]}]"#,
         "looks like openai-chat, but 2 of its 2 parts",
-    ),
-    (
-        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"ls","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"ls","output":{"type":"text","value":"x"}}]}]"#,
-        "AI SDK",
-    ),
-    (
-        r#"{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"c1","toolName":"ls","args":{},"result":"x"}]}]}"#,
-        "AI SDK",
-    ),
-    (
-        r#"[{"type":"human","content":"hi"},{"type":"ai","content":"","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]},{"type":"tool","content":"x","tool_call_id":"c1"}]"#,
-        "LangChain",
-    ),
-    (
-        r#"{"messages":[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi"}}]}"#,
-        "LangChain",
-    ),
-    (
-        r#"{"id":"1","task_id":"4","messages":[{"role":"assistant","content":"Hi!","tool_calls":null},{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"find","arguments":{"id":"4"},"requestor":"assistant"}]},{"role":"tool","id":"a","content":"x","requestor":"assistant"}]}"#,
-        "tau2",
-    ),
-    (
-        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"id":"a","function":"bash","arguments":{"cmd":"ls"},"type":"function"}]},{"role":"tool","content":"x","tool_call_id":"a","function":"bash"}]"#,
-        "Inspect",
     ),
     (
         r#"[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"bash","arguments":{"cmd":"ls"}}]}]"#,
         "looks like openai-chat, but 1 of its 2 parts are of types that it does not have (a call without \"function\")",
-    ),
-    (
-        r#"[{"id":"m1","message_type":"user_message","content":"hi"},{"id":"m2","message_type":"tool_call_message","tool_call":{"name":"f","arguments":"{}","tool_call_id":"c"}},{"id":"m3","message_type":"tool_return_message","tool_call_id":"c","tool_return":"x"}]"#,
-        "Letta",
-    ),
-    (
-        r#"{"answer_generation":{"valid_data":true,"function":[],"train_messages":[[{"role":"user","content":"hi"}]]}}"#,
-        "ToolBench",
-    ),
-    (r#"{"win":false,"tree":{"size":6}}"#, "ToolBench"),
-    (
-        r#"{"id":1,"epoch":1,"input":"hi","target":"x","messages":[{"role":"user","content":"hi"}]}"#,
-        "Inspect",
-    ),
-    (
-        r#"[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]"#,
-        "messages of parts",
-    ),
-    (
-        r#"{"type":"system","subtype":"init","session_id":"s1","tools":["Bash"],"model":"m"}"#,
-        "claude -p",
     ),
     (
         r#"[{"type":"message","role":"user","content":"hi"},{"type":"holo","id":"1"},{"type":"holo","id":"2"}]"#,
@@ -73,6 +20,54 @@ const OTHERS: &[(&str, &str)] = &[
     (
         r#"{"object":"response","status":"completed","output":[]}"#,
         "no message, call or output of it could be read",
+    ),
+    (
+        r#"{"answer_generation":{"valid_data":true,"function":[],"train_messages":[[{"role":"user","content":"hi"}]]}}"#,
+        "looks like toolbench, but no message",
+    ),
+    (
+        r#"{"win":false,"tree":{"size":6}}"#,
+        "looks like toolbench, but no message",
+    ),
+];
+
+/// Lists and bodies that look like those of a provider, with the format that they are.
+const ALIKE: &[(&str, &str)] = &[
+    (
+        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"ls","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"ls","output":{"type":"text","value":"x"}}]}]"#,
+        "ai-sdk",
+    ),
+    (
+        r#"{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"c1","toolName":"ls","args":{},"result":"x"}]}]}"#,
+        "ai-sdk",
+    ),
+    (
+        r#"[{"type":"human","content":"hi"},{"type":"ai","content":"","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]},{"type":"tool","content":"x","tool_call_id":"c1"}]"#,
+        "langchain",
+    ),
+    (
+        r#"{"messages":[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi"}}]}"#,
+        "langchain",
+    ),
+    (
+        r#"{"id":"1","task_id":"4","messages":[{"role":"assistant","content":"Hi!","tool_calls":null},{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"find","arguments":{"id":"4"},"requestor":"assistant"}]},{"role":"tool","id":"a","content":"x","requestor":"assistant"}]}"#,
+        "tau-bench",
+    ),
+    (
+        r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"id":"a","function":"bash","arguments":{"cmd":"ls"},"type":"function"}]},{"role":"tool","content":"x","tool_call_id":"a","function":"bash"}]"#,
+        "inspect",
+    ),
+    (
+        r#"[{"id":"m1","message_type":"user_message","content":"hi"},{"id":"m2","message_type":"tool_call_message","tool_call":{"name":"f","arguments":"{}","tool_call_id":"c"}},{"id":"m3","message_type":"tool_return_message","tool_call_id":"c","tool_return":"x"}]"#,
+        "letta",
+    ),
+    (
+        r#"{"id":1,"epoch":1,"input":"hi","target":"x","messages":[{"role":"user","content":"hi"}]}"#,
+        "inspect",
+    ),
+    (
+        r#"[{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"}]}]"#,
+        "ai-sdk",
     ),
 ];
 
@@ -90,8 +85,19 @@ fn a_file_of_which_nothing_is_read_is_of_no_known_format() {
 }
 
 #[test]
+fn messages_that_look_like_those_of_a_provider_are_read_in_their_own_format() {
+    for (text, format) in ALIKE {
+        let here = folder(&[("run.json", text)]);
+        let (code, out, err) = told(here.path(), &["show", "run.json"]);
+        assert_eq!(code, 0, "{text}: {err}");
+        let head = format!("run.json  {format}, ");
+        assert!(out.starts_with(&head), "{text}: {out}");
+    }
+}
+
+#[test]
 fn among_recordings_it_is_not_passed_over_in_silence() {
-    let (alike, _) = OTHERS[2];
+    let (alike, _) = OTHERS[0];
     let here = folder(&[("alike.json", alike), ("clean.json", CLEAN)]);
     let (code, _, err) = told(here.path(), &["check", "."]);
     assert_eq!(code, 3, "{err}");
@@ -100,7 +106,7 @@ fn among_recordings_it_is_not_passed_over_in_silence() {
 
 #[test]
 fn whoever_names_the_format_reads_it_and_is_told_what_is_unknown() {
-    let (alike, _) = OTHERS[2];
+    let (alike, _) = OTHERS[0];
     let here = folder(&[("run.json", alike)]);
     let (code, out, _) = told(here.path(), &["check", "--as", "openai-chat", "run.json"]);
     assert_eq!(code, 3, "{out}");

@@ -2,7 +2,7 @@
 
 use super::{folder, told};
 use retake_core::rules::Severity;
-use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
+use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, ReplySummary};
 use retake_core::session::takes::{Author, Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Patch};
 use retake_live::takes::About;
@@ -241,12 +241,11 @@ fn a_reply_that_broke_off_is_known_as_such_until_a_take_mends_it() {
     let replied = |ended, stop: Option<&str>| LedgerEvent::Replied {
         ask: Ask(2),
         take: run,
-        calls: Vec::new(),
-        usage: Usage::default(),
-        first_ms: 1,
-        total_ms: 2,
-        ended,
-        stop: stop.map(str::to_owned),
+        reply: ReplySummary {
+            ended,
+            stop: stop.map(str::to_owned),
+            ..ReplySummary::default()
+        },
     };
     workbench.record(&replied(false, None)).unwrap();
     let items = vec![r#"{"role":"assistant","content":"KS 218 le"}"#.to_owned()];

@@ -54,7 +54,7 @@ fn what_is_not_recorded_is_not_guessed() {
     let here = folder(&[("chat.json", chat)]);
     let (code, text, _) = told(here.path(), &["usage", "chat.json"]);
     assert_eq!(code, 0);
-    assert!(text.contains("does not say how many tokens"), "{text}");
+    assert!(text.contains("has no token counts"), "{text}");
     let (code, _, _) = told(here.path(), &["usage", "nothing.json"]);
     assert_eq!(code, 2);
 }
@@ -96,4 +96,47 @@ fn prices_are_those_of_the_program_and_of_a_file_and_unknown_models_have_none() 
         error.contains("faulty.toml: line 2: unknown field `inptu`"),
         "{error}"
     );
+}
+
+#[test]
+fn several_sessions_are_added_up_with_the_sub_agents_beside_them() {
+    let agent = LOG.replace("\"content\":\"hi\"", "\"content\":\"Find callers of pay\"");
+    let other = LOG.replace("\"sessionId\":\"s\"", "\"sessionId\":\"other\"");
+    let here = folder(&[
+        ("s.jsonl", LOG),
+        ("agent-1.jsonl", &agent),
+        ("other.jsonl", &other),
+    ]);
+    let (code, text, _) = told(here.path(), &["usage", "s.jsonl", "other.jsonl"]);
+    assert_eq!(code, 0);
+    for words in [
+        "1 sub-agent, 105 tok",
+        "Find callers of pay",
+        "total of 3 sessions",
+        "300 tokens in, 90% of them cached; 15 out; token counts for 3 of 6 turns",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let (code, text, _) = told(here.path(), &["usage", "s.jsonl", "--session", "1"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.starts_with("s.jsonl  1  claude-sonnet-4-5\n"),
+        "{text}"
+    );
+    let (code, _, error) = told(here.path(), &["usage", "s.jsonl", "--session", "9"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("s.jsonl: no session 9"), "{error}");
+    // A file that is named itself is counted once.
+    let (_, text, _) = told(here.path(), &["usage", "."]);
+    assert!(
+        text.contains("total of 3 sessions") && text.contains("300 tokens in"),
+        "{text}"
+    );
+    let (_, json, _) = told(here.path(), &["usage", "s.jsonl", "--format", "json"]);
+    let sessions = json
+        .lines()
+        .filter(|line| line.contains("\"type\":\"session\""));
+    assert_eq!(sessions.count(), 2, "{json}");
+    let (_, text, _) = told(here.path(), &["usage", "other.jsonl"]);
+    assert!(!text.contains("total of"), "{text}");
 }

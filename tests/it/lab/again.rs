@@ -3,7 +3,7 @@
 use super::{
     count, is_over, prepared, run, scripted, spec, start, stock, stock_script, wait, which,
 };
-use retake_core::lab::{Board, Class, End, Named, Phase, Spec};
+use retake_core::lab::{Board, Class, LabPhase, Named, Spec, TrialEnd};
 use retake_core::session::Dialect;
 use std::path::Path;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn a_finding_that_a_spec_names_twice_is_tried_once_and_that_is_said() {
     let said = notes.iter().filter(|note| note.contains("tried once"));
     assert_eq!(said.count(), 2, "{notes:?}");
     let board = run_in(&spec, folder.path());
-    assert_eq!(board.phase, Phase::Ended(End::Complete));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Complete));
     assert_eq!((board.experiment.trials.len(), count(&board)), (1, 4));
 }
 
@@ -127,7 +127,7 @@ fn models_of_one_name_are_told_apart_and_the_very_same_one_is_asked_once() {
     let silent = scripted(Dialect::Responses, SILENT);
     spec.models.extend([silent.clone(), silent]);
     let (_folder, board) = run(&spec);
-    assert_eq!(board.phase, Phase::Ended(End::Complete));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Complete));
     let trials = board.experiment.trials.iter();
     let names: Vec<&str> = trials.map(|trial| &*trial.model).collect();
     assert_eq!(names, ["scripted #1", "scripted #2"]);
@@ -148,7 +148,12 @@ fn an_experiment_that_goes_on_gets_the_answers_that_it_would_have_got_at_once() 
     part.samples = 12;
     run_in(&part, folder.path());
     let gone_on = run_in(&whole, folder.path());
-    assert!(gone_on.ended.iter().all(|end| *end == Some(End::Complete)));
+    assert!(
+        gone_on
+            .ended
+            .iter()
+            .all(|end| *end == Some(TrialEnd::Complete))
+    );
     assert_eq!(told(&gone_on), told(&at_once));
 }
 

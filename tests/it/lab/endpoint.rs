@@ -1,6 +1,6 @@
 //! An endpoint that answers as a test wants it to, and counts what it is asked.
 
-use retake_core::engine::agent::{Endpoint, Model};
+use retake_core::engine::agent::{AgentModel, ModelEndpoint};
 use retake_core::session::Dialect;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -39,9 +39,9 @@ impl Counting {
     }
 
     /// A model there whose replies come whole.
-    pub(super) fn model(&self, dialect: Dialect) -> Model {
-        Model {
-            at: Endpoint::Http {
+    pub(super) fn model(&self, dialect: Dialect) -> AgentModel {
+        AgentModel {
+            at: ModelEndpoint::Http {
                 base_url: format!("http://{}", self.address),
                 key_env: None,
                 headers: Vec::new(),

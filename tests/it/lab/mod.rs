@@ -7,10 +7,10 @@ mod requests;
 mod resumed;
 mod spending;
 
-use retake_core::engine::agent::{Endpoint, Model};
-use retake_core::lab::{Board, Caps, End, Named, Phase, Spec, Stop, Wanted, Which};
+use retake_core::engine::agent::{AgentModel, ModelEndpoint};
+use retake_core::lab::{Board, Caps, LabPhase, Named, Spec, Stop, TrialEnd, Wanted, Which};
 use retake_core::session::Dialect;
-use retake_live::lab::{Lab, LabContext, LabError, News, PreparedLab, prepare};
+use retake_live::lab::{LabContext, LabError, LabNews, LabRun, PreparedLab, prepare};
 use retake_live::wordings::Wordings;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,11 @@ fn stock_script() -> String {
 }
 
 /// A model that a script plays.
-fn scripted(dialect: Dialect, script: &str) -> Model {
-    Model {
+fn scripted(dialect: Dialect, script: &str) -> AgentModel {
+    AgentModel {
         dialect,
         name: "scripted".to_owned(),
-        at: Endpoint::Script {
+        at: ModelEndpoint::Script {
             file: "script.toml".to_owned(),
             text: script.to_owned(),
         },
@@ -47,7 +47,7 @@ fn scripted(dialect: Dialect, script: &str) -> Model {
 }
 
 /// Every wording for one finding.
-fn spec(which: Which, models: Vec<Model>, samples: u32) -> Spec {
+fn spec(which: Which, models: Vec<AgentModel>, samples: u32) -> Spec {
     Spec {
         name: "story".to_owned(),
         findings: vec![which],
@@ -106,25 +106,25 @@ fn prepare_in(spec: &Spec, journals: &Path, is_fresh: bool) -> Result<PreparedLa
 }
 
 /// An experiment that runs, and what it tells.
-fn start(spec: &Spec, journals: &Path) -> (Lab, Receiver<News>) {
+fn start(spec: &Spec, journals: &Path) -> (LabRun, Receiver<LabNews>) {
     go(prepared(spec, journals))
 }
 
-fn go(prepared: PreparedLab) -> (Lab, Receiver<News>) {
+fn go(prepared: PreparedLab) -> (LabRun, Receiver<LabNews>) {
     let (sender, news) = channel();
     let report = Arc::new(move |one| {
         let _over = sender.send(one);
     });
-    let lab = Lab::start(prepared, report).unwrap();
+    let lab = LabRun::start(prepared, report).unwrap();
     (lab, news)
 }
 
 /// The board once it is as asked for.
-fn wait(news: &Receiver<News>, is_it: impl Fn(&Board) -> bool) -> Arc<Board> {
+fn wait(news: &Receiver<LabNews>, is_it: impl Fn(&Board) -> bool) -> Arc<Board> {
     loop {
         match news.recv_timeout(PATIENCE).unwrap() {
-            News::Board(board) if is_it(&board) => return board,
-            News::Board(_) | News::Notice(_) => {}
+            LabNews::Board(board) if is_it(&board) => return board,
+            LabNews::Board(_) | LabNews::Notice(_) => {}
         }
     }
 }
@@ -139,7 +139,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 fn is_over(board: &Board) -> bool {
-    matches!(board.phase, Phase::Ended(_))
+    matches!(board.phase, LabPhase::Ended(_))
 }
 
 /// Runs an experiment to its end.
@@ -160,7 +160,7 @@ fn a_model_that_cannot_be_asked_ends_the_experiment_and_says_why() {
     let mut spec = stock(20);
     spec.models = vec![scripted(Dialect::Chat, script)];
     let (_folder, board) = run(&spec);
-    assert_eq!(board.phase, Phase::Ended(End::ModelFailed));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::ModelFailed));
     let samples: Vec<_> = board.samples.iter().flatten().flatten().collect();
     assert!(
         samples
@@ -175,6 +175,6 @@ fn caps_end_an_experiment_and_what_was_on_its_way_still_counts() {
     let mut spec = stock(20);
     spec.caps.requests = Some(10);
     let (_folder, board) = run(&spec);
-    assert_eq!(board.phase, Phase::Ended(End::Requests));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Requests));
     assert_eq!((count(&board), board.spent.requests), (10, 10));
 }

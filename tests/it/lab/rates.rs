@@ -1,7 +1,7 @@
 //! What is measured is what is there: a script whose rates are known.
 
 use super::{count, is_over, run, stock};
-use retake_core::lab::{Class, End, Phase, standings};
+use retake_core::lab::{Class, LabPhase, TrialEnd, standings};
 use std::collections::BTreeMap;
 
 /// What `sessions/lab/stock.script.toml` says of itself.
@@ -19,7 +19,7 @@ const TRUE_RATES: [(&str, f64); 7] = [
 fn seven_wordings_are_measured_and_their_intervals_hold_the_true_rates() {
     let (_folder, board) = run(&stock(40));
     assert!(is_over(&board));
-    assert_eq!(board.phase, Phase::Ended(End::Complete));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Complete));
     assert_eq!(count(&board), 7 * 40);
     let trial = &board.experiment.trials[0];
     assert!(trial.is_scripted);

@@ -1,8 +1,8 @@
 //! Samples are takes in a journal: they survive whatever ends the experiment, and each can be opened.
 
 use super::{count, is_over, run, start, stock, wait};
-use retake_core::lab::Command;
-use retake_core::lab::{End, Phase};
+use retake_core::lab::LabCommand;
+use retake_core::lab::{LabPhase, TrialEnd};
 use retake_core::session::takes::TakeId;
 use retake_live::takes::wall_clock;
 use retake_live::{ReadOptions, TakeStore, check_session, read_path};
@@ -19,7 +19,7 @@ fn an_experiment_that_was_ended_goes_on_where_it_was() {
     let first = wait(&news, |_| true);
     assert!(count(&first) >= early, "{} < {early}", count(&first));
     let board = wait(&news, is_over);
-    assert_eq!(board.phase, Phase::Ended(End::Complete));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Complete));
     assert_eq!(count(&board), 7 * 12);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -29,9 +29,9 @@ fn more_samples_can_be_asked_for_when_it_is_over_and_while_it_is_paused_nobody_i
     let folder = tempfile::tempdir().unwrap();
     let (lab, news) = start(&stock(2), folder.path());
     wait(&news, is_over);
-    lab.command(Command::Pause);
-    lab.command(Command::More(1));
-    lab.command(Command::Resume);
+    lab.command(LabCommand::Pause);
+    lab.command(LabCommand::More(1));
+    lab.command(LabCommand::Resume);
     let board = wait(&news, |board| is_over(board) && count(board) > 14);
     assert_eq!(count(&board), 21);
 }
@@ -47,7 +47,7 @@ fn when_it_is_over_others_may_write_to_its_journals_and_it_goes_on_with_more() {
         let (bench, _) = TakeStore::open_run(journal, wall_clock).unwrap();
         bench.not_recording().is_none()
     });
-    lab.command(Command::More(1));
+    lab.command(LabCommand::More(1));
     let board = wait(&news, |board| is_over(board) && count(board) == 14);
     assert_eq!(board.journals[0], *journal);
 }

@@ -2,9 +2,9 @@
 
 use super::endpoint::{Counting, says};
 use super::{count, is_over, spec, start, wait, which};
-use retake_core::lab::{Board, Class, Command, End, Named, Phase, Spec};
+use retake_core::lab::{Board, Class, LabCommand, LabPhase, Named, Spec, TrialEnd};
 use retake_core::session::Dialect;
-use retake_live::lab::News;
+use retake_live::lab::LabNews;
 use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn an_empty_reply_is_a_sample_in_every_dialect() {
         let spec = two(&endpoint, dialect, 3);
         for _again in 0..2 {
             let board = run_in(&spec, folder.path());
-            assert_eq!(board.phase, Phase::Ended(End::Complete), "{body}");
+            assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Complete), "{body}");
             let samples: Vec<_> = board.samples.iter().flatten().flatten().collect();
             assert_eq!((samples.len(), endpoint.asked()), (6, 6));
             for sample in samples {
@@ -111,7 +111,7 @@ fn a_cap_on_requests_holds_for_what_is_sent_again_and_for_later_runs() {
     spec.caps.requests = Some(8);
     for _again in 0..2 {
         let board = run_in(&spec, folder.path());
-        assert_eq!(board.phase, Phase::Ended(End::Requests));
+        assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Requests));
         assert_eq!((board.spent.requests, endpoint.asked()), (8, 8));
         assert!(count(&board) >= 4);
     }
@@ -125,7 +125,7 @@ fn requests_that_fail_count_for_later_runs() {
     spec.caps.requests = Some(4);
     for _again in 0..2 {
         let board = run_in(&spec, folder.path());
-        assert_eq!(board.phase, Phase::Ended(End::Requests));
+        assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Requests));
         assert_eq!((board.spent.requests, endpoint.asked()), (4, 4));
     }
 }
@@ -144,11 +144,11 @@ fn what_was_called_off_was_sent_and_counts_for_later_runs() {
     spec.caps.requests = Some(2);
     let (lab, news) = start(&spec, folder.path());
     super::until("both are sent", || endpoint.asked() == 2);
-    lab.command(Command::Stop);
+    lab.command(LabCommand::Stop);
     wait(&news, is_over);
     drop(lab);
     let board = run_in(&spec, folder.path());
-    assert_eq!(board.phase, Phase::Ended(End::Requests));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Requests));
     assert_eq!((board.spent.requests, endpoint.asked()), (2, 2));
     drop(release);
 }
@@ -164,12 +164,12 @@ fn tokens_that_no_reply_tells_are_unknown_and_a_cap_on_them_goes_by_an_estimate(
     let mut notices = Vec::new();
     let board = loop {
         match news.recv_timeout(super::PATIENCE).unwrap() {
-            News::Board(board) if is_over(&board) => break board,
-            News::Board(_) => {}
-            News::Notice(notice) => notices.push(notice),
+            LabNews::Board(board) if is_over(&board) => break board,
+            LabNews::Board(_) => {}
+            LabNews::Notice(notice) => notices.push(notice),
         }
     };
-    assert_eq!(board.phase, Phase::Ended(End::Tokens));
+    assert_eq!(board.phase, LabPhase::Ended(TrialEnd::Tokens));
     assert!(endpoint.asked() < 40);
     let said = notices.iter().filter(|notice| notice.contains("estimated"));
     assert_eq!(said.count(), 1, "{notices:?}");

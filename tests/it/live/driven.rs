@@ -2,12 +2,14 @@
 
 use super::PATIENCE;
 use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
-use retake_core::engine::Command;
+use retake_core::engine::RunCommand;
 use retake_core::rules;
 use retake_core::session::takes::{Take, TakeCause, TakeId, TakeOutcome};
 use retake_core::session::{HistoryChange, compare};
 use retake_live::agents::AgentFile;
-use retake_live::live::{IoEvent, News, Phase, PreparedRun, Run, RunInput, RunOptions, prepare};
+use retake_live::live::{
+    IoEvent, LiveRun, Phase, PreparedRun, RunInput, RunNews, RunOptions, prepare,
+};
 use retake_live::takes::wall_clock;
 use retake_live::tools::Supervisor;
 use retake_live::wordings::Wordings;
@@ -19,10 +21,10 @@ use std::time::Instant;
 
 /// A run, its takes, and all that it told.
 pub(crate) struct HeldRun {
-    pub(crate) run: Run,
+    pub(crate) run: LiveRun,
     pub(crate) bench: TakeStore,
     events: Receiver<IoEvent>,
-    pub(crate) news: Vec<News>,
+    pub(crate) news: Vec<RunNews>,
 }
 
 /// Options of a run with an operator.
@@ -89,7 +91,7 @@ impl HeldRun {
         self.news.extend(news);
     }
 
-    pub(crate) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: RunCommand) {
         self.handle(RunInput::Operator(command));
     }
 
@@ -128,7 +130,7 @@ impl HeldRun {
         plan: impl FnOnce(&ActionContext<'_>) -> Result<Plan, ActionError>,
     ) -> Result<TakeId, String> {
         let judged = self.news.iter().rev().find_map(|news| match news {
-            News::Judged(judged) => Some(judged.clone()),
+            RunNews::Judged(judged) => Some(judged.clone()),
             _ => None,
         });
         let judged = judged.unwrap();

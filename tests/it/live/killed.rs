@@ -2,7 +2,7 @@
 
 use super::driven::{HeldRun, attended, reasons};
 use super::{PATIENCE, Stage, marking};
-use retake_core::engine::Command;
+use retake_core::engine::RunCommand;
 use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};
 use retake_live::TakeStore;
 use retake_live::live::Phase;
@@ -144,7 +144,7 @@ fn a_killed_run_loses_nothing_it_told_and_runs_no_call_a_second_time() {
                 );
             }
             for call in open {
-                driven.command(Command::Supply {
+                driven.command(RunCommand::Supply {
                     call,
                     output: "looked it up: done".to_owned(),
                     is_error: false,

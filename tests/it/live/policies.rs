@@ -121,6 +121,7 @@ const OF_REQUESTS: &[&str] = &[
     "missing-signature",
     "image-limits",
     "invalid-tool-definition",
+    "provider-error",
     "orphan-hosted-result",
     "stop-reason-mismatch",
     "broken-chain",

@@ -3,7 +3,7 @@
 use super::Stage;
 use super::driven::{HeldRun, attended, reasons};
 use super::wire::Wire;
-use retake_core::engine::{Command, Reason};
+use retake_core::engine::{Reason, RunCommand};
 use retake_core::session::ledger::{CallKey, Ending};
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Dialect, Edit, Kind, Session};
@@ -109,7 +109,7 @@ fn goes_on(path: &Path, recording: Recording, dialect: Dialect) -> Went {
     }
     // Calls that wait for their outputs get them by hand.
     while let Some(call) = asked_for(&phase) {
-        driven.command(Command::Supply {
+        driven.command(RunCommand::Supply {
             call,
             output: "told by hand".to_owned(),
             is_error: false,
@@ -203,7 +203,7 @@ fn every_recording_of_the_corpus_goes_on_with_its_whole_history() {
     let (gone_on, held, other) = every_one(corpus);
     eprintln!("corpus: {gone_on} went on, {held} are held, {other} are none that can");
     assert!(
-        gone_on > 20 && held <= 2,
+        gone_on > 50 && held * 10 <= gone_on,
         "{gone_on} went on, {held} are held"
     );
 }
@@ -266,7 +266,7 @@ fn a_recorded_tool_answers_while_the_calls_are_the_same_and_then_the_operator_is
         "the first was answered"
     );
     let call = asked_for(&phase).unwrap();
-    driven.command(Command::Supply {
+    driven.command(RunCommand::Supply {
         call,
         output: "lent out".to_owned(),
         is_error: false,
@@ -294,10 +294,12 @@ fn ends_on(dialect: Dialect, name: &str, arguments: &str) -> String {
             "tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}],
             "messages": [user, {"role": "assistant", "content": null, "tool_calls": [
                 {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}]}]}),
-        Dialect::Anthropic | Dialect::Gemini => serde_json::json!({"model": "m", "max_tokens": 9,
+        Dialect::Anthropic | Dialect::Gemini | Dialect::Converse => {
+            serde_json::json!({"model": "m", "max_tokens": 9,
             "tools": [{"name": "look", "input_schema": schema}],
             "messages": [user, {"role": "assistant", "content": [
-                {"type": "tool_use", "id": "toolu_1", "name": name, "input": {"id": 7}}]}]}),
+                {"type": "tool_use", "id": "toolu_1", "name": name, "input": {"id": 7}}]}]})
+        }
     };
     body.to_string()
 }

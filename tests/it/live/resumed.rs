@@ -2,7 +2,7 @@
 
 use super::driven::{HeldRun, attended, reasons};
 use super::{Stage, marking};
-use retake_core::engine::{Command, Policy};
+use retake_core::engine::{Policy, RunCommand};
 use retake_core::session::ledger::Ending;
 use retake_live::live::{Phase, RunOptions};
 
@@ -106,7 +106,7 @@ fn an_ended_run_asks_nothing_when_it_is_taken_up() {
     let mut driven = HeldRun::again(&agent, &told.journal(), attended());
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     assert_eq!(driven.bench.ledger().asks().count(), 1);
-    driven.command(Command::Continue);
+    driven.command(RunCommand::Continue);
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));
     driven.handle(retake_live::live::RunInput::Say("And now?".to_owned()));
     assert_eq!(driven.rest(), Phase::Ended(Ending::Final));

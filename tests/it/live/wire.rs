@@ -2,7 +2,7 @@
 
 use retake_core::script::Script;
 use retake_core::session::Dialect;
-use retake_live::scripted::{ANY_PORT, Endpoint};
+use retake_live::scripted::{ANY_PORT, ScriptedServer};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ type Kept = Arc<Mutex<Vec<Arc<Mutex<Vec<u8>>>>>>;
 /// The wire.
 pub(super) struct Wire {
     /// The model; it listens until this is dropped.
-    _model: Endpoint,
+    _model: ScriptedServer,
     address: SocketAddr,
     kept: Kept,
 }
@@ -22,7 +22,7 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn to(script: &str) -> Self {
         let script = Script::parse("wire.script.toml", script).unwrap();
-        let model = Endpoint::start(script, ANY_PORT).unwrap();
+        let model = ScriptedServer::start(script, ANY_PORT).unwrap();
         let behind = model.address();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -47,7 +47,9 @@ impl Wire {
     pub(super) fn base_url(&self, dialect: Dialect) -> String {
         match dialect {
             Dialect::Responses | Dialect::Chat => format!("http://{}/v1", self.address),
-            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
+            Dialect::Anthropic | Dialect::Gemini | Dialect::Converse => {
+                format!("http://{}", self.address)
+            }
         }
     }
 

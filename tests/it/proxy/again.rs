@@ -5,17 +5,17 @@ use super::requests::forgetful;
 use super::speech::{Agent, BAD, GOOD, THEN, http, turn, user, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake_core::exchange::{Ending, ExchangeId, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase};
 use retake_core::session::Dialect;
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Whether the reply is held, and not the request.
-fn holds_reply(phase: &Phase) -> bool {
-    matches!(phase, Phase::Held(holding) if !holding.is_request)
+fn holds_reply(phase: &ExchangePhase) -> bool {
+    matches!(phase, ExchangePhase::Held(holding) if !holding.is_request)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_broken_reply_behind_a_mended_request_is_held_and_can_be_decided() {
             [(BAD.0.to_owned(), "search".to_owned())],
             "{way:?}"
         );
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         assert_eq!(stage.upstream.requests().len(), 1);
     }
 }
@@ -56,7 +56,7 @@ fn a_policy_mends_a_request_and_the_broken_reply_behind_it() {
             agent.history[0] = user(way.0, &format!("Where is it warm today, on day {id}?"));
             let calls = stage.turn(&mut agent);
             assert_eq!(calls, [(BAD.0.to_owned(), "search".to_owned())], "{way:?}");
-            assert_eq!(stage.ending(id), Ending::Mended, "{way:?}");
+            assert_eq!(stage.ending(id), ExchangeEnding::Mended, "{way:?}");
         }
         assert_eq!(stage.decided().len(), 20, "{way:?}");
     }
@@ -97,7 +97,7 @@ fn a_client_that_comes_back_while_the_model_is_asked_again_gets_the_mended_reply
                 [(THEN.0.to_owned(), "search".to_owned())],
                 "{way:?} {header}"
             );
-            assert_eq!(stage.ending(1), Ending::Mended);
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended);
             assert_eq!(stage.upstream.requests().len(), 2, "{way:?} {header}");
         }
     }
@@ -129,8 +129,8 @@ fn a_client_that_does_not_read_is_cut_when_the_operator_says_so() {
         }
         before = now;
     }
-    stage.command(&Command::Cut(ExchangeId(1)));
-    assert_eq!(stage.ending(1), Ending::Cut);
+    stage.command(&ProxyCommand::Cut(ExchangeId(1)));
+    assert_eq!(stage.ending(1), ExchangeEnding::Cut);
     stage.upstream.until_gone(1);
     drop(client);
 }
@@ -146,7 +146,7 @@ fn a_decision_says_whether_the_agent_has_text_of_the_reply_already() {
             stage.turn(&mut Agent::new(way));
             let news = stage.news.lock().unwrap();
             let told = news.iter().find_map(|one| match one {
-                News::Decided { text_sent, .. } => Some(*text_sent),
+                ProxyNews::Decided { text_sent, .. } => Some(*text_sent),
                 _ => None,
             });
             let is_sent = way.1 && !text.is_empty();

@@ -1,11 +1,11 @@
 //! What is in order, or what nobody is there to decide about, passes byte for byte.
 
-use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, turn, user, ways};
+use super::speech::{Agent, BAD, GOOD, THEN, body, events, http, stream_head, turn, user, ways};
 use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
-use crate::proxy_wire::fake::{Fake, STREAM, chunk, reply};
+use crate::proxy_wire::fake::{Fake, chunk, reply};
 use retake_core::engine::Policy;
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use serde_json::json;
 use std::io::Write;
@@ -36,7 +36,7 @@ fn what_is_in_order_passes_byte_for_byte_in_both_directions() {
         assert_eq!(requests[0].header("authorization"), Some("Bearer key"));
         assert_eq!(requests[0].header("user-agent"), Some("tester/1"));
         assert!(requests[0].line.contains("beta=1"));
-        assert_eq!(stage.ending(1), Ending::Passed);
+        assert_eq!(stage.ending(1), ExchangeEnding::Passed);
         assert!(stage.found().is_empty() && stage.decided().is_empty());
     }
 }
@@ -55,7 +55,7 @@ fn a_call_of_a_stream_flows_before_the_stream_has_ended() {
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let wait = std::sync::Mutex::new(wait);
         let upstream = Fake::start(move |_, stream| {
-            stream.write_all(STREAM.as_bytes()).unwrap();
+            stream.write_all(stream_head(dialect).as_bytes()).unwrap();
             stream.write_all(&chunk(&first)).unwrap();
             let _ = wait.lock().unwrap().recv_timeout(super::stage::PATIENCE);
             stream.write_all(&chunk(&rest)).unwrap();
@@ -93,7 +93,7 @@ fn with_nobody_there_and_no_policy_everything_passes_and_is_told() {
         );
         assert_eq!(agent.reads(&got).len(), 2);
         let seen = stage.over(1);
-        assert_eq!(stage.ending(1), Ending::Passed);
+        assert_eq!(stage.ending(1), ExchangeEnding::Passed);
         let found = seen.found.iter().map(|one| one.rule).collect::<Vec<_>>();
         assert_eq!(found, ["unknown-tool"], "{dialect:?} {streams}");
         assert_eq!(stage.found(), ["unknown-tool"]);
@@ -175,7 +175,7 @@ fn what_the_agent_could_not_be_told_again_later_is_not_mended() {
             stage.turn(&mut agent),
             [(BAD.0.to_owned(), BAD.1.to_owned())]
         );
-        let Ending::Released { by } = stage.ending(1) else {
+        let ExchangeEnding::Released { by } = stage.ending(1) else {
             panic!("released");
         };
         assert!(
@@ -194,7 +194,7 @@ fn what_the_agent_could_not_be_told_again_later_is_not_mended() {
             stage.turn(&mut agent),
             [(GOOD.0.to_owned(), GOOD.1.to_owned())]
         );
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         agent.history = vec![super::speech::output(
             Dialect::Responses,
             GOOD.0,
@@ -239,7 +239,7 @@ fn what_was_hidden_from_one_agent_is_told_to_no_other_upstream_and_in_no_other_c
         let mut other = first.clone();
         other.history = vec![user("Where were we?"), user("Go on.")];
         assert_eq!(ask(stage.address, &mut first)[0].0, "call_search_0002a");
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         // The same words at another upstream, and other words at the same one.
         for (address, agent) in [
             (addresses(&stage.news)[1], &mut same),

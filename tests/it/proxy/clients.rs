@@ -4,16 +4,16 @@ use super::speech::{Agent, BAD, GOOD, THEN, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, addresses, upstream};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake_core::exchange::{Ending, ExchangeId, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase};
 use retake_core::session::Dialect;
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 
-fn is_gone(phase: &Phase) -> bool {
-    matches!(phase, Phase::Held(holding) if holding.is_gone)
+fn is_gone(phase: &ExchangePhase) -> bool {
+    matches!(phase, ExchangePhase::Held(holding) if holding.is_gone)
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn b01_a_client_that_leaves_a_stream_takes_the_upstream_with_it() {
     client.until_comes(": more");
     drop(client);
     stage.upstream.until_gone(1);
-    assert_eq!(stage.ending(1), Ending::ClientLeft);
+    assert_eq!(stage.ending(1), ExchangeEnding::ClientLeft);
 }
 
 #[test]
@@ -53,8 +53,12 @@ fn b02_a_client_that_leaves_what_is_held_is_told_as_gone_and_nothing_is_sent_for
             "{dialect:?} {streams}: {:?}",
             since.elapsed()
         );
-        stage.command(&Command::Release(ExchangeId(1)));
-        assert_eq!(stage.ending(1), Ending::ClientLeft, "{dialect:?} {streams}");
+        stage.command(&ProxyCommand::Release(ExchangeId(1)));
+        assert_eq!(
+            stage.ending(1),
+            ExchangeEnding::ClientLeft,
+            "{dialect:?} {streams}"
+        );
         assert_eq!(stage.upstream.requests().len(), 1);
     }
 }
@@ -80,7 +84,7 @@ fn b05_three_requests_of_one_client_are_one_question_and_the_last_one_is_answere
         let mut third = stage.send(&agent, "X-Stainless-Retry-Count: 2\r\n");
         stage.until(1, "joined twice", |seen| seen.retries == 2);
         assert!(second.is_closed_within(PATIENCE), "{dialect:?} {streams}");
-        stage.command(&Command::Release(ExchangeId(1)));
+        stage.command(&ProxyCommand::Release(ExchangeId(1)));
         let got = third.receive(PATIENCE);
         if !streams {
             // It may have heard that it is waited for.
@@ -94,7 +98,7 @@ fn b05_three_requests_of_one_client_are_one_question_and_the_last_one_is_answere
         assert_eq!(stage.upstream.requests().len(), 1);
         assert_eq!(
             stage.ending(1),
-            Ending::Released {
+            ExchangeEnding::Released {
                 by: "operator".to_owned()
             }
         );
@@ -113,7 +117,7 @@ fn b05_the_same_question_of_another_agent_is_no_retry() {
     let mut clients = [stage.send(&agent, ""), stage.send(&agent, "")];
     stage.held(1);
     stage.held(2);
-    stage.command(&Command::ReleaseAll);
+    stage.command(&ProxyCommand::ReleaseAll);
     for client in &mut clients {
         assert_eq!(client.receive(PATIENCE).status, Some(200));
     }
@@ -146,7 +150,7 @@ fn b05_a_retry_of_another_key_or_for_another_upstream_is_a_question_of_its_own()
         // Who has tried as often before is another one of the same kind.
         clients.push(stage.send(&agent, &key("other-key-0123456789", 1)));
         stage.held(4);
-        stage.command(&Command::ReleaseAll);
+        stage.command(&ProxyCommand::ReleaseAll);
         for (client, id) in clients.iter_mut().zip(1..) {
             assert_eq!(agent.reads(&client.receive(PATIENCE)).len(), 1);
             assert_eq!(stage.over(id).retries, 0, "{dialect:?} {streams}");
@@ -166,10 +170,13 @@ fn b06_nobody_waits_for_what_is_held_of_another() {
     for id in 2..22 {
         let got = stage.ask(&agent);
         assert!(got.is_whole && got.text().contains(GOOD.0));
-        assert_eq!(stage.ending(id), Ending::Passed);
+        assert_eq!(stage.ending(id), ExchangeEnding::Passed);
     }
-    assert!(matches!(stage.seen(1).unwrap().phase, Phase::Held(_)));
-    stage.command(&Command::Release(ExchangeId(1)));
+    assert!(matches!(
+        stage.seen(1).unwrap().phase,
+        ExchangePhase::Held(_)
+    ));
+    stage.command(&ProxyCommand::Release(ExchangeId(1)));
     assert_eq!(
         agent.reads(&client.receive(PATIENCE)),
         [(BAD.0.to_owned(), "serch".to_owned())]
@@ -200,7 +207,7 @@ fn b07_two_hundred_exchanges_at_once_are_each_mended() {
         );
     }
     for id in 1..=200 {
-        assert_eq!(stage.ending(id), Ending::Mended);
+        assert_eq!(stage.ending(id), ExchangeEnding::Mended);
     }
     assert_eq!(stage.upstream.requests().len(), 400);
 }
@@ -217,9 +224,9 @@ fn b13_whoever_acts_at_the_moment_the_client_leaves_there_is_one_end() {
         let client = stage.send(&agent, "");
         stage.held(id);
         let command = match id % 3 {
-            0 => Command::Release(ExchangeId(id)),
-            1 => Command::Cut(ExchangeId(id)),
-            _ => Command::ReleaseAll,
+            0 => ProxyCommand::Release(ExchangeId(id)),
+            1 => ProxyCommand::Cut(ExchangeId(id)),
+            _ => ProxyCommand::ReleaseAll,
         };
         if id % 2 == 0 {
             drop(client);
@@ -232,7 +239,7 @@ fn b13_whoever_acts_at_the_moment_the_client_leaves_there_is_one_end() {
     }
     let news = stage.news.lock().unwrap();
     for id in 1..=60 {
-        let ends = news.iter().filter(|one| matches!(one, News::Exchange(seen) if seen.id == ExchangeId(id) && matches!(seen.phase, Phase::Ended(_))));
+        let ends = news.iter().filter(|one| matches!(one, ProxyNews::Exchange(seen) if seen.id == ExchangeId(id) && matches!(seen.phase, ExchangePhase::Ended(_))));
         assert_eq!(ends.count(), 1, "{id}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::speech::{Agent, GOOD, body, http, turn, ways};
 use super::stage::{Stage, upstream};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::wire::write::{End, NewReply};
 
 /// Replies that did not end by themselves, each with the rule that says so.
@@ -47,7 +47,7 @@ fn a_policy_acts_on_what_was_cut_off_refused_or_withheld() {
             assert_eq!(stage.decided(), ["retry"], "{dialect:?} {streams} {rule}");
             assert_eq!(
                 stage.ending(1),
-                Ending::Mended,
+                ExchangeEnding::Mended,
                 "{dialect:?} {streams} {rule}"
             );
             let found = stage.found();
@@ -76,7 +76,7 @@ fn without_a_policy_it_passes_as_it_came_and_is_told() {
                 !rules.contains(&"malformed-arguments"),
                 "{dialect:?} {streams}: {rules:?}"
             );
-            assert_eq!(stage.ending(1), Ending::Passed);
+            assert_eq!(stage.ending(1), ExchangeEnding::Passed);
         }
     }
 }
@@ -84,7 +84,7 @@ fn without_a_policy_it_passes_as_it_came_and_is_told() {
 #[test]
 fn a_final_output_that_is_sound_passes_as_it_came_although_it_was_kept_back() {
     let policy = "[on.invalid-final-output]\ndo = \"raise\"\n";
-    for (dialect, streams) in ways() {
+    for (dialect, streams) in super::policies::ways_with_schema() {
         let reply = turn("1", r#"{"answer":1}"#, &[]);
         let stage = Stage::by(upstream(vec![http(dialect, streams, &reply)]), policy);
         let mut agent = Agent::new((dialect, streams));
@@ -95,7 +95,7 @@ fn a_final_output_that_is_sound_passes_as_it_came_although_it_was_kept_back() {
             body(dialect, streams, &reply),
             "{dialect:?} {streams}"
         );
-        assert_eq!(stage.ending(1), Ending::Passed);
+        assert_eq!(stage.ending(1), ExchangeEnding::Passed);
         // One that is not sound is an error, and none of its words are read.
         let wrong = turn("1", "One.", &[]);
         let stage = Stage::by(upstream(vec![http(dialect, streams, &wrong)]), policy);
@@ -106,7 +106,7 @@ fn a_final_output_that_is_sound_passes_as_it_came_although_it_was_kept_back() {
             got.text()
         );
         assert!(
-            matches!(stage.ending(1), Ending::Refused { .. }),
+            matches!(stage.ending(1), ExchangeEnding::Refused { .. }),
             "{dialect:?} {streams}"
         );
     }

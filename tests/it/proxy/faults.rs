@@ -1,17 +1,18 @@
 //! Upstreams that break off, fail in the middle, never end: what the agent gets is what came, and the operator is told.
 
-use super::speech::{Agent, BAD, DIALECTS, events, turn};
+use super::speech::{Agent, BAD, DIALECTS, as_sent, events, stream_head, turn};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use std::io::Write;
 
 const INJECT: &str = "[on.unknown-tool]\ndo = \"inject\"\n";
 
 /// A stream of these bytes that ends well, as far as HTTP is concerned.
-fn stream(bytes: &[u8]) -> Vec<u8> {
-    [STREAM.as_bytes(), &chunk(bytes), b"0\r\n\r\n"].concat()
+fn stream(dialect: Dialect, bytes: &[u8]) -> Vec<u8> {
+    let head = stream_head(dialect);
+    [head.as_bytes(), &chunk(bytes), b"0\r\n\r\n"].concat()
 }
 
 #[test]
@@ -19,11 +20,11 @@ fn a10_a_stream_without_its_end_mark_passes_as_it_is_and_is_flagged() {
     for dialect in DIALECTS {
         let mut pieces = events(dialect, &turn("1", "Let me look around.", &[]));
         pieces.truncate(4.min(pieces.len() - 1));
-        let stage = Stage::by(upstream(vec![stream(&pieces.concat())]), INJECT);
+        let stage = Stage::by(upstream(vec![stream(dialect, &pieces.concat())]), INJECT);
         let got = stage.ask(&Agent::new((dialect, true)));
         assert_eq!(got.body, pieces.concat(), "{dialect:?}");
         assert!(got.is_whole);
-        assert_eq!(stage.ending(1), Ending::Truncated, "{dialect:?}");
+        assert_eq!(stage.ending(1), ExchangeEnding::Truncated, "{dialect:?}");
         assert!(!stage.seen(1).unwrap().notes.is_empty());
     }
 }
@@ -33,13 +34,13 @@ fn a_stream_that_breaks_off_breaks_off_for_the_agent_as_well() {
     for dialect in DIALECTS {
         let pieces = events(dialect, &turn("1", "Let me look.", &[BAD]));
         let sent = pieces[..pieces.len() - 2].concat();
-        let bytes = [STREAM.as_bytes(), &chunk(&sent)].concat();
+        let bytes = [stream_head(dialect).as_bytes(), &chunk(&sent)].concat();
         let stage = Stage::by(Fake::closing(bytes), INJECT);
         let got = stage.ask(&Agent::new((dialect, true)));
         assert!(!got.is_whole && got.is_closed, "{dialect:?}");
         // Nobody has held anything back for good.
-        assert_eq!(got.text(), String::from_utf8(sent).unwrap(), "{dialect:?}");
-        assert_eq!(stage.ending(1), Ending::Truncated);
+        assert_eq!(got.body, sent, "{dialect:?}");
+        assert_eq!(stage.ending(1), ExchangeEnding::Truncated);
     }
 }
 
@@ -52,16 +53,19 @@ fn a12_an_error_in_the_middle_passes_and_is_told() {
         Dialect::Responses => {
             "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"Overloaded\",\"sequence_number\":9}\n\n"
         }
-        _ => "data: {\"error\":{\"message\":\"Overloaded\",\"type\":\"server_error\"}}\n\n",
+        Dialect::Converse => "data: {\"throttlingException\":{\"message\":\"Overloaded\"}}\n\n",
+        Dialect::Chat | Dialect::Gemini => {
+            "data: {\"error\":{\"message\":\"Overloaded\",\"type\":\"server_error\"}}\n\n"
+        }
     };
     for dialect in DIALECTS {
         let pieces = events(dialect, &turn("1", "Let me look.", &[]));
         let bytes = [
             &pieces[..3.min(pieces.len() - 1)].concat()[..],
-            error(dialect).as_bytes(),
+            &as_sent(dialect, error(dialect)),
         ]
         .concat();
-        let stage = Stage::by(upstream(vec![stream(&bytes)]), INJECT);
+        let stage = Stage::by(upstream(vec![stream(dialect, &bytes)]), INJECT);
         let got = stage.ask(&Agent::new((dialect, true)));
         assert_eq!(got.body, bytes, "{dialect:?}");
         let notes = stage.over(1).notes;
@@ -118,7 +122,11 @@ fn an_upstream_that_is_not_there_is_told_in_the_words_of_the_dialect() {
             .send(&Agent::new((dialect, true)), "")
             .receive(PATIENCE);
         assert_eq!(got.status, Some(502), "{}", got.text());
-        assert!(got.text().contains("error"));
-        assert!(matches!(stage.ending(1), Ending::NoReply { .. }));
+        let word = match dialect {
+            Dialect::Converse => "InternalServerException",
+            Dialect::Responses | Dialect::Chat | Dialect::Anthropic | Dialect::Gemini => "error",
+        };
+        assert!(got.text().contains(word), "{}", got.text());
+        assert!(matches!(stage.ending(1), ExchangeEnding::NoReply { .. }));
     }
 }

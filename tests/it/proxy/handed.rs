@@ -3,7 +3,7 @@
 use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, events, http, stop, turn};
 use super::stage::{PATIENCE, Stage};
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use std::io::Write;
 use std::sync::Mutex;
@@ -55,7 +55,7 @@ fn the_bad_call_behind_it_is_answered_or_dropped_and_the_good_one_stays() {
             let (stage, mut agent, calls) =
                 told(dialect, &format!("[on.unknown-tool]\ndo = \"{deed}\"\n"));
             assert_eq!(calls, [GOOD.0], "{dialect:?} {deed}");
-            assert_eq!(stage.ending(1), Ending::Mended);
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended);
             agent.answers(GOOD.0, "9 degrees");
             stage.turn(&mut agent);
             let asked = stage.asked();
@@ -76,7 +76,7 @@ fn the_model_is_not_asked_again_for_a_reply_of_which_the_agent_has_calls() {
     for dialect in [Dialect::Responses, Dialect::Anthropic] {
         let (stage, _, calls) = told(dialect, "[on.unknown-tool]\ndo = \"retry\"\n");
         assert_eq!(calls, [GOOD.0, BAD.0], "{dialect:?}");
-        let Ending::Released { by } = stage.ending(1) else {
+        let ExchangeEnding::Released { by } = stage.ending(1) else {
             panic!("released");
         };
         assert!(
@@ -101,5 +101,5 @@ fn the_model_is_not_asked_again_for_a_reply_of_which_the_agent_has_calls() {
         stage.turn(&mut agent),
         [(THEN.0.to_owned(), THEN.1.to_owned())]
     );
-    assert_eq!(stage.ending(1), Ending::Mended);
+    assert_eq!(stage.ending(1), ExchangeEnding::Mended);
 }

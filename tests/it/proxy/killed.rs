@@ -5,7 +5,7 @@ use super::stage::{PATIENCE, Stage, keeping, options, upstream};
 use crate::proxy_wire::client::Client;
 use crate::proxy_wire::fake::{Fake, STREAM, chunk};
 use retake_core::session::Dialect;
-use retake_live::proxy::{News, Proxy};
+use retake_live::proxy::{Proxy, ProxyNews};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -32,8 +32,8 @@ fn the_child() {
         let news = news.lock().unwrap().clone();
         for one in &news[told..] {
             match one {
-                News::Listening { address, .. } => eprintln!("at {address}"),
-                News::Exchange(seen) => eprintln!("exchange {}: {:?}", seen.id, seen.phase),
+                ProxyNews::Listening { address, .. } => eprintln!("at {address}"),
+                ProxyNews::Exchange(seen) => eprintln!("exchange {}: {:?}", seen.id, seen.phase),
                 _ => {}
             }
         }
@@ -228,7 +228,7 @@ fn a_journal_opens_like_any_recording_and_what_the_client_got_is_judged() {
         stage.over(1);
         drop(stage.proxy.take());
         let (code, said) = checked(&stage.folder.path().join("proxy.jsonl"));
-        let told = (code, said.contains("; mended on the way"));
+        let told = (code, said.contains("; fixed in transit"));
         assert_eq!(
             told,
             (Some(i32::from(!is_mended)), is_mended),

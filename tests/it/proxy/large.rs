@@ -4,9 +4,9 @@ use super::binary::Running;
 use super::speech::{Agent, BAD, http, turn};
 use super::stage::Stage;
 use crate::proxy_wire::fake::Fake;
-use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::session::Dialect;
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
@@ -205,7 +205,7 @@ fn the_time_for_orphans_of_one_request_goes_with_their_number() {
 fn begun(stage: &Stage) -> Vec<u32> {
     let news = stage.news.lock().unwrap();
     let begun = news.iter().filter_map(|one| match one {
-        News::Journal { id, .. } => Some(id.0),
+        ProxyNews::Journal { id, .. } => Some(id.0),
         _ => None,
     });
     begun.collect()
@@ -225,13 +225,15 @@ fn large_holds_wait_for_their_turn_and_what_is_too_much_passes_as_it_came() {
         let mut agent = Agent::new((Dialect::Chat, false));
         agent.members = json!({"user": format!("user {number}")});
         clients.push(stage.send(&agent, ""));
-        let is_there = |seen: &Seen| matches!(seen.phase, Phase::Held(_) | Phase::Ended(_));
+        let is_there = |seen: &ExchangeSummary| {
+            matches!(seen.phase, ExchangePhase::Held(_) | ExchangePhase::Ended(_))
+        };
         stage.until_within(LONG, number, "held", is_there);
     }
     if is_long {
         let said = "it cannot be held: too much is held: 64 MiB more wait";
         let by = said.to_owned();
-        assert_eq!(stage.ending(6), Ending::Released { by });
+        assert_eq!(stage.ending(6), ExchangeEnding::Released { by });
         assert!(
             stage
                 .notices()
@@ -244,7 +246,7 @@ fn large_holds_wait_for_their_turn_and_what_is_too_much_passes_as_it_came() {
         stage.until_within(LONG, number, "begun", |_| begun(&stage).contains(&number));
         let all = begun(&stage);
         assert_eq!(all, (1..=number).collect::<Vec<_>>(), "one after the other");
-        stage.command(&Command::Release(ExchangeId(number)));
+        stage.command(&ProxyCommand::Release(ExchangeId(number)));
         let got = client.receive(LONG);
         assert!(got.is_whole && got.body.len() > size << 20, "{number}");
     }
@@ -268,12 +270,12 @@ fn a_small_exchange_does_not_wait_for_large_ones() {
     let mut clients: Vec<_> = (0..6).map(|_| stage.send(&agent, "")).collect();
     for id in 1..=6 {
         stage.until(id, "held", |seen| {
-            matches!(seen.phase, Phase::Held(_) | Phase::Ended(_))
+            matches!(seen.phase, ExchangePhase::Held(_) | ExchangePhase::Ended(_))
         });
     }
     let small = stage.ask(&Agent::new((Dialect::Chat, false)));
     assert!(small.text().contains("Here you are."));
-    let is_over = |id: &u32| matches!(stage.seen(*id).unwrap().phase, Phase::Ended(_));
+    let is_over = |id: &u32| matches!(stage.seen(*id).unwrap().phase, ExchangePhase::Ended(_));
     let over = (1..=6).filter(is_over).count();
     assert!(over < 4, "{over} large exchanges went before a small one");
     for client in &mut clients {

@@ -3,14 +3,14 @@
 use super::speech::{Agent, BAD, GOOD, body, http, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
-use retake_core::exchange::{Ending, ExchangeId, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase};
 use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Dialect;
 use retake_core::session::takes::{Take, TakeCause};
 use retake_live::TakeStore;
-use retake_live::live::{News, RunInput};
+use retake_live::live::{RunInput, RunNews};
 use retake_live::proxy::holds::HoldHandle;
-use retake_live::proxy::{Command, Proxy};
+use retake_live::proxy::{Proxy, ProxyCommand};
 use retake_live::takes::wall_clock;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub(super) fn mends_by(
     let (mut bench, _) = TakeStore::open_run(seat.journal().unwrap(), wall_clock).unwrap();
     let news = seat.start(&mut bench).unwrap();
     let judged = news.into_iter().rev().find_map(|news| match news {
-        News::Judged(judged) => Some(judged),
+        RunNews::Judged(judged) => Some(judged),
         _ => None,
     });
     let judged = judged.unwrap();
@@ -93,8 +93,8 @@ pub(super) fn seat_of(proxy: &Proxy, id: u32) -> HoldHandle {
     }
 }
 
-fn released() -> Ending {
-    Ending::Released {
+fn released() -> ExchangeEnding {
+    ExchangeEnding::Released {
         by: "operator".to_owned(),
     }
 }
@@ -107,7 +107,7 @@ fn a_reply_that_is_released_is_what_came() {
         let mut client = stage.send(&Agent::new((dialect, streams)), "");
         let why = stage.held(1);
         assert!(why.contains("serch"), "{why}");
-        stage.command(&Command::Release(ExchangeId(1)));
+        stage.command(&ProxyCommand::Release(ExchangeId(1)));
         let got = client.receive(PATIENCE);
         assert!(got.is_whole);
         let whole = body(dialect, streams, &answer);
@@ -128,14 +128,14 @@ fn what_is_cut_ends_without_an_end() {
         )]));
         let mut client = stage.send(&Agent::new((dialect, streams)), "");
         stage.held(1);
-        stage.command(&Command::Cut(ExchangeId(1)));
+        stage.command(&ProxyCommand::Cut(ExchangeId(1)));
         let got = client.receive(PATIENCE);
         assert!(
             !got.is_whole && got.is_closed,
             "{dialect:?} {streams}: {got:?}"
         );
         assert!(!got.text().contains("serch"));
-        assert_eq!(stage.ending(1), Ending::Cut);
+        assert_eq!(stage.ending(1), ExchangeEnding::Cut);
     }
 }
 
@@ -152,16 +152,16 @@ fn interception_that_is_switched_off_lets_everything_go_and_holds_nothing_more()
     stage.held(1);
     clients.push(stage.send(&agent, ""));
     stage.held(2);
-    stage.command(&Command::Intercept(false));
+    stage.command(&ProxyCommand::Intercept(false));
     for client in &mut clients {
         assert!(client.receive(PATIENCE).text().contains("serch"));
     }
     assert!(stage.ask(&agent).text().contains("serch"));
-    assert_eq!(stage.ending(3), Ending::Passed);
-    stage.command(&Command::Intercept(true));
+    assert_eq!(stage.ending(3), ExchangeEnding::Passed);
+    stage.command(&ProxyCommand::Intercept(true));
     let mut client = stage.send(&agent, "");
     stage.held(4);
-    stage.command(&Command::ReleaseAll);
+    stage.command(&ProxyCommand::ReleaseAll);
     assert!(client.receive(PATIENCE).is_whole);
 }
 
@@ -177,17 +177,20 @@ fn b03_b04_a_client_hears_that_it_is_waited_for_and_reads_the_reply_all_the_same
         let since = Instant::now();
         let beat = match (dialect, streams) {
             (Dialect::Anthropic, true) => "event: ping",
+            (Dialect::Converse, true) => "ping",
             (_, true) => ": held by retake",
             (_, false) => "\r\n \r\n",
         };
         client.until_comes(beat);
         std::thread::sleep(Duration::from_millis(1_500).saturating_sub(since.elapsed()));
-        assert!(matches!(stage.seen(1).unwrap().phase, Phase::Held(_)));
-        stage.command(&Command::ReleaseAll);
+        assert!(matches!(
+            stage.seen(1).unwrap().phase,
+            ExchangePhase::Held(_)
+        ));
+        stage.command(&ProxyCommand::ReleaseAll);
         let got = client.receive(PATIENCE);
-        if dialect != Dialect::Anthropic {
-            assert!(!got.text().contains("ping"));
-        }
+        let sends_pings = matches!(dialect, Dialect::Anthropic | Dialect::Converse);
+        assert!(sends_pings || !got.text().contains("ping"));
         assert_eq!(agent.reads(&got).len(), 1);
         if !streams {
             assert!(got.text().starts_with("   "), "{:?}", got.text());
@@ -212,7 +215,7 @@ fn who_hears_nothing_is_answered_before_he_gives_up() {
     let got = stage.send(&agent, SHORT).receive(PATIENCE);
     assert_eq!(got.status, Some(200));
     assert!(since.elapsed() >= Duration::from_millis(800));
-    let Ending::Released { by } = stage.ending(1) else {
+    let ExchangeEnding::Released { by } = stage.ending(1) else {
         panic!("released");
     };
     assert!(by.contains("given up"), "{by}");

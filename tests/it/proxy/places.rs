@@ -3,7 +3,7 @@
 use super::speech::{Agent, BAD, THEN, http, turn, ways};
 use super::stage::{PATIENCE, Stage, addresses, keeping, options, upstream};
 use crate::proxy_wire::client::Client;
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use retake_live::proxy::{Proxy, Upstream};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn the_key_of_a_client_is_on_the_wire_and_nowhere_else() {
         };
         let got = stage.send(&agent, &line).receive(PATIENCE);
         assert!(got.text().replace(['\n'], "").contains("I know") || streams);
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         let requests = stage.upstream.requests();
         assert_eq!(requests.len(), 2);
         assert!(

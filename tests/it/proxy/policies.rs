@@ -2,7 +2,7 @@
 
 use super::speech::{Agent, BAD, GOOD, THEN, calls_stop, complaints, http, stop, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one(
             agent.reads(&got),
             [(THEN.0.to_owned(), "search".to_owned())]
         );
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         assert_eq!(stage.decided(), ["inject-error"]);
         let requests = stage.upstream.requests();
         assert_eq!(requests.len(), 2);
@@ -57,7 +57,7 @@ fn the_agent_sees_only_the_corrected_turn_and_the_provider_keeps_the_hidden_one(
             [""; 0],
             "{third:#}"
         );
-        assert_eq!(stage.ending(2), Ending::Passed);
+        assert_eq!(stage.ending(2), ExchangeEnding::Passed);
         // And so in every later request.
         agent.says("Thanks.");
         stage.turn(&mut agent);
@@ -94,7 +94,7 @@ fn a_name_that_the_provider_refuses_is_spelled_anew_with_the_answer() {
             let what = format!("{dialect:?} {streams} {name}: {}", got.text());
             assert!(!got.text().contains(BAD.0), "{what}");
             assert!(agent.reads(&got).is_empty(), "{what}");
-            assert_eq!(stage.ending(1), Ending::Mended, "{what}");
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended, "{what}");
             assert_eq!(stage.decided(), ["inject-error"]);
             let second = stage.asked().remove(1);
             assert_eq!(count(&second, BAD.0), 2, "{what}{second:#}");
@@ -131,7 +131,7 @@ fn good_calls_go_on_and_the_bad_one_beside_them_is_told_to_the_provider_with_its
                 calls_stop(dialect),
                 "{dialect:?} {streams}"
             );
-            assert_eq!(stage.ending(1), Ending::Mended);
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended);
             assert_eq!(stage.upstream.requests().len(), 1);
             agent.answers(GOOD.0, "9 degrees");
             assert!(stage.turn(&mut agent).is_empty());
@@ -198,7 +198,7 @@ fn a_suggestion_a_repair_and_a_drop_need_no_question() {
             );
             assert_eq!(
                 stage.ending(1),
-                Ending::Mended,
+                ExchangeEnding::Mended,
                 "{dialect:?} {streams} {policy}"
             );
             assert_eq!(stage.upstream.requests().len(), 1);
@@ -244,7 +244,7 @@ fn a_refused_action_goes_on_with_otherwise() {
             let what = format!("{dialect:?} {streams} {word} {}", call.2);
             let expected = (THEN.0.to_owned(), "search".to_owned());
             assert_eq!(stage.turn(&mut agent), [expected], "{what}");
-            assert_eq!(stage.ending(1), Ending::Mended, "{what}");
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended, "{what}");
             assert_eq!(stage.decided(), ["inject-error"], "{what}");
         }
     }
@@ -263,13 +263,20 @@ pub(super) fn wants_answer(dialect: Dialect) -> Value {
         Dialect::Gemini => json!({"generationConfig": {
             "responseMimeType": "application/json", "responseJsonSchema": schema,
         }}),
-        _ => json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+        Dialect::Anthropic | Dialect::Converse => {
+            json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}})
+        }
     }
+}
+
+/// Every dialect whose requests hold the schema of the final output; that of Converse is a text, which is not read.
+pub(super) fn ways_with_schema() -> impl Iterator<Item = (Dialect, bool)> {
+    ways().filter(|(dialect, _)| *dialect != Dialect::Converse)
 }
 
 #[test]
 fn a_fallback_is_what_the_agent_reads() {
-    for (dialect, streams) in ways() {
+    for (dialect, streams) in ways_with_schema() {
         let policy = "[on.invalid-final-output]\ndo = \"fallback\"\nvalue = { answer = 1 }\n";
         let replies = vec![http(dialect, streams, &turn("1", "One.", &[]))];
         let stage = Stage::by(upstream(replies), policy);
@@ -282,7 +289,7 @@ fn a_fallback_is_what_the_agent_reads() {
             turn.replace("\\", "").contains(r#"{"answer":1}"#),
             "{dialect:?} {streams}: {turn}"
         );
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
     }
 }
 
@@ -297,7 +304,7 @@ fn b14_what_is_refused_is_an_error_that_no_sdk_tries_again() {
             // The head of the stream was there already: it ends with the failure in the words of its dialect.
             assert_eq!(got.status, Some(200));
             assert!(
-                got.text().contains("serch") && got.text().contains("error"),
+                got.text().contains("serch") && got.text().to_lowercase().contains("error"),
                 "{}",
                 got.text()
             );
@@ -306,7 +313,7 @@ fn b14_what_is_refused_is_an_error_that_no_sdk_tries_again() {
             assert_eq!(got.header("x-should-retry"), Some("false"));
             assert!(got.text().contains("unknown-tool"), "{}", got.text());
         }
-        assert!(matches!(stage.ending(1), Ending::Refused { .. }));
+        assert!(matches!(stage.ending(1), ExchangeEnding::Refused { .. }));
         assert_eq!(stage.upstream.requests().len(), 1);
     }
 }
@@ -328,7 +335,7 @@ fn what_was_tried_often_enough_is_decided_otherwise() {
         let stage = Stage::by(upstream(replies), &policy);
         let got = stage.ask(&Agent::new((dialect, streams)));
         assert!(got.status == Some(422) || streams, "{}", got.text());
-        assert!(matches!(stage.ending(1), Ending::Refused { .. }));
+        assert!(matches!(stage.ending(1), ExchangeEnding::Refused { .. }));
         assert_eq!(stage.upstream.requests().len(), 3);
         assert_eq!(stage.decided()[..2], ["inject-error", "inject-error"]);
     }
@@ -350,7 +357,7 @@ fn a_reply_that_is_wrong_to_the_last_and_let_pass_is_not_called_mended() {
         let by = "policy".to_owned();
         assert_eq!(
             stage.ending(1),
-            Ending::Released { by },
+            ExchangeEnding::Released { by },
             "{dialect:?} {streams}"
         );
     }
@@ -378,7 +385,8 @@ fn a_secret_in_sound_arguments_is_no_fault_and_comes_to_the_agent_as_it_is() {
                 Dialect::Responses => &request["input"][1]["arguments"],
                 Dialect::Gemini => &request["contents"][1]["parts"][0]["functionCall"]["args"],
                 Dialect::Anthropic => &request["messages"][1]["content"][0]["input"],
-                _ => &request["messages"][1]["tool_calls"][0]["function"]["arguments"],
+                Dialect::Converse => &request["messages"][1]["content"][0]["toolUse"]["input"],
+                Dialect::Chat => &request["messages"][1]["tool_calls"][0]["function"]["arguments"],
             };
             let arguments = match arguments.as_str() {
                 Some(text) => serde_json::from_str(text).unwrap(),
@@ -412,7 +420,7 @@ fn arguments_that_are_no_json_are_malformed_in_every_dialect() {
             stage.ask(&Agent::new((dialect, streams)));
             let ending = stage.ending(1);
             assert!(
-                matches!(ending, Ending::Refused { .. }),
+                matches!(ending, ExchangeEnding::Refused { .. }),
                 "{dialect:?} {streams} {written:?}: {ending:?} {:?}",
                 stage.found()
             );

@@ -4,7 +4,7 @@ use super::operator::mends;
 use super::speech::{Agent, GOOD, calls_in, http, list, output, spoken, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::{Fake, reply};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -75,7 +75,7 @@ fn a17_a_refusal_is_decoded_to_its_item_repaired_by_a_policy_and_sent_again() {
             "{way:?}: {:#}",
             asked[1]
         );
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
         assert_eq!(stage.decided(), ["drop-pair"]);
         assert_eq!(stage.found(), ["orphan-call"]);
         let found = stage.over(1).found;
@@ -162,7 +162,7 @@ fn a17_an_operator_sees_a_refusal_at_the_item_that_it_means_and_mends_it() {
         let asked = stage.asked();
         assert_eq!(asked.len(), 2);
         assert_eq!(call_ids(way.0, &asked[1]), ["call_0_0123456789"], "{way:?}");
-        assert_eq!(stage.ending(1), Ending::Mended);
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended);
     }
 }
 
@@ -206,6 +206,6 @@ fn a17_what_is_refused_again_and_again_goes_to_the_agent() {
         // The agent's own request, and five repairs of it.
         assert_eq!(stage.upstream.requests().len(), 6);
         let by = "the provider has refused it 6 times".to_owned();
-        assert_eq!(stage.ending(1), Ending::Released { by });
+        assert_eq!(stage.ending(1), ExchangeEnding::Released { by });
     }
 }

@@ -3,9 +3,9 @@
 use super::speech::{Agent, GOOD, THEN, complaints, http, output, spoken, turn, ways};
 use super::stage::{PATIENCE, Stage, upstream};
 use crate::proxy_wire::fake::reply;
-use retake_core::exchange::{Ending, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase};
 use retake_core::session::Dialect;
-use retake_live::proxy::Command;
+use retake_live::proxy::ProxyCommand;
 
 /// An agent that has forgotten to answer a call, and goes on.
 pub(super) fn forgetful(way: (Dialect, bool)) -> Agent {
@@ -46,7 +46,7 @@ fn a_policy_repairs_a_request_before_it_leaves_and_the_same_again_in_silence() {
                 "{way:?} {policy}: {:#}",
                 asked[0]
             );
-            assert_eq!(stage.ending(1), Ending::Mended);
+            assert_eq!(stage.ending(1), ExchangeEnding::Mended);
             let decided = stage.decided().len();
             assert_eq!(decided, 1);
             // The agent repeats what was broken.
@@ -59,7 +59,7 @@ fn a_policy_repairs_a_request_before_it_leaves_and_the_same_again_in_silence() {
                 "{way:?} {policy}: {:#}",
                 asked[1]
             );
-            assert_eq!(stage.ending(2), Ending::Passed);
+            assert_eq!(stage.ending(2), ExchangeEnding::Passed);
             assert_eq!(stage.decided().len(), decided, "it was repaired in silence");
             assert!(!stage.seen(2).unwrap().notes.is_empty());
         }
@@ -99,7 +99,7 @@ fn an_operator_lets_a_request_go_as_it_is() {
         let why = stage.held(1);
         assert!(why.contains("orphan-call"), "{why}");
         assert!(stage.upstream.requests().is_empty());
-        stage.command(&Command::ReleaseAll);
+        stage.command(&ProxyCommand::ReleaseAll);
         let got = client.receive(PATIENCE);
         assert_eq!(got.status, Some(200), "{}", got.text());
         assert_eq!(
@@ -108,7 +108,7 @@ fn an_operator_lets_a_request_go_as_it_is() {
         );
         assert_eq!(
             stage.ending(1),
-            Ending::Released {
+            ExchangeEnding::Released {
                 by: "operator".to_owned()
             }
         );
@@ -127,19 +127,21 @@ fn a_refusal_is_held_and_goes_on_as_it_came() {
         // The provider is stricter than the rules.
         let agent = Agent::new((Dialect::Chat, streams));
         let mut client = stage.send(&agent, "");
-        let seen = stage.until(1, "held", |seen| matches!(seen.phase, Phase::Held(_)));
+        let seen = stage.until(1, "held", |seen| {
+            matches!(seen.phase, ExchangePhase::Held(_))
+        });
         assert_eq!(seen.status, Some(400));
         stage.until(1, "told why", |seen| {
             format!("{:?}", seen.phase).contains("must be followed by tool messages")
         });
-        stage.command(&Command::ReleaseAll);
+        stage.command(&ProxyCommand::ReleaseAll);
         let got = client.receive(PATIENCE);
         assert_eq!((got.status, got.text().as_str()), (Some(400), REFUSAL));
         assert_eq!(got.header("x-request-id"), Some("r1"));
         assert_eq!(stage.upstream.requests().len(), 1);
         assert_eq!(
             stage.ending(1),
-            Ending::Released {
+            ExchangeEnding::Released {
                 by: "operator".to_owned()
             }
         );
@@ -157,7 +159,7 @@ fn with_nobody_there_a_refusal_passes_at_once() {
     let got = stage.ask(&forgetful((Dialect::Chat, true)));
     assert_eq!((got.status, got.text().as_str()), (Some(400), REFUSAL));
     assert_eq!(stage.upstream.requests().len(), 1);
-    assert!(matches!(stage.ending(1), Ending::Released { .. }));
+    assert!(matches!(stage.ending(1), ExchangeEnding::Released { .. }));
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn names_that_no_provider_takes_are_repaired() {
         let why = stage.held(1);
         assert!(why.contains("invalid-tool-name"), "{way:?}: {why}");
         assert!(stage.upstream.requests().is_empty());
-        stage.command(&Command::ReleaseAll);
+        stage.command(&ProxyCommand::ReleaseAll);
         assert_eq!(client.receive(PATIENCE).status, Some(200));
     }
 }

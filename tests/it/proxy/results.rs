@@ -2,7 +2,7 @@
 
 use super::speech::{Agent, GOOD, complaints, http, spoken, turn, ways};
 use super::stage::{Stage, upstream};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_core::session::Dialect;
 use std::process::Command;
 
@@ -27,7 +27,10 @@ fn a_failed_tool_ends_the_agent_where_the_policy_says_so() {
         let got = stage.ask(&agent);
         assert_eq!(got.status, Some(422), "{way:?}: {}", got.text());
         assert!(got.text().contains("tool-error"), "{}", got.text());
-        assert!(matches!(stage.ending(1), Ending::Refused { .. }), "{way:?}");
+        assert!(
+            matches!(stage.ending(1), ExchangeEnding::Refused { .. }),
+            "{way:?}"
+        );
         assert!(stage.upstream.requests().is_empty());
     }
 }
@@ -40,7 +43,7 @@ fn the_model_reads_other_words_about_a_failed_tool_and_so_in_every_later_request
         let (stage, mut agent) = failed(way, &policy);
         assert!(stage.turn(&mut agent).is_empty());
         assert_eq!(stage.decided(), ["inject-error"], "{way:?}");
-        assert_eq!(stage.ending(1), Ending::Mended, "{way:?}");
+        assert_eq!(stage.ending(1), ExchangeEnding::Mended, "{way:?}");
         agent.says("Thanks.");
         stage.turn(&mut agent);
         for asked in stage.asked() {
@@ -62,7 +65,7 @@ fn without_an_entry_a_failed_tool_is_the_models_to_deal_with() {
         let (stage, mut agent) = failed(way, "[on.unknown-tool]\ndo = \"raise\"\n");
         let body = agent.request();
         stage.turn(&mut agent);
-        assert_eq!(stage.ending(1), Ending::Passed, "{way:?}");
+        assert_eq!(stage.ending(1), ExchangeEnding::Passed, "{way:?}");
         assert_eq!(stage.upstream.requests()[0].body, body.as_bytes());
     }
 }
@@ -92,7 +95,7 @@ fn a_policy_that_would_run_a_tool_again_is_refused_with_its_lines() {
     );
     for (line, rule) in [(2, "tool-error"), (6, "failing-tool"), (8, "tool-error")] {
         let told = format!(
-            "policy.toml:{line}: `retry` can never be done about {rule}: the tool has run by then"
+            "policy.toml:{line}: `retry` never applies to {rule}: the tool has run by then"
         );
         assert!(said.contains(&told), "{told} is not in\n{said}");
     }

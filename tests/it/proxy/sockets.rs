@@ -4,7 +4,7 @@ use super::stage::Stage;
 use crate::proxy_wire::client::{Client, LONG, addressed};
 use crate::proxy_wire::fake::Fake;
 use crate::proxy_wire::sockets::OPEN;
-use retake_core::exchange::{Ending, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase};
 use retake_live::{ReadOptions, read_path};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -55,9 +55,12 @@ fn a_websocket_is_recorded_turn_by_turn_and_ends_with_its_proxy() {
     );
     assert_eq!(stage.found(), ["unknown-tool"]);
     // The agent keeps its connection; the proxy ends.
-    assert!(matches!(stage.seen(1).unwrap().phase, Phase::Replying));
+    assert!(matches!(
+        stage.seen(1).unwrap().phase,
+        ExchangePhase::Replying
+    ));
     drop(stage.proxy.take());
-    assert_eq!(stage.ending(1), Ending::Passed);
+    assert_eq!(stage.ending(1), ExchangeEnding::Passed);
     drop(client);
     let journal = stage.folder.path().join("proxy.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();

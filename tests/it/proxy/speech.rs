@@ -4,13 +4,14 @@ use crate::proxy_wire::client::Got;
 use crate::proxy_wire::fake::{STREAM, chunk, ok};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
+use retake_core::wire::ToolCall;
 use retake_core::wire::stop_of;
-use retake_core::wire::stream::{Splitter, event_value, rejoin};
-use retake_core::wire::write::{NewCall, NewReply, history_of};
+use retake_core::wire::stream::{FRAMES, FrameReader, FrameWriter, Splitter, event_value, rejoin};
+use retake_core::wire::write::{NewReply, history_of};
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::{Value, json};
 
-pub(super) const DIALECTS: [Dialect; 4] = Dialect::ALL;
+pub(super) const DIALECTS: [Dialect; 5] = Dialect::ALL;
 
 /// Every dialect, whole and streamed.
 pub(super) fn ways() -> impl Iterator<Item = (Dialect, bool)> {
@@ -28,12 +29,9 @@ pub(super) const THEN: Call<'static> = ("call_then_0123456789", "search", r#"{"c
 
 /// A turn of the model: a sentence and calls.
 pub(super) fn turn(tag: &str, text: &str, calls: &[Call<'_>]) -> NewReply {
-    let calls = calls.iter().map(|(id, name, arguments)| NewCall {
-        id: (*id).to_owned(),
-        name: (*name).to_owned(),
-        arguments: (*arguments).to_owned(),
-        input: None,
-    });
+    let calls = calls
+        .iter()
+        .map(|(id, name, arguments)| ToolCall::new(id, name, arguments));
     NewReply {
         tag: tag.to_owned(),
         model: "m".to_owned(),
@@ -53,12 +51,20 @@ pub(super) fn events(dialect: Dialect, reply: &NewReply) -> Vec<Vec<u8>> {
     let events = reply.events(dialect, 6, true);
     let mut pieces: Vec<Vec<u8>> = events
         .iter()
-        .map(|event| event.to_wire().into_bytes())
+        .map(|event| as_sent(dialect, &event.to_wire()))
         .collect();
     if dialect == Dialect::Chat {
         pieces.push(b"data: [DONE]\n\n".to_vec());
     }
     pieces
+}
+
+/// An event as the provider sends it.
+pub(super) fn as_sent(dialect: Dialect, event: &str) -> Vec<u8> {
+    match dialect.facts().stream_type {
+        FRAMES => FrameWriter::default().push(event.as_bytes()),
+        _ => event.as_bytes().to_vec(),
+    }
 }
 
 /// The body of a reply.
@@ -78,11 +84,16 @@ pub(super) fn http(dialect: Dialect, streams: bool, reply: &NewReply) -> Vec<u8>
         .into_iter()
         .map(|event| chunk(&event));
     [
-        STREAM.as_bytes(),
+        stream_head(dialect).as_bytes(),
         &chunks.collect::<Vec<_>>().concat(),
         b"0\r\n\r\n",
     ]
     .concat()
+}
+
+/// The head of a streamed reply.
+pub(super) fn stream_head(dialect: Dialect) -> String {
+    STREAM.replace("text/event-stream", dialect.facts().stream_type)
 }
 
 pub(super) fn path((dialect, streams): (Dialect, bool)) -> &'static str {
@@ -92,6 +103,8 @@ pub(super) fn path((dialect, streams): (Dialect, bool)) -> &'static str {
         Dialect::Chat => "/v1/chat/completions",
         Dialect::Gemini if streams => "/v1beta/models/m:streamGenerateContent?alt=sse",
         Dialect::Gemini => "/v1beta/models/m:generateContent",
+        Dialect::Converse if streams => "/model/m/converse-stream",
+        Dialect::Converse => "/model/m/converse",
     }
 }
 
@@ -99,6 +112,7 @@ pub(super) fn path((dialect, streams): (Dialect, bool)) -> &'static str {
 pub(super) fn user(dialect: Dialect, text: &str) -> Value {
     match dialect {
         Dialect::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+        Dialect::Converse => json!({"role": "user", "content": [{"text": text}]}),
         _ => json!({"role": "user", "content": text}),
     }
 }
@@ -120,6 +134,10 @@ pub(super) fn output(dialect: Dialect, id: &str, text: &str) -> Value {
         Dialect::Gemini => {
             let response = json!({"id": id, "name": "search", "response": {"output": text}});
             json!({"role": "user", "parts": [{"functionResponse": response}]})
+        }
+        Dialect::Converse => {
+            let result = json!({"toolUseId": id, "content": [{"text": text}]});
+            json!({"role": "user", "content": [{"toolResult": result}]})
         }
         Dialect::Chat => {
             json!({"role": "tool", "tool_call_id": id, "content": text})
@@ -171,18 +189,26 @@ impl Agent {
             Dialect::Gemini => json!({"functionDeclarations": [
                 {"name": "search", "parametersJsonSchema": schema},
             ]}),
+            Dialect::Converse => {
+                json!({"toolSpec": {"name": "search", "inputSchema": {"json": schema}}})
+            }
             Dialect::Chat => {
                 json!({"type": "function", "function": {"name": "search", "parameters": schema}})
             }
         };
         let mut request = json!({"model": "m", "tools": [tool], list(self.dialect): self.history});
-        if self.dialect == Dialect::Gemini {
+        let says_all = self.dialect.facts().methods.is_none();
+        if !says_all {
             request.as_object_mut().unwrap().remove("model");
+        }
+        if self.dialect == Dialect::Converse {
+            let tools = request.as_object_mut().unwrap().remove("tools");
+            request["toolConfig"] = json!({ "tools": tools });
         }
         if self.dialect == Dialect::Anthropic {
             request["max_tokens"] = json!(100);
         }
-        if self.streams && self.dialect != Dialect::Gemini {
+        if self.streams && says_all {
             request["stream"] = json!(true);
         }
         for (name, value) in self.members.as_object().unwrap() {
@@ -241,6 +267,7 @@ pub(super) fn calls_stop(dialect: Dialect) -> Option<&'static str> {
         Dialect::Chat => Some("tool_calls"),
         Dialect::Anthropic => Some("tool_use"),
         Dialect::Gemini => Some("STOP"),
+        Dialect::Converse => Some("tool_use"),
         Dialect::Responses => None,
     }
 }
@@ -265,6 +292,12 @@ pub(super) fn calls_in(dialect: Dialect, turn: &[Value]) -> Vec<(String, String)
                 let found = calls_of.filter(|call| call.is_object());
                 calls.extend(found.map(|call| (word(&call["id"]), word(&call["name"]))));
             }
+            Dialect::Converse => {
+                let blocks = element["content"].as_array().cloned().unwrap_or_default();
+                let calls_of = blocks.iter().map(|block| &block["toolUse"]);
+                let found = calls_of.filter(|call| call.is_object());
+                calls.extend(found.map(|call| (word(&call["toolUseId"]), word(&call["name"]))));
+            }
             Dialect::Chat => {
                 let listed = element["tool_calls"]
                     .as_array()
@@ -288,7 +321,8 @@ pub(super) fn read_stream(dialect: Dialect, stream: &[u8]) -> String {
     let text = String::from_utf8_lossy(stream);
     let (mut reply, mut splitter) = (dialect.codec().decoder(), Splitter::default());
     let mut events = Vec::new();
-    splitter.push(stream, |event| events.push(event));
+    let stream = FrameReader::default().push(stream).unwrap().into_owned();
+    splitter.push(&stream, |event| events.push(event));
     assert!(!splitter.is_within_line(), "{text}");
     let mut number = None;
     for event in &events {

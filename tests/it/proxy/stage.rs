@@ -4,8 +4,8 @@ use super::speech::{Agent, path};
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
 use retake_core::engine::Policy;
-use retake_core::exchange::{Ending, ExchangeId, Phase, Seen};
-use retake_live::proxy::{Command, News, Ports, Proxy, ProxyOptions, Report, Upstream};
+use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase, ExchangeSummary};
+use retake_live::proxy::{Ports, Proxy, ProxyCommand, ProxyNews, ProxyOptions, Report, Upstream};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(super) struct Stage {
     pub(super) folder: TempDir,
     pub(super) upstream: Fake,
     pub(super) address: SocketAddr,
-    pub(super) news: Arc<Mutex<Vec<News>>>,
+    pub(super) news: Arc<Mutex<Vec<ProxyNews>>>,
     pub(super) proxy: Option<Proxy>,
 }
 
@@ -60,17 +60,17 @@ pub(super) fn options(urls: &[String], journal: PathBuf) -> ProxyOptions {
 }
 
 /// The news of a proxy, kept.
-pub(super) fn keeping() -> (Report, Arc<Mutex<Vec<News>>>) {
+pub(super) fn keeping() -> (Report, Arc<Mutex<Vec<ProxyNews>>>) {
     let news = Arc::new(Mutex::new(Vec::new()));
     let kept = news.clone();
     (Arc::new(move |one| kept.lock().unwrap().push(one)), news)
 }
 
 /// The addresses that were told as listened on.
-pub(super) fn addresses(news: &Mutex<Vec<News>>) -> Vec<SocketAddr> {
+pub(super) fn addresses(news: &Mutex<Vec<ProxyNews>>) -> Vec<SocketAddr> {
     let news = news.lock().unwrap();
     let told = news.iter().filter_map(|one| match one {
-        News::Listening { address, .. } => Some(*address),
+        ProxyNews::Listening { address, .. } => Some(*address),
         _ => None,
     });
     told.collect()
@@ -104,7 +104,7 @@ impl Stage {
         Self::new(upstream, |options| options.has_operator = true)
     }
 
-    pub(super) fn command(&self, command: &Command) {
+    pub(super) fn command(&self, command: &ProxyCommand) {
         self.proxy.as_ref().unwrap().command(command);
     }
 
@@ -150,17 +150,22 @@ impl Stage {
     }
 
     /// How an exchange stands.
-    pub(super) fn seen(&self, id: u32) -> Option<Seen> {
+    pub(super) fn seen(&self, id: u32) -> Option<ExchangeSummary> {
         let news = self.news.lock().unwrap();
         news.iter().rev().find_map(|one| match one {
-            News::Exchange(seen) if seen.id == ExchangeId(id) => Some((**seen).clone()),
+            ProxyNews::Exchange(seen) if seen.id == ExchangeId(id) => Some((**seen).clone()),
             _ => None,
         })
     }
 
     /// Waits until an exchange stands so.
     #[track_caller]
-    pub(super) fn until(&self, id: u32, what: &str, is: impl Fn(&Seen) -> bool) -> Seen {
+    pub(super) fn until(
+        &self,
+        id: u32,
+        what: &str,
+        is: impl Fn(&ExchangeSummary) -> bool,
+    ) -> ExchangeSummary {
         self.until_within(PATIENCE, id, what, is)
     }
 
@@ -171,8 +176,8 @@ impl Stage {
         patience: Duration,
         id: u32,
         what: &str,
-        is: impl Fn(&Seen) -> bool,
-    ) -> Seen {
+        is: impl Fn(&ExchangeSummary) -> bool,
+    ) -> ExchangeSummary {
         let since = Instant::now();
         loop {
             let seen = self.seen(id);
@@ -187,24 +192,28 @@ impl Stage {
     /// Waits until an exchange is held; gives why.
     #[track_caller]
     pub(super) fn held(&self, id: u32) -> String {
-        let seen = self.until(id, "held", |seen| matches!(seen.phase, Phase::Held(_)));
+        let seen = self.until(id, "held", |seen| {
+            matches!(seen.phase, ExchangePhase::Held(_))
+        });
         match seen.phase {
-            Phase::Held(holding) => holding.why,
+            ExchangePhase::Held(holding) => holding.why,
             _ => String::new(),
         }
     }
 
     /// Waits until an exchange is over.
     #[track_caller]
-    pub(super) fn over(&self, id: u32) -> Seen {
-        self.until(id, "over", |seen| matches!(seen.phase, Phase::Ended(_)))
+    pub(super) fn over(&self, id: u32) -> ExchangeSummary {
+        self.until(id, "over", |seen| {
+            matches!(seen.phase, ExchangePhase::Ended(_))
+        })
     }
 
     #[track_caller]
-    pub(super) fn ending(&self, id: u32) -> Ending {
+    pub(super) fn ending(&self, id: u32) -> ExchangeEnding {
         match self.over(id).phase {
-            Phase::Ended(ending) => ending,
-            _ => Ending::Passed,
+            ExchangePhase::Ended(ending) => ending,
+            _ => ExchangeEnding::Passed,
         }
     }
 
@@ -212,7 +221,7 @@ impl Stage {
     pub(super) fn decided(&self) -> Vec<String> {
         let news = self.news.lock().unwrap();
         let decided = news.iter().filter_map(|one| match one {
-            News::Decided { action, .. } => Some(action.clone()),
+            ProxyNews::Decided { action, .. } => Some(action.clone()),
             _ => None,
         });
         decided.collect()
@@ -222,7 +231,7 @@ impl Stage {
     pub(super) fn found(&self) -> Vec<&'static str> {
         let news = self.news.lock().unwrap();
         let found = news.iter().filter_map(|one| match one {
-            News::Found { findings, .. } => Some(findings.clone()),
+            ProxyNews::Found { findings, .. } => Some(findings.clone()),
             _ => None,
         });
         let findings = found.flat_map(|findings| findings.to_vec());
@@ -233,7 +242,7 @@ impl Stage {
     pub(super) fn notices(&self) -> Vec<String> {
         let news = self.news.lock().unwrap();
         let notices = news.iter().filter_map(|one| match one {
-            News::Notice(words) => Some(words.clone()),
+            ProxyNews::Notice(words) => Some(words.clone()),
             _ => None,
         });
         notices.collect()

@@ -5,12 +5,12 @@ use super::speech::{calls_in, list, output, path, read_stream};
 use super::stage::{PATIENCE, addresses, keeping, options};
 use crate::proxy_wire::client::{Client, Got};
 use retake_core::engine::Policy;
-use retake_core::exchange::{Ending, Phase};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
 use retake_core::wire::write::history_of;
-use retake_live::proxy::{News, Proxy};
-use retake_live::scripted::{ANY_PORT, Endpoint};
+use retake_live::proxy::{Proxy, ProxyNews};
+use retake_live::scripted::{ANY_PORT, ScriptedServer};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ fn call(tool: &str, number: usize) -> String {
 }
 
 /// A model that makes these calls, turn by turn, and then says what it was told last.
-fn model(turns: &[&[&str]]) -> Endpoint {
+fn model(turns: &[&[&str]]) -> ScriptedServer {
     let mut script = "name = \"kept\"\n".to_owned();
     for (turn, calls) in turns.iter().enumerate() {
         let calls = calls
@@ -51,24 +51,24 @@ fn model(turns: &[&[&str]]) -> Endpoint {
         script += &format!("[[rule]]\nturn = {turn}\ntext = \"Let me look.\"\ncalls = [{calls}]\n");
     }
     script += "[[rule]]\ntext = \"It is warm.\"\n";
-    Endpoint::start(Script::parse("kept", &script).unwrap(), ANY_PORT).unwrap()
+    ScriptedServer::start(Script::parse("kept", &script).unwrap(), ANY_PORT).unwrap()
 }
 
 /// A proxy before it, with a policy.
 struct Stage {
     _folder: TempDir,
-    _model: Endpoint,
+    _model: ScriptedServer,
     _proxy: Proxy,
     address: SocketAddr,
-    news: Arc<Mutex<Vec<News>>>,
+    news: Arc<Mutex<Vec<ProxyNews>>>,
 }
 
 impl Stage {
-    fn new(model: Endpoint, policy: &str) -> Self {
+    fn new(model: ScriptedServer, policy: &str) -> Self {
         Self::with(model, policy, false)
     }
 
-    fn with(model: Endpoint, policy: &str, has_operator: bool) -> Self {
+    fn with(model: ScriptedServer, policy: &str, has_operator: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("http://{}", model.address());
         let mut options = options(&[url], folder.path().join("proxy.jsonl"));
@@ -86,14 +86,14 @@ impl Stage {
     }
 
     /// How the first exchanges ended, and the rules of what was found in them.
-    fn ended(&self, count: u32) -> Vec<(Ending, Vec<&'static str>)> {
+    fn ended(&self, count: u32) -> Vec<(ExchangeEnding, Vec<&'static str>)> {
         let since = Instant::now();
         loop {
             let news = self.news.lock().unwrap();
             let mut ended = std::collections::BTreeMap::new();
             for one in news.iter() {
-                if let News::Exchange(seen) = one
-                    && let Phase::Ended(ending) = &seen.phase
+                if let ProxyNews::Exchange(seen) = one
+                    && let ExchangePhase::Ended(ending) = &seen.phase
                 {
                     let rules = seen.found.iter().map(|found| found.rule).collect();
                     ended.insert(seen.id.0, (ending.clone(), rules));
@@ -208,7 +208,7 @@ fn a_sound_conversation_passes_and_nothing_is_found_in_it() {
         let mut agent = Agent::new(stage.address, way);
         assert_eq!(agent.run(), 3, "{way:?}");
         for ended in stage.ended(3) {
-            assert_eq!(ended, (Ending::Passed, Vec::new()), "{way:?}");
+            assert_eq!(ended, (ExchangeEnding::Passed, Vec::new()), "{way:?}");
         }
     }
 }
@@ -244,7 +244,9 @@ fn a_mended_turn_is_continued_whatever_was_decided() {
             let ended = stage.ended(count);
             let bad = turns.iter().flat_map(|calls| calls.iter());
             let bad = bad.filter(|call| **call == BAD).count();
-            let mended = ended.iter().filter(|(how, _)| *how == Ending::Mended);
+            let mended = ended
+                .iter()
+                .filter(|(how, _)| *how == ExchangeEnding::Mended);
             assert_eq!(mended.count(), bad, "{way:?} {policy} {turns:?}: {ended:?}");
             let mut rules = ended.iter().flat_map(|(_, rules)| rules);
             assert!(rules.all(|rule| *rule == "unknown-tool"), "{ended:?}");
@@ -261,11 +263,11 @@ fn a_model_that_is_asked_again_is_continued_behind_what_it_said_then() {
             call(BAD, 2)
         );
         let script = Script::parse("again", &script).unwrap();
-        let stage = Stage::new(Endpoint::start(script, ANY_PORT).unwrap(), RETRY);
+        let stage = Stage::new(ScriptedServer::start(script, ANY_PORT).unwrap(), RETRY);
         let mut agent = Agent::new(stage.address, way);
         agent.run();
         assert_eq!(agent.ran, ["search"], "{way:?}");
-        assert_eq!(stage.ended(2)[0].0, Ending::Mended, "{way:?}");
+        assert_eq!(stage.ended(2)[0].0, ExchangeEnding::Mended, "{way:?}");
     }
 }
 
@@ -292,11 +294,13 @@ fn what_goes_on_from_an_unknown_reply_is_not_judged_and_that_is_said() {
         agent.address = stage.address;
         assert_eq!(agent.ask(&own).status, Some(200));
         let (ending, rules) = stage.ended(1).remove(0);
-        assert_eq!(ending, Ending::Passed, "{way:?}");
+        assert_eq!(ending, ExchangeEnding::Passed, "{way:?}");
         assert!(!rules.contains(&"orphan-output"), "{rules:?}");
         let news = stage.news.lock().unwrap();
         let said = news.iter().any(|one| match one {
-            News::Exchange(seen) => seen.notes.iter().any(|note| note.contains("was not seen")),
+            ProxyNews::Exchange(seen) => {
+                seen.notes.iter().any(|note| note.contains("was not seen"))
+            }
             _ => false,
         });
         assert!(said, "{way:?}");
@@ -338,7 +342,7 @@ fn a_refusal_about_a_thread_is_its_agents_to_answer_and_holds_nobody() {
             again.text()
         );
         for (ending, _) in stage.ended(4) {
-            assert_eq!(ending, Ending::Passed);
+            assert_eq!(ending, ExchangeEnding::Passed);
         }
     }
 }

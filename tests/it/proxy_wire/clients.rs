@@ -3,7 +3,7 @@
 use super::client::{CHAT, Client, LONG, MODELS, addressed};
 use super::fake::{Fake, STREAM, chunk, ok};
 use super::place::{LOCAL, Proxy};
-use retake_core::exchange::Ending;
+use retake_core::exchange::ExchangeEnding;
 use retake_live::proxy::{CertificateTrust, Listen, Patience};
 use std::io::Write;
 use std::net::Shutdown;
@@ -34,7 +34,7 @@ fn b01_the_upstream_is_left_when_the_client_leaves_a_stream() {
         let took = upstream.until_gone(count + 1);
         assert!(took < Duration::from_secs(5), "{took:?}");
     }
-    assert_eq!(proxy.until_passed(1)[0].ending, Ending::ClientLeft);
+    assert_eq!(proxy.until_passed(1)[0].ending, ExchangeEnding::ClientLeft);
 }
 
 #[test]

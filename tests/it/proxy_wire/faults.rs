@@ -3,8 +3,10 @@
 use super::client::{CHAT, Client, MODELS, addressed, ask};
 use super::fake::{Fake, STREAM, chunk, ok, reply};
 use super::place::{Keeping, LOCAL, Proxy};
-use retake_core::exchange::Ending;
-use retake_live::proxy::{CertificateTrust, Listen, Origin, ServeError, UpstreamBase, serve};
+use retake_core::exchange::ExchangeEnding;
+use retake_live::proxy::{
+    CertificateTrust, Listen, ServeError, UpstreamBase, UpstreamOrigin, serve,
+};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpListener;
@@ -45,7 +47,7 @@ fn a01_an_upstream_that_is_not_there_is_told_in_the_dialect_of_the_client() {
         assert_eq!(ask(proxy.address, MODELS).status, Some(502));
         let passed = proxy.until_passed(1);
         assert!(
-            matches!(passed[0].ending, Ending::NoReply { .. }),
+            matches!(passed[0].ending, ExchangeEnding::NoReply { .. }),
             "{passed:?}"
         );
     }
@@ -192,7 +194,7 @@ fn a07_a08_a09_a_stream_that_breaks_off_is_never_ended_in_good_order() {
             assert_eq!(got.body, [b"data: 0\n\n", piece].concat());
             assert!(got.is_closed && !got.is_whole, "{got:?}");
             if request == MODELS {
-                assert_eq!(proxy.until_passed(1)[0].ending, Ending::Truncated);
+                assert_eq!(proxy.until_passed(1)[0].ending, ExchangeEnding::Truncated);
             }
         }
     }
@@ -279,7 +281,7 @@ fn b12_unknown_paths_and_odd_bodies_arrive_byte_for_byte_with_their_lines_in_ord
     assert_eq!(told, ("it/1", "/v1/what/ever%2F", Some(200), 2));
     assert_eq!(
         (passed[0].sent, &passed[0].ending),
-        (body.len() as u64, &Ending::Passed)
+        (body.len() as u64, &ExchangeEnding::Passed)
     );
 }
 
@@ -321,7 +323,7 @@ fn c08_without_its_token_nobody_passes_an_address_that_others_reach() {
 async fn c09_a_listener_that_is_its_own_upstream_does_not_serve() {
     let listen = Listen::new(LOCAL, false).unwrap();
     let url = format!("http://localhost:{}/v1", listen.address().port());
-    let upstream = Origin::new(
+    let upstream = UpstreamOrigin::new(
         UpstreamBase::parse(&url).unwrap(),
         &CertificateTrust::System,
     )

@@ -1,8 +1,8 @@
 //! A proxy that passes everything on, on a thread of its own, until it is dropped.
 
 use retake_live::proxy::{
-    Body, CertificateTrust, Listen, Observer, OpenedSocket, Origin, Outgoing, Passed, Question,
-    TurnedAway, UpstreamBase, Watch, no_reply, onward, serve,
+    Body, CertificateTrust, Listen, Observer, OpenedSocket, Outgoing, Passed, ProxyRequest,
+    TurnedAway, UpstreamBase, UpstreamOrigin, Watch, no_reply, onward, serve,
 };
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -26,14 +26,14 @@ pub(super) struct Told {
 
 /// Passes everything on and keeps what it is told.
 pub(super) struct Keeping {
-    upstream: Arc<Origin>,
+    upstream: Arc<UpstreamOrigin>,
     told: Arc<Told>,
 }
 
 /// Sends on what comes; the reply comes back as it is.
 pub(super) async fn pass_on<W: Watch>(
-    upstream: &Origin,
-    question: Question,
+    upstream: &UpstreamOrigin,
+    question: ProxyRequest,
 ) -> hyper::Response<Body> {
     let (method, body) = (question.method, Outgoing::whole(question.body));
     let sent = upstream.send(
@@ -49,7 +49,7 @@ pub(super) async fn pass_on<W: Watch>(
 }
 
 impl Keeping {
-    pub(super) fn new(upstream: &Arc<Origin>) -> Arc<Self> {
+    pub(super) fn new(upstream: &Arc<UpstreamOrigin>) -> Arc<Self> {
         Arc::new(Self {
             upstream: upstream.clone(),
             told: Arc::default(),
@@ -58,7 +58,7 @@ impl Keeping {
 }
 
 impl Watch for Keeping {
-    async fn exchange(&self, question: Question) -> hyper::Response<Body> {
+    async fn exchange(&self, question: ProxyRequest) -> hyper::Response<Body> {
         pass_on::<Self>(&self.upstream, question).await
     }
 
@@ -97,7 +97,7 @@ impl Proxy {
     }
 
     pub(super) fn at(listen: Listen, url: &str, trust: &CertificateTrust) -> Self {
-        let upstream = Origin::new(UpstreamBase::parse(url).unwrap(), trust).unwrap();
+        let upstream = UpstreamOrigin::new(UpstreamBase::parse(url).unwrap(), trust).unwrap();
         let upstream = Arc::new(upstream);
         let address = listen.address();
         let token = listen.token().map(|token| token.reveal().to_owned());

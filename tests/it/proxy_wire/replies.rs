@@ -135,7 +135,7 @@ fn a21_u014_a_stream_without_an_end_is_ended_by_the_client() {
     upstream.until_gone(1);
     assert_eq!(
         proxy.until_passed(1)[0].ending,
-        retake_core::exchange::Ending::ClientLeft
+        retake_core::exchange::ExchangeEnding::ClientLeft
     );
 }
 

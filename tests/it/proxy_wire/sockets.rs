@@ -3,7 +3,7 @@
 use super::client::{Client, LONG, addressed, ask};
 use super::fake::{Fake, reply};
 use super::place::Proxy;
-use retake_live::proxy::{Direction, Observer};
+use retake_live::proxy::{Observer, SocketDirection};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,21 +13,21 @@ use tungstenite::protocol::{Message, Role, WebSocket};
 pub(super) struct Texts(pub(super) Arc<Mutex<Vec<String>>>);
 
 impl Texts {
-    fn keep(&self, direction: Direction, text: &str) {
+    fn keep(&self, direction: SocketDirection, text: &str) {
         let arrow = match direction {
-            Direction::ToUpstream => ">",
-            Direction::ToClient => "<",
+            SocketDirection::ToUpstream => ">",
+            SocketDirection::ToClient => "<",
         };
         self.0.lock().unwrap().push(format!("{arrow} {text}"));
     }
 }
 
 impl Observer for Texts {
-    fn text(&mut self, direction: Direction, text: &str) {
+    fn text(&mut self, direction: SocketDirection, text: &str) {
         self.keep(direction, text);
     }
 
-    fn unreadable(&mut self, direction: Direction) {
+    fn unreadable(&mut self, direction: SocketDirection) {
         self.keep(direction, "(unreadable)");
     }
 

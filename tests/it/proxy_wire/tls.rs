@@ -3,7 +3,7 @@
 use super::client::{CHAT, ask};
 use super::place::Proxy;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
-use retake_live::proxy::{CertificateTrust, Origin, UpstreamBase};
+use retake_live::proxy::{CertificateTrust, UpstreamBase, UpstreamOrigin};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 use serde_json::Value;
@@ -196,7 +196,7 @@ fn a02_only_a_host_that_was_named_as_insecure_is_asked_without_proof() {
     assert_eq!(ask(proxy.address, CHAT).status, Some(200));
     let verified = |url: &str, trust| {
         let base = UpstreamBase::parse(url).unwrap();
-        Origin::new(base, trust).unwrap().is_verified()
+        UpstreamOrigin::new(base, trust).unwrap().is_verified()
     };
     assert!(!verified("https://a.example", &CertificateTrust::Anybody));
     assert!(verified("https://a.example", &CertificateTrust::System));

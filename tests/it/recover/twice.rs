@@ -20,6 +20,7 @@ fn text_of(rope: &Rope) -> Vec<u8> {
 
 fn mended(case: &Case, base: &Base, up_to: Safety) -> FixReport {
     let mending = FixRun {
+        wants: &|_| true,
         base,
         up_to,
         target: case.target,

@@ -5,10 +5,10 @@
 use retake_core::formats::convert::{Loss, LossKind, Options, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
-use retake_core::replay::{Found, Matching, Place, ReplayRequest, Tape};
+use retake_core::replay::{Found, Matching, ReplayRequest, Tape, TapePlace};
 use retake_core::session::{Dialect, Flags, Kind, Session, Source, SourceError};
-use retake_core::wire::body_of;
-use retake_core::wire::write::{NewCall, NewReply};
+use retake_core::wire::write::NewReply;
+use retake_core::wire::{ToolCall, body_of};
 use retake_live::{ReadOptions, read_path};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -122,11 +122,14 @@ fn said(reply: &NewReply, dialect: Dialect) -> (String, Vec<(String, String, Str
     let texts = texts.filter(|text| !text.trim().is_empty());
     let texts = texts.cloned().collect::<Vec<_>>().join("\n");
     let calls = reply.calls.iter();
-    let said = |call: &NewCall| match (&call.input, dialect) {
-        (Some(input), Dialect::Responses) => input.clone(),
-        _ => call.arguments.clone(),
+    let input = |call: &ToolCall| match dialect {
+        Dialect::Responses => call.input.as_written().to_owned(),
+        _ => call.input.as_object(),
     };
-    let calls = calls.map(|call| (call.id.clone(), call.name.clone(), said(call)));
+    let calls = calls.map(|call| {
+        let id = call.id.clone().unwrap_or_default();
+        (id, call.name.clone(), input(call))
+    });
     (texts, calls.collect())
 }
 
@@ -142,12 +145,19 @@ type Heard = (String, Vec<(String, String, String)>);
 /// The same with arguments as values, where a stream holds them as objects: their white space is no part of them.
 fn in_values((text, calls): &Heard, dialect: Dialect) -> Heard {
     let value = |arguments: &String| match serde_json::from_str::<serde_json::Value>(arguments) {
-        Ok(value) if dialect == Dialect::Gemini => value.to_string(),
+        Ok(value) if dialect == Dialect::Gemini || dialect == Dialect::Converse => {
+            value.to_string()
+        }
         _ => arguments.clone(),
     };
     let calls = calls.iter();
     let calls = calls.map(|(id, name, arguments)| (id.clone(), name.clone(), value(arguments)));
-    (text.clone(), calls.collect())
+    // The chunks of a stream divide a text anywhere in Gemini, so that two texts are one.
+    let text = match dialect {
+        Dialect::Gemini => text.replace('\n', ""),
+        _ => text.clone(),
+    };
+    (text, calls.collect())
 }
 
 /// The reply in its dialect, whole and streamed, says what it was made of.
@@ -204,7 +214,7 @@ fn replay(path: &Path, count: &mut Count) {
 
 fn try_turn(
     path: &Path,
-    (tape, place): (&Tape, Place),
+    (tape, place): (&Tape, TapePlace),
     (before, to): (&Session, Dialect),
     count: &mut Count,
 ) {
@@ -228,7 +238,7 @@ fn try_turn(
         place: other,
         differences,
     } = found;
-    let reply = |place| tape.reply(place, to, "any").unwrap().said;
+    let reply = |place| tape.reply(place, to, "any").unwrap().new_reply;
     // A turn after which nothing is said that is compared, and a run that begins anew, have the same history twice.
     if differences.is_some() || said(&reply(other), to) != said(&reply(place), to) && other > place
     {

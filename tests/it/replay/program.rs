@@ -114,7 +114,7 @@ fn its_first_line_is_the_address_and_each_request_is_a_line() {
         lines,
         [
             "1 request served, 1 refused",
-            "never asked for: turn 4, turn 6"
+            "not requested: turn 4, turn 6"
         ]
     );
     assert!(
@@ -186,10 +186,7 @@ fn an_agent_is_started_pointed_at_it_and_how_it_went_is_the_exit_code() {
         lines.contains(&"| HTTP/1.0 200") && lines.contains(&"| key retake-replay"),
         "{stdout}"
     );
-    assert!(
-        lines.contains(&"never asked for: turn 4, turn 6"),
-        "{stdout}"
-    );
+    assert!(lines.contains(&"not requested: turn 4, turn 6"), "{stdout}");
     let (code, stdout, _) = run(&agent(&request(Dialect::Chat, 3, "Rome", false)));
     assert_eq!(code, 1, "{stdout}");
     let (code, stdout, _) = run(&format!("{good}; exit 3"));
@@ -263,7 +260,7 @@ fn what_cannot_be_served_is_said() {
             "{stderr}"
         );
     };
-    refused(&["mute.json"], "nothing that a model said is recorded");
+    refused(&["mute.json"], "has no model reply");
     refused(&["none.json"], "none.json");
     refused(&["run.json", "--session", "2"], "there is no session 2");
     refused(&["run.json", "--listen", "0.0.0.0:0"], "loopback");

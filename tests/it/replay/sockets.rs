@@ -7,7 +7,7 @@ use retake_core::formats::{Sample, find, read_buffer, recognise};
 use retake_core::replay::{Matching, Tape};
 use retake_core::session::{Dialect, Kind, Session, Source};
 use retake_core::wire::body_of;
-use retake_live::replay::{ANY_PORT, Endpoint, Event, ReplayOptions};
+use retake_live::replay::{ANY_PORT, ReplayEvent, ReplayOptions, ReplayServer};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -25,18 +25,21 @@ fn tape(recordings: &[Value]) -> Tape {
     Tape::of(sessions.collect()).unwrap()
 }
 
-fn serving(options: ReplayOptions) -> (Endpoint, Receiver<Event>) {
+fn serving(options: ReplayOptions) -> (ReplayServer, Receiver<ReplayEvent>) {
     serving_of(&[recording()], options)
 }
 
-fn serving_of(recordings: &[Value], options: ReplayOptions) -> (Endpoint, Receiver<Event>) {
+fn serving_of(
+    recordings: &[Value],
+    options: ReplayOptions,
+) -> (ReplayServer, Receiver<ReplayEvent>) {
     let (sender, events) = channel();
     let report = move |event| {
         let _over = sender.send(event);
     };
     let tape = tape(recordings);
     (
-        Endpoint::start(tape, options, ANY_PORT, report).unwrap(),
+        ReplayServer::start(tape, options, ANY_PORT, report).unwrap(),
         events,
     )
 }
@@ -99,7 +102,7 @@ fn each_turn_is_served_in_every_dialect_whole_and_streamed() {
                 assert_eq!(said(&reply.body), wanted, "{dialect:?}");
                 let told = events.recv_timeout(PATIENCE).unwrap();
                 assert!(
-                    matches!(&told, Event::Served { turn: words, differences: None, .. } if *words == format!("turn {turn}")),
+                    matches!(&told, ReplayEvent::Served { turn: words, differences: None, .. } if *words == format!("turn {turn}")),
                     "{told:?}"
                 );
             }
@@ -130,7 +133,7 @@ fn a_changed_prompt_is_refused_with_what_differs_in_the_shape_of_each_dialect() 
             );
             let told = events.recv_timeout(PATIENCE).unwrap();
             assert!(
-                matches!(&told, Event::Refused { why, nearest: Some(_), .. } if message.ends_with(why)),
+                matches!(&told, ReplayEvent::Refused { why, nearest: Some(_), .. } if message.ends_with(why)),
                 "{told:?}"
             );
         }
@@ -145,7 +148,7 @@ fn leniently_the_nearest_turn_answers_and_says_so() {
     let reply = ask(endpoint.address(), "POST", path, &request.to_string());
     assert_eq!(reply.header("x-retake-replay"), Some("turn=4; lenient"));
     assert_eq!(said(&reply.body), ["It has 18 degrees in Bern."]);
-    let Event::Served {
+    let ReplayEvent::Served {
         differences: Some(differences),
         ..
     } = events.recv_timeout(PATIENCE).unwrap()
@@ -274,7 +277,7 @@ fn what_is_no_request_is_refused_and_models_are_listed() {
 fn it_listens_on_the_loopback_only_and_stops_when_it_is_dropped() {
     let nobody = |_| {};
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let refused = Endpoint::start(
+    let refused = ReplayServer::start(
         tape(&[recording()]),
         ReplayOptions::default(),
         everywhere,

@@ -1,7 +1,7 @@
 //! The bundled scripts: each is read, each of its rules is reached, and each story goes as its comments say.
 
 use super::dialogue::{answered, calls, opening, read, text, told};
-use retake_core::script::{Asked, Script, ScriptedFault};
+use retake_core::script::{Script, ScriptRequest, ScriptedFault};
 use retake_core::session::{Dialect, Session};
 use retake_live::scripted::read_script;
 use serde_json::Value;
@@ -46,7 +46,8 @@ impl Play {
 
     /// The next reply, or what went wrong instead.
     fn ask(&mut self) -> Result<Session, ScriptedFault> {
-        let asked = Asked::read(Dialect::Chat, self.request.to_string().as_bytes()).unwrap();
+        let asked =
+            ScriptRequest::read(Dialect::Chat, self.request.to_string().as_bytes()).unwrap();
         let attempt = self.attempts.entry(asked.fingerprint()).or_default();
         *attempt += 1;
         let chosen = self.script.choose(&asked, *attempt);

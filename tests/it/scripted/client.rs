@@ -1,7 +1,7 @@
 //! A client as small as can be: what it sends and gets is bytes.
 
 use retake_core::session::Dialect;
-use retake_live::scripted::Endpoint;
+use retake_live::scripted::ScriptedServer;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,11 +38,11 @@ pub(super) fn path(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Responses => "/v1/responses",
         Dialect::Chat => "/v1/chat/completions",
-        Dialect::Anthropic | Dialect::Gemini => "/v1/messages",
+        Dialect::Anthropic | Dialect::Gemini | Dialect::Converse => "/v1/messages",
     }
 }
 
-pub(super) fn connect(endpoint: &Endpoint) -> TcpStream {
+pub(super) fn connect(endpoint: &ScriptedServer) -> TcpStream {
     let stream = TcpStream::connect(endpoint.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -126,7 +126,7 @@ fn chunks(stream: &mut TcpStream) -> (Vec<u8>, bool) {
 }
 
 /// Asks once, over a connection of its own.
-pub(super) fn ask(endpoint: &Endpoint, dialect: Dialect, request: &Value) -> Reply {
+pub(super) fn ask(endpoint: &ScriptedServer, dialect: Dialect, request: &Value) -> Reply {
     let mut stream = connect(endpoint);
     send(
         &mut stream,

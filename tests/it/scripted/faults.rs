@@ -5,15 +5,15 @@ use super::dialogue::{DIALECTS, opening, read};
 use retake_core::script::Script;
 use retake_core::session::{Dialect, Flags};
 use retake_core::wire::stream::Splitter;
-use retake_live::scripted::{ANY_PORT, Endpoint, ScriptError, read_script};
+use retake_live::scripted::{ANY_PORT, ScriptError, ScriptedServer, read_script};
 use serde_json::Value;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-fn serve(script: &str) -> Endpoint {
+fn serve(script: &str) -> ScriptedServer {
     let script = Script::parse("faulty.script.toml", script).unwrap();
-    Endpoint::start(script, ANY_PORT).unwrap()
+    ScriptedServer::start(script, ANY_PORT).unwrap()
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn an_endpoint_ends_when_it_is_dropped_with_all_that_hangs_on_it() {
 #[test]
 fn only_the_loopback_is_listened_on() {
     let script = Script::parse("x.toml", "[[rule]]\ntext = \"x\"").unwrap();
-    let error = Endpoint::start(script, "0.0.0.0:0".parse().unwrap()).unwrap_err();
+    let error = ScriptedServer::start(script, "0.0.0.0:0".parse().unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
 

@@ -4,11 +4,11 @@ use super::client::{ask, connect, receive, send, send_with};
 use super::dialogue::{DIALECTS, answered, calls, opening, read, text};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
-use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
+use retake_live::scripted::{ANY_PORT, ScriptedServer, read_script};
 
-fn flights() -> Endpoint {
+fn flights() -> ScriptedServer {
     let script = read_script("sessions/agents/flights.script.toml".as_ref()).unwrap();
-    Endpoint::start(script, ANY_PORT).unwrap()
+    ScriptedServer::start(script, ANY_PORT).unwrap()
 }
 
 #[test]
@@ -104,7 +104,8 @@ fn a_connection_is_kept_for_the_next_request() {
 fn many_clients_are_served_at_a_time_and_one_that_waits_holds_up_nobody() {
     let script =
         "[[rule]]\nlast_contains = \"wait\"\nhang = true\n[[rule]]\ntext = \"at once: {{ last }}\"";
-    let endpoint = Endpoint::start(Script::parse("x.toml", script).unwrap(), ANY_PORT).unwrap();
+    let endpoint =
+        ScriptedServer::start(Script::parse("x.toml", script).unwrap(), ANY_PORT).unwrap();
     let mut waiting = connect(&endpoint);
     let request = opening(Dialect::Chat, "wait", true).to_string();
     send(&mut waiting, "POST /v1/chat/completions", &request);

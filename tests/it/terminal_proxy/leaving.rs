@@ -15,7 +15,7 @@ fn leaving_asks_while_something_is_held_and_ends_it() {
     desk.sees("1 held");
     for key in ['q', 'Q'] {
         desk.press(key);
-        desk.sees("1 exchange is held and would end with the proxy");
+        desk.sees("1 held exchange would end with the proxy");
         desk.press('n');
         desk.lacks("would end with the proxy");
     }
@@ -38,7 +38,7 @@ fn q_ends_no_proxy_at_once_that_agents_have_used() {
     desk.sees("take the suggestion");
     desk.enter();
     // The list comes back by itself, below a finger that goes to `q`.
-    desk.sees("exchange 1: mended");
+    desk.sees("exchange 1: fixed");
     desk.press('q');
     desk.sees("Quit?");
     desk.press('n');

@@ -7,7 +7,7 @@ mod watching;
 
 use client::{Came, Client, SILENCE};
 use retake_core::session::Dialect;
-use retake_live::scripted::{ANY_PORT, Endpoint, read_script};
+use retake_live::scripted::{ANY_PORT, ScriptedServer, read_script};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ struct Desk {
     port: u16,
     folder: TempDir,
     /// It answers for as long as it is kept.
-    _model: Option<Endpoint>,
+    _model: Option<ScriptedServer>,
 }
 
 /// The program with its files in a folder of their own.
@@ -66,7 +66,7 @@ impl Desk {
     fn start(folder: TempDir, size: (u16, u16), more: &[&str], variables: &[(&str, &str)]) -> Self {
         let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
         let script = read_script(&agents.join("flights.script.toml")).unwrap();
-        let model = Endpoint::start(script, ANY_PORT).unwrap();
+        let model = ScriptedServer::start(script, ANY_PORT).unwrap();
         let address = model.address();
         Self::before(address, Some(model), folder, size, more, variables)
     }
@@ -74,7 +74,7 @@ impl Desk {
     /// A proxy before a model that runs already, or before whoever is at its place.
     fn before(
         address: SocketAddr,
-        model: Option<Endpoint>,
+        model: Option<ScriptedServer>,
         folder: TempDir,
         size: (u16, u16),
         more: &[&str],
@@ -157,13 +157,13 @@ fn a_held_call_is_corrected_by_keys_while_the_clients_are_kept_alive() {
         desk.enter();
         desk.sees("paused: unknown-tool serch_flights");
         desk.sees("● 1 error");
-        desk.lacks("from before");
+        desk.lacks("saved take");
         desk.press('i');
-        desk.sees("as the provider will see it");
+        desk.sees("the model reads");
         desk.terminal.send(Key::Ctrl('s'));
-        desk.sees("the model is asked next");
+        desk.sees("next: a request to the model");
         desk.enter();
-        desk.sees("mended: the agent got the corrected reply");
+        desk.sees("fixed: the agent got the corrected reply");
     }
     for client in [stream, whole] {
         let body = client.body();
@@ -186,7 +186,7 @@ fn one_is_given_the_suggestion_while_the_other_stays_held_and_is_then_released_f
     desk.press('s');
     desk.sees("take the suggestion");
     desk.enter();
-    desk.sees("exchange 2: mended");
+    desk.sees("exchange 2: fixed");
     desk.sees("1 held");
     let mended = second.body();
     assert!(mended.contains("search_flights") && !mended.contains("serch_flights"));

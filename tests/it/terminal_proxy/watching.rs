@@ -29,7 +29,7 @@ fn a_client_that_leaves_is_seen_to_be_gone_and_there_is_nothing_to_decide() {
 fn a_small_screen_and_a_resize_keep_what_is_held_in_sight() {
     let mut desk = Desk::new((80, 24), &[]);
     let client = desk.ask(Dialect::Chat, true, BROKEN);
-    desk.sees("held, alive");
+    desk.sees("● held");
     desk.sees("enter open  a release");
     desk.enter();
     desk.sees("● paused: unknown-");
@@ -45,7 +45,7 @@ fn a_small_screen_and_a_resize_keep_what_is_held_in_sight() {
     desk.press('L');
     desk.sees("exchange 1 is held: unknown-tool");
     desk.press('q');
-    desk.sees("● held, alive");
+    desk.sees("● held");
     desk.press('a');
     assert!(matches!(client.came(), Came::Reply(..)));
     desk.sees("released");
@@ -56,7 +56,7 @@ fn a_small_screen_and_a_resize_keep_what_is_held_in_sight() {
 fn what_the_agent_says_that_the_proxy_has_started_is_shown_below_the_list() {
     let says = "echo at $OPENAI_BASE_URL; sleep 600";
     let mut desk = Desk::new(WIDE, &["--", "sh", "-c", says]);
-    desk.sees("is running; o shows what it says");
+    desk.sees("is running; o shows its output");
     desk.press('o');
     let at = format!("at http://127.0.0.1:{}/v1", desk.port);
     desk.sees(&at);

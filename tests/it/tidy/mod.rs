@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "actions",
         &[
-            "json", "session", "wire", "schema", "repair", "suggest", "wording",
+            "json", "session", "wire", "schema", "repair", "suggest", "wording", "content",
         ],
     ),
     (
@@ -59,7 +59,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "json", "session", "wire", "rules", "suggest", "wording", "engine", "config", "dice",
         ],
     ),
-    ("usage", &["json", "session", "wire"]),
+    // A failed call is what a rule finds.
+    ("usage", &["json", "session", "wire", "rules"]),
     (
         "replay",
         &["json", "session", "wire", "formats", "redact", "usage"],
@@ -115,6 +116,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("Dialect::Chat", OF_DIALECTS),
     ("Dialect::Anthropic", OF_DIALECTS),
     ("Dialect::Gemini", OF_DIALECTS),
+    ("Dialect::Converse", OF_DIALECTS),
 ];
 
 /// Crates that one file knows, whichever it is.

@@ -1,7 +1,7 @@
 //! One story for each row.
 
 use super::{block_on, lives, program, script, wait_until};
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::CallFailure;
 use retake_live::tools::command::{CommandTool, run};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 fn e1_a_command_that_never_ends_is_asked_to_end_when_its_time_is_up_and_the_output_says_so() {
     let tool = script("echo begun; sleep 1000 & wait").within(300);
     let ran = tool.run();
-    assert_eq!(ran.outcome.failure, Some(Failure::Timeout));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Timeout));
     assert!(ran.outcome.is_error);
     assert_eq!(
         ran.outcome.output,
@@ -33,7 +33,7 @@ fn e1_the_operator_stops_a_command() {
     });
     let ran = tool.call("{}", &cancel);
     operator.join().unwrap();
-    assert_eq!(ran.outcome.failure, Some(Failure::Stopped));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Stopped));
     assert!(ran.outcome.output.starts_with("Error: aborted by user"));
     assert!(!lives(&tool.written("pid")));
 }
@@ -44,7 +44,7 @@ fn e1_what_was_called_off_before_it_began_does_not_begin() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let ran = tool.call("{}", &cancel);
-    assert_eq!(ran.outcome.failure, Some(Failure::Stopped));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Stopped));
     assert!(!tool.folder().join("began").exists());
 }
 
@@ -52,7 +52,7 @@ fn e1_what_was_called_off_before_it_began_does_not_begin() {
 fn e2_a_command_that_ignores_sigterm_is_killed_after_its_grace() {
     let tool = script("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done").within(500);
     let ran = tool.run();
-    assert_eq!(ran.outcome.failure, Some(Failure::Timeout));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Timeout));
     assert!(
         ran.outcome.output.contains("and was killed"),
         "{}",
@@ -70,7 +70,7 @@ fn e2_a_command_may_use_its_grace_to_clean_up() {
     let ran = tool.run();
     assert_eq!(
         ran.outcome.failure,
-        Some(Failure::Timeout),
+        Some(CallFailure::Timeout),
         "it did not do what it was called for"
     );
     assert_eq!(tool.written("mark"), "cleaned\n");
@@ -161,7 +161,7 @@ fn e6_the_arguments_come_on_standard_input_which_then_ends() {
 fn e6_a_command_that_asks_for_a_password_gets_none() {
     let ran =
         script("cat > /dev/null; stty -echo < /dev/tty || { echo no terminal >&2; exit 1; }").run();
-    assert_eq!(ran.outcome.failure, Some(Failure::Reported));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Reported));
     assert!(ran.outcome.output.contains("no terminal"));
 }
 
@@ -188,7 +188,7 @@ fn e7_output_that_is_no_text_is_marked_and_the_model_is_told() {
 #[test]
 fn e8_each_way_not_to_start_has_its_own_text() {
     let missing = program(&["no-such-program-here"]).run();
-    assert_eq!(missing.outcome.failure, Some(Failure::Unknown));
+    assert_eq!(missing.outcome.failure, Some(CallFailure::Unknown));
     assert!(
         missing.outcome.output.contains("not found"),
         "{}",
@@ -198,7 +198,7 @@ fn e8_each_way_not_to_start_has_its_own_text() {
     let tool = program(&["./plain"]);
     std::fs::write(tool.folder().join("plain"), "#!/bin/sh\necho ok\n").unwrap();
     let refused = tool.run();
-    assert_eq!(refused.outcome.failure, Some(Failure::Permission));
+    assert_eq!(refused.outcome.failure, Some(CallFailure::Permission));
     assert!(refused.outcome.output.contains("permission denied"));
 
     let executable = std::fs::Permissions::from_mode(0o755);
@@ -211,7 +211,7 @@ fn e8_each_way_not_to_start_has_its_own_text() {
 
     std::fs::write(tool.folder().join("plain"), "no program\n").unwrap();
     let unknown = tool.run();
-    assert_eq!(unknown.outcome.failure, Some(Failure::Unknown));
+    assert_eq!(unknown.outcome.failure, Some(CallFailure::Unknown));
     assert!(
         unknown.outcome.output.contains("`#!`"),
         "{}",
@@ -243,18 +243,18 @@ fn e8_each_way_to_fail_has_its_own_text_that_is_never_empty() {
         failed.output,
         "Error: the tool ended with exit code 3\nstderr:\nboom\nstdout:\nhalf"
     );
-    assert_eq!(failed.failure, Some(Failure::Reported));
+    assert_eq!(failed.failure, Some(CallFailure::Reported));
     assert_eq!(
         said("exit 1").output,
         "Error: the tool ended with exit code 1"
     );
-    assert_eq!(said("exit 126").failure, Some(Failure::Permission));
+    assert_eq!(said("exit 126").failure, Some(CallFailure::Permission));
     let killed = said("kill -9 $$");
     assert_eq!(
         killed.output,
         "Error: the tool was ended by signal 9 (SIGKILL)"
     );
-    assert_eq!(killed.failure, Some(Failure::Unknown));
+    assert_eq!(killed.failure, Some(CallFailure::Unknown));
     let silent = said("true");
     assert_eq!((silent.output.as_str(), silent.is_error), ("", false));
 }
@@ -263,7 +263,7 @@ fn e8_each_way_to_fail_has_its_own_text_that_is_never_empty() {
 fn e8_a_failing_tool_tells_the_kind_of_its_failure() {
     let hint = r#"echo '{"error": {"kind": "connection", "message": "db:5432 is down"}}'; exit 1"#;
     let ran = script(hint).run();
-    assert_eq!(ran.outcome.failure, Some(Failure::Connection));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Connection));
     assert!(ran.outcome.failure.unwrap().is_recoverable());
     assert_eq!(
         ran.outcome.output,
@@ -277,7 +277,7 @@ fn e8_a_keeper_that_is_killed_leaves_a_call_that_may_have_run() {
     let ran = tool.run();
     assert_eq!(
         ran.outcome.failure,
-        Some(Failure::Unknown),
+        Some(CallFailure::Unknown),
         "not tried again by itself"
     );
     assert!(ran.outcome.output.contains("may have done its work"));

@@ -1,7 +1,7 @@
 //! Row E3: commands that leave processes behind, however they hide them.
 
 use super::{Script, keeper, lives, program, script, wait_until};
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::CallFailure;
 use retake_live::tools::command::run;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -66,7 +66,7 @@ fn e3_a_double_fork_leads_nowhere() {
 fn e3_a_timeout_ends_what_left_the_group_as_well() {
     let tool = script("setsid sh -c 'echo $$ > pid; exec sleep 1000' & sleep 1000").within(700);
     let ran = tool.run();
-    assert_eq!(ran.outcome.failure, Some(Failure::Timeout));
+    assert_eq!(ran.outcome.failure, Some(CallFailure::Timeout));
     assert!(!lives(&tool.written("pid")));
 }
 

@@ -1,9 +1,9 @@
 //! An agent file's tools, each called by its name.
 
 use super::{block_on, keeper};
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::CallFailure;
 use retake_live::agents::AgentFile;
-use retake_live::tools::{ToolCall, ToolResult, Toolbox, ToolboxError};
+use retake_live::tools::{ToolRequest, ToolResponse, Toolbox, ToolboxError};
 use retake_live::wordings::Wordings;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -51,8 +51,8 @@ fn toolbox(folder: &Path) -> Result<Toolbox, ToolboxError> {
     Toolbox::of_agent(&file, None, keeper())
 }
 
-fn called(toolbox: &Toolbox, tool: &str, earlier: &[&str], arguments: &str) -> ToolResult {
-    let call = ToolCall {
+fn called(toolbox: &Toolbox, tool: &str, earlier: &[&str], arguments: &str) -> ToolResponse {
+    let call = ToolRequest {
         tool,
         arguments,
         earlier,
@@ -60,10 +60,10 @@ fn called(toolbox: &Toolbox, tool: &str, earlier: &[&str], arguments: &str) -> T
     block_on(toolbox.call(call, &CancellationToken::new()))
 }
 
-fn output(called: ToolResult) -> String {
+fn output(called: ToolResponse) -> String {
     match called {
-        ToolResult::Ended { outcome, .. } => outcome.output,
-        ToolResult::NeedsOperator(note) => panic!("the operator: {note}"),
+        ToolResponse::Ended { outcome, .. } => outcome.output,
+        ToolResponse::NeedsOperator(note) => panic!("the operator: {note}"),
     }
 }
 
@@ -74,7 +74,7 @@ fn each_tool_is_carried_out_by_what_the_agent_file_says() {
     std::fs::write(folder.path().join("run.json"), RUN).unwrap();
     let toolbox = toolbox(folder.path()).unwrap();
 
-    let ToolResult::Ended { outcome, notes } = called(&toolbox, "count", &[], "{\"a\":1}") else {
+    let ToolResponse::Ended { outcome, notes } = called(&toolbox, "count", &[], "{\"a\":1}") else {
         panic!("the operator is not needed")
     };
     let desk = folder.path().join("desk").canonicalize().unwrap();
@@ -90,7 +90,7 @@ fn each_tool_is_carried_out_by_what_the_agent_file_says() {
 
     assert_eq!(
         called(&toolbox, "judge", &[], "{}"),
-        ToolResult::NeedsOperator(String::new())
+        ToolResponse::NeedsOperator(String::new())
     );
 
     let emma = "{\"title\":\"Emma\"}";
@@ -99,7 +99,7 @@ fn each_tool_is_carried_out_by_what_the_agent_file_says() {
     assert_eq!(output(ulysses), "lent out");
     assert_eq!(
         called(&toolbox, "find_book", &[emma], emma),
-        ToolResult::NeedsOperator(
+        ToolResponse::NeedsOperator(
             "call 2 of find_book was recorded with {\"title\": \"Ulysses\"}".to_owned()
         )
     );
@@ -110,10 +110,10 @@ fn a_tool_that_is_not_there_is_an_error_and_nothing_runs() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("run.json"), RUN).unwrap();
     let toolbox = toolbox(folder.path()).unwrap();
-    let ToolResult::Ended { outcome, .. } = called(&toolbox, "cuont", &[], "{}") else {
+    let ToolResponse::Ended { outcome, .. } = called(&toolbox, "cuont", &[], "{}") else {
         panic!("the operator is not needed")
     };
-    assert_eq!(outcome.failure, Some(Failure::Unknown));
+    assert_eq!(outcome.failure, Some(CallFailure::Unknown));
     assert!(outcome.output.contains("no tool named \"cuont\""));
 }
 

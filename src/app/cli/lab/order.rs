@@ -4,12 +4,12 @@ use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::{Failure, refused};
 use crate::cli::inputs::name_of;
-use retake_core::engine::agent::{Beside, Endpoint, Model};
+use retake_core::engine::agent::{AgentModel, Beside, ModelEndpoint};
 use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
 use retake_live::agents::{AgentFile, read_named};
-use retake_live::trust::Content;
+use retake_live::trust::AgentContent;
 use retake_live::wordings::Wordings;
 use retake_live::{ReadOptions, read_path};
 use serde_json::Map;
@@ -23,7 +23,7 @@ const NAMED_FILES: u64 = 16 * 1024 * 1024;
 const NAME: usize = 60;
 
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct LabOrder {
     pub(super) spec: Spec,
     /// Where the files that it names are looked for.
     pub(super) folder: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Order {
 }
 
 /// Reads the spec, or makes one of the arguments.
-pub(super) fn order(arguments: &LabArguments, wordings: &Wordings) -> Result<Order, Failure> {
+pub(super) fn order(arguments: &LabArguments, wordings: &Wordings) -> Result<LabOrder, Failure> {
     let path = &arguments.path;
     let mut order = match is_spec(path) {
         true => of_file(path, &arguments.trial, wordings)?,
@@ -54,16 +54,16 @@ fn is_spec(path: &Path) -> bool {
         .is_some_and(|extension| extension == "toml")
 }
 
-fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
+fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<LabOrder, Failure> {
     if let Some(given) = wish.first_given() {
         return Err(Failure::with_hint(
-            format!("{given} does not go with a spec: it says that itself"),
+            format!("{given} does not go with a spec, which has a setting of its own for it"),
             "a recording in place of the spec takes it",
         ));
     }
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let text = text_of(path)?;
-    let mut content = Content::of(&text);
+    let mut content = AgentContent::of(&text);
     let mut rest = NAMED_FILES;
     let beside = Beside {
         file: &mut |name| {
@@ -81,7 +81,7 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
     let spec = spec.map_err(|errors| Failure::invalid_file(path, &errors, "lab"))?;
     let found = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let confirmation = Confirmation::new(&found, content, powers(&spec, &folder));
-    Ok(Order {
+    Ok(LabOrder {
         spec,
         folder,
         confirmations: confirmation.into_iter().collect(),
@@ -90,7 +90,7 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, 
 
 /// What a spec sends where; nothing where all its models are scripts.
 fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
-    let asked = spec.models.iter().filter_map(Model::power);
+    let asked = spec.models.iter().filter_map(AgentModel::power);
     let mut powers: Vec<String> = asked.map(|power| power.to_string()).collect();
     if powers.is_empty() {
         return powers;
@@ -98,7 +98,7 @@ fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
     let files = spec.findings.iter();
     let files = files.flat_map(|which| [Some(&which.path), which.tools.as_ref()]);
     for file in files.flatten() {
-        let sends = format!("sends {file}, which lies outside the folder of this file");
+        let sends = format!("sends {file}, which is outside the folder of this file");
         if !is_below(folder, file) && !powers.contains(&sends) {
             powers.push(sends);
         }
@@ -119,7 +119,7 @@ fn is_below(folder: &Path, file: &str) -> bool {
     }
 }
 
-fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Order, Failure> {
+fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<LabOrder, Failure> {
     if path == Path::new("-") {
         return Err(Failure::refused(
             "the lab reads a recording from its file only",
@@ -127,7 +127,7 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
     }
     if wish.models.is_empty() {
         return Err(Failure::with_hint(
-            format!("{}: nothing says which model is asked", name_of(path)),
+            format!("{}: no model is given", name_of(path)),
             "--model FILE names an agent file or a script",
         ));
     }
@@ -159,7 +159,7 @@ fn of_recording(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<Or
         seed: 0,
         ..Spec::default()
     };
-    Ok(Order {
+    Ok(LabOrder {
         spec,
         folder: PathBuf::new(),
         confirmations,
@@ -181,7 +181,7 @@ fn model(
     dialect: Dialect,
     wordings: &Wordings,
     confirmations: &mut Vec<Confirmation>,
-) -> Result<Model, Failure> {
+) -> Result<AgentModel, Failure> {
     let text = text_of(path)?;
     if !is_script(&text) {
         let file = AgentFile::read(path, wordings).map_err(refused)?;
@@ -193,10 +193,10 @@ fn model(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let script = Script::parse(&name, &text);
     let script = script.map_err(|errors| Failure::invalid_file(path, &errors, "scripted"))?;
-    Ok(Model {
+    Ok(AgentModel {
         dialect,
         name: script.model(),
-        at: Endpoint::Script {
+        at: ModelEndpoint::Script {
             file: path.to_string_lossy().into_owned(),
             text,
         },
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn ordered(words: &[&str]) -> Result<Order, String> {
+    fn ordered(words: &[&str]) -> Result<LabOrder, String> {
         let wordings = Wordings::read(&[]);
         order(&arguments(words), &wordings).map_err(|failure| format!("{failure:?}"))
     }
@@ -339,7 +339,7 @@ mod tests {
         .spec;
         assert!(spec.models[0].is_scripted());
         assert_eq!(spec.models[0].dialect, Dialect::Responses);
-        let Endpoint::Script { file, .. } = &spec.models[0].at else {
+        let ModelEndpoint::Script { file, .. } = &spec.models[0].at else {
             panic!("{:?}", spec.models[0]);
         };
         assert_eq!(file, SCRIPT, "a spec of it names it from here");

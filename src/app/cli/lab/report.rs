@@ -6,8 +6,8 @@ use crate::cli::output::{csv_cell, safe_line};
 use crate::cli::report::write_line;
 use crate::cli::style::Palette;
 use retake_core::lab::{
-    CLASSES, Claim, End, Interval, LeftOut, Measured, Results, Row, Sample, Subject, TrialResults,
-    Variant, Verdict, baseline_name, left_out, place, words,
+    CLASSES, Claim, Interval, LabSample, LeftOut, Measured, Results, Subject, TrialEnd,
+    TrialResults, Verdict, WordingRow, WordingVariant, baseline_name, left_out, place, words,
 };
 use retake_core::redact::shareable;
 use retake_core::safe_text::SafeText;
@@ -34,7 +34,7 @@ pub(super) fn write(
 }
 
 /// How a rate differs from that of the baseline, in points, as `+45 (+12..+66)`.
-fn points(row: &Row) -> String {
+fn points(row: &WordingRow) -> String {
     match row.difference {
         Some(difference) => words::points_between(difference),
         None => if row.is_baseline { "" } else { "-" }.to_owned(),
@@ -186,7 +186,7 @@ impl Lines {
         }
     }
 
-    fn table(&mut self, rows: &[Row]) {
+    fn table(&mut self, rows: &[WordingRow]) {
         let names = rows
             .iter()
             .map(|row| SafeText::single_line(&row.name, self.looks.width));
@@ -207,7 +207,7 @@ impl Lines {
         }
     }
 
-    fn row(&mut self, row: &Row, name: usize, cells: usize) {
+    fn row(&mut self, row: &WordingRow, name: usize, cells: usize) {
         let Looks { palette, ascii, .. } = self.looks;
         let everything = Interval {
             low: 0.0,
@@ -277,7 +277,7 @@ impl Lines {
 }
 
 /// What became of the samples, and what an answer cost.
-fn details(row: &Row) -> String {
+fn details(row: &WordingRow) -> String {
     let classes = row.measured.occurred();
     let classes = classes.map(|(class, count)| format!("{count} {}", class.word()));
     let classes = classes.collect::<Vec<_>>().join(", ");
@@ -555,7 +555,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     let told = Some(spent.usage).filter(|usage| *usage != Usage::default());
     let experiment = Line::Experiment {
         name: &results.experiment().name,
-        end: results.end().map(End::word),
+        end: results.end().map(TrialEnd::word),
         samples,
         earlier: results.earlier().1,
         asked,
@@ -591,7 +591,7 @@ fn trial_line<'a>(of: &'a TrialResults<'a>) -> Line<'a> {
 }
 
 impl Figures {
-    fn of(row: &Row) -> Self {
+    fn of(row: &WordingRow) -> Self {
         let (measured, interval) = (&row.measured, row.measured.known_interval());
         let counts = CLASSES.iter().zip(measured.counts);
         let counts = counts.map(|((_, word, ..), count)| ((*word).to_owned(), count.into()));
@@ -677,7 +677,7 @@ fn finding(subject: &Subject, model: &str) -> [String; 6] {
     ]
 }
 
-fn cells(trial: &TrialResults<'_>, row: &Row, samples: &[Sample]) -> Vec<String> {
+fn cells(trial: &TrialResults<'_>, row: &WordingRow, samples: &[LabSample]) -> Vec<String> {
     let mut cells = vec![trial.number.to_string()];
     cells.extend(finding(&trial.trial.subject, &trial.trial.model));
     cells.extend([
@@ -701,7 +701,7 @@ fn cells(trial: &TrialResults<'_>, row: &Row, samples: &[Sample]) -> Vec<String>
     ];
     cells.extend(shares.map(|share| or_empty(share.map(|share| format!("{share:.4}")))));
     cells.extend([measured.input, measured.output, measured.ms].map(or_empty));
-    cells.push(or_empty(trial.end.map(End::word)));
+    cells.push(or_empty(trial.end.map(TrialEnd::word)));
     cells.push(csv_cell(&trial.journal));
     cells
 }
@@ -781,7 +781,7 @@ impl Page {
         self.add(format_args!("</section>\n"));
     }
 
-    fn table(&mut self, rows: &[Row]) {
+    fn table(&mut self, rows: &[WordingRow]) {
         let baseline = escaped(baseline_name(rows));
         self.add(format_args!(
             "<table>\n<thead><tr><th>wording</th><th class=\"bar\">0 to 100 % corrected</th><th>rate</th><th>95 %</th>\
@@ -793,7 +793,7 @@ impl Page {
         self.add(format_args!("</tbody>\n</table>\n"));
     }
 
-    fn row(&mut self, row: &Row) {
+    fn row(&mut self, row: &WordingRow) {
         let [name, title] = [&row.name, &row.title].map(|text| escaped(text));
         let bar = drawing(row);
         let measured = &row.measured;
@@ -821,7 +821,7 @@ impl Page {
     }
 
     /// The words of a wording and its samples by class.
-    fn wording(&mut self, variant: &Variant, samples: &[Sample]) {
+    fn wording(&mut self, variant: &WordingVariant, samples: &[LabSample]) {
         let (name, words) = (escaped(&variant.name), escaped(&variant.words));
         let origin = variant.origin.word();
         self.add(format_args!(
@@ -882,7 +882,7 @@ impl Page {
 }
 
 /// The rate and its interval on a scale of 100 by 10.
-fn drawing(row: &Row) -> String {
+fn drawing(row: &WordingRow) -> String {
     let mut svg =
         "<svg viewBox=\"-1 0 102 10\" preserveAspectRatio=\"none\" role=\"img\"".to_owned();
     let (Some(rate), Some(interval)) = (row.measured.rate(), row.measured.known_interval()) else {

@@ -4,8 +4,8 @@ use super::plan;
 use super::report::{Looks, csv, html, json, text};
 use crate::cli::style::{Color, Palette};
 use retake_core::lab::{
-    Assertion, Board, Caps, Class, End, Experiment, Meant, Origin, Phase, Results, Sample, Spent,
-    Stop, Subject, Tokens, Trial, Variant, judge,
+    Assertion, Board, Caps, Class, Experiment, LabPhase, LabSample, Meant, Origin, Results, Spent,
+    Stop, Subject, TokenCount, Trial, TrialEnd, WordingVariant, judge,
 };
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::Usage;
@@ -15,10 +15,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
-fn variant(name: &str, origin: Origin, words: &str) -> Variant {
-    Variant {
+fn variant(name: &str, origin: Origin, words: &str) -> WordingVariant {
+    WordingVariant {
         words: words.to_owned(),
-        ..Variant::new(
+        ..WordingVariant::new(
             name,
             &format!("the title of {name}"),
             origin,
@@ -27,25 +27,27 @@ fn variant(name: &str, origin: Origin, words: &str) -> Variant {
     }
 }
 
-fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<Sample> {
+fn samples(classes: &[(Class, usize, &str)], first_take: u32) -> Vec<LabSample> {
     let each = classes
         .iter()
         .flat_map(|(class, times, why)| std::iter::repeat_n((*class, *why), *times));
-    let samples = each.zip(first_take..).map(|((class, why), take)| Sample {
-        class,
-        why: why.to_owned(),
-        number: take - first_take,
-        tokens: match class {
-            Class::Failed => Tokens::none(),
-            _ => Tokens::Counted(Usage {
-                input: 400 + u64::from(take),
-                output: 40,
-            }),
-        },
-        ms: 100 + u64::from(take) * 10,
-        take: (class != Class::Failed).then_some(TakeId(take)),
-        is_earlier: false,
-    });
+    let samples = each
+        .zip(first_take..)
+        .map(|((class, why), take)| LabSample {
+            class,
+            why: why.to_owned(),
+            number: take - first_take,
+            tokens: match class {
+                Class::Failed => TokenCount::none(),
+                _ => TokenCount::Counted(Usage {
+                    input: 400 + u64::from(take),
+                    output: 40,
+                }),
+            },
+            ms: 100 + u64::from(take) * 10,
+            take: (class != Class::Failed).then_some(TakeId(take)),
+            is_earlier: false,
+        });
     samples.collect()
 }
 
@@ -143,8 +145,8 @@ pub(super) fn board() -> Board {
         },
         ..Spent::default()
     };
-    board.ended = vec![Some(End::Complete), Some(End::Stopped)];
-    board.phase = Phase::Ended(End::Stopped);
+    board.ended = vec![Some(TrialEnd::Complete), Some(TrialEnd::Stopped)];
+    board.phase = LabPhase::Ended(TrialEnd::Stopped);
     board
 }
 

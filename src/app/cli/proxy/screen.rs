@@ -4,17 +4,20 @@ use crate::cli::arguments::{LookArguments, OpenArguments};
 use crate::cli::exit::{Exit, Failure, refused, report_where};
 use crate::cli::inputs::Inputs;
 use crate::tui::loader::takes::conductor::{Seated, Stir};
-use crate::tui::proxy::{About, Exchanges, Request, Watched};
+use crate::tui::proxy::{CurlRequest, Exchanges, ProxyInfo, Watched};
 use crate::tui::state::live::AgentInfo;
 use crate::tui::{self, Left};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;
+use retake_live::lock::lock;
 use retake_live::proxy::agent::{AgentCommand, AgentProcess};
-use retake_live::proxy::{Command, News, Proxy, ProxyOptions, Report, StoredRequest, connect};
+use retake_live::proxy::{
+    Proxy, ProxyCommand, ProxyNews, ProxyOptions, Report, StoredRequest, connect,
+};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A proxy as the screen sees it.
 struct Seen {
@@ -24,13 +27,9 @@ struct Seen {
 }
 
 impl Exchanges for Seen {
-    fn obey(&self, command: Command) {
-        if let Command::Breakpoints(breakpoints) = &command {
-            let mut known = self
-                .breakpoints
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            known.clone_from(breakpoints);
+    fn obey(&self, command: ProxyCommand) {
+        if let ProxyCommand::Breakpoints(breakpoints) = &command {
+            lock(&self.breakpoints).clone_from(breakpoints);
         }
         self.proxy.command(&command);
     }
@@ -43,11 +42,7 @@ impl Exchanges for Seen {
         });
         let seat = self.proxy.take_over(id, wake)?;
         let journal = seat.journal()?.to_owned();
-        let breakpoints = self
-            .breakpoints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let breakpoints = lock(&self.breakpoints).clone();
         let seated = Seated {
             conductor: Box::new(seat),
             events,
@@ -70,7 +65,7 @@ impl Exchanges for Seen {
         }
     }
 
-    fn request(&self, id: ExchangeId) -> Option<Request> {
+    fn request(&self, id: ExchangeId) -> Option<CurlRequest> {
         let StoredRequest {
             method,
             url,
@@ -81,7 +76,7 @@ impl Exchanges for Seen {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             (name.to_string(), value)
         });
-        Some(Request {
+        Some(CurlRequest {
             method,
             url,
             headers: headers.collect(),
@@ -102,7 +97,7 @@ pub(super) fn show(
     };
     let request = Inputs::new(&request.reading)?.request(&request)?;
     let (sender, news) = channel();
-    let report: Report = Arc::new(move |one: News| {
+    let report: Report = Arc::new(move |one: ProxyNews| {
         // Nobody hears it when the screen is closed.
         let _ = sender.send(one);
     });
@@ -119,7 +114,7 @@ pub(super) fn show(
     let agent = agent
         .transpose()
         .map_err(|error| Failure::refused(format!("the agent cannot be started: {error}")))?;
-    let about = About {
+    let about = ProxyInfo {
         unverified: upstreams
             .iter()
             .map(|upstream| upstream.base.name())

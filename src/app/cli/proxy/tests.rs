@@ -7,13 +7,15 @@ use super::{Watched, watch};
 use crate::cli::arguments::ProxyArguments;
 use crate::cli::exit::{Exit, Failure};
 use clap::{Args, FromArgMatches};
-use retake_core::exchange::{Ending, ExchangeId, Found, Holding, Phase, Seen};
+use retake_core::exchange::{
+    ExchangeEnding, ExchangeFinding, ExchangeId, ExchangePhase, ExchangeSummary, Holding,
+};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
 use retake_core::session::takes::Author;
 use retake_live::proxy::agent::AgentCommand;
 use retake_live::proxy::connect::Reach;
-use retake_live::proxy::{News, Ports, Report, Upstream};
+use retake_live::proxy::{Ports, ProxyNews, Report, Upstream};
 use retake_live::{ReadOptions, check_recording, read_path};
 use serde_json::Value;
 use std::cell::Cell;
@@ -139,15 +141,15 @@ impl Came {
 }
 
 /// A channel of news whose sender can be shared between threads.
-fn wire() -> (Sender<News>, Receiver<News>, Report) {
+fn wire() -> (Sender<ProxyNews>, Receiver<ProxyNews>, Report) {
     let (sender, news) = channel();
     let shared = Mutex::new(sender.clone());
     let report: Report = Arc::new(move |one| shared.lock().unwrap().send(one).unwrap());
     (sender, news, report)
 }
 
-fn listening(port: u16) -> News {
-    News::Listening {
+fn listening(port: u16) -> ProxyNews {
+    ProxyNews::Listening {
         address: ([127, 0, 0, 1], port).into(),
         base: format!("http://127.0.0.1:{port}"),
         upstream: "api.openai.com".to_owned(),
@@ -155,7 +157,7 @@ fn listening(port: u16) -> News {
 }
 
 /// A proxy that tells this and then gets a signal; `last` is told while it stops.
-fn after(news: Vec<News>, last: Vec<News>) -> Came {
+fn after(news: Vec<ProxyNews>, last: Vec<ProxyNews>) -> Came {
     let (sender, received, report) = wire();
     for one in news {
         sender.send(one).unwrap();
@@ -186,7 +188,7 @@ fn with_agent(script: &str) -> Came {
 
 fn came(
     upstreams: usize,
-    news: &Receiver<News>,
+    news: &Receiver<ProxyNews>,
     report: &Report,
     order: Option<AgentCommand>,
     signal: impl Fn() -> Option<i32>,
@@ -218,8 +220,8 @@ fn came(
     }
 }
 
-fn seen(id: u32, phase: Phase) -> News {
-    News::Exchange(Arc::new(Seen {
+fn seen(id: u32, phase: ExchangePhase) -> ProxyNews {
+    ProxyNews::Exchange(Arc::new(ExchangeSummary {
         id: ExchangeId(id),
         client: "openai-python 3.52.0".to_owned(),
         method: "POST".to_owned(),
@@ -227,14 +229,14 @@ fn seen(id: u32, phase: Phase) -> News {
         dialect: Some(Dialect::Responses),
         model: "gpt\u{1b}[2J".to_owned(),
         status: Some(200),
-        found: vec![Found {
+        found: vec![ExchangeFinding {
             rule: "unknown-tool",
             severity: Severity::Error,
             tool: Some("serch".to_owned()),
             message: "no tool is called serch".to_owned(),
         }],
         phase,
-        ..Seen::default()
+        ..ExchangeSummary::default()
     }))
 }
 
@@ -249,17 +251,17 @@ fn holding(since_ms: u64) -> Holding {
     }
 }
 
-fn held(since_ms: u64) -> Phase {
-    Phase::Held(holding(since_ms))
+fn held(since_ms: u64) -> ExchangePhase {
+    ExchangePhase::Held(holding(since_ms))
 }
 
-fn asking_again(since_ms: u64) -> Phase {
-    Phase::AskingAgain(holding(since_ms))
+fn asking_again(since_ms: u64) -> ExchangePhase {
+    ExchangePhase::AskingAgain(holding(since_ms))
 }
 
 #[test]
 fn the_address_comes_first_and_the_lines_for_agents_go_to_stderr() {
-    let notice = News::Notice("the folder is open to others".to_owned());
+    let notice = ProxyNews::Notice("the folder is open to others".to_owned());
     let came = after(vec![notice, listening(8484)], Vec::new());
     assert_eq!(came.lines[1]["message"], "the folder is open to others");
     let first = &came.lines[0];
@@ -279,14 +281,20 @@ fn the_address_comes_first_and_the_lines_for_agents_go_to_stderr() {
 fn an_exchange_is_told_when_it_is_over_and_once() {
     let news = vec![
         listening(8484),
-        seen(1, Phase::Asking),
-        seen(2, Phase::Waiting),
-        seen(2, Phase::Ended(Ending::Passed)),
-        seen(1, Phase::Ended(Ending::Mended)),
-        seen(2, Phase::Ended(Ending::Passed)),
+        seen(1, ExchangePhase::Asking),
+        seen(2, ExchangePhase::Waiting),
+        seen(2, ExchangePhase::Ended(ExchangeEnding::Passed)),
+        seen(1, ExchangePhase::Ended(ExchangeEnding::Mended)),
+        seen(2, ExchangePhase::Ended(ExchangeEnding::Passed)),
     ];
     let why = "the connection was refused".to_owned();
-    let came = after(news, vec![seen(3, Phase::Ended(Ending::NoReply { why }))]);
+    let came = after(
+        news,
+        vec![seen(
+            3,
+            ExchangePhase::Ended(ExchangeEnding::NoReply { why }),
+        )],
+    );
     let told = came.all("exchange");
     let told = told.iter().map(|line| (&line["exchange"], &line["how"]));
     let told = told.map(|(id, how)| format!("{id} {how}"));
@@ -323,7 +331,7 @@ fn a_hold_is_told_when_it_begins_and_again_when_it_begins_again() {
             seen(1, held(1000)),
             seen(1, asking_again(1000)),
             seen(1, held(2000)),
-            seen(1, Phase::Ended(Ending::Cut)),
+            seen(1, ExchangePhase::Ended(ExchangeEnding::Cut)),
         ],
         Vec::new(),
     );
@@ -344,12 +352,12 @@ fn findings_are_those_of_check_with_the_exchange_before() {
     let recording = Arc::new(read_path(path, &ReadOptions::default()).unwrap());
     let findings = Arc::new(check_recording(&recording, None).unwrap().remove(0));
     assert!(!findings.is_empty());
-    let found = |id| News::Found {
+    let found = |id| ProxyNews::Found {
         id: ExchangeId(id),
         findings: findings.clone(),
         session: recording.clone(),
     };
-    let decided = News::Decided {
+    let decided = ProxyNews::Decided {
         id: ExchangeId(7),
         rule: Some("unknown-tool".to_owned()),
         action: "inject".to_owned(),
@@ -381,12 +389,12 @@ fn findings_are_those_of_check_with_the_exchange_before() {
 
 #[test]
 fn nothing_that_a_terminal_obeys_is_told() {
-    let notice = News::Notice("cut\u{202e}off".to_owned());
+    let notice = ProxyNews::Notice("cut\u{202e}off".to_owned());
     let came = after(
         vec![
             listening(8484),
             notice,
-            seen(1, Phase::Ended(Ending::Passed)),
+            seen(1, ExchangePhase::Ended(ExchangeEnding::Passed)),
         ],
         Vec::new(),
     );
@@ -446,12 +454,12 @@ fn no_line_shows_the_token_of_a_listener_again_nor_a_key() {
     let token = "0123456789abcdef".repeat(2);
     let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
     let base = format!("http://192.0.2.1:8484/t/{token}");
-    let first = News::Listening {
+    let first = ProxyNews::Listening {
         address: "192.0.2.1:8484".parse().unwrap(),
         base: base.clone(),
         upstream: "api.openai.com:443".to_owned(),
     };
-    let says = |text: String| News::Output {
+    let says = |text: String| ProxyNews::Output {
         text,
         is_error: false,
     };

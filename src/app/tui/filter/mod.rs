@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `flight` `"two words"` | holds the text; small letters match both cases |
 //! | `~srchflt` | has a row that matches the letters with gaps |
-//! | `tool:search*,read` | has one of these names there; `*` and `?` stand for any letters |
+//! | `tool:search*,read` | has one of these names there; `*` and `?` represent any letters |
+//! | `agent:claude` | in recordings: the name contains this, in any case; with `*` it is the whole name |
 //! | `since:7d` `since:2026-11-20` `tokens:>10k` | is as new as that; has more than that |
-//! | `error` `finding` | is so |
+//! | `severity:error` `failed` `finding` | has such a finding; is a failed call or its result; has any finding |
 //! | `!tool:search*` | the rest is not true of |
 //! | `.arguments \| test("x")` | gives something true for a jq expression: items only |
 //!
-//! Several words must all be true. Which fields and words there are is said by what is filtered ([`Filtered`]).
+//! Several words must all be true. The fields and words come from what is filtered ([`Filtered`]).
 //! [`Filter::matches_head`] decides from what is in memory wherever it can, so that a filter by kind or tool is
 //! instant; where it cannot, the bytes are read in the background and [`Filter::matches`] decides.
 
@@ -56,10 +57,12 @@ pub trait Filtered {
     fn row(&self) -> Cow<'_, str>;
 }
 
-/// What stands after the colon of a field.
+/// The value after the colon of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     Names,
+    /// Names of which a part is enough.
+    PartNames,
     /// Kinds of items.
     Kinds,
     /// A time such as `7d`, or a date: that old at most.
@@ -70,27 +73,31 @@ pub enum Values {
 
 /// What of an item is in memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Head<'a> {
+pub struct ItemHead<'a> {
     pub kind: Kind,
     /// Its tool; empty where it has none.
     pub tool: &'a str,
     /// The rule ids of its findings.
     pub findings: &'a [(&'static str, Severity)],
+    /// Whether it is a result that reports an error, or the call of one.
+    pub is_failed: bool,
 }
 
-impl Filtered for Head<'_> {
+impl Filtered for ItemHead<'_> {
     const FIELDS: &'static [(&'static str, Values)] = &[
         ("kind", Values::Kinds),
         ("tool", Values::Names),
         ("rule", Values::Names),
+        ("severity", Values::Names),
     ];
-    const WORDS: &'static [&'static str] = &["error", "warning", "finding"];
+    const WORDS: &'static [&'static str] = &["error", "warning", "finding", "failed"];
 
     fn is(&self, word: &str) -> bool {
         let mut severities = self.findings.iter().map(|(_, severity)| *severity);
         match word {
             "error" => severities.any(|severity| severity == Severity::Error),
             "warning" => severities.any(|severity| severity == Severity::Warning),
+            "failed" => self.is_failed,
             _ => !self.findings.is_empty(),
         }
     }
@@ -99,6 +106,10 @@ impl Filtered for Head<'_> {
         match field {
             "kind" => fits(self.kind.word()),
             "tool" => !self.tool.is_empty() && fits(self.tool),
+            "severity" => {
+                let mut severities = self.findings.iter().map(|(_, severity)| severity.word());
+                severities.any(fits)
+            }
             _ => self.findings.iter().any(|(rule, _)| fits(rule)),
         }
     }
@@ -116,15 +127,15 @@ impl Filtered for Head<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct ItemView<'a> {
     /// What is in memory.
-    pub head: Head<'a>,
+    pub head: ItemHead<'a>,
     /// What its row in the list says.
     pub row: &'a str,
     pub bytes: &'a [u8],
 }
 
 impl Filtered for ItemView<'_> {
-    const FIELDS: &'static [(&'static str, Values)] = Head::FIELDS;
-    const WORDS: &'static [&'static str] = Head::WORDS;
+    const FIELDS: &'static [(&'static str, Values)] = ItemHead::FIELDS;
+    const WORDS: &'static [&'static str] = ItemHead::WORDS;
 
     fn is(&self, word: &str) -> bool {
         self.head.is(word)
@@ -188,20 +199,20 @@ const MOST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// No kind has this name.
-    #[error("no kind is called `{0}`; kinds: {all}", all = kinds())]
+    #[error("unknown kind `{0}`; kinds: {all}", all = kinds())]
     UnknownKind(String),
     /// A `!` or `~` or `kind:` with nothing after it.
     #[error("`{0}` needs a value")]
     Incomplete(String),
-    #[error("{0}: takes 7d, 12h, 30m or a date such as 2026-11-20; `{1}` is none of them")]
+    #[error("{0}: takes 7d, 12h, 30m or a date such as 2026-11-20, not `{1}`")]
     NoAge(String, String),
-    #[error("`{0}` is no number such as 3, >10k or <2M")]
+    #[error("`{0}` is not a number such as 3, >10k or <2M")]
     NoNumber(String),
     /// More words than are looked for one by one.
     #[error("a filter takes {MOST} words; \"quotes\" look for the text as a whole")]
     TooManyWords,
     /// A word before a colon that no field has.
-    #[error("no field is called `{0}`; fields: {1}; \"quotes\" look for the text")]
+    #[error("unknown field `{0}`; fields: {1}; \"quotes\" look for the text")]
     UnknownField(String, String),
     /// A text that cannot be searched for.
     #[error(transparent)]
@@ -223,7 +234,7 @@ impl Filter {
         if text.starts_with('.') {
             return Ok(Self::Jq(Expression::parse(text)?));
         }
-        let terms = Terms::parse::<Head<'_>>(text)?;
+        let terms = Terms::parse::<ItemHead<'_>>(text)?;
         Ok(match terms.is_empty() {
             true => Self::Everything,
             false => Self::Terms(terms),
@@ -240,7 +251,7 @@ impl Filter {
     }
 
     /// Whether an item is shown, as far as its head tells; `None` where its bytes have to be read.
-    pub fn matches_head(&self, head: &Head<'_>) -> Option<bool> {
+    pub fn matches_head(&self, head: &ItemHead<'_>) -> Option<bool> {
         match self {
             Self::Everything => Some(true),
             Self::Jq(_) => None,
@@ -355,6 +366,7 @@ impl Test {
         given(value, &format!("{key}:"))?;
         Ok(match values {
             Values::Names => Self::Name(field, Pattern::new(value)),
+            Values::PartNames => Self::Name(field, Pattern::of_parts(value)),
             Values::Kinds => Self::Name(field, kinds_named(value)?),
             Values::Age => {
                 let no_age = || FilterError::NoAge(key.to_owned(), value.to_owned());
@@ -483,11 +495,13 @@ pub enum Filtering {
     Apply(Filter),
 }
 
-/// The filter bar. What was applied last stands in it when it is opened again.
+/// The filter bar. It opens with what was applied last.
 #[derive(Debug, Clone)]
 pub struct FilterBar {
     prompt: Prompt,
     applied: String,
+    /// Whether the filter that is typed takes effect only with enter.
+    is_pending: bool,
 }
 
 impl Default for FilterBar {
@@ -495,15 +509,17 @@ impl Default for FilterBar {
         Self {
             prompt: Prompt::new(
                 "filter",
-                "text  !not  ~fuzzy  kind: tool: rule:  error  .jq",
+                "text  !not  ~fuzzy  kind: tool: rule: severity:error  failed  .jq",
             ),
             applied: String::new(),
+            is_pending: false,
         }
     }
 }
 
 impl FilterBar {
     pub fn open(&mut self) {
+        self.is_pending = false;
         self.prompt.open(&self.applied);
     }
 
@@ -517,16 +533,25 @@ impl FilterBar {
         &self.applied
     }
 
+    pub fn is_pending(&self) -> bool {
+        self.is_pending
+    }
+
     fn take(&mut self, typing: Typing) -> Step<Filtering> {
         match typing {
             Typing::Pending => Step::Stay,
             Typing::Cancelled => Step::Leave,
-            Typing::Changed => match Filter::parse(&self.prompt.text()) {
-                Ok(filter) if filter.need() == Need::Head => Step::Done(Filtering::Preview(filter)),
-                Err(error @ FilterError::TooManyWords) => self.complain(&error),
-                // What is half typed is no error yet.
-                _ => Step::Stay,
-            },
+            Typing::Changed => {
+                let parsed = Filter::parse(&self.prompt.text());
+                let is_cheap = |filter: &Filter| filter.need() == Need::Head;
+                self.is_pending = !parsed.as_ref().is_ok_and(is_cheap);
+                match parsed {
+                    Ok(filter) if !self.is_pending => Step::Done(Filtering::Preview(filter)),
+                    Err(error @ FilterError::TooManyWords) => self.complain(&error),
+                    // What is half typed is no error yet.
+                    Ok(_) | Err(_) => Step::Stay,
+                }
+            }
             Typing::Submitted(text) => match Filter::parse(&text) {
                 Ok(filter) => {
                     self.applied = text.trim().to_owned();

@@ -8,11 +8,12 @@ use ratatui::crossterm::event::KeyCode;
 
 const UNKNOWN: &[(&str, Severity)] = &[("unknown-tool", Severity::Error)];
 
-fn head<'a>(kind: Kind, tool: &'a str, findings: &'a [(&'static str, Severity)]) -> Head<'a> {
-    Head {
+fn head<'a>(kind: Kind, tool: &'a str, findings: &'a [(&'static str, Severity)]) -> ItemHead<'a> {
+    ItemHead {
         kind,
         tool,
         findings,
+        is_failed: kind == Kind::Output,
     }
 }
 
@@ -70,6 +71,10 @@ fn each_word_keeps_what_it_says() {
         ("rule:unknown-*", &[0]),
         ("error", &[0]),
         ("warning", &[2]),
+        ("severity:error", &[0]),
+        ("severity:error,warning", &[0, 2]),
+        ("failed", &[1]),
+        ("!failed finding", &[0, 2]),
         ("finding", &[0, 2]),
         ("!finding", &[1]),
         ("\"error\"", &[]),
@@ -108,7 +113,7 @@ fn kinds_are_found_by_their_beginning_and_unknown_ones_are_told() {
     assert_eq!(is_kept(Kind::Call), Some(false));
     let error = Filter::parse("kind:banana").unwrap_err().to_string();
     assert!(
-        error.starts_with("no kind is called `banana`; kinds: system user"),
+        error.starts_with("unknown kind `banana`; kinds: system user"),
         "{error}"
     );
     for (text, prefix) in [
@@ -166,7 +171,7 @@ fn the_bar_previews_what_is_cheap_and_says_what_is_wrong() {
         .draw(|frame| bar.view(frame, frame.area(), &(), &theme))
         .unwrap();
     let shown = terminal.backend().to_string();
-    assert!(shown.contains("no kind is called `zebra`"), "{shown}");
+    assert!(shown.contains("unknown kind `zebra`"), "{shown}");
     assert!(matches!(press(&mut bar, KeyCode::Esc), Step::Leave));
     assert_eq!(bar.applied(), "kind:call x");
 }
@@ -187,7 +192,7 @@ fn a_filter_by_kind_and_tool_is_instant_for_many_items() {
 #[test]
 fn unknown_fields_are_told_and_times_and_addresses_are_texts() {
     let error = Filter::parse("foo:bar").unwrap_err().to_string();
-    assert!(error.contains("no field is called `foo`"), "{error}");
+    assert!(error.contains("unknown field `foo`"), "{error}");
     for text in [
         "12:30",
         "https://example.com",

@@ -23,6 +23,8 @@ pub enum Context {
     Readings,
     /// What can be done about a finding.
     Offers,
+    /// The values of an item that is edited.
+    Values,
     /// What an action would change.
     Proposal,
     /// How two takes differ.
@@ -30,7 +32,7 @@ pub enum Context {
     /// The tree of takes.
     Takes,
     Saving,
-    /// One line that is asked for.
+    /// A prompt of one line.
     Line,
     Palette,
     /// The menu of what can be copied.

@@ -11,12 +11,12 @@ const HERE: &[Context] = &[Context::Exchanges];
 /// Every key that the list has of its own.
 #[rustfmt::skip]
 pub const EXCHANGES: &[Binding] = &[
-    row("enter l right", C::Open, HERE, Group::Exchanges, "open the exchange; one that is held is decided there").in_footer(90, "open"),
-    row("a", C::Release, HERE, Group::Exchanges, "release what is held of the exchange, as it came").in_footer(85, "release").alias(&["release", "continue", "c"]),
-    row("A", C::ReleaseAll, HERE, Group::Exchanges, "release everything that is held").in_footer(60, "release all").destructive(),
+    row("enter l right", C::Open, HERE, Group::Exchanges, "open the exchange; decide a held one").in_footer(90, "open"),
+    row("a", C::Release, HERE, Group::Exchanges, "release the exchange unchanged").in_footer(85, "release").alias(&["release", "continue", "c"]),
+    row("A", C::ReleaseAll, HERE, Group::Exchanges, "release all held exchanges").in_footer(60, "release all").destructive(),
     row("X", C::Cut, HERE, Group::Exchanges, "cut the connection to the agent").in_footer(45, "cut").alias(&["kill"]).destructive(),
     row("I", C::Intercept, HERE, Group::Exchanges, "interception on or off").in_footer(65, "intercept"),
-    row("}", C::Held(Forward), HERE, Group::Exchanges, "next exchange that is held").in_footer(80, "held"),
+    row("}", C::Held(Forward), HERE, Group::Exchanges, "next held exchange").in_footer(80, "held"),
     row("{", C::Held(Backward), HERE, Group::Exchanges, "previous one"),
     row("]", C::Finding(Forward), HERE, Group::Exchanges, "next exchange with findings").in_footer(70, "finding").alias(&["next"]),
     row("[", C::Finding(Backward), HERE, Group::Exchanges, "previous one"),
@@ -25,11 +25,11 @@ pub const EXCHANGES: &[Binding] = &[
     row("N", C::Hit(Backward), HERE, Group::Exchanges, "previous hit"),
     row("f", C::Filter, HERE, Group::Exchanges, "filter: held, error, rule:unknown-*, tool:pay, model:gpt*, status:4*, !text").in_footer(50, "filter"),
     row("F", C::Follow, HERE, Group::Exchanges, "keep the newest exchange in sight").in_footer(30, "follow"),
-    row("b", C::Break, HERE, Group::Exchanges, "breakpoint on what the exchange holds: tool, rule, arguments").alias(&["break", "b", "tbreak"]),
+    row("b", C::Break, HERE, Group::Exchanges, "set a breakpoint on the exchange: tool, rule, arguments").alias(&["break", "b", "tbreak"]),
     row("B", C::Breakpoints, HERE, Group::Exchanges, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
-    row("c", C::Connect, HERE, Group::Exchanges, "how agents are pointed at the proxy").in_footer(55, "connect"),
-    row("o", C::Child, HERE, Group::Exchanges, "what the agent says that the proxy has started").in_footer(35, "output"),
-    row("L", C::Log, HERE, Group::Exchanges, "what has happened").in_footer(20, "log").alias(&["info log"]),
+    row("c", C::Connect, HERE, Group::Exchanges, "how to connect an agent to the proxy").in_footer(55, "connect"),
+    row("o", C::Child, HERE, Group::Exchanges, "output of the agent that the proxy started").in_footer(35, "output"),
+    row("L", C::Log, HERE, Group::Exchanges, "event log").in_footer(20, "log").alias(&["info log"]),
     row("y", C::Copy, HERE, Group::Exchanges, "copy: how to connect, the request as curl, paths").in_footer(25, "copy"),
     row(": ^p", C::Palette, HERE, Group::Exchanges, "all commands by name"),
 ];

@@ -1,6 +1,6 @@
 //! The titles under which keys stand on the screen and in `retake help keys`.
 
-/// Under which title a key stands in the help.
+/// The title of a key in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     Move,
@@ -19,7 +19,7 @@ pub enum Group {
     /// The tree of takes.
     Takes,
     Saving,
-    /// One line that is asked for.
+    /// A prompt of one line.
     Lines,
     Live,
     /// What a live run asks before something runs.

@@ -16,7 +16,7 @@ pub fn cells_of_help(hints: &[Hint]) -> usize {
     hints.iter().find(|hint| is_help(hint)).map_or(0, cells)
 }
 
-/// The hints that have room in so many cells: the key of the help before all others, then what stands first.
+/// The hints that have room in so many cells: the key of the help before all others, then in the order of their weight.
 pub fn fitting(hints: Vec<Hint>, room: usize) -> Vec<Hint> {
     let help = cells_of_help(&hints);
     let has_help = help <= room;

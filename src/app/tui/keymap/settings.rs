@@ -142,7 +142,7 @@ pub fn rebound(keys: Section<'_>, checker: &mut Checker<'_>) -> Vec<Rebound> {
     for (group, at) in keys.keys() {
         let Some(section) = keys.table(group) else {
             let text =
-                format!("`{group}` is no table: write `[keys.{group}]` and its actions below");
+                format!("`{group}` is not a table: write `[keys.{group}]` and its actions below");
             checker.push(at, text);
             continue;
         };
@@ -150,13 +150,18 @@ pub fn rebound(keys: Section<'_>, checker: &mut Checker<'_>) -> Vec<Rebound> {
         if rows.is_empty() {
             let mut groups: Vec<&str> = names().map(|(_, (group, _))| group).collect();
             groups.dedup();
-            checker.unknown(at, group, "no group of keys", &groups);
+            checker.unknown(at, group, "an unknown group of keys", &groups);
             continue;
         }
         for (name, at) in section.keys() {
             let Some((row, _)) = rows.iter().find(|(_, (_, known))| *known == name) else {
                 let known: Vec<&str> = rows.iter().map(|(_, (_, name))| *name).collect();
-                checker.unknown(at, name, &format!("no action of [keys.{group}]"), &known);
+                checker.unknown(
+                    at,
+                    name,
+                    &format!("an unknown action of [keys.{group}]"),
+                    &known,
+                );
                 continue;
             };
             let Some(keys) = section.text(name) else {
@@ -188,12 +193,12 @@ pub fn key_faults(rebound: &[Rebound], checker: &mut Checker<'_>) {
         let (keys, row) = rows[change.row];
         let is_exit = matches!(row.command, Command::Leave | Command::Back | Command::Quit);
         if keys.is_empty() && is_exit {
-            let text = "it needs a key: nothing else leaves there";
+            let text = "it needs a key: there is no other way to close this";
             checker.push(change.at, text);
         }
         for key in keys.split(' ').filter(|key| !key.is_empty()) {
             let Some(pressed) = event(key) else {
-                checker.push(change.at, format!("`{key}` is no key: {HOW}"));
+                checker.push(change.at, format!("`{key}` is not a key: {HOW}"));
                 continue;
             };
             let is_letter = key.chars().count() == 1 && pressed.modifiers == KeyModifiers::NONE;

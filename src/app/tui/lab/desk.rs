@@ -3,7 +3,7 @@
 
 use super::form::read_models;
 use super::state::Lab;
-use super::subject::{Bench, Order, Running, Saved, Saving, Subject};
+use super::subject::{ExperimentOrder, LabBench, LabSubject, Running, Saved, Saving};
 use crate::tui::effect::{Effect, Perform};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::loader::takes::saving::expanded;
@@ -11,10 +11,11 @@ use crate::tui::stack::Screen as _;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use retake_core::engine::agent::Endpoint;
+use retake_core::engine::agent::ModelEndpoint;
 use retake_core::lab::{Board, Spec};
 use retake_core::session::{Span, Tool, ToolKind};
-use retake_live::lab::{self, LabContext, News, Report, labs_folder, prepare};
+use retake_live::lab::{self, LabContext, LabNews, Report, labs_folder, prepare};
+use retake_live::lock::lock;
 use retake_live::replace::{Backup, replace};
 use retake_live::wordings::Wordings;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Most notices that wait for the screen.
 const NOTICES: usize = 100;
@@ -54,14 +55,14 @@ struct Mail {
 
 impl Mailbox {
     fn mail(&self) -> MutexGuard<'_, Mail> {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.mail)
     }
 
-    fn put(&self, news: News) {
+    fn put(&self, news: LabNews) {
         let mut mail = self.mail();
         match news {
-            News::Board(board) => mail.board = Some(board),
-            News::Notice(words) => {
+            LabNews::Board(board) => mail.board = Some(board),
+            LabNews::Notice(words) => {
                 if mail.notices.len() >= NOTICES {
                     mail.notices.pop_front();
                 }
@@ -89,7 +90,7 @@ impl Mailbox {
 /// The lab of a finding.
 pub(in crate::tui) struct Desk {
     pub(in crate::tui) lab: Lab,
-    bench: Arc<dyn Bench>,
+    bench: Arc<dyn LabBench>,
     wordings: Arc<Wordings>,
     running: Option<Running>,
     mailbox: Arc<Mailbox>,
@@ -111,8 +112,8 @@ impl Drop for Desk {
 impl Desk {
     /// The lab for a finding; `wake` is called in other threads when there is something to collect.
     pub(in crate::tui) fn new(
-        subject: Subject,
-        bench: Arc<dyn Bench>,
+        subject: LabSubject,
+        bench: Arc<dyn LabBench>,
         wordings: Arc<Wordings>,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
@@ -174,7 +175,7 @@ impl Desk {
     }
 
     /// Begins an experiment beside the screen.
-    fn begin(&mut self, order: Order) {
+    fn begin(&mut self, order: ExperimentOrder) {
         let (bench, mailbox, wake) = (self.bench.clone(), self.mailbox.clone(), self.wake.clone());
         let report: Report = {
             let (mailbox, wake) = (mailbox.clone(), wake.clone());
@@ -300,7 +301,7 @@ impl World {
     }
 
     /// The spec with the file that holds what is shown.
-    fn on_file(&self, order: &Order) -> Result<Spec, String> {
+    fn on_file(&self, order: &ExperimentOrder) -> Result<Spec, String> {
         let path = match &order.subject.file {
             Some(path) => path.clone(),
             None => copy_of(&order.subject, &self.folder()?.join("recordings"))?,
@@ -313,8 +314,8 @@ impl World {
     }
 }
 
-impl Bench for World {
-    fn begin(&self, order: &Order, report: Report) -> Result<Running, String> {
+impl LabBench for World {
+    fn begin(&self, order: &ExperimentOrder, report: Report) -> Result<Running, String> {
         let spec = self.on_file(order)?;
         let beside = LabContext {
             folder: Path::new("."),
@@ -323,11 +324,11 @@ impl Bench for World {
             is_fresh: order.is_fresh,
         };
         let prepared = prepare(&spec, beside).map_err(|error| error.to_string())?;
-        let lab = lab::Lab::start(prepared, report).map_err(|error| error.to_string())?;
+        let lab = lab::LabRun::start(prepared, report).map_err(|error| error.to_string())?;
         Ok(Box::new(move |command| lab.command(command)))
     }
 
-    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
+    fn spec(&self, order: &ExperimentOrder, folder: &Path) -> Result<Spec, String> {
         let mut spec = self.on_file(order)?;
         // Files of a spec are looked for beside it.
         if folder.as_os_str().is_empty() || folder == Path::new(".") {
@@ -336,8 +337,8 @@ impl Bench for World {
         let findings = spec.findings.iter_mut().map(|which| &mut which.path);
         let models = spec.models.iter_mut();
         let scripts = models.filter_map(|model| match &mut model.at {
-            Endpoint::Script { file, .. } => Some(file),
-            Endpoint::Http { .. } => None,
+            ModelEndpoint::Script { file, .. } => Some(file),
+            ModelEndpoint::Http { .. } => None,
         });
         for file in findings.chain(scripts) {
             let path = absolute(&*file).map_err(|error| error.to_string())?;
@@ -348,7 +349,7 @@ impl Bench for World {
 }
 
 /// Writes what is shown to a file of its own, with its tools beside it. The same is written only once.
-fn copy_of(subject: &Subject, folder: &Path) -> Result<PathBuf, String> {
+fn copy_of(subject: &LabSubject, folder: &Path) -> Result<PathBuf, String> {
     let failed = |error: &dyn std::fmt::Display| format!("what is shown cannot be saved: {error}");
     let recording = &subject.document.recording;
     let all = Span {

@@ -1,11 +1,11 @@
 //! What is measured, as the operator puts it together: wordings that are in or out, and a few values.
 
-use super::subject::{Order, Subject};
+use super::subject::{ExperimentOrder, LabSubject};
 use crate::tui::list::ListCursor;
-use retake_core::engine::agent::{Agent, Beside, Endpoint, Model, Power};
+use retake_core::engine::agent::{Agent, AgentModel, Beside, ModelEndpoint, Power};
 use retake_core::lab::{
-    Added, MOST_CONCURRENCY, Named, Origin, Spec, Stop, USUAL_ERROR_RATE, Variant, Wanted, Which,
-    is_reserved,
+    Added, MOST_CONCURRENCY, Named, Origin, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which,
+    WordingVariant, is_reserved,
 };
 use retake_core::session::Dialect;
 use retake_live::agents::AgentFile;
@@ -43,11 +43,11 @@ pub(super) const FIELDS: [(Field, &str, &str); 8] = [
     (Field::Models, "model", "an agent's file, a .script.toml, or a name; several with commas"),
     (Field::Meant, "meant", "the tool that a corrected call goes to; empty: the nearest name"),
     (Field::Samples, "samples", "of each wording"),
-    (Field::Concurrency, "at once", "questions on their way"),
+    (Field::Concurrency, "concurrency", "concurrent requests"),
     (Field::Requests, "requests", "at most; empty: no cap"),
     (Field::Tokens, "tokens", "at most; empty: no cap"),
-    (Field::Stop, "stop when clear", "ends as soon as one wording is better than all others"),
-    (Field::Fresh, "fresh", "asks anew, whatever was answered before"),
+    (Field::Stop, "stop when clear", "stop once one wording beats all others"),
+    (Field::Fresh, "fresh", "ignores earlier samples"),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +59,8 @@ pub(super) enum FormRow {
 
 #[derive(Debug)]
 pub struct Form {
-    pub(super) subject: Arc<Subject>,
-    pub(super) wordings: Vec<(Variant, bool)>,
+    pub(super) subject: Arc<LabSubject>,
+    pub(super) wordings: Vec<(WordingVariant, bool)>,
     pub(super) models: Result<Vec<NamedModel>, String>,
     pub(super) cursor: ListCursor,
     written_models: String,
@@ -73,7 +73,7 @@ pub struct Form {
 impl Form {
     /// A form with everything as it is usually wanted; `written_models` is proposed, `models` what it names.
     pub fn new(
-        subject: Arc<Subject>,
+        subject: Arc<LabSubject>,
         written_models: String,
         models: Result<Vec<NamedModel>, String>,
         seed: u64,
@@ -105,7 +105,7 @@ impl Form {
     }
 
     /// The wording with the cursor.
-    pub(super) fn here(&self) -> Option<&(Variant, bool)> {
+    pub(super) fn here(&self) -> Option<&(WordingVariant, bool)> {
         match self.row()? {
             FormRow::Wording(number) => self.wordings.get(number),
             FormRow::Field(_) => None,
@@ -180,9 +180,9 @@ impl Form {
         let name = (1..)
             .map(|number| format!("own-{number}"))
             .find(|name| self.wordings.iter().all(|(known, _)| known.name != *name));
-        let own = Variant::new(
+        let own = WordingVariant::new(
             &name.unwrap_or_default(),
-            "words of your own",
+            "your own wording",
             Origin::Spec,
             text,
         );
@@ -191,7 +191,7 @@ impl Form {
     }
 
     /// The words of the operator's own that have the cursor.
-    pub(super) fn own(&mut self) -> Option<&mut Variant> {
+    pub(super) fn own(&mut self) -> Option<&mut WordingVariant> {
         let Some(FormRow::Wording(number)) = self.row() else {
             return None;
         };
@@ -222,12 +222,12 @@ impl Form {
     }
 
     /// What is ordered, or what is missing for that.
-    pub(super) fn order(&self) -> Result<Order, String> {
+    pub(super) fn order(&self) -> Result<ExperimentOrder, String> {
         let models = self.models.clone()?;
         if self.chosen() == 0 {
-            return Err("no wording is chosen: space takes one in".to_owned());
+            return Err("no wording is included: space includes one".to_owned());
         }
-        Ok(Order {
+        Ok(ExperimentOrder {
             spec: self.spec(models),
             subject: self.subject.clone(),
             is_fresh: self.is_fresh,
@@ -330,7 +330,7 @@ const LONGEST: u64 = 1 << 20;
 /// A model that can be reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedModel {
-    pub model: Model,
+    pub model: AgentModel,
     /// What asking it does, in words; it holds text from outside.
     pub does: String,
     /// Whether a file that the operator has not trusted says where requests, and a key with them, are sent.
@@ -349,7 +349,7 @@ pub fn read_models(
         .map(|name| read_model(name, dialect, wordings))
         .collect::<Result<_, _>>()?;
     match models.is_empty() {
-        true => Err("no model is named: e on the model asks for one".to_owned()),
+        true => Err("no model is named: e on the model sets one".to_owned()),
         false => Ok(models),
     }
 }
@@ -361,7 +361,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
             .metadata()
             .is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
         if !is_small {
-            return Err(format!("{written}: no script that could be read"));
+            return Err(format!("{written}: not a readable script"));
         }
         let text = fs::read_to_string(path).map_err(|error| format!("{written}: {error}"))?;
         return parsed("script", written, dialect, &mut |_| Ok(text.clone()));
@@ -378,7 +378,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
         });
     }
     parsed("name", written, dialect, &mut |_| {
-        Err("there is no file".to_owned())
+        Err("no such file".to_owned())
     })
 }
 
@@ -410,7 +410,7 @@ fn parsed(
 }
 
 fn told(agent: &Agent) -> String {
-    if let Endpoint::Script { file, .. } = &agent.model.at {
+    if let ModelEndpoint::Script { file, .. } = &agent.model.at {
         return format!(
             "{} [scripted]: {file} answers, nothing is sent",
             agent.model.name

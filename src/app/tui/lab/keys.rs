@@ -1,19 +1,19 @@
 //! Keys, the mouse and pasted text in the lab, and what lies over it.
 
 use super::form::{FIELDS, Field, FormRow};
-use super::state::{Lab, Stage, counted};
-use super::subject::{Order, Saved, Saving, Subject};
+use super::state::{Lab, LabStage, counted};
+use super::subject::{ExperimentOrder, LabSubject, Saved, Saving};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
-use crate::tui::palette::{Choice, Palette};
+use crate::tui::palette::{Choice, CommandPalette};
 use crate::tui::popup::{Popup, centred, framed, rows, split_top, write};
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
-use crate::tui::recovery::wording::{Entry, Setup, WordingEditor};
+use crate::tui::recovery::wording::{Setup, WordingEditor, WordingEntry};
 use crate::tui::stack::{Flow, Screen as _};
-use crate::tui::text::{Line, Page, Tone};
+use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -21,7 +21,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::lab;
-use retake_core::lab::{Board, Origin, Phase, Spec, winner};
+use retake_core::lab::{Board, LabPhase, Origin, Spec, winner};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::{Channel, VARIABLES, default_of};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ impl Lab {
             let is_same = cursor.get() == before;
             if is_taken && is_same && matches!(event.kind, MouseEventKind::Down(_)) {
                 match self.stage {
-                    Stage::Ordering => self.switch(),
-                    Stage::Beginning | Stage::Measuring(_) => self.open_row(),
+                    LabStage::Ordering => self.switch(),
+                    LabStage::Beginning | LabStage::Measuring(_) => self.open_row(),
                 }
             }
         }
@@ -70,12 +70,12 @@ impl Lab {
     /// The list that has the keys, and how many rows it has.
     pub(super) fn list(&mut self) -> Option<(&mut ListCursor, usize)> {
         match &mut self.stage {
-            Stage::Ordering => {
+            LabStage::Ordering => {
                 let count = self.form.rows().len();
                 Some((&mut self.form.cursor, count))
             }
-            Stage::Beginning => None,
-            Stage::Measuring(table) => {
+            LabStage::Beginning => None,
+            LabStage::Measuring(table) => {
                 let listed = table.samples.as_ref().map(|(variant, _)| *variant);
                 let count = match listed {
                     Some(variant) => table.samples_of(variant).len(),
@@ -99,7 +99,7 @@ impl Lab {
             Command::Delete => {
                 if !self.form.remove() {
                     self.notice = Some(
-                        "only words of your own are taken away; space leaves a wording out"
+                        "only your own wordings can be removed; space excludes a wording"
                             .to_owned(),
                     );
                 }
@@ -110,9 +110,9 @@ impl Lab {
             Command::Open => self.open_row(),
             Command::PauseRun => self.pause(),
             Command::More if self.table().is_some() => {
-                self.notice = Some(format!("{MORE} samples more of each wording"));
+                self.notice = Some(format!("{MORE} more samples of each wording"));
                 self.effects
-                    .push(Effect::Experiment(lab::Command::More(MORE)));
+                    .push(Effect::Experiment(lab::LabCommand::More(MORE)));
             }
             Command::Abort => self.ask_to_stop(),
             Command::Sort => {
@@ -124,15 +124,18 @@ impl Lab {
             Command::Trial(direction) => {
                 let table = self.table_mut();
                 if !table.is_some_and(|table| table.turn(direction.is_forward())) {
-                    self.notice = Some("one model is asked".to_owned());
+                    self.notice = Some("a single model is used".to_owned());
                 }
             }
             Command::Palette => {
                 let commands = keymap::commands_of(&[self.context()]);
                 let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
-                self.open(Palette::new(&rows, "a row"), move |lab, _, choice| {
-                    lab.choose(choice, &commands);
-                });
+                self.open(
+                    CommandPalette::new(&rows, "a row"),
+                    move |lab, _, choice| {
+                        lab.choose(choice, &commands);
+                    },
+                );
             }
             Command::More => {}
             Command::Help => self.open_help(),
@@ -193,7 +196,7 @@ impl Lab {
     fn grant(&mut self, effect: Effect) {
         if let Effect::Begin(order) = &effect {
             self.ordered = Some((**order).clone());
-            self.stage = Stage::Beginning;
+            self.stage = LabStage::Beginning;
         }
         self.effects.push(effect);
     }
@@ -201,10 +204,8 @@ impl Lab {
     fn switch(&mut self) {
         let here = self.form.here();
         if here.is_some_and(|(it, _)| it.origin == Origin::Recorded) {
-            self.notice = Some(
-                "the words of the recording are always in: the others are compared with them"
-                    .to_owned(),
-            );
+            self.notice =
+                Some("the recorded wording is always included: it is the baseline".to_owned());
         } else if !self.form.switch() {
             self.change();
         }
@@ -251,9 +252,8 @@ impl Lab {
             }
             Some(FormRow::Wording(_)) if self.form.own().is_some() => self.edit_words(false),
             Some(FormRow::Wording(_)) => {
-                self.notice = Some(
-                    "this wording is kept as it is: a begins words of your own with it".to_owned(),
-                );
+                self.notice =
+                    Some("this wording cannot be edited: a starts your own from it".to_owned());
             }
             None => {}
         }
@@ -267,16 +267,20 @@ impl Lab {
             .map(|(candidate, _)| candidate.template.clone())
             .filter(|text| !text.is_empty());
         let text = here.unwrap_or_else(|| default_of(self.subject.kind).template.to_owned());
-        let library = self.form.wordings.iter().map(|(candidate, _)| Entry {
-            name: candidate.name.clone(),
-            title: candidate.title.clone(),
-            axes: candidate
-                .axes
-                .map_or_else(String::new, |axes| axes.to_string()),
-            text: candidate.template.clone(),
-        });
+        let library = self
+            .form
+            .wordings
+            .iter()
+            .map(|(candidate, _)| WordingEntry {
+                name: candidate.name.clone(),
+                title: candidate.title.clone(),
+                axes: candidate
+                    .axes
+                    .map_or_else(String::new, |axes| axes.to_string()),
+                text: candidate.template.clone(),
+            });
         let setup = Setup {
-            title: format!("words of your own: {}", self.subject.rule),
+            title: format!("your own wording: {}", self.subject.rule),
             text,
             library: library.collect(),
             placeholders: VARIABLES.iter().map(|it| it.name.to_owned()).collect(),
@@ -316,7 +320,7 @@ impl Lab {
     }
 
     fn save_as(&mut self, name: &str, what: Saved) {
-        let mut prompt = Prompt::new("save as", "enter saves  esc leaves");
+        let mut prompt = Prompt::new("save as", "enter save  esc cancel");
         prompt.open(name);
         self.open(prompt, move |lab, _, path| {
             let path = path.trim().to_owned();
@@ -345,14 +349,14 @@ impl Lab {
             (None, None) => None,
         };
         let Some((name, text)) = shown else {
-            self.notice = Some("no wording is chosen here".to_owned());
+            self.notice = Some("no wording is selected here".to_owned());
             return;
         };
         let lines = SafeText::from_str(&text);
         let lines = lines.lines().map(|line| Line::new(Tone::Plain, line));
         let words = WordsPage {
             title: SafeText::single_line(&name, 60),
-            page: Page::new(lines.collect()),
+            page: TextWindow::new(lines.collect()),
         };
         self.open(words, |_, _, ()| ());
     }
@@ -383,10 +387,14 @@ impl Lab {
 
     fn pause(&mut self) {
         match self.table().map(|table| &table.board.phase) {
-            Some(Phase::Running) => self.effects.push(Effect::Experiment(lab::Command::Pause)),
-            Some(Phase::Paused) => self.effects.push(Effect::Experiment(lab::Command::Resume)),
-            Some(Phase::Ending(_) | Phase::Ended(_)) => {
-                self.notice = Some("it is over: + takes more samples".to_owned());
+            Some(LabPhase::Running) => self
+                .effects
+                .push(Effect::Experiment(lab::LabCommand::Pause)),
+            Some(LabPhase::Paused) => self
+                .effects
+                .push(Effect::Experiment(lab::LabCommand::Resume)),
+            Some(LabPhase::Ending(_) | LabPhase::Ended(_)) => {
+                self.notice = Some("the experiment has ended: + takes more samples".to_owned());
             }
             None => {}
         }
@@ -394,12 +402,12 @@ impl Lab {
 
     fn ask_to_stop(&mut self) {
         if !self.is_running() {
-            self.notice = Some("it is over already".to_owned());
+            self.notice = Some("the experiment has ended".to_owned());
             return;
         }
-        let reason = "What is on its way is called off. The samples so far are kept.";
+        let reason = "Running requests are cancelled. The samples so far are kept.";
         let question = Confirmation::new("stop", reason, "End the experiment?");
-        self.confirm(question, Effect::Experiment(lab::Command::Stop));
+        self.confirm(question, Effect::Experiment(lab::LabCommand::Stop));
     }
 
     /// Leaves; an experiment that runs would end by that, so the operator is asked.
@@ -431,7 +439,7 @@ impl Lab {
                 Chosen::Copied(text) => lab.effects.push(Effect::Copy(text.into_bytes())),
                 Chosen::Saved { name, what } => lab.save_as(&name, what),
             }),
-            None => self.notice = Some("there is no wording here".to_owned()),
+            None => self.notice = Some("no wording here".to_owned()),
         }
     }
 
@@ -449,7 +457,7 @@ impl Lab {
 #[derive(Debug)]
 struct WordsPage {
     title: SafeText,
-    page: Page,
+    page: TextWindow,
 }
 
 impl Layer<Lab> for WordsPage {
@@ -470,7 +478,7 @@ impl Layer<Lab> for WordsPage {
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &Lab, theme: &Theme) {
         let high = u16::try_from(self.page.len()).unwrap_or(u16::MAX);
         let area = centred(area, WIDEST, high.saturating_add(8));
-        let inside = framed(frame, area, &self.title, " esc leave ", theme);
+        let inside = framed(frame, area, &self.title, " esc close ", theme);
         self.page.view(frame, inside, theme);
     }
 }
@@ -526,7 +534,7 @@ pub(super) struct Winning {
     title: SafeText,
     becomings: Vec<Becoming>,
     chosen: usize,
-    page: Page,
+    page: TextWindow,
 }
 
 impl Winning {
@@ -536,7 +544,7 @@ impl Winning {
         board: &Board,
         spec: &Spec,
         (trial, variant): (usize, usize),
-        subject: &Arc<Subject>,
+        subject: &Arc<LabSubject>,
     ) -> Option<Self> {
         let becomes = winner(board, spec, (trial, variant), subject.is_custom)?;
         let of_trial = board.experiment.trials.get(trial)?;
@@ -547,7 +555,7 @@ impl Winning {
         let test = becomes.test.map_err(|error| error.to_string());
         let test = test.and_then(|spec| {
             let text = spec.write().map_err(|error| error.to_string())?;
-            let order = Order {
+            let order = ExperimentOrder {
                 spec,
                 subject: subject.clone(),
                 is_fresh: false,
@@ -568,7 +576,7 @@ impl Winning {
             title: SafeText::single_line(&format!("what {name} becomes"), 100),
             becomings,
             chosen: 0,
-            page: Page::default(),
+            page: TextWindow::default(),
         };
         winning.show();
         Some(winning)
@@ -578,7 +586,7 @@ impl Winning {
         let text = self.becomings.get(self.chosen);
         let text = SafeText::from_str(text.map_or("", |it| &it.text));
         let lines = text.lines().map(|line| Line::new(Tone::Plain, line));
-        self.page = Page::new(lines.collect());
+        self.page = TextWindow::new(lines.collect());
     }
 }
 

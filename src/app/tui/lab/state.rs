@@ -1,21 +1,23 @@
 //! The state of the lab: the form, then the table, and what lies over them.
 
 use super::form::{Form, NamedModel};
-use super::subject::{Order, Saving, Subject};
+use super::subject::{ExperimentOrder, LabSubject, Saving};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Context;
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Layers, Screen};
 use retake_core::lab::words::{ended, meant, remarks};
-use retake_core::lab::{Board, End, Phase, Row, Sample, Trial, Variant, standings};
+use retake_core::lab::{
+    Board, LabPhase, LabSample, Trial, TrialEnd, WordingRow, WordingVariant, standings,
+};
 use retake_core::session::index_number;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the lab is at.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum LabStage {
     /// The operator says what is measured.
     Ordering,
     /// It is being prepared.
@@ -25,9 +27,9 @@ pub(super) enum Stage {
 
 #[derive(Debug)]
 pub struct Lab {
-    pub(super) subject: Arc<Subject>,
+    pub(super) subject: Arc<LabSubject>,
     pub(super) form: Form,
-    pub(super) stage: Stage,
+    pub(super) stage: LabStage,
     pub(super) layers: Layers<Self>,
     /// What is wanted since the last key.
     pub(super) effects: Vec<Effect>,
@@ -35,13 +37,13 @@ pub struct Lab {
     /// What was reported while the experiment was prepared and ran.
     pub(super) notes: Vec<String>,
     /// What was ordered last.
-    pub(super) ordered: Option<Order>,
+    pub(super) ordered: Option<ExperimentOrder>,
 }
 
 impl Lab {
     /// The lab for a finding; `written_models` is proposed, `models` what it names.
     pub fn new(
-        subject: Subject,
+        subject: LabSubject,
         written_models: String,
         models: Result<Vec<NamedModel>, String>,
         seed: u64,
@@ -50,7 +52,7 @@ impl Lab {
         Self {
             form: Form::new(subject.clone(), written_models, models, seed),
             subject,
-            stage: Stage::Ordering,
+            stage: LabStage::Ordering,
             layers: Layers::default(),
             effects: Vec::new(),
             notice: None,
@@ -61,30 +63,30 @@ impl Lab {
 
     pub(super) fn table(&self) -> Option<&Table> {
         match &self.stage {
-            Stage::Measuring(table) => Some(table),
-            Stage::Ordering | Stage::Beginning => None,
+            LabStage::Measuring(table) => Some(table),
+            LabStage::Ordering | LabStage::Beginning => None,
         }
     }
 
     pub(super) fn table_mut(&mut self) -> Option<&mut Table> {
         match &mut self.stage {
-            Stage::Measuring(table) => Some(table),
-            Stage::Ordering | Stage::Beginning => None,
+            LabStage::Measuring(table) => Some(table),
+            LabStage::Ordering | LabStage::Beginning => None,
         }
     }
 
     /// Whether questions are still sent.
     pub fn is_running(&self) -> bool {
         match &self.stage {
-            Stage::Ordering => false,
-            Stage::Beginning => true,
-            Stage::Measuring(table) => table.is_running(),
+            LabStage::Ordering => false,
+            LabStage::Beginning => true,
+            LabStage::Measuring(table) => table.is_running(),
         }
     }
 
     pub fn cannot_begin(&mut self, why: String) {
-        if matches!(self.stage, Stage::Beginning) {
-            self.stage = Stage::Ordering;
+        if matches!(self.stage, LabStage::Beginning) {
+            self.stage = LabStage::Ordering;
             self.notice = Some(why);
         }
     }
@@ -92,24 +94,24 @@ impl Lab {
     /// Takes over the state of the experiment.
     pub fn hear(&mut self, board: Arc<Board>) {
         match &mut self.stage {
-            Stage::Ordering => {}
-            Stage::Beginning => {
+            LabStage::Ordering => {}
+            LabStage::Beginning => {
                 let table = Table::new(board);
-                self.stage = Stage::Measuring(Box::new(table));
+                self.stage = LabStage::Measuring(Box::new(table));
             }
-            Stage::Measuring(table) => {
+            LabStage::Measuring(table) => {
                 let was_running = table.is_running();
                 table.learn(board);
                 if let (true, Some(end)) = (was_running, table.ended()) {
                     let words = ended(&table.board.experiment, table.trial(), end);
-                    self.notice = Some(format!("{words}: y shows what a wording becomes"));
+                    self.notice = Some(format!("{words}: y exports the wording"));
                 }
             }
         }
     }
 
     /// What the lab was opened for.
-    pub fn subject(&self) -> &Subject {
+    pub fn subject(&self) -> &LabSubject {
         &self.subject
     }
 
@@ -143,7 +145,7 @@ impl Lab {
     }
 
     /// The order that is in the form, or that was given.
-    pub(super) fn order(&self) -> Result<Order, String> {
+    pub(super) fn order(&self) -> Result<ExperimentOrder, String> {
         match &self.ordered {
             Some(order) if self.table().is_some() => Ok(order.clone()),
             _ => self.form.order(),
@@ -163,9 +165,9 @@ impl Screen for Lab {
 
     fn context(&self) -> Context {
         match &self.stage {
-            Stage::Ordering => Context::LabForm,
-            Stage::Measuring(table) if table.samples.is_some() => Context::LabSamples,
-            Stage::Beginning | Stage::Measuring(_) => Context::LabTable,
+            LabStage::Ordering => Context::LabForm,
+            LabStage::Measuring(table) if table.samples.is_some() => Context::LabSamples,
+            LabStage::Beginning | LabStage::Measuring(_) => Context::LabTable,
         }
     }
 
@@ -262,18 +264,18 @@ impl Table {
     }
 
     /// The wording with the cursor, or whose samples are listed.
-    pub(super) fn wording(&self) -> Option<&Variant> {
+    pub(super) fn wording(&self) -> Option<&WordingVariant> {
         let listed = self.samples.as_ref().map(|(variant, _)| *variant);
         let variant = listed.or_else(|| self.variant())?;
         self.trial()?.variants.get(variant)
     }
 
-    pub(super) fn samples_of(&self, variant: usize) -> &[Sample] {
+    pub(super) fn samples_of(&self, variant: usize) -> &[LabSample] {
         self.board.samples(self.trial, variant)
     }
 
     /// What came of each wording of the trial so far, in the order of the experiment.
-    pub(super) fn standings(&self) -> Vec<Row> {
+    pub(super) fn standings(&self) -> Vec<WordingRow> {
         standings(&self.board, self.trial)
     }
 
@@ -299,13 +301,13 @@ impl Table {
 
     /// Whether anything is still to come by itself.
     pub(super) fn is_running(&self) -> bool {
-        !matches!(self.board.phase, Phase::Ended(_))
+        !matches!(self.board.phase, LabPhase::Ended(_))
     }
 
     /// Why it is over.
-    pub(super) fn ended(&self) -> Option<End> {
+    pub(super) fn ended(&self) -> Option<TrialEnd> {
         match self.board.phase {
-            Phase::Ended(end) => Some(end),
+            LabPhase::Ended(end) => Some(end),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::tui::recovery::wording::Previewer;
 use crate::tui::state::document::{Document, Place};
-use retake_core::lab::{Command, Spec, Variant};
+use retake_core::lab::{LabCommand, Spec, WordingVariant};
 use retake_core::session::Dialect;
 use retake_core::wording::FailureKind;
 use retake_live::lab::Report;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The finding that the lab is opened for. Texts are from outside.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct LabSubject {
     pub document: Arc<Document>,
     pub place: Place,
     /// Whether the recording itself is shown, and no take of it.
@@ -32,7 +32,7 @@ pub struct Subject {
     /// How the recording spells things.
     pub dialect: Dialect,
     /// The wordings that can be compared: that of the recording first, where there is one.
-    pub candidates: Vec<Variant>,
+    pub candidates: Vec<WordingVariant>,
     /// The tool that was probably meant.
     pub nearest: Option<String>,
     /// The file of an agent that is proposed for its model.
@@ -42,28 +42,28 @@ pub struct Subject {
 
 /// An experiment that is to begin.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct ExperimentOrder {
     pub spec: Spec,
     /// What it is measured on.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<LabSubject>,
     /// Whether what was answered before is left alone.
     pub is_fresh: bool,
 }
 
 /// What the lab asks of the world.
-pub trait Bench: Send + Sync {
+pub trait LabBench: Send + Sync {
     /// Prepares an experiment and begins it; what comes of it is reported to `report`, also after this has
     /// returned. It takes a while: never on the thread of the screen. The error is for the operator and
     /// holds text from outside.
-    fn begin(&self, order: &Order, report: Report) -> Result<Running, String>;
+    fn begin(&self, order: &ExperimentOrder, report: Report) -> Result<Running, String>;
 
     /// The spec by which `retake lab` does the same where it is saved in this folder: what is shown
     /// is a file then.
-    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String>;
+    fn spec(&self, order: &ExperimentOrder, folder: &Path) -> Result<Spec, String>;
 }
 
 /// An experiment that goes on until this is dropped: does what the operator wants; what comes of it is news.
-pub type Running = Box<dyn Fn(Command) + Send>;
+pub type Running = Box<dyn Fn(LabCommand) + Send>;
 
 /// A file that is to be written.
 #[derive(Debug, Clone)]
@@ -79,6 +79,6 @@ pub struct Saving {
 #[derive(Debug, Clone)]
 pub enum Saved {
     /// The spec of an experiment.
-    Spec(Box<Order>),
+    Spec(Box<ExperimentOrder>),
     Text(String),
 }

@@ -1,8 +1,8 @@
 //! How the lab looks.
 
 use super::form::{FIELDS, Field, FormRow};
-use super::state::{Lab, Stage, Table, counted, short};
-use crate::tui::columns::{Column, Takes, fit, titles};
+use super::state::{Lab, LabStage, Table, counted, short};
+use crate::tui::columns::{Column, SpareWidth, fit, titles};
 use crate::tui::keymap::hints::cells_of_help;
 use crate::tui::keymap::{self, Binding, Command};
 use crate::tui::layer::Areas;
@@ -16,7 +16,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use retake_core::lab::words::{interval, phase, points_between, rate};
-use retake_core::lab::{Class, Interval, Origin, Phase, Proportion, Row, Sample, Variant};
+use retake_core::lab::{
+    Class, Interval, LabPhase, LabSample, Origin, Proportion, WordingRow, WordingVariant,
+};
 use retake_core::safe_text::SafeText;
 use retake_core::wording::Channel;
 
@@ -31,12 +33,12 @@ impl Lab {
         let [middle, footer] = split_bottom(below, 1);
         self.view_header(frame, header, theme);
         match &self.stage {
-            Stage::Ordering => self.view_form(frame, middle, theme),
-            Stage::Beginning => self.view_beginning(frame, middle, theme),
-            Stage::Measuring(table) if table.samples.is_some() => {
+            LabStage::Ordering => self.view_form(frame, middle, theme),
+            LabStage::Beginning => self.view_beginning(frame, middle, theme),
+            LabStage::Measuring(table) if table.samples.is_some() => {
                 self.view_samples(table, frame, middle, theme);
             }
-            Stage::Measuring(table) => self.view_table(table, frame, middle, theme),
+            LabStage::Measuring(table) => self.view_table(table, frame, middle, theme),
         }
         self.view_footer(frame, footer, theme);
         let areas = Areas {
@@ -85,7 +87,7 @@ impl Lab {
     fn standing(&self, theme: &Theme) -> Vec<Span<'static>> {
         let Some(table) = self.table() else {
             return match self.stage {
-                Stage::Beginning => vec![Span::styled("preparing ", theme.info)],
+                LabStage::Beginning => vec![Span::styled("preparing ", theme.info)],
                 _ => Vec::new(),
             };
         };
@@ -108,13 +110,13 @@ impl Lab {
             ));
         }
         let style = match table.board.phase {
-            Phase::Running => theme.ok,
-            Phase::Paused | Phase::Ending(_) => theme.warning,
-            Phase::Ended(_) => theme.title,
+            LabPhase::Running => theme.ok,
+            LabPhase::Paused | LabPhase::Ending(_) => theme.warning,
+            LabPhase::Ended(_) => theme.title,
         };
         let phase = match table.board.phase {
             // The reason for the end is below.
-            Phase::Ended(_) => "over".to_owned(),
+            LabPhase::Ended(_) => "over".to_owned(),
             _ => phase(&table.board),
         };
         let phase = SafeText::single_line(&phase, 40);
@@ -127,7 +129,7 @@ impl Lab {
         let pane = theme.pane(Line::styled(" Wordings ", theme.title), true);
         let inside = pane.inner(area);
         frame.render_widget(pane, area);
-        let words = SafeText::from_static("the histories are written, one with each wording");
+        let words = SafeText::from_static("writing the histories, one for each wording");
         write(frame, inside, theme.spans(&words, theme.dim), Style::new());
     }
 
@@ -151,8 +153,8 @@ impl Lab {
     /// What is in the footer while nothing was reported: what would be asked.
     fn said(&self, width: usize) -> SafeText {
         match self.stage {
-            Stage::Ordering => SafeText::single_line(&self.asks_in_words(), width),
-            Stage::Beginning | Stage::Measuring(_) => SafeText::default(),
+            LabStage::Ordering => SafeText::single_line(&self.asks_in_words(), width),
+            LabStage::Beginning | LabStage::Measuring(_) => SafeText::default(),
         }
     }
 
@@ -173,7 +175,7 @@ impl Lab {
             Command::PauseRun | Command::Abort => has_table && !is_over,
             Command::Trial(_) => has_several,
             Command::Begin | Command::Add => true,
-            Command::SaveAs | Command::Words => !matches!(self.stage, Stage::Beginning),
+            Command::SaveAs | Command::Words => !matches!(self.stage, LabStage::Beginning),
             Command::Help | Command::Close => true,
             _ => has_table,
         };
@@ -190,7 +192,7 @@ impl Lab {
 
     fn is_paused(&self) -> bool {
         self.table()
-            .is_some_and(|table| table.board.phase == Phase::Paused)
+            .is_some_and(|table| table.board.phase == LabPhase::Paused)
     }
 }
 
@@ -265,13 +267,13 @@ enum Id {
 /// Each column in the order in which they stand.
 #[rustfmt::skip]
 const COLUMNS: [Column<Id>; 9] = [
-    Column { takes: Takes::Share(3, 14), ..Column::new(Id::Name, "wording", 16, 0) },
-    Column { takes: Takes::Rest, ..Column::new(Id::Bar, "0 to 100 %", 12, 3) },
+    Column { takes: SpareWidth::Share(3, 14), ..Column::new(Id::Name, "wording", 16, 0) },
+    Column { takes: SpareWidth::Rest, ..Column::new(Id::Bar, "0 to 100 %", 12, 3) },
     Column { is_number: true, ..Column::new(Id::Rate, "rate", 5, 1) },
     Column { is_number: true, ..Column::new(Id::Interval, "95 %", 9, 4) },
-    Column::new(Id::Difference, "better by", 14, 5),
+    Column::new(Id::Difference, "vs baseline", 14, 5),
     Column { is_number: true, ..Column::new(Id::Samples, "n", 5, 2) },
-    Column { takes: Takes::Share(3, 12), ..Column::new(Id::Classes, "turned out", 13, 6) },
+    Column { takes: SpareWidth::Share(3, 12), ..Column::new(Id::Classes, "outcomes", 13, 6) },
     Column { is_number: true, ..Column::new(Id::Tokens, "tok", 5, 7) },
     Column { is_number: true, ..Column::new(Id::Time, "ms", 5, 8) },
 ];
@@ -367,7 +369,7 @@ impl Lab {
     }
 
     fn view_models(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let title = SafeText::from_static("who is asked");
+        let title = SafeText::from_static("models");
         let inside = pane(frame, area, &title, false, theme);
         let mut texts = Vec::new();
         match &self.form.models {
@@ -380,7 +382,7 @@ impl Lab {
                     };
                     texts.push((SafeText::single_line(&asked.does, 400), style));
                     if asked.is_untrusted {
-                        let words = "the agent's file is not trusted yet: you are asked before";
+                        let words = "the agent's file is not trusted yet: retake will ask first";
                         texts.push((SafeText::from_static(words), theme.warning));
                     }
                 }
@@ -388,7 +390,7 @@ impl Lab {
         }
         texts.push((SafeText::single_line(&self.asks_in_words(), 200), theme.dim));
         if self.subject.file.is_none() {
-            let words = "What is shown is no file of its own: it is saved beside the journals of the experiment first.";
+            let words = "This history is not a file yet: it is saved next to the experiment's journals first.";
             texts.push((SafeText::from_static(words), theme.dim));
         }
         paragraphs(frame, inside, &texts, theme);
@@ -404,7 +406,12 @@ fn channel(channel: Channel) -> &'static str {
 }
 
 /// `[x] nearest-and-list      the nearest names, then all   the name, nearest and all; as an error`
-fn wording(candidate: &Variant, is_in: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn wording(
+    candidate: &WordingVariant,
+    is_in: bool,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let sign = if is_in { "[x] " } else { "[ ] " };
     let style = match (is_in, candidate.origin) {
         (true, Origin::Recorded) => theme.info,
@@ -466,7 +473,7 @@ impl Lab {
 }
 
 /// ` 3 ✓ corrected      calls search_flights                 412 tok   840 ms`
-fn sample_row(sample: &Sample, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn sample_row(sample: &LabSample, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let style = class_style(sample.class, theme);
     let mark = sample.class.mark(theme.glyphs.ascii);
     let word = sample.class.word();
@@ -566,7 +573,7 @@ impl Lab {
         let inside = pane(
             frame,
             area,
-            &SafeText::from_static("what it says"),
+            &SafeText::from_static("its text"),
             false,
             theme,
         );
@@ -602,7 +609,7 @@ impl Lab {
 }
 
 /// Where a wording comes from, and where it is on the axes.
-fn about(variant: &Variant) -> String {
+fn about(variant: &WordingVariant) -> String {
     match variant.axes {
         Some(axes) => format!("{}: {axes}", variant.origin.word()),
         None if variant.title == variant.name => variant.origin.word().to_owned(),
@@ -611,7 +618,7 @@ fn about(variant: &Variant) -> String {
 }
 
 /// `13 corrected, 4 same-mistake`: what became of the samples of a wording.
-fn classes_in_words(standing: &Row, theme: &Theme) -> SafeText {
+fn classes_in_words(standing: &WordingRow, theme: &Theme) -> SafeText {
     let parts = standing.measured.occurred().map(|(class, count)| {
         let mark = class.mark(theme.glyphs.ascii);
         format!("{mark} {count} {}", class.word())
@@ -623,7 +630,13 @@ fn classes_in_words(standing: &Row, theme: &Theme) -> SafeText {
     }
 }
 
-fn cell(column: Id, standing: &Row, asked: u32, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn cell(
+    column: Id,
+    standing: &WordingRow,
+    asked: u32,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let plain = |text: String, style| vec![Span::styled(text, style)];
     let measured = &standing.measured;
     let number = |number: Option<u64>| plain(number.map_or_else(String::new, short), theme.dim);
@@ -637,7 +650,7 @@ fn cell(column: Id, standing: &Row, asked: u32, width: usize, theme: &Theme) -> 
         Id::Rate => plain(rate(measured.rate()), theme.title),
         Id::Interval if measured.answered() == 0 => Vec::new(),
         Id::Interval => plain(interval(measured.interval()), theme.text),
-        Id::Difference if is_baseline => plain("compared with".to_owned(), theme.dim),
+        Id::Difference if is_baseline => plain("baseline".to_owned(), theme.dim),
         Id::Difference => {
             let Some(difference) = standing.difference else {
                 return Vec::new();
@@ -666,7 +679,7 @@ fn cell(column: Id, standing: &Row, asked: u32, width: usize, theme: &Theme) -> 
 }
 
 /// The mark of each class with how many samples are of it, as far as they fit.
-fn classes(standing: &Row, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn classes(standing: &WordingRow, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut room = width;
     for (class, count) in standing.measured.occurred() {
@@ -763,7 +776,7 @@ mod tests {
                 "0 to 100 %",
                 "rate",
                 "95 %",
-                "better by",
+                "vs baseline",
                 "n",
                 "tok"
             ]

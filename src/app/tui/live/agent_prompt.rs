@@ -19,10 +19,7 @@ pub struct AgentPrompt(Prompt);
 
 impl AgentPrompt {
     pub fn new(proposed: &str) -> Self {
-        let mut prompt = Prompt::new(
-            "agent",
-            "the agent's file that goes on from here  tab completes",
-        );
+        let mut prompt = Prompt::new("agent", "agent file to continue from here  tab completes");
         prompt.open(proposed);
         Self(prompt)
     }
@@ -39,7 +36,7 @@ impl AgentPrompt {
         }
         let Some(first) = paths.found.first() else {
             if !paths.typed.is_empty() {
-                self.complain("no folder and no .toml file begins so");
+                self.complain("no matching folder or .toml file");
             }
             return;
         };

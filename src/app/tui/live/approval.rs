@@ -7,7 +7,7 @@ use crate::tui::popup::{Popup, centred, rows, split_bottom, write};
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::state::State;
 use crate::tui::state::live::TrustRequest;
-use crate::tui::text::{Line, Page, Tone};
+use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
@@ -20,11 +20,11 @@ use std::cell::Cell;
 
 /// The widest that the dialog grows.
 const WIDEST: u16 = 96;
-/// What is said until the end of the arguments was seen.
-const MORE: &str = "G shows the rest: nothing can be approved before";
+/// The notice until the end of the arguments was seen.
+const MORE: &str = "G shows the rest; approve after reading it";
 
 #[derive(Debug, Clone)]
-pub struct Approval {
+pub struct ApprovalForm {
     pub call: CallKey,
     /// Its arguments, as they are shown.
     pub arguments: String,
@@ -32,7 +32,7 @@ pub struct Approval {
     text: Vetting,
 }
 
-impl Approval {
+impl ApprovalForm {
     /// Asks about a call; `runs` is what its tool runs, where that is known.
     pub fn new(call: CallKey, tool: &str, arguments: String, runs: Option<&str>) -> Self {
         let mut title = SafeText::from_static("approve ");
@@ -49,7 +49,7 @@ impl Approval {
     }
 }
 
-impl Layer<State> for Approval {
+impl Layer<State> for ApprovalForm {
     /// What the operator says: yes, always, no, other arguments, or nothing yet.
     type Output = Command;
 
@@ -97,7 +97,7 @@ pub(super) struct Vetted<'a> {
     /// Keys that have no use before it was read.
     pub(super) gated: &'a [Command],
     pub(super) text: &'a Vetting,
-    /// What is said until it was read.
+    /// The notice until it was read.
     pub(super) more: &'static str,
 }
 
@@ -169,7 +169,7 @@ const TYPED_AHEAD: Millis = 300;
 /// A text that has to be read.
 #[derive(Debug, Clone, Default)]
 pub struct Vetting {
-    page: Page,
+    page: TextWindow,
     /// Since when it is seen.
     since: Cell<Option<Millis>>,
     /// Whether its end was on the screen.
@@ -180,7 +180,7 @@ impl Vetting {
     /// Nothing of it was seen yet.
     pub fn new(lines: Vec<Line>) -> Self {
         Self {
-            page: Page::new(lines),
+            page: TextWindow::new(lines),
             ..Self::default()
         }
     }
@@ -220,16 +220,16 @@ impl Vetting {
     }
 }
 
-/// What is said until the end was seen.
-const UNTRUSTED: &str = "G shows the rest: nothing can be trusted before";
+/// The notice until the end was seen.
+const UNTRUSTED: &str = "G shows the rest; trust after reading it";
 
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct TrustForm {
     title: SafeText,
     text: Vetting,
 }
 
-impl Trust {
+impl TrustForm {
     /// Asks about a file.
     pub fn new(request: &TrustRequest) -> Self {
         let mut lines = vec![Line::new(Tone::Title, whole(&request.agent))];
@@ -237,8 +237,8 @@ impl Trust {
             lines.push(Line::new(Tone::Warning, SafeText::from_str(&request.why)));
         }
         let said = match &request.powers[..] {
-            [] => "It runs nothing and reaches nobody.",
-            _ => "What it may do, once you say yes:",
+            [] => "It runs nothing and connects to nothing.",
+            _ => "If you trust it, it may:",
         };
         lines.push(Line::new(Tone::Plain, SafeText::from_static(said)));
         for power in &request.powers {
@@ -255,7 +255,7 @@ impl Trust {
     }
 }
 
-impl Layer<State> for Trust {
+impl Layer<State> for TrustForm {
     /// Whether it is trusted.
     type Output = bool;
 

@@ -47,7 +47,7 @@ pub fn set<S: Stops>(screen: &mut S, on: BreakpointTarget, is_one_shot: bool) {
     screen.set_breakpoints(breakpoints);
 }
 
-/// Asks for a breakpoint in words; `begun` stands there already.
+/// Asks for a breakpoint in words; `begun` is its first text.
 pub fn write<S: Stops>(screen: &mut S, begun: &str) {
     let mut prompt = Prompt::new("break", S::EXAMPLES);
     prompt.open(begun);
@@ -131,7 +131,8 @@ impl<S: Stops> Layer<S> for Breakpoints {
         let high = u16::try_from(rows.len().max(1) + 2).unwrap_or(u16::MAX);
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         if rows.is_empty() {
-            let words = SafeText::from_static("none yet: a adds one, b sets one at the cursor");
+            let words =
+                SafeText::from_static("no breakpoints: a adds one, b sets one at the cursor");
             let words = words.truncated(inside.width.into());
             popup::write(frame, inside, theme.spans(&words, theme.dim), Style::new());
             return;
@@ -231,7 +232,7 @@ impl<S: Stops> Layer<S> for Places {
         let draw = |number: usize, row: Rect| {
             let text = match self.targets.get(number) {
                 Some(target) => target.to_string(),
-                None => "other words: tool, kind, rule, arg, turn".to_owned(),
+                None => "or type: tool, kind, rule, arg, turn".to_owned(),
             };
             let text = SafeText::single_line(&text, row.width.into());
             theme.spans(&text, theme.text)

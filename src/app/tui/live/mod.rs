@@ -1,7 +1,7 @@
-//! The faces of a live run: what it does in words, what is asked before something runs, breakpoints, tools.
+//! The faces of a live run: what it does in words, approvals, breakpoints, tools.
 //!
 //! Each face is data that takes keys and draws itself; what its answers lead to is decided in
-//! [`super::update`]. Nothing here knows the conductor: news come in as [`retake_live::live::News`], decisions
+//! [`super::update`]. Nothing here knows the conductor: news come in as [`retake_live::live::RunNews`], decisions
 //! go out as [`super::effect::LiveCommand`].
 //!
 //! | face | question |

@@ -5,12 +5,12 @@ use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::{StreamedCall, Streaming};
 
-/// How much of the end of a part stands in a row, in bytes.
+/// How much of the end of a part is shown in a row, in bytes.
 const TAIL: usize = 400;
 
 /// A part of the reply in a row.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ReplyPart {
     pub kind: Kind,
     /// The tool, of a call.
     pub tool: SafeText,
@@ -19,8 +19,8 @@ pub struct Part {
 }
 
 /// The parts of a reply.
-pub fn parts(streaming: &Streaming) -> Vec<Part> {
-    let text = |kind, text: &str| Part {
+pub fn parts(streaming: &Streaming) -> Vec<ReplyPart> {
+    let text = |kind, text: &str| ReplyPart {
         kind,
         tool: SafeText::default(),
         tail: tail(text),
@@ -32,7 +32,7 @@ pub fn parts(streaming: &Streaming) -> Vec<Part> {
     if !streaming.text.is_empty() {
         parts.push(text(Kind::Assistant, &streaming.text));
     }
-    parts.extend(streaming.calls.iter().map(|call| Part {
+    parts.extend(streaming.calls.iter().map(|call| ReplyPart {
         kind: Kind::Call,
         tool: SafeText::single_line(&call.name, 60),
         tail: tail(&call.arguments),

@@ -16,7 +16,7 @@ use retake_live::live::ToolState;
 
 /// The widest that the table grows.
 const WIDEST: u16 = 80;
-/// Cells of the figures behind the name.
+/// Cells of the figures after the name.
 const FIGURES: u16 = 42;
 
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //! hold text from outside.
 
 use retake_core::engine::{Millis, Reason};
-use retake_core::session::ledger::{Ending, LedgerEvent, Usage};
+use retake_core::session::ledger::{Ask, Ending, LedgerEvent, ReplySummary, Usage};
 use retake_core::session::takes::Author;
 use retake_live::live::Phase;
 
@@ -18,8 +18,8 @@ pub fn phase(
         Phase::Idle => return None,
         Phase::Asking { attempt, .. } => {
             let what = match is_streaming {
-                true => "running: the model replies",
-                false => "asking model",
+                true => "streaming the reply",
+                false => "waiting for the model",
             };
             let again = match attempt {
                 0 | 1 => String::new(),
@@ -41,13 +41,14 @@ pub fn phase(
         },
         Phase::Waiting { why, for_ms: whole } => {
             let left = whole.saturating_sub(for_ms).div_ceil(1000);
-            format!("trying again in {left} s ({why})")
+            format!("retrying in {left} s ({why})")
         }
         Phase::Paused { reasons } => match &reasons[..] {
             [] => "paused".to_owned(),
             [only] => format!("paused: {}", named(only)),
             [first, more @ ..] => format!("paused: {} +{}", named(first), more.len()),
         },
+        Phase::Ended(Ending::Final) => "finished".to_owned(),
         Phase::Ended(ending) => format!("ended: {}", self::ending(ending)),
     };
     Some(words)
@@ -59,12 +60,12 @@ pub fn reason(reason: &Reason, tool: &str) -> String {
         Reason::Fault { rule, .. } => format!("{rule} {tool}").trim_end().to_owned(),
         Reason::Breakpoint { number, what, .. } => format!("breakpoint {number}, {what}"),
         Reason::Approval { tool, .. } => format!("approval of {tool}"),
-        Reason::AskOperator { tool, .. } => format!("you are the tool {tool}"),
+        Reason::AskOperator { tool, .. } => format!("{tool} needs your result"),
         Reason::MayHaveRun { tool, .. } => format!("{tool} may have run"),
-        Reason::Model { .. } => "the model cannot be asked".to_owned(),
+        Reason::Model { .. } => "the request to the model failed".to_owned(),
         Reason::TurnLimit { turns } => format!("all {turns} replies are used"),
         Reason::Stepped => "c continues".to_owned(),
-        Reason::NothingSaid => "nothing is said yet".to_owned(),
+        Reason::NothingSaid => "no message yet".to_owned(),
     }
 }
 
@@ -76,20 +77,20 @@ pub fn sentence(reason: &Reason) -> String {
             tool, arguments, ..
         } => format!("approval: {tool} {arguments}"),
         Reason::AskOperator { tool, note, .. } if note.is_empty() => {
-            format!("{tool} asks you for its output")
+            format!("{tool} needs a result from you")
         }
         Reason::AskOperator { tool, note, .. } => {
-            format!("{tool} asks you for its output: {note}")
+            format!("{tool} needs a result from you: {note}")
         }
         Reason::MayHaveRun { tool, .. } => {
-            format!("{tool} started before retake was ended, and may have run")
+            format!("{tool} had started when retake exited, and may have run")
         }
-        Reason::Model { why } => format!("the model cannot be asked: {why}"),
+        Reason::Model { why } => format!("the request to the model failed: {why}"),
         Reason::TurnLimit { turns } => {
-            format!("the run has used all of its {turns} replies (max_turns)")
+            format!("the run has used all {turns} replies (max_turns)")
         }
-        Reason::Stepped => "the run waits: c continues".to_owned(),
-        Reason::NothingSaid => "nothing is said yet: o writes the first message".to_owned(),
+        Reason::Stepped => "paused: c continues".to_owned(),
+        Reason::NothingSaid => "no message yet: o writes the first one".to_owned(),
     }
 }
 
@@ -103,7 +104,7 @@ pub fn ending(ending: &Ending) -> String {
         Ending::Aborted => "aborted".to_owned(),
         Ending::Raised { rule } => format!("raised by the policy: {rule}"),
         Ending::ModelFailed { why } => format!("the model failed: {why}"),
-        Ending::Unattended { why } => format!("nobody is there to decide: {why}"),
+        Ending::Unattended { why } => format!("unattended: {why}"),
     }
 }
 
@@ -134,7 +135,7 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
         }
         LedgerEvent::Asked { ask, attempt, take } => {
             let again = attempt_words(*attempt);
-            format!("question {} from take {take}{again}", ask.0)
+            format!("request {} from take {take}{again}", ask.0)
         }
         LedgerEvent::NotReplied {
             ask,
@@ -149,18 +150,18 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             let status = status.filter(|status| !why.starts_with(status.as_str()));
             let status = status.map_or_else(String::new, |status| format!(" {status}"));
             let again = again_in_ms.map_or_else(String::new, |ms| format!("; again in {ms} ms"));
-            format!("no reply {}{status}: {why}{again}", ask.0)
+            format!("request {} failed{status}: {why}{again}", ask.0)
         }
-        LedgerEvent::Replied { ended, .. } => {
-            is_trouble = !ended;
-            replied(event)
+        LedgerEvent::Replied { ask, reply, .. } => {
+            is_trouble = !reply.ended;
+            replied(*ask, reply)
         }
         LedgerEvent::Decided { .. } => decided(event),
         LedgerEvent::Refused {
             rule, action, why, ..
         } => {
             is_trouble = true;
-            format!("policy about {rule}: {action} was refused: {why}")
+            format!("policy for {rule}: {action} not possible: {why}")
         }
         LedgerEvent::Failed {
             tool,
@@ -173,28 +174,22 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             let class = failure.map_or(String::new(), |failure| format!(" ({})", failure.word()));
             format!("{tool} failed{class}, {call}: {text}")
         }
-        LedgerEvent::ApprovedAlways { tool } => format!("approved for good: {tool}"),
+        LedgerEvent::ApprovedAlways { tool } => format!("always approved: {tool}"),
         LedgerEvent::Started {
             call,
             tool,
             attempt,
             ..
         } => format!("started {tool}, {call}{}", attempt_words(*attempt)),
-        LedgerEvent::Finished {
-            tool,
-            is_error,
-            failure,
-            output,
-            ms,
-            ..
-        } => {
-            is_trouble = *is_error || failure.is_some();
-            let how = match failure {
+        LedgerEvent::Finished { tool, outcome, .. } => {
+            is_trouble = outcome.is_error || outcome.failure.is_some();
+            let how = match outcome.failure {
                 Some(failure) => format!("failed ({})", failure.word()),
-                None if *is_error => "an error".to_owned(),
+                None if outcome.is_error => "an error".to_owned(),
                 None => "done".to_owned(),
             };
-            format!("finished {tool}: {how}, {ms} ms, {} bytes", output.len())
+            let (ms, bytes) = (outcome.ms, outcome.output.len());
+            format!("finished {tool}: {how}, {ms} ms, {bytes} bytes")
         }
         LedgerEvent::Breaker {
             tool,
@@ -217,33 +212,19 @@ fn attempt_words(attempt: u32) -> String {
     }
 }
 
-fn replied(event: &LedgerEvent) -> String {
-    let LedgerEvent::Replied {
-        ask,
-        calls,
-        usage,
-        first_ms,
-        total_ms,
-        ended,
-        stop,
-        ..
-    } = event
-    else {
-        return String::new();
+fn replied(Ask(number): Ask, reply: &ReplySummary) -> String {
+    let cut = if reply.ended { "" } else { ", cut off" };
+    let stop = reply.stop.as_ref();
+    let stop = stop.map_or_else(String::new, |stop| format!(", ended on {stop}"));
+    let calls = match reply.calls.len() {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
     };
-    let cut = if *ended { "" } else { ", cut off" };
-    let stop = stop
-        .as_ref()
-        .map_or_else(String::new, |stop| format!(", ended on {stop}"));
+    let Usage { input, output } = reply.usage;
+    let (first, whole) = (reply.first_ms, reply.total_ms);
     format!(
-        "reply {}: {}, {}+{} tokens, first byte {first_ms} ms, whole {total_ms} ms{cut}{stop}",
-        ask.0,
-        match calls.len() {
-            1 => "1 call".to_owned(),
-            calls => format!("{calls} calls"),
-        },
-        usage.input,
-        usage.output
+        "reply {number}: {calls}, {input}+{output} tokens, \
+         first byte {first} ms, whole {whole} ms{cut}{stop}"
     )
 }
 

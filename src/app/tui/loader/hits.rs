@@ -1,29 +1,46 @@
-//! From a hit in the bytes to the item that it stands in.
+//! From a hit in the bytes to the item that holds it.
 
-use crate::tui::effect::{Counting, Search};
+use crate::tui::effect::{Counting, Hit, SearchRequest};
 use crate::tui::state::document::{Document, Place};
-use retake_core::session::{Source, Span};
-use retake_live::search::{Search as ByteSearch, SearchError, SearchFrom as Where, cores};
+use retake_core::content::{diffs_of_call, result_text};
+use retake_core::session::{Kind, Source, Span};
+use retake_core::wire::{Arguments, body_of};
+use retake_live::search::{Needle, Search as ByteSearch, SearchError, SearchFrom as Where, cores};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The next item with the text, and whether the search began anew from the other end.
+/// The next place of the text, and whether the search wrapped around.
 pub(super) fn find(
-    search: &Search,
+    search: &SearchRequest,
     cancel: &AtomicBool,
-) -> Result<Option<(Place, bool)>, SearchError> {
-    let document = &*search.document;
+) -> Result<Option<(Hit, bool)>, SearchError> {
+    let counting = &search.counting;
+    let document = &*counting.document;
     let sessions = &document.recording.sessions;
     let source = sessions
         .get(search.from.session)
         .map_or(&document.recording.source, |session| &session.source);
     let bytes = ByteSearch {
         source: &**source,
-        needle: &search.needle,
+        needle: &counting.needle,
         cancel,
     };
     let forward = search.direction.is_forward();
+    let own = occurrences(counting, search.from);
+    let next = match (search.occurrence, forward) {
+        (None, _) => Some(0),
+        (Some(last), true) => Some(last + 1),
+        (Some(last), false) => last.checked_sub(1),
+    };
+    if let Some(occurrence) = next.filter(|next| *next < own) {
+        let place = search.from;
+        return Ok(Some((Hit { place, occurrence }, false)));
+    }
+    let first = |(place, count): (Place, usize)| Hit {
+        place,
+        occurrence: if forward { 0 } else { count - 1 },
+    };
     let here = span_start(document, search.from);
     let start = if forward {
         Where::AtOrAfter(here)
@@ -31,31 +48,80 @@ pub(super) fn find(
         Where::Before(here)
     };
     let around = |offset| around(document, source, offset);
-    if let Some(place) = find_from(&bytes, &around, start, Some(search.from))? {
-        return Ok(Some((place, false)));
+    let counted = |place| Some((place, occurrences(counting, place))).filter(|it| it.1 > 0);
+    let beyond = |place| counted(place).filter(|_| place != search.from);
+    if let Some(found) = find_from(&bytes, &around, start, &beyond)? {
+        return Ok(Some((first(found), false)));
     }
     let other_end = if forward {
         Where::AtOrAfter(0)
     } else {
         Where::Before(source.len())
     };
-    let found = find_from(&bytes, &around, other_end, None)?;
-    Ok(found.map(|place| (place, true)))
+    let found = find_from(&bytes, &around, other_end, &counted)?;
+    Ok(found.map(|found| (first(found), true)))
 }
 
-/// The first item with a hit from a place on that is not `except`. Hits outside of all items are passed over.
+/// How often a text is in what is shown of an item; its JSON has it in keys and ids as well.
+fn occurrences(counting: &Counting, place: Place) -> usize {
+    let needle = &counting.needle;
+    let session = counting.document.session(place.session);
+    let item = session.and_then(|session| session.items.get(place.item));
+    let (Some(session), Some(item)) = (session, item) else {
+        return 0;
+    };
+    let Ok(bytes) = session.bytes(item) else {
+        return 0;
+    };
+    let of_json = || needle.ranges_in(&String::from_utf8_lossy(&bytes)).len();
+    let body = body_of(item, &bytes).ok().filter(|_| !counting.is_raw);
+    let Some(body) = body else {
+        return of_json();
+    };
+    let is_call = matches!(item.kind, Kind::Call | Kind::HostedCall);
+    let name = match is_call {
+        true => needle.ranges_in(session.name(item)).len(),
+        false => 0,
+    };
+    let text = result_text(&body.text);
+    let text = needle.ranges_in(&text.text).len();
+    let arguments = match &body.arguments {
+        Arguments::None if !is_call && body.text.is_empty() => of_json(),
+        Arguments::None => 0,
+        arguments => in_arguments(needle, arguments.as_written()),
+    };
+    match name + text + arguments {
+        0 => {
+            let id = session.call_id(item).unwrap_or_default();
+            usize::from(needle.find(id.as_bytes(), 0).is_some())
+        }
+        count => count,
+    }
+}
+
+/// How often a text is in arguments as they are shown: of what they change in files, the lines of the differences.
+fn in_arguments(needle: &Needle, arguments: &str) -> usize {
+    let diffs = diffs_of_call(arguments);
+    if diffs.is_empty() {
+        return needle.find_all(arguments.as_bytes(), 0).count();
+    }
+    let lines = diffs.iter().flat_map(|diff| &diff.lines);
+    let lines = lines.map(|line| &line.text);
+    let texts = diffs.iter().map(|diff| &diff.path).chain(lines);
+    texts.map(|text| needle.ranges_in(text).len()).sum()
+}
+
+/// The first item with a hit from a place on that counts. Hits outside of all items are passed over.
 fn find_from(
     bytes: &ByteSearch<'_>,
     around: &dyn Fn(u64) -> Around,
     mut start: Where,
-    except: Option<Place>,
-) -> Result<Option<Place>, SearchError> {
+    counted: &dyn Fn(Place) -> Option<(Place, usize)>,
+) -> Result<Option<(Place, usize)>, SearchError> {
     while let Some(offset) = bytes.find(start)? {
         let around = around(offset);
-        if let Some(place) = around.place
-            && around.place != except
-        {
-            return Ok(Some(place));
+        if let Some(found) = around.place.and_then(counted) {
+            return Ok(Some(found));
         }
         start = match start {
             Where::AtOrAfter(_) => Where::AtOrAfter(around.end.max(offset + 1)),
@@ -99,12 +165,12 @@ fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around 
     around
 }
 
-/// Hands on the items with a text in the order of their bytes, a batch now and then; the last batch says that
-/// it is the last.
+/// Hands on the items with a text in the order of their bytes and how often each has it, a batch now and then; the
+/// last batch says that it is the last.
 pub(super) fn count(
     counting: &Counting,
     cancel: &AtomicBool,
-    tell: &mut (dyn FnMut(Vec<Place>, bool) + Send),
+    tell: &mut (dyn FnMut(Vec<(Place, usize)>, bool) + Send),
 ) -> Result<(), SearchError> {
     let document = &*counting.document;
     let sessions = &document.recording.sessions;
@@ -118,13 +184,16 @@ pub(super) fn count(
     };
     let mut items = Items::new(document, source);
     let (mut known, mut batch) = (HashSet::new(), Vec::new());
-    let mut told = 0;
+    let mut reported = 0;
     // One core is left to what the operator does meanwhile.
     bytes.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
         let places = hits.iter().filter_map(|hit| items.at(*hit));
-        batch.extend(places.filter(|place| known.insert(*place)));
-        if searched >= told + STEP && !batch.is_empty() {
-            told = searched;
+        let new = places.filter(|place| known.insert(*place));
+        let new = new.filter(|_| !cancel.load(Ordering::Relaxed));
+        let counted = new.map(|place| (place, occurrences(counting, place)));
+        batch.extend(counted.filter(|(_, count)| *count > 0));
+        if searched >= reported + STEP && !batch.is_empty() {
+            reported = searched;
             tell(std::mem::take(&mut batch), false);
         }
     })?;
@@ -137,7 +206,7 @@ const STEP: u64 = 8 << 20;
 
 /// Finds items by offsets that only grow.
 struct Items {
-    /// The items that begin further behind, the next one last.
+    /// The items that begin later, the next one last.
     ahead: Vec<(Span, Place)>,
     /// Those that have begun and not ended.
     open: Vec<(Span, Place)>,
@@ -186,7 +255,6 @@ mod tests {
     use crate::tui::keymap::Direction;
     use crate::tui::state::document::Extent;
     use crate::tui::state::tests::recording;
-    use retake_live::search::Needle;
 
     #[test]
     fn a_hit_in_a_captured_stream_is_the_item_that_was_put_together_there() {
@@ -200,19 +268,20 @@ mod tests {
             recording: Arc::new(recording(&lines.join("\n"))),
             extent: Extent::Whole,
         });
-        let search = Search {
+        let counting = Counting {
             document,
             needle: Arc::new(Needle::new("needle").unwrap()),
+            session: 0,
+            is_raw: false,
+        };
+        let search = SearchRequest {
+            counting: counting.clone(),
             from: Place {
                 session: 0,
                 item: 0,
             },
+            occurrence: None,
             direction: Direction::Forward,
-        };
-        let counting = Counting {
-            document: search.document.clone(),
-            needle: search.needle.clone(),
-            session: 0,
         };
         let mut counted = Vec::new();
         let mut tell = |places, is_done| counted.push((places, is_done));
@@ -222,7 +291,11 @@ mod tests {
             session: 0,
             item: 2,
         };
-        assert_eq!(found, Some((expected, false)));
-        assert_eq!(counted, [(vec![expected], true)]);
+        let hit = Hit {
+            place: expected,
+            occurrence: 0,
+        };
+        assert_eq!(found, Some((hit, false)));
+        assert_eq!(counted, [(vec![(expected, 1)], true)]);
     }
 }

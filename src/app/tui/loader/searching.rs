@@ -2,7 +2,7 @@
 //! the one before off.
 
 use super::{Loader, hits, paths, sieve};
-use crate::tui::effect::{Counting, Search, Sifting};
+use crate::tui::effect::{Counting, SearchRequest, Sifting};
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
 use retake_core::usage::{Prices, SessionUsage};
@@ -17,7 +17,7 @@ const NESTED: usize = 200;
 
 impl Loader {
     /// Looks for the item that a search asks for; a new search calls the one before off.
-    pub fn search(&mut self, search: Search) {
+    pub fn search(&mut self, search: SearchRequest) {
         self.searching.store(true, Ordering::Relaxed);
         let cancel = Arc::new(AtomicBool::new(false));
         self.searching = cancel.clone();
@@ -32,7 +32,7 @@ impl Loader {
         });
     }
 
-    /// Counts the items with a text behind; a new count calls the one before off.
+    /// Counts the items with a text in the background; a new count cancels the one before.
     pub fn count(&mut self, counting: Counting) {
         self.counting.store(true, Ordering::Relaxed);
         let cancel = Arc::new(AtomicBool::new(false));
@@ -48,7 +48,7 @@ impl Loader {
         });
     }
 
-    /// Counts behind what a session took; a new count calls the one before off.
+    /// Counts in the background what a session took; a new count cancels the one before.
     pub fn total(&mut self, document: Arc<Document>, session: usize, prices: Prices) {
         self.totalling.store(true, Ordering::Relaxed);
         let cancel = Arc::new(AtomicBool::new(false));
@@ -88,7 +88,7 @@ impl Loader {
         });
     }
 
-    /// Says behind what a path can be completed to.
+    /// Completes a path in the background.
     pub fn complete(&self, typed: String) {
         let (reports, recording) = (self.reports.clone(), self.opening.input().path.clone());
         std::thread::spawn(move || {

@@ -1,12 +1,12 @@
 //! Which items a filter lets through, decided on all cores.
 
 use crate::tui::effect::Sifting;
-use crate::tui::filter::{Filter, Head, ItemView};
+use crate::tui::filter::{Filter, ItemHead, ItemView};
 use crate::tui::state::document::{Checked, Place};
 use crate::tui::state::preview::{Previews, tool_of};
 use crate::tui::state::tree::Shown;
 use rayon::prelude::*;
-use retake_core::session::{Session, SourceError};
+use retake_core::session::{Flags, Item, Session, SourceError};
 use retake_live::in_background;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -56,7 +56,11 @@ fn sift_part(
             .iter()
             .map(|finding| (finding.rule.id, finding.severity))
             .collect();
-        let head = Head {
+        let partner = session.pairing.partner(index);
+        let partner = partner.and_then(|partner| session.items.get(partner));
+        let reports_error = |item: &Item| item.flags.has(Flags::ERROR);
+        let head = ItemHead {
+            is_failed: reports_error(item) || partner.is_some_and(reports_error),
             kind: item.kind,
             tool: tool_of(session, index),
             findings: &findings,

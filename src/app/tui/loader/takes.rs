@@ -13,7 +13,7 @@ mod view;
 pub(super) mod worker;
 
 use super::work::Work;
-use crate::tui::effect::Order;
+use crate::tui::effect::TakeOrder;
 use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Extent, Place};
 use checking::Check;
@@ -135,21 +135,21 @@ impl Work {
         });
     }
 
-    fn make_take(&self, order: Order) -> Option<Check> {
+    fn make_take(&self, order: TakeOrder) -> Option<Check> {
         let check = self.on_takes(|work, bench| work.take(bench, order));
         self.tell(Report::TakesDone);
         check
     }
 
-    fn take(&self, bench: &mut TakeStore, order: Order) -> Result<Option<Check>, TakeError> {
-        let Order {
+    fn take(&self, bench: &mut TakeStore, order: TakeOrder) -> Result<Option<Check>, TakeError> {
+        let TakeOrder {
             document,
             session,
             edits,
             about,
         } = order;
         if !self.bench.shows(&document) {
-            self.refuse("the history has changed since this was planned: nothing is done");
+            self.refuse("the history has changed since this was planned: nothing was changed");
             return Ok(None);
         }
         let history = document.recording.sessions.get(session);
@@ -162,7 +162,7 @@ impl Work {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)
             }
             other => {
-                let said = format!("take {}: {what}; u takes it back", other?);
+                let said = format!("take {}: {what}; u undoes it, w saves it", other?);
                 self.show(bench, before, Some(&document), None, said)
             }
         }

@@ -5,7 +5,7 @@ use super::takes::checking::Check;
 use super::takes::conductor::{Staged, StagedRun};
 use super::takes::worker;
 use super::work::{Hear, Knowledge, Work};
-use super::{hits, paths};
+use super::{hits, paths, sieve};
 use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::report::Report;
 use crate::tui::state::State;
@@ -14,7 +14,7 @@ use retake_core::usage::{SessionUsage, TurnUsage};
 use retake_live::agents::AgentFile;
 use retake_live::live::{RunOptions, prepare};
 use retake_live::wordings::Wordings;
-use retake_live::{Opening, ReadOptions, TakeStore};
+use retake_live::{OpenedInput, ReadOptions, TakeStore};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, channel};
@@ -68,7 +68,7 @@ impl Direct {
         staged: Staged,
     ) -> Self {
         let input = retake_live::open(path).unwrap();
-        let opening = Arc::new(Opening::begin(input, &ReadOptions::default()).unwrap());
+        let opening = Arc::new(OpenedInput::begin(input, &ReadOptions::default()).unwrap());
         let heard: Arc<Mutex<Vec<Report>>> = Arc::default();
         let hear = heard.clone();
         let reports: Hear = Arc::new(move |report| hear.lock().unwrap().push(report));
@@ -136,6 +136,15 @@ impl Direct {
                         heard.lock().unwrap().push(report);
                     };
                     hits::count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
+                }
+                Effect::Sift(sifting) => {
+                    let shown = sieve::sift(&sifting, &AtomicBool::new(false)).unwrap();
+                    self.hear(Report::Sifted {
+                        document: sifting.document.clone(),
+                        session: sifting.session,
+                        shown: Arc::new(shown.unwrap()),
+                        is_preview: sifting.is_preview,
+                    });
                 }
                 Effect::Total(document, session) => {
                     let shown = document.session(session).unwrap();

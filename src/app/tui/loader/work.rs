@@ -4,7 +4,7 @@ use super::takes::bench::Bench;
 use super::takes::conductor::Staged;
 use crate::tui::report::Report;
 use retake_core::session::{Dialect, OutputSchema, Tool};
-use retake_live::{Opening, Recording};
+use retake_live::{OpenedInput, Recording};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -87,7 +87,7 @@ pub(super) type Hear = Arc<dyn Fn(Report) + Send + Sync>;
 
 #[derive(Clone)]
 pub(super) struct Work {
-    pub(super) opening: Arc<Opening>,
+    pub(super) opening: Arc<OpenedInput>,
     /// How long the file was when it was read.
     pub(super) read_to: Arc<AtomicU64>,
     pub(super) knowledge: Arc<Knowledge>,

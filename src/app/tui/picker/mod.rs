@@ -26,6 +26,7 @@ use super::prompt::{Prompt, Typing};
 use super::report::News;
 use super::request::OpenRequest;
 use super::theme::Theme;
+use crate::words::shortened;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
@@ -37,15 +38,14 @@ use retake_core::session::Kind;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
-use rows::{
-    COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, shortened,
-    word,
-};
+use rows::{COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, word};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents and the first and last \
+    messages, not in the whole contents; esc clears the filter";
 /// Least rows of the screen for the heads of the columns, and for a preview.
 const TITLED: u16 = 8;
 const PREVIEWED: u16 = 18;
@@ -286,7 +286,7 @@ impl Picker {
         Step::Stay
     }
 
-    /// Puts the cursor on a file where it stands on a heading: the one after it, or before it.
+    /// Puts the cursor on a file where it is on a heading: the one after it, or before it.
     fn leave_heading(&mut self, forward: bool) {
         let at = self.cursor.get();
         if matches!(self.lines.get(at), Some(ListLine::Heading(_))) {
@@ -477,8 +477,9 @@ impl Picker {
         let all = thousands(total);
         let mut left = vec![
             Span::styled(" retake  ", theme.title),
-            Span::raw(match shown.len() == total {
-                true => format!("recordings {all}"),
+            // What turns out unreadable meanwhile is listed until the rows are made anew.
+            Span::raw(match shown.len() >= total {
+                true => format!("recordings {}", thousands(shown.len())),
                 false => format!("recordings {} of {all}", thousands(shown.len())),
             }),
         ];
@@ -529,7 +530,7 @@ impl Picker {
     fn heading(&self, name: &str, width: usize, theme: &Theme) -> Vec<Span<'static>> {
         let name = self.homely(name);
         let room = width.saturating_sub(6);
-        let name = shortened(name.as_bytes(), room, theme);
+        let name = shortened(name.as_bytes(), room, theme.glyphs.more);
         let line = theme
             .glyphs
             .horizontal
@@ -546,24 +547,23 @@ impl Picker {
             fault.clone()
         } else if self.unread > 0 {
             let files = match self.unread {
-                1 => "1 file that cannot be read is".to_owned(),
-                count => format!("{} files that cannot be read are", thousands(count)),
+                1 => "1 unreadable file is".to_owned(),
+                count => format!("{} unreadable files are", thousands(count)),
             };
-            SafeText::from_str(&format!("{files} left out: . shows them"))
+            SafeText::from_str(&format!("{files} hidden: . shows them"))
         } else if !self.rows.is_empty() {
-            SafeText::from_static("nothing matches; esc shows all")
+            SafeText::from_static(NO_MATCH)
         } else if self.is_looking {
             SafeText::from_static("looking for recordings in ")
         } else {
             SafeText::from_static("no recording in ")
         };
         if self.rows.is_empty() {
-            for (index, place) in self.places.iter().enumerate() {
+            for (index, name) in place_names(&self.places).into_iter().enumerate() {
                 if index > 0 {
                     text.push(&SafeText::from_static(", "));
                 }
-                let path = place.path.as_os_str().as_bytes();
-                text.push(&SafeText::single_line_bytes(path, 200));
+                text.push(&SafeText::single_line_bytes(name, 200));
             }
             if !self.is_looking {
                 text.push(&SafeText::from_static("; name a file: retake FILE"));
@@ -585,7 +585,7 @@ impl Picker {
         let [edge, inside] = split_top(area, 1);
         let width = usize::from(inside.width.saturating_sub(2));
         let path = self.homely(&row.candidate.path.to_string_lossy());
-        let path = shortened(path.as_bytes(), width.saturating_sub(4), theme);
+        let path = shortened(path.as_bytes(), width.saturating_sub(4), theme.glyphs.more);
         rule(frame, edge, theme.spans(&path, theme.dim), theme);
         let summary = match &row.summary {
             None => return,
@@ -684,7 +684,10 @@ impl Picker {
             (Some(notice), _) => theme.spans(&notice.truncated(width), theme.warning),
             (None, Some(row)) if width >= 60 => {
                 let path = self.homely(&row.candidate.path.to_string_lossy());
-                theme.spans(&shortened(path.as_bytes(), width / 3, theme), theme.text)
+                theme.spans(
+                    &shortened(path.as_bytes(), width / 3, theme.glyphs.more),
+                    theme.text,
+                )
             }
             (None, _) => match self.filter.text().trim() {
                 "" => Vec::new(),
@@ -753,6 +756,21 @@ fn effects(picked: Step<PathBuf>) -> Vec<Effect> {
         Step::Leave => vec![Effect::Quit],
         Step::Stay | Step::Pass | Step::Edit(_) => Vec::new(),
     }
+}
+
+/// What to call the places that are searched: the stores of an agent by its name, others by their paths.
+fn place_names(places: &[Place]) -> Vec<&[u8]> {
+    let mut names: Vec<&[u8]> = Vec::new();
+    for place in places {
+        let name = match place.origin {
+            Origin::Agent(agent) => agent.title.as_bytes(),
+            Origin::Named | Origin::Sessions | Origin::Runs => place.path.as_os_str().as_bytes(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn number_of(line: &ListLine) -> Option<usize> {

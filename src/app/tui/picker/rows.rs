@@ -1,16 +1,17 @@
 //! The recordings of the picker as rows of a table: their columns, their order, their groups, and what a filter
 //! knows of them.
 
-use crate::tui::columns::{self, Column, Takes};
+use crate::tui::columns::{self, Column, SpareWidth};
 use crate::tui::filter::{Filtered, Values};
 use crate::tui::theme::Theme;
-use crate::words::count;
+use crate::words::{count, shortened};
 use ratatui::text::Span;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 use retake_core::usage::Cost;
 use retake_live::discover::{Candidate, Origin, Place};
 use retake_live::inspect::Summary;
+use retake_live::is_sub_agent_log;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,8 +22,6 @@ use std::time::{Duration, SystemTime};
 
 /// The word of a filter for files that cannot be read.
 pub const UNREAD: &str = "unread";
-/// How files of sub-agents begin, which Claude Code keeps beside those of its sessions.
-const SUB_AGENT: &[u8] = b"agent-";
 
 /// A file that may be opened.
 #[derive(Debug, Clone)]
@@ -36,17 +35,15 @@ pub struct Row {
     agent: Cow<'static, str>,
     /// Whether the operator named this file.
     pub is_named: bool,
-    age: Duration,
+    now: SystemTime,
 }
 
 impl Row {
     pub fn new(candidate: Candidate, places: &[Place], now: SystemTime) -> Self {
         let place = places.get(candidate.place);
-        let inside = place.and_then(|place| candidate.path.strip_prefix(&place.path).ok());
-        let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
+        let inside = candidate.inside(places);
         let agent = match candidate.origin {
-            Origin::ClaudeCode => Cow::Borrowed("claude-code"),
-            Origin::Codex => Cow::Borrowed("codex"),
+            Origin::Agent(agent) => Cow::Borrowed(agent.id),
             Origin::Runs => {
                 let kind = place.and_then(|place| place.path.file_name());
                 let kind = kind.and_then(OsStr::to_str).unwrap_or_default();
@@ -54,7 +51,6 @@ impl Row {
             }
             Origin::Named | Origin::Sessions => Cow::Borrowed(""),
         };
-        let modified = candidate.modified.unwrap_or(SystemTime::UNIX_EPOCH);
         Self {
             name: inside.unwrap_or(&candidate.path).to_owned(),
             place: place.map_or_else(PathBuf::new, |place| match inside {
@@ -63,8 +59,8 @@ impl Row {
             }),
             is_named: candidate.origin == Origin::Named
                 && place.is_some_and(|place| place.path == candidate.path),
-            age: now.duration_since(modified).unwrap_or_default(),
             agent,
+            now,
             summary: None,
             candidate,
         }
@@ -72,6 +68,18 @@ impl Row {
 
     pub fn known(&self) -> Option<&Summary> {
         self.summary.as_ref()?.as_ref().ok()
+    }
+
+    /// When the last entry was recorded; where that is not known, when the file was changed.
+    fn last_entry(&self) -> Option<SystemTime> {
+        let recorded = self.known().and_then(|summary| summary.last_entry);
+        let recorded = recorded.map(|at| SystemTime::UNIX_EPOCH + Duration::from_millis(at));
+        recorded.or(self.candidate.modified)
+    }
+
+    fn age(&self) -> Duration {
+        let last = self.last_entry().unwrap_or(SystemTime::UNIX_EPOCH);
+        self.now.duration_since(last).unwrap_or_default()
     }
 
     /// Whether it cannot be read.
@@ -105,8 +113,7 @@ impl Row {
     /// The file of the session that a sub-agent belongs to.
     fn parent(&self) -> Option<PathBuf> {
         let path = &self.candidate.path;
-        let is_sub_agent = path.file_name()?.as_bytes().starts_with(SUB_AGENT);
-        let folder = path.parent().filter(|_| is_sub_agent)?;
+        let folder = path.parent().filter(|_| is_sub_agent_log(path))?;
         if folder.file_name() == Some(OsStr::new("subagents")) {
             return Some(folder.parent()?.with_extension("jsonl"));
         }
@@ -125,11 +132,11 @@ impl Row {
 
 impl Filtered for Row {
     const FIELDS: &'static [(&'static str, Values)] = &[
-        ("rule", Values::Names),
-        ("tool", Values::Names),
-        ("model", Values::Names),
-        ("agent", Values::Names),
-        ("folder", Values::Names),
+        ("rule", Values::PartNames),
+        ("tool", Values::PartNames),
+        ("model", Values::PartNames),
+        ("agent", Values::PartNames),
+        ("folder", Values::PartNames),
         ("since", Values::Age),
         ("turns", Values::Number),
         ("tokens", Values::Number),
@@ -166,7 +173,7 @@ impl Filtered for Row {
     fn number(&self, field: &str) -> Option<f64> {
         let summary = self.known().filter(|summary| summary.is_whole);
         match field {
-            "since" => Some(self.age.as_secs_f64()),
+            "since" => Some(self.age().as_secs_f64()),
             "turns" => summary.map(|summary| summary.turns as f64),
             "tokens" => summary?.tokens.map(|tokens| tokens as f64),
             "cost" => summary?.cost.map(Cost::dollars),
@@ -230,7 +237,7 @@ impl Grouping {
     ];
 }
 
-/// The value behind one, around the end, and the word of a value.
+/// The value after one, around the end, and the word of a value.
 pub fn next<T: Copy + PartialEq>(all: &[(T, &'static str)], now: T) -> T {
     let at = all.iter().position(|(value, _)| *value == now).unwrap_or(0);
     all[(at + 1) % all.len()].0
@@ -245,7 +252,7 @@ pub fn word<T: PartialEq>(all: &[(T, &'static str)], now: T) -> &'static str {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListLine {
     Heading(String),
-    /// A row by its number, and whether it stands below the session that it belongs to.
+    /// A row by its number, and whether it is below the session that it belongs to.
     File(usize, bool),
 }
 
@@ -256,6 +263,13 @@ pub fn arranged(
     sort: Sort,
     grouping: Grouping,
 ) -> Vec<ListLine> {
+    // The largest of all is on top only where folders do not part the list.
+    let grouping = match (sort, grouping) {
+        (Sort::Size | Sort::Findings | Sort::Tokens | Sort::Cost, Grouping::Folder) => {
+            Grouping::Nothing
+        }
+        (_, grouping) => grouping,
+    };
     tops.sort_by_cached_key(|number| sort_key(&rows[*number], sort, *number));
     let places: HashMap<&Path, usize> = tops
         .iter()
@@ -329,9 +343,9 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
             // Whole millionths of a dollar.
             .map_or(0, |cost| (cost.dollars() * 1e6) as u64),
     };
-    let since = candidate
-        .modified
-        .and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let since = row
+        .last_entry()
+        .and_then(|last| last.duration_since(SystemTime::UNIX_EPOCH).ok());
     let seconds = since.map(|since| since.as_secs());
     let path = candidate.path.clone();
     let is_unreadable = row.is_unread();
@@ -346,9 +360,7 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
 
 /// The project of each folder in which Claude Code keeps the sessions of one.
 fn projects(rows: &[Row]) -> HashMap<&Path, &str> {
-    let kept = rows
-        .iter()
-        .filter(|row| row.candidate.origin == Origin::ClaudeCode);
+    let kept = rows.iter().filter(|row| row.agent == "claude-code");
     kept.filter_map(|row| {
         let folder = row.known()?.folder.as_deref()?;
         Some((row.candidate.path.parent()?, folder))
@@ -386,14 +398,16 @@ const ALL: [Column<Id>; 9] = [
     Column::new(Id::Findings, "findings", 10, 2),
     Column { spare: TITLE, is_number: true, ..Column::new(Id::Turns, "turns", 6, 3) },
     Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 7) },
-    Column { spare: TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 5) },
-    Column { spare: TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 6) },
-    Column { spare: TITLE, takes: Takes::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
-    Column { spare: 3 * TITLE, takes: Takes::Share(6, 12), ..Column::new(Id::Model, "model", 16, 8) },
-    Column { takes: Takes::Rest, ..Column::new(Id::Title, "title", 16, 0) },
+    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 5) },
+    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 6) },
+    Column { spare: TITLE, takes: SpareWidth::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
+    Column { spare: 3 * TITLE, takes: SpareWidth::Share(6, 12), ..Column::new(Id::Model, "model", 16, 8) },
+    Column { takes: SpareWidth::Rest, ..Column::new(Id::Title, "title", 16, 0) },
 ];
 /// Cells that the title has before what matters less has any.
 const TITLE: usize = 14;
+/// The same before tokens and cost.
+const ROOMY_TITLE: usize = 26;
 
 /// Each column with the word for it in a file of settings.
 pub const COLUMN_NAMES: [(Id, &str); 9] = [
@@ -458,7 +472,7 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let dim = |text: String| vec![Span::styled(text, theme.dim)];
     let text = |text: &str| theme.spans(&SafeText::single_line(text, width), theme.dim);
     match id {
-        Id::When => dim(age_words(row.age)),
+        Id::When => dim(age_words(row.age())),
         Id::Findings => findings(row, theme),
         Id::Turns => whole.map_or_else(Vec::new, |known| {
             vec![Span::styled(known.turns.to_string(), theme.text)]
@@ -497,7 +511,7 @@ fn title(row: &Row, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'st
     }
     let text = match words.is_empty() {
         false => SafeText::single_line(&words, room),
-        true => shortened(row.name.as_os_str().as_bytes(), room, theme),
+        true => shortened(row.name.as_os_str().as_bytes(), room, theme.glyphs.more),
     };
     spans.extend(theme.spans(&text, style));
     spans
@@ -523,36 +537,6 @@ fn findings(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
         spans.push(Span::styled(format!("{text:<5}"), style));
     }
     spans
-}
-
-/// A path that fits its room: what is left out is in its middle, since files of one folder differ at the end.
-pub fn shortened(path: &[u8], room: usize, theme: &Theme) -> SafeText {
-    let whole = SafeText::single_line_bytes(path, usize::from(u16::MAX));
-    if whole.width() <= room {
-        return whole;
-    }
-    let plain = whole.as_plain();
-    let (kept, more) = (room.saturating_sub(1), theme.glyphs.more);
-    let mut from = plain.len();
-    for (at, _) in plain.char_indices().rev() {
-        if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {
-            break;
-        }
-        from = at;
-    }
-    let end = SafeText::from_str(&plain[from..]);
-    let start = kept.saturating_sub(end.width());
-    let mut to = 0;
-    for (at, letter) in plain.char_indices() {
-        if SafeText::from_str(&plain[..at + letter.len_utf8()]).width() > start {
-            break;
-        }
-        to = at + letter.len_utf8();
-    }
-    let mut short = SafeText::from_str(&plain[..to]);
-    short.push(&SafeText::from_static(more));
-    short.push(&end);
-    short
 }
 
 /// How long ago it was, in the largest unit.
@@ -600,10 +584,7 @@ mod tests {
             columns.map(|(column, _)| column.title).collect()
         };
         assert_eq!(names(38), ["when", "findings", "title"]);
-        assert_eq!(
-            names(79),
-            ["when", "findings", "turns", "tokens", "agent", "title"]
-        );
+        assert_eq!(names(79), ["when", "findings", "turns", "agent", "title"]);
         assert_eq!(names(150).len(), 9);
         for width in 0..200 {
             let all = COLUMN_NAMES.map(|(id, _)| id);

@@ -6,6 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyModifiers;
 use retake_live::discover::Candidate;
+use retake_live::stores::AGENTS;
 use std::ffi::OsStr;
 
 fn place(path: &str, origin: Origin) -> Place {
@@ -76,6 +77,7 @@ fn known(errors: usize, warnings: usize, folder: &str, words: &str) -> Summary {
         rules: rules.into_iter().filter(|(.., count)| *count > 0).collect(),
         tokens: Some(214_000),
         cost: None,
+        last_entry: None,
         models: vec!["gpt-5.2".into()],
         tools: vec!["search_flights".into()],
         folder: Some(folder.into()),
@@ -156,7 +158,12 @@ fn rows_are_sorted_and_grouped_by_keys() {
             "odd.json"
         ]
     );
-    press(&mut picker, "\t\tsss");
+    // By size, the largest file of all folders is on top.
+    press(&mut picker, "s");
+    assert!(!titles(&picker).iter().any(|title| title.starts_with('#')));
+    press(&mut picker, "\t");
+    assert_eq!(titles(&picker)[0], "# openai-chat");
+    press(&mut picker, "\tss");
     assert!(screen(&picker, 100, 24).contains("sort: tokens  group: none"));
     press(&mut picker, "ssss");
     assert_eq!(
@@ -191,6 +198,8 @@ fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
         shown("nothing\u{20}flies agent:openai-chat turns:>6 tokens:<1M").len(),
         5
     );
+    assert_eq!(shown("agent:openai model:GPT tool:search").len(), 5);
+    assert_eq!(shown("agent:claude model:gpt"), [""; 0]);
     assert_eq!(shown("findings:>10"), ["new.json"]);
     let mut picker = filled();
     press(&mut picker, "/since:soon\n");
@@ -204,11 +213,11 @@ fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
 #[test]
 fn what_is_no_filter_is_told_while_it_is_typed_and_lists_nothing() {
     for (filter, reason) in [
-        ("foo:bar", "no field is called `foo`; fields: rule tool"),
-        ("sinc:7d", "no field is called `sinc`"),
+        ("foo:bar", "unknown field `foo`; fields: rule tool"),
+        ("sinc:7d", "unknown field `sinc`"),
         ("since:zzz", "since: takes 7d, 12h, 30m or a date"),
         ("since:9", "since: takes 7d, 12h, 30m or a date"),
-        ("turns:many", "`many` is no number"),
+        ("turns:many", "`many` is not a number"),
     ] {
         let mut picker = filled();
         press(&mut picker, &format!("/{filter}"));
@@ -253,7 +262,7 @@ fn the_header_counts_what_is_listed_and_unread_files_are_listed_on_request() {
     press(&mut picker, "./odd");
     let shown = screen(&picker, 80, 24);
     assert!(
-        shown.contains("1 file that cannot be read is left out: . shows"),
+        shown.contains("1 unreadable file is hidden: . shows"),
         "{shown}"
     );
 }
@@ -290,7 +299,8 @@ fn typing_filters_by_name_and_contents() {
         Step::Done("/s/other.json".into())
     );
     press(&mut picker, "/zzz");
-    assert!(screen(&picker, 60, 9).contains("nothing matches; esc shows all"));
+    let shown = screen(&picker, 200, 9);
+    assert!(shown.contains("first and last messages, not in the whole contents; esc"));
 }
 
 #[test]
@@ -335,14 +345,15 @@ fn named_files_stand_first_in_the_order_in_which_they_were_named() {
 fn nothing_found_says_where_it_looked() {
     let places = vec![
         place("sessions", Origin::Sessions),
-        place("/home/me/.claude/projects", Origin::ClaudeCode),
+        place("/home/me/.claude/projects", Origin::Agent(&AGENTS[0])),
+        place("/home/me/notes", Origin::Named),
     ];
     let mut picker = Picker::new(places, now());
-    assert!(screen(&picker, 70, 8).contains("looking for recordings in sessions, /home/me"));
+    assert!(screen(&picker, 70, 8).contains("looking for recordings in sessions, Claude Code"));
     picker.discover(Discovery::Finished);
     let shown = screen(&picker, 70, 8);
     assert!(
-        shown.contains("no recording in sessions, /home/me/.claude/projects;"),
+        shown.contains("no recording in sessions, Claude Code, /home/me/notes;"),
         "{shown}"
     );
     picker.discover(Discovery::Refused("/x\u{1b}".into(), "denied".into()));

@@ -3,7 +3,7 @@
 
 use super::rows::holds;
 use super::rows::{Rows, is_held};
-use super::{About, words};
+use super::{ProxyInfo, words};
 use crate::tui::copy;
 use crate::tui::effect::Effect;
 use crate::tui::filter::Terms;
@@ -13,10 +13,10 @@ use crate::tui::live::breakpoints::Stops;
 use crate::tui::prompt::Prompt;
 use crate::tui::stack::{Layers, Screen};
 use retake_core::engine::Breakpoint;
-use retake_core::exchange::{ExchangeId, Phase, Seen};
+use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::safe_text::SafeText;
 use retake_core::session::takes::Author;
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use retake_live::search::Needle;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ const LINE: usize = 4000;
 
 /// Something that has happened.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
+pub(super) struct ExchangeEvent {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     pub is_trouble: bool,
@@ -50,8 +50,8 @@ pub(super) struct Child {
 
 /// The list of exchanges.
 #[derive(Debug)]
-pub struct Board {
-    pub(super) about: About,
+pub struct ExchangeBoard {
+    pub(super) about: ProxyInfo,
     pub(super) rows: Rows,
     pub(super) cursor: ListCursor,
     /// Whether the cursor goes with the newest exchange.
@@ -60,7 +60,7 @@ pub struct Board {
     pub(super) listeners: Vec<(String, String)>,
     pub(super) is_intercepting: bool,
     pub(super) breakpoints: Vec<Breakpoint>,
-    pub(super) log: VecDeque<Event>,
+    pub(super) log: VecDeque<ExchangeEvent>,
     pub(super) child: Child,
     pub(super) layers: Layers<Self>,
     /// What is wanted since the last key.
@@ -78,8 +78,8 @@ pub struct Board {
     pub(super) now: u64,
 }
 
-impl Board {
-    pub fn new(about: About) -> Self {
+impl ExchangeBoard {
+    pub fn new(about: ProxyInfo) -> Self {
         Self {
             is_intercepting: about.is_intercepting,
             breakpoints: about.breakpoints.clone(),
@@ -117,12 +117,12 @@ impl Board {
     }
 
     /// Takes news, many at once.
-    pub fn hear(&mut self, news: Vec<News>) {
+    pub fn hear(&mut self, news: Vec<ProxyNews>) {
         let at = self.here();
         let mut seen = Vec::new();
         for news in news {
             match news {
-                News::Exchange(exchange) => seen.push(exchange),
+                ProxyNews::Exchange(exchange) => seen.push(exchange),
                 other => self.take_note(other),
             }
         }
@@ -133,20 +133,20 @@ impl Board {
         self.put_cursor(at);
     }
 
-    fn take_note(&mut self, news: News) {
+    fn take_note(&mut self, news: ProxyNews) {
         match news {
-            News::Listening {
+            ProxyNews::Listening {
                 address, upstream, ..
             } => {
                 self.note(false, format!("{address} listens for {upstream}"));
-                // What only this machine can reach is told by its port.
+                // What only this machine can reach is named by its port.
                 let short = match address.ip().is_loopback() {
                     true => format!(":{}", address.port()),
                     false => address.to_string(),
                 };
                 self.listeners.push((short, upstream));
             }
-            News::Decided {
+            ProxyNews::Decided {
                 id,
                 rule,
                 action,
@@ -165,46 +165,46 @@ impl Board {
                 self.note(false, format!("exchange {id}: {words}"));
                 remember(&mut self.decided, id, words);
             }
-            News::Journal { id, path } => remember(&mut self.journals, id, path),
-            News::Notice(words) => {
+            ProxyNews::Journal { id, path } => remember(&mut self.journals, id, path),
+            ProxyNews::Notice(words) => {
                 self.note(true, words.clone());
                 self.notice = Some(words);
             }
-            News::Output { text: line, .. } => {
+            ProxyNews::Output { text: line, .. } => {
                 if self.child.lines.len() >= EVENTS {
                     self.child.lines.pop_front();
                 }
                 self.child.lines.push_back(shortened(line));
             }
-            News::AgentEnded(status) => {
+            ProxyNews::AgentEnded(status) => {
                 let code = status.code();
                 self.child.ended = Some(code);
                 let words = self.child_words();
                 self.note(code != Some(0), words.clone());
                 self.notice = Some(words);
             }
-            // What was found stands in the exchange; what it was found in is asked for when it is opened.
-            News::Exchange(_) | News::Found { .. } => {}
+            // The findings are in the exchange; what they were found in is loaded when it is opened.
+            ProxyNews::Exchange(_) | ProxyNews::Found { .. } => {}
         }
     }
 
     /// Enters in the log what became of an exchange.
-    fn note_change(&mut self, seen: &Seen) {
+    fn note_change(&mut self, seen: &ExchangeSummary) {
         let was = self.rows.of(seen.id).map(|seen| &seen.phase);
         match &seen.phase {
-            Phase::Held(holding) if !matches!(was, Some(Phase::Held(_))) => {
+            ExchangePhase::Held(holding) if !matches!(was, Some(ExchangePhase::Held(_))) => {
                 let what = match holding.is_request {
                     true => "the request of exchange",
                     false => "exchange",
                 };
                 let words = format!("{what} {} is held: {}", seen.id, holding.why);
                 if self.decided.contains_key(&seen.id) {
-                    // What was last said of it, that it goes on, is no longer so.
+                    // Its last notice, that it goes on, is outdated.
                     self.notice = Some(words.clone());
                 }
                 self.note(true, words);
             }
-            Phase::Ended(ending) if was != Some(&seen.phase) => {
+            ExchangePhase::Ended(ending) if was != Some(&seen.phase) => {
                 let is_known = was.is_some_and(|was| was.hold().is_some());
                 if is_known || words::is_trouble(ending) {
                     self.note(words::is_trouble(ending), words::outcome(seen, None));
@@ -215,7 +215,7 @@ impl Board {
     }
 
     /// What came of an exchange for its agent, in a sentence.
-    pub fn outcome(&self, seen: &Seen) -> String {
+    pub fn outcome(&self, seen: &ExchangeSummary) -> String {
         words::outcome(seen, self.decided(seen.id))
     }
 
@@ -243,7 +243,7 @@ impl Board {
         if self.log.len() >= EVENTS {
             self.log.pop_front();
         }
-        self.log.push_back(Event {
+        self.log.push_back(ExchangeEvent {
             at_ms: self.now,
             is_trouble,
             words: shortened(words),
@@ -260,12 +260,12 @@ impl Board {
         self.seen_here().map(|seen| seen.id)
     }
 
-    pub(super) fn seen_here(&self) -> Option<&Arc<Seen>> {
+    pub(super) fn seen_here(&self) -> Option<&Arc<ExchangeSummary>> {
         self.rows.get(self.cursor.get())
     }
 
     /// What is known of an exchange.
-    pub fn of(&self, id: ExchangeId) -> Option<&Arc<Seen>> {
+    pub fn of(&self, id: ExchangeId) -> Option<&Arc<ExchangeSummary>> {
         self.rows.of(id)
     }
 
@@ -279,11 +279,11 @@ impl Board {
     }
 
     /// Takes note of a command that was given elsewhere.
-    pub fn told(&mut self, command: &Command) {
+    pub fn told(&mut self, command: &ProxyCommand) {
         match command {
-            Command::Intercept(on) => self.is_intercepting = *on,
-            Command::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
-            Command::Release(_) | Command::ReleaseAll | Command::Cut(_) => {}
+            ProxyCommand::Intercept(on) => self.is_intercepting = *on,
+            ProxyCommand::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
+            ProxyCommand::Release(_) | ProxyCommand::ReleaseAll | ProxyCommand::Cut(_) => {}
         }
     }
 
@@ -324,7 +324,11 @@ impl Board {
     }
 
     /// The next or previous exchange of which something is true, around the end.
-    pub(super) fn seek(&mut self, direction: Direction, is_meant: impl Fn(&Seen) -> bool) -> bool {
+    pub(super) fn seek(
+        &mut self,
+        direction: Direction,
+        is_meant: impl Fn(&ExchangeSummary) -> bool,
+    ) -> bool {
         let (count, here) = (self.rows.len(), self.cursor.get());
         let steps = (1..=count).map(|step| match direction {
             Direction::Forward => (here + step) % count,
@@ -364,7 +368,7 @@ impl Board {
 
     pub(super) fn next_hit(&mut self, direction: Direction) {
         let Some(needle) = self.needle.clone() else {
-            return self.tell("nothing is searched for: / asks for a text");
+            return self.tell("no search text yet: / enters one");
         };
         if !self.seek(direction, |seen| holds(&needle, seen)) {
             self.tell("no exchange in the list holds this text");
@@ -378,11 +382,11 @@ impl Board {
         lines
     }
 
-    /// What stands in the footer of the exchange with the cursor.
+    /// The footer of the exchange with the cursor.
     pub(super) fn said(&self) -> Option<SafeText> {
         let seen = self.seen_here()?;
         let words = match (&seen.phase, seen.found.first(), seen.notes.last()) {
-            (Phase::Held(holding), _, _) => {
+            (ExchangePhase::Held(holding), _, _) => {
                 let what = match holding.is_request {
                     true => "the request is held",
                     false => "held",
@@ -394,17 +398,19 @@ impl Board {
                 )
             }
             // What was done about it is seen as long as the exchange is.
-            (Phase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),
+            (ExchangePhase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),
             (_, Some(found), _) => format!("{}  {}", found.rule, found.message),
             (_, _, Some(note)) => note.clone(),
-            (Phase::Ended(ending), ..) if words::is_trouble(ending) => words::outcome(seen, None),
+            (ExchangePhase::Ended(ending), ..) if words::is_trouble(ending) => {
+                words::outcome(seen, None)
+            }
             _ => return None,
         };
         Some(SafeText::single_line(&words, copy::LIMIT.min(LINE)))
     }
 }
 
-impl Screen for Board {
+impl Screen for ExchangeBoard {
     fn layers(&mut self) -> &mut Layers<Self> {
         &mut self.layers
     }
@@ -417,7 +423,7 @@ impl Screen for Board {
     fn edit(&mut self, _: String) {}
 }
 
-impl Stops for Board {
+impl Stops for ExchangeBoard {
     const EXAMPLES: &'static str = "tool search_*, arg .n > 9, rule tool-error";
 
     fn breakpoints(&self) -> &[Breakpoint] {
@@ -426,7 +432,7 @@ impl Stops for Board {
 
     fn set_breakpoints(&mut self, breakpoints: Vec<Breakpoint>) {
         self.breakpoints.clone_from(&breakpoints);
-        let command = Command::Breakpoints(breakpoints);
+        let command = ProxyCommand::Breakpoints(breakpoints);
         self.effects.push(Effect::Proxy(command));
     }
 

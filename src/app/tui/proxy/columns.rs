@@ -1,9 +1,9 @@
 //! The columns of the list.
 
-use crate::tui::columns::{self, Column, Takes};
+use crate::tui::columns::{self, Column, SpareWidth};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Id {
+pub enum ExchangeColumn {
     /// The number of the exchange.
     Number,
     /// When its request came, in UTC.
@@ -31,25 +31,25 @@ const SPARE: usize = 2;
 
 /// Each column in the order in which they stand.
 #[rustfmt::skip]
-const ALL: [Column<Id>; 12] = [
-    Column { is_number: true, ..Column::new(Id::Number, "#", 5, 0) },
-    Column { spare: SPARE, ..Column::new(Id::Time, "UTC", 8, 6) },
-    Column { spare: SPARE, ..Column::new(Id::Client, "client", 20, 8) },
-    Column { spare: SPARE, ..Column::new(Id::Upstream, "upstream", 16, 11) },
-    Column { spare: SPARE, ..Column::new(Id::Dialect, "dialect", 9, 10) },
-    Column { spare: SPARE, takes: Takes::Share(4, 8), ..Column::new(Id::Model, "model", 12, 5) },
-    Column { spare: SPARE, takes: Takes::Share(3, 18), ..Column::new(Id::Path, "path", 12, 4) },
-    Column::new(Id::Status, "st", 3, 3),
-    Column { spare: SPARE, is_number: true, ..Column::new(Id::Bytes, "bytes", 5, 9) },
-    Column { spare: SPARE, is_number: true, ..Column::new(Id::Timing, "first/all", 11, 7) },
-    Column::new(Id::State, "state", 16, 1),
-    Column { takes: Takes::Rest, ..Column::new(Id::Found, "findings", 12, 2) },
+const ALL: [Column<ExchangeColumn>; 12] = [
+    Column { is_number: true, ..Column::new(ExchangeColumn::Number, "#", 5, 0) },
+    Column { spare: SPARE, ..Column::new(ExchangeColumn::Time, "UTC", 8, 6) },
+    Column { spare: SPARE, ..Column::new(ExchangeColumn::Client, "client", 20, 8) },
+    Column { spare: SPARE, ..Column::new(ExchangeColumn::Upstream, "upstream", 16, 11) },
+    Column { spare: SPARE, ..Column::new(ExchangeColumn::Dialect, "dialect", 9, 10) },
+    Column { spare: SPARE, takes: SpareWidth::Share(4, 8), ..Column::new(ExchangeColumn::Model, "model", 12, 5) },
+    Column { spare: SPARE, takes: SpareWidth::Share(3, 18), ..Column::new(ExchangeColumn::Path, "path", 12, 4) },
+    Column::new(ExchangeColumn::Status, "st", 3, 3),
+    Column { spare: SPARE, is_number: true, ..Column::new(ExchangeColumn::Bytes, "bytes", 5, 9) },
+    Column { spare: SPARE, is_number: true, ..Column::new(ExchangeColumn::Timing, "first/all", 11, 7) },
+    Column::new(ExchangeColumn::State, "state", 16, 1),
+    Column { takes: SpareWidth::Rest, ..Column::new(ExchangeColumn::Found, "findings", 12, 2) },
 ];
 
 /// The columns that fit into this width, with their widths. Upstreams have one where there are several.
-pub fn fit(width: usize, has_upstreams: bool) -> Vec<(Column<Id>, usize)> {
+pub fn fit(width: usize, has_upstreams: bool) -> Vec<(Column<ExchangeColumn>, usize)> {
     let mut columns = ALL.to_vec();
-    columns.retain(|column| has_upstreams || column.id != Id::Upstream);
+    columns.retain(|column| has_upstreams || column.id != ExchangeColumn::Upstream);
     columns::fit(&columns, width)
 }
 

@@ -2,7 +2,7 @@
 
 /// A request as it came from the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Request {
+pub struct CurlRequest {
     pub method: String,
     /// Where it goes: the URL of the upstream.
     pub url: String,
@@ -29,8 +29,8 @@ const LEFT_OUT: [&str; 13] = [
 /// Headers that are a key.
 const KEYS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 
-/// The command line. `$KEY` stands for the key, and is filled in by the shell.
-pub fn curl(request: &Request) -> String {
+/// The command line. The shell fills in `$KEY`.
+pub fn curl(request: &CurlRequest) -> String {
     let mut command = format!(
         "curl -sS -X {} {}",
         quoted(request.method.as_bytes()),
@@ -101,9 +101,9 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn request(body: &[u8]) -> Request {
+    fn request(body: &[u8]) -> CurlRequest {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Request {
+        CurlRequest {
             method: "POST".to_owned(),
             url: "https://api.openai.com/v1/responses".to_owned(),
             headers: vec![

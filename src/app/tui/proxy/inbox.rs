@@ -3,12 +3,13 @@
 
 use super::board::EVENTS;
 use super::rows::KEPT;
-use retake_core::exchange::{ExchangeId, Seen};
-use retake_live::proxy::News;
+use retake_core::exchange::{ExchangeId, ExchangeSummary};
+use retake_live::lock::lock;
+use retake_live::proxy::ProxyNews;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Least time between two wakes.
@@ -24,22 +25,22 @@ pub struct Inbox {
 #[derive(Debug, Default)]
 struct Waiting {
     /// The last that is known of each exchange.
-    seen: BTreeMap<ExchangeId, Arc<Seen>>,
-    rest: VecDeque<News>,
+    seen: BTreeMap<ExchangeId, Arc<ExchangeSummary>>,
+    rest: VecDeque<ProxyNews>,
 }
 
 impl Waiting {
-    fn put(&mut self, news: News) {
+    fn put(&mut self, news: ProxyNews) {
         match news {
-            News::Exchange(seen) => {
+            ProxyNews::Exchange(seen) => {
                 self.seen.insert(seen.id, seen);
                 // The list would drop them too.
                 while self.seen.len() > 2 * KEPT {
                     self.seen.pop_first();
                 }
             }
-            // What was found stands in the exchange as well; its session is large.
-            News::Found { .. } => {}
+            // The exchange holds the findings as well; its session is large.
+            ProxyNews::Found { .. } => {}
             other => {
                 if self.rest.len() >= 2 * EVENTS {
                     self.rest.pop_front();
@@ -52,7 +53,7 @@ impl Waiting {
 
 impl Inbox {
     /// Takes in what comes until nobody tells anything any more; `wake` is called when something waits.
-    pub fn fill(&self, news: &Receiver<News>, wake: impl Fn()) {
+    pub fn fill(&self, news: &Receiver<ProxyNews>, wake: impl Fn()) {
         while let Ok(first) = news.recv() {
             {
                 let mut waiting = self.waiting();
@@ -66,17 +67,17 @@ impl Inbox {
         }
     }
 
-    /// Everything that waits; exchanges stand behind what was decided about them.
-    pub fn take(&self) -> Vec<News> {
+    /// Everything that waits; exchanges follow what was decided about them.
+    pub fn take(&self) -> Vec<ProxyNews> {
         // Before it is looked at: what comes from now on wakes again.
         self.is_woken.store(false, Ordering::Release);
         let Waiting { seen, rest } = std::mem::take(&mut *self.waiting());
-        let mut news: Vec<News> = rest.into();
-        news.extend(seen.into_values().map(News::Exchange));
+        let mut news: Vec<ProxyNews> = rest.into();
+        news.extend(seen.into_values().map(ProxyNews::Exchange));
         news
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }

@@ -1,6 +1,6 @@
 //! Keys, the mouse and pasted text in the list of exchanges, and what lies over it.
 
-use super::board::Board;
+use super::board::ExchangeBoard;
 use super::rows::is_held;
 use super::words;
 use crate::tui::copy::CopyMenu;
@@ -9,7 +9,7 @@ use crate::tui::filter::Terms;
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::{Input, Layer, Placement, Step};
 use crate::tui::live::breakpoints::{Breakpoints, Places};
-use crate::tui::palette::{Choice, Palette};
+use crate::tui::palette::{Choice, CommandPalette};
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::texts::TextPage;
@@ -18,14 +18,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKi
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::engine::BreakpointTarget;
-use retake_core::exchange::{ExchangeId, Seen};
+use retake_core::exchange::{ExchangeId, ExchangeSummary};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::proxy;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-impl Board {
+impl ExchangeBoard {
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         if key.kind != KeyEventKind::Release {
             self.notice = None;
@@ -68,7 +68,8 @@ impl Board {
             Command::Release => self.release(),
             Command::ReleaseAll => {
                 if self.rows.totals().held > 0 {
-                    self.effects.push(Effect::Proxy(proxy::Command::ReleaseAll));
+                    self.effects
+                        .push(Effect::Proxy(proxy::ProxyCommand::ReleaseAll));
                 } else {
                     self.tell("nothing is held");
                 }
@@ -77,12 +78,12 @@ impl Board {
             Command::Intercept => {
                 self.is_intercepting = !self.is_intercepting;
                 self.tell(words::interception(self.is_intercepting));
-                let command = proxy::Command::Intercept(self.is_intercepting);
+                let command = proxy::ProxyCommand::Intercept(self.is_intercepting);
                 self.effects.push(Effect::Proxy(command));
             }
             Command::Finding(direction) => {
                 if !self.seek(direction, |seen| !seen.found.is_empty()) {
-                    self.tell("nothing was found in any exchange of the list");
+                    self.tell("no exchange in the list has findings");
                 }
             }
             Command::Held(direction) => self.seek_held(direction),
@@ -105,18 +106,18 @@ impl Board {
             Command::Breakpoints => self.open(Breakpoints::default(), |_, _, ()| ()),
             Command::Connect => self.open(Connect, |_, _, ()| ()),
             Command::Child if self.about.child.is_none() => {
-                self.tell("the proxy has started no agent: retake proxy ... -- CMD does");
+                self.tell("no agent was started: use retake proxy ... -- CMD");
             }
             Command::Child => self.child.is_shown = !self.child.is_shown,
             Command::Log => {
                 let page = TextPage::new(Command::Log, Self::log_page);
-                self.open(page.at_end(), |_, _, ()| ());
+                self.open(page.at_end(), |_, _, _| ());
             }
             Command::Copy => self.ask_what_to_copy(),
             Command::Palette => {
                 let commands = keymap::commands_of(&[Context::Exchanges]);
                 let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
-                let palette = Palette::new(&rows, "an exchange");
+                let palette = CommandPalette::new(&rows, "an exchange");
                 self.open(palette, move |board, _, choice| match choice {
                     Choice::Chosen(number) => board.run(commands[number]),
                     Choice::Number(number) => board.go_to_number(number),
@@ -141,7 +142,7 @@ impl Board {
         let mut prompt = self.filter.clone();
         prompt.open(&self.applied);
         self.open(prompt, |board, prompt, text| {
-            match Terms::parse::<Seen>(&text) {
+            match Terms::parse::<ExchangeSummary>(&text) {
                 Ok(terms) => {
                     board.filter = prompt.clone();
                     board.apply(terms, text.trim());
@@ -166,7 +167,7 @@ impl Board {
         }
         choices.push(BreakpointTarget::Kind(Kind::Call.word().to_owned()));
         let is_tool = |target: &BreakpointTarget| matches!(target, BreakpointTarget::Tool(_));
-        // Where a tool stands in the menu, it is its arguments that are left to be written.
+        // Where a tool is in the menu, it is its arguments that are left to be written.
         let begun = if choices.iter().any(is_tool) {
             "arg ."
         } else {
@@ -184,9 +185,11 @@ impl Board {
         match self.seen_here().map(|seen| (seen.id, is_held(seen))) {
             Some((id, true)) => self
                 .effects
-                .push(Effect::Proxy(proxy::Command::Release(id))),
+                .push(Effect::Proxy(proxy::ProxyCommand::Release(id))),
             Some((id, false)) if self.rows.totals().held > 0 => {
-                self.tell(format!("exchange {id} is not held: }} goes to one that is"));
+                self.tell(format!(
+                    "exchange {id} is not held: }} goes to the next held one"
+                ));
             }
             _ => self.tell("nothing is held"),
         }
@@ -208,16 +211,14 @@ impl Board {
                     ask again.";
                 let question = format!("Cut the connection of exchange {id}?");
                 let question = Confirmation::new("cut", reason, &question);
-                self.confirm(question, Effect::Proxy(proxy::Command::Cut(id)));
+                self.confirm(question, Effect::Proxy(proxy::ProxyCommand::Cut(id)));
             }
-            Some((id, true)) => {
-                self.tell(format!("exchange {id} is over: there is nothing to cut"))
-            }
+            Some((id, true)) => self.tell(format!("exchange {id} has ended: nothing to cut")),
             None => {}
         }
     }
 
-    /// Leaves, unless somebody would lose something by that: then the operator is asked. The list comes back by
+    /// Leaves, unless somebody would lose something by that: then the operator has to confirm. The list comes back by
     /// itself when an exchange is decided, and what led back to it a moment ago must not end it.
     fn ask_to_leave(&mut self) {
         let totals = self.rows.totals();
@@ -238,17 +239,17 @@ impl Board {
             return self.effects.push(Effect::Suspend);
         }
         let reason = format!(
-            "{}: nothing passes and nothing keeps a client alive until the shell calls again.",
+            "{}: nothing is forwarded, and held clients may time out, until you return with fg.",
             match open {
-                1 => "1 exchange is under way".to_owned(),
-                _ => format!("{open} exchanges are under way"),
+                1 => "1 exchange is in progress".to_owned(),
+                _ => format!("{open} exchanges are in progress"),
             }
         );
         let question = Confirmation::new("suspend", &reason, "Suspend the proxy?");
         self.confirm(question, Effect::Suspend);
     }
 
-    /// Does what was chosen by name: what moves is done by the key that stands for it.
+    /// Does what was chosen by name: motions are done by their keys.
     fn run(&mut self, command: Command) {
         let key = keymap::key_of(command);
         self.obey(command, key.unwrap_or(KeyCode::Null.into()));
@@ -287,7 +288,7 @@ impl Board {
 #[derive(Debug)]
 struct Connect;
 
-impl Layer<Board> for Connect {
+impl Layer<ExchangeBoard> for Connect {
     type Output = ();
 
     fn contexts(&self) -> &'static [Context] {
@@ -298,14 +299,14 @@ impl Layer<Board> for Connect {
         Placement::Body
     }
 
-    fn key(&mut self, key: KeyEvent, board: &mut Board) -> Step {
+    fn key(&mut self, key: KeyEvent, board: &mut ExchangeBoard) -> Step {
         if key.code == KeyCode::Char('y') {
             board.effects.extend(board.copied_lines());
         }
         Step::Leave
     }
 
-    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &Board, theme: &Theme) {
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, board: &ExchangeBoard, theme: &Theme) {
         board.view_connect(frame, area, theme);
     }
 }

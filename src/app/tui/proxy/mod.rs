@@ -20,21 +20,21 @@ mod view;
 pub(super) mod watching;
 pub mod words;
 
-pub use curl::Request;
+pub use curl::CurlRequest;
 
 use crate::tui::loader::takes::conductor::Seated;
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::ExchangeId;
 use retake_live::Input;
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// What the screen asks of the proxy behind it. Nothing of it may wait for an upstream or a client.
+/// What the screen requests of its proxy. Nothing of it may wait for an upstream or a client.
 pub trait Exchanges: Send + Sync {
     /// Does what the operator wants; what comes of it is news.
-    fn obey(&self, command: Command);
+    fn obey(&self, command: ProxyCommand);
 
     /// Takes a held exchange over: its journal, and who drives it. `None` where it is not held, or
     /// is taken over already.
@@ -45,12 +45,12 @@ pub trait Exchanges: Send + Sync {
     fn recording(&self, id: ExchangeId) -> Result<Input, String>;
 
     /// The request of an exchange as its agent sent it; `None` where it is no longer at hand.
-    fn request(&self, id: ExchangeId) -> Option<Request>;
+    fn request(&self, id: ExchangeId) -> Option<CurlRequest>;
 }
 
 /// What is known of a proxy before anything has passed.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct ProxyInfo {
     /// The upstreams, host and port, in the order of the command line.
     pub upstreams: Vec<String>,
     /// Of them, those whose TLS is not verified.
@@ -70,7 +70,7 @@ pub struct About {
 /// A proxy that is to be watched.
 pub struct Watched {
     pub proxy: Arc<dyn Exchanges>,
-    pub news: Receiver<News>,
+    pub news: Receiver<ProxyNews>,
     /// What is known of it.
-    pub about: About,
+    pub about: ProxyInfo,
 }

@@ -2,7 +2,7 @@
 
 use crate::tui::filter::{Filtered, Terms, Values};
 use crate::tui::proxy::words;
-use retake_core::exchange::{ExchangeId, Phase, Seen};
+use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::rules::Severity;
 use retake_live::search::Needle;
 use std::borrow::Cow;
@@ -17,15 +17,15 @@ const WORDS: usize = 400;
 
 /// An exchange in the list.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct ExchangeRow {
     /// What is known of it.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<ExchangeSummary>,
     /// Whether the filter lets it through.
     is_shown: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct ExchangeTotals {
     /// Exchanges since the proxy began.
     pub all: usize,
     /// Of them, those that are held now.
@@ -39,18 +39,18 @@ pub struct Totals {
 /// The exchanges, by their numbers.
 #[derive(Debug, Default)]
 pub struct Rows {
-    rows: VecDeque<Row>,
+    rows: VecDeque<ExchangeRow>,
     /// The numbers of the rows that the filter lets through, from the front.
     shown: Vec<usize>,
     terms: Terms,
-    totals: Totals,
+    totals: ExchangeTotals,
     /// The newest exchange that fell out of the list.
     lost: ExchangeId,
 }
 
 impl Rows {
     /// Takes what is known of exchanges now.
-    pub fn learn(&mut self, news: impl IntoIterator<Item = Arc<Seen>>) {
+    pub fn learn(&mut self, news: impl IntoIterator<Item = Arc<ExchangeSummary>>) {
         for seen in news {
             self.put(bounded(seen));
         }
@@ -58,19 +58,19 @@ impl Rows {
         self.arrange();
     }
 
-    fn put(&mut self, seen: Arc<Seen>) {
+    fn put(&mut self, seen: Arc<ExchangeSummary>) {
         let is_shown = self.terms.match_all(&*seen);
         match self.find(seen.id) {
             Ok(index) => {
                 if let Some(row) = self.rows.get_mut(index) {
-                    *row = Row { seen, is_shown };
+                    *row = ExchangeRow { seen, is_shown };
                 }
             }
             // What fell out of the list stays out of it.
             Err(_) if seen.id <= self.lost => {}
             Err(index) => {
                 self.totals.all += 1;
-                self.rows.insert(index, Row { seen, is_shown });
+                self.rows.insert(index, ExchangeRow { seen, is_shown });
             }
         }
     }
@@ -117,7 +117,7 @@ impl Rows {
                 self.shown.push(index);
             }
         }
-        self.totals = Totals {
+        self.totals = ExchangeTotals {
             held,
             found,
             open,
@@ -134,7 +134,7 @@ impl Rows {
         self.arrange();
     }
 
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> ExchangeTotals {
         self.totals
     }
 
@@ -154,12 +154,12 @@ impl Rows {
     }
 
     /// The exchange in a row of what is shown.
-    pub fn get(&self, row: usize) -> Option<&Arc<Seen>> {
+    pub fn get(&self, row: usize) -> Option<&Arc<ExchangeSummary>> {
         Some(&self.rows.get(*self.shown.get(row)?)?.seen)
     }
 
     /// The exchange of this number.
-    pub fn of(&self, id: ExchangeId) -> Option<&Arc<Seen>> {
+    pub fn of(&self, id: ExchangeId) -> Option<&Arc<ExchangeSummary>> {
         let index = self
             .rows
             .binary_search_by_key(&id, |row| row.seen.id)
@@ -167,7 +167,7 @@ impl Rows {
         Some(&self.rows.get(index)?.seen)
     }
 
-    /// The row in which an exchange is shown, or the one that stands in its place.
+    /// The row in which an exchange is shown, or the one in its place.
     pub fn row_of(&self, id: ExchangeId) -> usize {
         let number = |row: usize| self.get(row).map(|seen| seen.id);
         let before = self
@@ -180,23 +180,23 @@ impl Rows {
     }
 
     /// All that are held, in the order of their numbers, shown or not.
-    pub fn held(&self) -> impl Iterator<Item = &Arc<Seen>> {
+    pub fn held(&self) -> impl Iterator<Item = &Arc<ExchangeSummary>> {
         let seen = self.rows.iter().map(|row| &row.seen);
         seen.filter(|seen| is_held(seen))
     }
 }
 
 /// Whether it waits for a decision.
-pub fn is_held(seen: &Seen) -> bool {
-    matches!(seen.phase, Phase::Held(_))
+pub fn is_held(seen: &ExchangeSummary) -> bool {
+    matches!(seen.phase, ExchangePhase::Held(_))
 }
 
-pub fn is_over(seen: &Seen) -> bool {
-    matches!(seen.phase, Phase::Ended(_))
+pub fn is_over(seen: &ExchangeSummary) -> bool {
+    matches!(seen.phase, ExchangePhase::Ended(_))
 }
 
 /// An exchange whose texts are no longer than a list has use for.
-fn bounded(seen: Arc<Seen>) -> Arc<Seen> {
+fn bounded(seen: Arc<ExchangeSummary>) -> Arc<ExchangeSummary> {
     let is_long = |text: &str| text.len() > WORDS;
     let is_large = seen.found.len() > FOUND
         || seen.notes.len() > FOUND
@@ -232,7 +232,7 @@ fn bounded(seen: Arc<Seen>) -> Arc<Seen> {
 }
 
 /// Exchanges are filtered by their columns and their findings.
-impl Filtered for Seen {
+impl Filtered for ExchangeSummary {
     const FIELDS: &'static [(&'static str, Values)] = &[
         ("rule", Values::Names),
         ("tool", Values::Names),
@@ -273,7 +273,7 @@ impl Filtered for Seen {
     }
 }
 
-fn column_of(seen: &Seen, column: &str) -> String {
+fn column_of(seen: &ExchangeSummary, column: &str) -> String {
     match column {
         "model" => seen.model.clone(),
         "client" => seen.client.clone(),
@@ -288,13 +288,13 @@ fn column_of(seen: &Seen, column: &str) -> String {
     }
 }
 
-/// Whether a text stands in an exchange.
-pub fn holds(needle: &Needle, seen: &Seen) -> bool {
+/// Whether an exchange holds a text.
+pub fn holds(needle: &Needle, seen: &ExchangeSummary) -> bool {
     needle.find(line(seen).as_bytes(), 0).is_some()
 }
 
 /// What an exchange says, in one line.
-fn line(seen: &Seen) -> String {
+fn line(seen: &ExchangeSummary) -> String {
     let dialect = seen.dialect.map_or("", |dialect| dialect.word());
     let status = column_of(seen, "status");
     let state = column_of(seen, "state");

@@ -5,7 +5,7 @@ use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
 use crate::tui::popup::{self, centred, framed, rows, split_bottom, split_right, split_top, write};
-use crate::tui::proxy::board::Board;
+use crate::tui::proxy::board::ExchangeBoard;
 use crate::tui::proxy::columns::fit;
 use crate::tui::proxy::words;
 use crate::tui::state::layout::{LEAST, WIDE};
@@ -32,7 +32,7 @@ const LONGEST: usize = 1000;
 /// Most cells of a listener's name.
 const NAME: usize = 48;
 
-impl Board {
+impl ExchangeBoard {
     pub fn view(&self, frame: &mut Frame<'_>, theme: &Theme) {
         let size = frame.area();
         if size.width < LEAST.0 || size.height < LEAST.1 {
@@ -73,7 +73,7 @@ impl Board {
             return None;
         }
         let names = self.about.unverified.join(", ");
-        let words = format!("TLS of {names} is NOT VERIFIED: anybody may be behind it");
+        let words = format!("TLS of {names} is NOT VERIFIED: anyone could impersonate it");
         Some(SafeText::single_line(&words, 400))
     }
 
@@ -124,7 +124,10 @@ impl Board {
         }
         if totals.found > 0 && width >= MEDIUM {
             spans.push(Span::styled(theme.glyphs.error, theme.error));
-            spans.push(Span::raw(format!(" {} found  ", totals.found)));
+            spans.push(Span::raw(format!(
+                " {}  ",
+                words::count(totals.found, "finding")
+            )));
         }
         if width >= SMALL {
             let words = words::count(totals.all, "exchange");
@@ -169,7 +172,7 @@ impl Board {
             [_, inner] = split_top(inner, 1);
         }
         if self.rows.is_empty() {
-            let none = SafeText::from_static("nothing matches the filter; esc shows all");
+            let none = SafeText::from_static("no matches; esc clears the filter");
             write(frame, inner, theme.spans(&none, theme.dim), Style::new());
         }
         let selected = match self.child.is_shown {
@@ -190,7 +193,7 @@ impl Board {
         match &self.about.child {
             // It knows already where the proxy is.
             Some(_) => {
-                let words = format!("{}; o shows what it says", self.child_words());
+                let words = format!("{}; o shows its output", self.child_words());
                 lines.push((SafeText::single_line(&words, 400), theme.text));
             }
             None => {
@@ -307,7 +310,7 @@ impl Board {
 /// The widest that what is shown over the list grows.
 const WIDEST: u16 = 110;
 
-impl Board {
+impl ExchangeBoard {
     pub(in crate::tui::proxy) fn view_connect(
         &self,
         frame: &mut Frame<'_>,
@@ -328,7 +331,7 @@ impl Board {
         let high = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
         let area = centred(area, WIDEST, high);
         let title = SafeText::from_static("connect an agent");
-        let inside = framed(frame, area, &title, " y copy  esc leave ", theme);
+        let inside = framed(frame, area, &title, " y copy  esc close ", theme);
         for (row, line) in rows(inside).zip(lines) {
             write(frame, row, theme.spans(&line, theme.text), Style::new());
         }
@@ -347,6 +350,7 @@ impl Board {
         PageText {
             title: format!(" Events {} ", self.log.len()),
             lines: lines.collect(),
+            targets: Vec::new(),
         }
     }
 }

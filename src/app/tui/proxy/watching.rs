@@ -1,10 +1,10 @@
 //! The list of exchanges with what works for it: the inbox of its news, the proxy that obeys, the way into
 //! the debugger and back.
 
-use super::board::Board;
+use super::board::ExchangeBoard;
 use super::inbox::Inbox;
 use super::{Exchanges, Watched, curl};
-use crate::tui::debugger::Opened;
+use crate::tui::debugger::OpenedFile;
 use crate::tui::effect::{Effect, Perform};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::live::breakpoints::Stops as _;
@@ -17,18 +17,18 @@ use crate::tui::state::recovery::Drafts;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use retake_core::exchange::{ExchangeId, Seen};
-use retake_live::proxy::{Command, News};
+use retake_core::exchange::{ExchangeId, ExchangeSummary};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use retake_live::takes::wall_clock;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 /// The list of exchanges of a proxy.
 pub(in crate::tui) struct Watching {
-    pub(in crate::tui) board: Board,
+    pub(in crate::tui) board: ExchangeBoard,
     proxy: Arc<dyn Exchanges>,
     inbox: Arc<Inbox>,
-    news: Option<Receiver<News>>,
+    news: Option<Receiver<ProxyNews>>,
     open: Option<ExchangeId>,
     /// Words that were begun for the request that was open last, by which its next try is known.
     drafts: Option<(Alike, Drafts)>,
@@ -37,13 +37,13 @@ pub(in crate::tui) struct Watching {
 /// What a request has in common with another try of it: where it goes, what it asks, how long it is.
 type Alike = (String, String, u64);
 
-fn alike(seen: &Seen) -> Alike {
+fn alike(seen: &ExchangeSummary) -> Alike {
     (seen.path.clone(), seen.model.clone(), seen.sent)
 }
 
 /// An exchange that is to be shown in the debugger.
 pub(in crate::tui) struct Entered {
-    pub(in crate::tui) opened: Opened,
+    pub(in crate::tui) opened: OpenedFile,
     pub(in crate::tui) staged: Staged,
     pub(in crate::tui) exchange: Intercepted,
     /// Words that were begun for another try of the same request.
@@ -53,7 +53,7 @@ pub(in crate::tui) struct Entered {
 impl Watching {
     pub(in crate::tui) fn new(watched: Watched) -> Self {
         Self {
-            board: Board::new(watched.about),
+            board: ExchangeBoard::new(watched.about),
             proxy: watched.proxy,
             inbox: Arc::default(),
             news: Some(watched.news),
@@ -77,9 +77,9 @@ impl Watching {
             Effect::Proxy(command) => self.obey(command),
             Effect::CopyRequest(id) => match self.proxy.request(id) {
                 Some(request) => return Some(Effect::Copy(curl::curl(&request).into_bytes())),
-                None => self
-                    .board
-                    .tell(format!("the request of exchange {id} is no longer at hand")),
+                None => self.board.tell(format!(
+                    "the request of exchange {id} is no longer available"
+                )),
             },
             other => return Some(other),
         }
@@ -87,13 +87,13 @@ impl Watching {
     }
 
     /// Gives the proxy a command, from here or from the exchange that is open.
-    pub(in crate::tui) fn obey(&mut self, command: Command) {
+    pub(in crate::tui) fn obey(&mut self, command: ProxyCommand) {
         self.board.told(&command);
         self.proxy.obey(command);
     }
 
     /// Takes in what waits. Gives what is known now of the exchange that is open, and how many others are held.
-    pub(in crate::tui) fn collect(&mut self) -> Option<(Arc<Seen>, usize)> {
+    pub(in crate::tui) fn collect(&mut self) -> Option<(Arc<ExchangeSummary>, usize)> {
         self.board.set_now(wall_clock());
         self.board.hear(self.inbox.take());
         let id = self.open?;
@@ -102,7 +102,7 @@ impl Watching {
     }
 
     /// The exchange that is open was decided: the list says what came of it.
-    pub(in crate::tui) fn tell_outcome(&mut self, seen: &Seen) {
+    pub(in crate::tui) fn tell_outcome(&mut self, seen: &ExchangeSummary) {
         let words = self.board.outcome(seen);
         self.board.tell(words);
     }
@@ -113,7 +113,7 @@ impl Watching {
         id: ExchangeId,
         request: &OpenRequest,
     ) -> Result<Entered, String> {
-        let seen = self.board.of(id).ok_or("it is no longer in the list")?;
+        let seen = self.board.of(id).ok_or("no longer in the list")?;
         let seen = seen.clone();
         let may_sit = seen.phase.hold().is_some();
         let seat = may_sit.then(|| self.proxy.seat(id)).flatten();
@@ -128,7 +128,7 @@ impl Watching {
                 let input = retake_live::open(&journal).map_err(|error| error.to_string())?;
                 (input, Staged::seated(seated))
             }
-            None if may_sit => return Err("its hold is not ready yet: try again".to_owned()),
+            None if may_sit => return Err("not ready yet: try again".to_owned()),
             None => (self.proxy.recording(id)?, Staged::default()),
         };
         let knowledge = match &input.path {
@@ -136,7 +136,7 @@ impl Watching {
             None => request.knowledge.clone(),
         };
         let name = format!("exchange {id}");
-        let opened = Opened::of(input, name, Arc::new(knowledge), request);
+        let opened = OpenedFile::of(input, name, Arc::new(knowledge), request);
         let opened = opened.map_err(|error| error.to_string())?;
         self.open = Some(id);
         let drafts = self.drafts.as_ref();

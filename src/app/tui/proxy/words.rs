@@ -1,18 +1,18 @@
 //! Exchanges in words: what one is doing, how it ended, times and counts. All of it holds text from outside.
 
-use retake_core::exchange::{Ending, Holding, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding};
 
 /// What an exchange is doing, in few words; `now` in milliseconds since 1970.
-pub fn phase(seen: &Seen, now: u64) -> String {
+pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
     match &seen.phase {
-        Phase::Asking => "asking".to_owned(),
-        Phase::Waiting => "waiting".to_owned(),
-        Phase::Replying if seen.streams => "streaming".to_owned(),
-        Phase::Replying => "replying".to_owned(),
-        Phase::Held(holding) => held_for(holding, now),
-        Phase::AskingAgain(holding) if holding.is_gone => "client gone".to_owned(),
-        Phase::AskingAgain(_) => "asking again".to_owned(),
-        Phase::Ended(ending) => ended(ending).to_owned(),
+        ExchangePhase::Asking => "asking".to_owned(),
+        ExchangePhase::Waiting => "waiting".to_owned(),
+        ExchangePhase::Replying if seen.streams => "streaming".to_owned(),
+        ExchangePhase::Replying => "replying".to_owned(),
+        ExchangePhase::Held(holding) => held_for(holding, now),
+        ExchangePhase::AskingAgain(holding) if holding.is_gone => "client gone".to_owned(),
+        ExchangePhase::AskingAgain(_) => "retrying".to_owned(),
+        ExchangePhase::Ended(ending) => ended(ending).to_owned(),
     }
 }
 
@@ -21,7 +21,7 @@ fn held_for(holding: &Holding, now: u64) -> String {
     match holding.until_ms {
         _ if holding.is_gone => "client gone".to_owned(),
         Some(_) => format!("held {}", countdown(holding, now)),
-        None => "held, alive".to_owned(),
+        None => "held".to_owned(),
     }
 }
 
@@ -29,7 +29,7 @@ fn held_for(holding: &Holding, now: u64) -> String {
 pub fn countdown(holding: &Holding, now: u64) -> String {
     match holding.until_ms {
         Some(until) => minutes(until.saturating_sub(now).div_ceil(1000)),
-        None => "kept alive".to_owned(),
+        None => "keep-alive".to_owned(),
     }
 }
 
@@ -41,66 +41,74 @@ fn minutes(seconds: u64) -> String {
 }
 
 /// How an exchange ended, in few words.
-pub fn ended(ending: &Ending) -> &'static str {
+pub fn ended(ending: &ExchangeEnding) -> &'static str {
     match ending {
-        Ending::Passed => "passed",
-        Ending::Released { .. } => "released",
-        Ending::Mended => "mended",
-        Ending::Refused { .. } => "refused",
-        Ending::Cut => "cut",
-        Ending::NoReply { .. } => "no reply",
-        Ending::Truncated => "truncated",
-        Ending::ClientLeft => "client left",
-        Ending::Interrupted => "interrupted",
+        ExchangeEnding::Passed => "passed",
+        ExchangeEnding::Released { .. } => "released",
+        ExchangeEnding::Mended => "fixed",
+        ExchangeEnding::Refused { .. } => "refused",
+        ExchangeEnding::Cut => "cut",
+        ExchangeEnding::NoReply { .. } => "no reply",
+        ExchangeEnding::Truncated => "truncated",
+        ExchangeEnding::ClientLeft => "client left",
+        ExchangeEnding::Interrupted => "interrupted",
     }
 }
 
 /// Why an exchange had no good end, where there is more to say.
-pub fn why(phase: &Phase) -> Option<&str> {
+pub fn why(phase: &ExchangePhase) -> Option<&str> {
     match phase {
-        // That there is none is said by the state.
-        Phase::Ended(Ending::NoReply { why }) => Some(why.split_once(": ").map_or(why, |it| it.1)),
-        Phase::Ended(Ending::Refused { why }) => Some(why),
+        // The state says that there is none.
+        ExchangePhase::Ended(ExchangeEnding::NoReply { why }) => {
+            Some(why.split_once(": ").map_or(why, |it| it.1))
+        }
+        ExchangePhase::Ended(ExchangeEnding::Refused { why }) => Some(why),
         _ => None,
     }
 }
 
 /// Whether an end is one that the operator should look at.
-pub fn is_trouble(ending: &Ending) -> bool {
+pub fn is_trouble(ending: &ExchangeEnding) -> bool {
     match ending {
-        Ending::Passed | Ending::Released { .. } | Ending::Mended => false,
-        Ending::Refused { .. }
-        | Ending::Cut
-        | Ending::NoReply { .. }
-        | Ending::Truncated
-        | Ending::ClientLeft
-        | Ending::Interrupted => true,
+        ExchangeEnding::Passed | ExchangeEnding::Released { .. } | ExchangeEnding::Mended => false,
+        ExchangeEnding::Refused { .. }
+        | ExchangeEnding::Cut
+        | ExchangeEnding::NoReply { .. }
+        | ExchangeEnding::Truncated
+        | ExchangeEnding::ClientLeft
+        | ExchangeEnding::Interrupted => true,
     }
 }
 
 /// What came of an exchange for its agent, in a sentence. `decided` is the last decision about it.
-pub fn outcome(seen: &Seen, decided: Option<&str>) -> String {
+pub fn outcome(seen: &ExchangeSummary, decided: Option<&str>) -> String {
     let what = match &seen.phase {
-        Phase::Ended(Ending::Passed) => "the agent got the reply".to_owned(),
-        Phase::Ended(Ending::Released { by }) if decided.is_none() => {
-            format!("released by {by}: the agent got it as it came")
+        ExchangePhase::Ended(ExchangeEnding::Passed) => "the agent got the reply".to_owned(),
+        ExchangePhase::Ended(ExchangeEnding::Released { by }) if decided.is_none() => {
+            format!("released unchanged by {by}")
         }
-        Phase::Ended(Ending::Released { .. }) => "released: the agent got it as it came".to_owned(),
-        Phase::Ended(Ending::Mended) => "mended: the agent got the corrected reply".to_owned(),
-        Phase::Ended(Ending::Refused { why }) => format!("refused: the agent got an error: {why}"),
-        Phase::Ended(Ending::Cut) => "cut: the agent's connection was broken off".to_owned(),
-        Phase::Ended(Ending::NoReply { why }) => why.clone(),
-        Phase::Ended(Ending::Truncated) => {
-            "truncated: the reply broke off, and so did the agent's connection".to_owned()
+        ExchangePhase::Ended(ExchangeEnding::Released { .. }) => "released unchanged".to_owned(),
+        ExchangePhase::Ended(ExchangeEnding::Mended) => {
+            "fixed: the agent got the corrected reply".to_owned()
         }
-        Phase::Ended(Ending::ClientLeft) => "the client left".to_owned(),
-        Phase::Ended(Ending::Interrupted) => {
-            "interrupted: retake was ended while it was under way".to_owned()
+        ExchangePhase::Ended(ExchangeEnding::Refused { why }) => {
+            format!("refused: the agent got an error: {why}")
         }
-        Phase::Replying => "goes on: the agent gets the reply".to_owned(),
-        Phase::Asking | Phase::Waiting => "goes on: the upstream is asked".to_owned(),
-        Phase::AskingAgain(_) => "the upstream is asked again".to_owned(),
-        Phase::Held(holding) => format!("held: {}", holding.why),
+        ExchangePhase::Ended(ExchangeEnding::Cut) => {
+            "cut: the agent's connection was closed".to_owned()
+        }
+        ExchangePhase::Ended(ExchangeEnding::NoReply { why }) => why.clone(),
+        ExchangePhase::Ended(ExchangeEnding::Truncated) => {
+            "truncated: the reply ended early, and so did the agent's connection".to_owned()
+        }
+        ExchangePhase::Ended(ExchangeEnding::ClientLeft) => "the client left".to_owned(),
+        ExchangePhase::Ended(ExchangeEnding::Interrupted) => {
+            "interrupted: retake exited during it".to_owned()
+        }
+        ExchangePhase::Replying => "continuing: the agent gets the reply".to_owned(),
+        ExchangePhase::Asking | ExchangePhase::Waiting => "waiting for the upstream".to_owned(),
+        ExchangePhase::AskingAgain(_) => "waiting for the upstream (retry)".to_owned(),
+        ExchangePhase::Held(holding) => format!("held: {}", holding.why),
     };
     let decided = decided.map_or_else(String::new, |words| format!(" ({words})"));
     format!("exchange {}: {what}{decided}", seen.id)
@@ -110,19 +118,19 @@ pub fn outcome(seen: &Seen, decided: Option<&str>) -> String {
 pub fn interception(on: bool) -> &'static str {
     match on {
         true => "interception is on",
-        false => "interception is off: everything passes as it comes",
+        false => "interception is off: everything is forwarded unchanged",
     }
 }
 
 /// That leaving ends held exchanges.
 pub fn held(count: usize) -> String {
     match count {
-        1 => "1 exchange is held and would end with the proxy".to_owned(),
-        _ => format!("{count} exchanges are held and would end with the proxy"),
+        1 => "1 held exchange would end with the proxy".to_owned(),
+        _ => format!("{count} held exchanges would end with the proxy"),
     }
 }
 
-pub const IN_USE: &str = "agents have used this proxy and reach no model without it";
+pub const IN_USE: &str = "Agents are using this proxy and will lose their model.";
 
 /// The time of the day in UTC: `02:46:31`.
 pub fn time(at_ms: u64) -> String {
@@ -154,8 +162,8 @@ mod tests {
 
     #[test]
     fn what_is_left_for_a_decision_is_counted_down() {
-        let held = |is_request, until_ms| Seen {
-            phase: Phase::Held(Holding {
+        let held = |is_request, until_ms| ExchangeSummary {
+            phase: ExchangePhase::Held(Holding {
                 is_gone: false,
                 has: retake_core::exchange::AgentHas::default(),
                 is_request,
@@ -163,12 +171,12 @@ mod tests {
                 until_ms,
                 why: String::new(),
             }),
-            ..Seen::default()
+            ..ExchangeSummary::default()
         };
         assert_eq!(phase(&held(false, Some(272_000)), 500), "held 4:32");
         assert_eq!(phase(&held(false, Some(272_000)), 900_000), "held 0:00");
         assert_eq!(phase(&held(true, Some(3_661_000)), 0), "held 1:01:01");
-        assert_eq!(phase(&held(false, None), 0), "held, alive");
+        assert_eq!(phase(&held(false, None), 0), "held");
     }
 
     #[test]

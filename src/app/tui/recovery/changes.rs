@@ -1,6 +1,6 @@
 //! What planned edits would make of each item, before any of it is done.
 
-use super::proposal::{Change, Fate};
+use super::proposal::{Fate, ProposedChange};
 use retake_core::actions::with_open_arguments;
 use retake_core::formats::{lower, new_message};
 use retake_core::session::{Edit, Item, Kind, MessageRole, Patch, Session};
@@ -10,7 +10,7 @@ use retake_core::wire::write::draft_output;
 const READ: u32 = 20;
 
 /// The items that edits touch, and how many more leave the history than are listed.
-pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<Change>, usize) {
+pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<ProposedChange>, usize) {
     let (mut changes, mut more) = (Vec::new(), 0);
     for edit in edits {
         match edit {
@@ -76,7 +76,7 @@ pub fn result_of(session: &Session, edits: &[Edit]) -> String {
 
 /// Opens the arguments of calls that are a text inside JSON, to be compared line by line. Where only one side
 /// can be opened, both stay as they are.
-pub fn open_arguments(session: &Session, changes: &mut [Change]) {
+pub fn open_arguments(session: &Session, changes: &mut [ProposedChange]) {
     for change in changes {
         let index = change.number.and_then(|number| number.checked_sub(1));
         let Some(item) = index.and_then(|index| session.items.get(index)) else {
@@ -99,9 +99,9 @@ fn text_of(session: &Session, item: &Item) -> String {
     }
 }
 
-fn change(session: &Session, index: u32, fate: Fate, after: &str) -> Option<Change> {
+fn change(session: &Session, index: u32, fate: Fate, after: &str) -> Option<ProposedChange> {
     let item = session.items.get(index as usize)?;
-    Some(Change {
+    Some(ProposedChange {
         fate,
         number: Some(index as usize + 1),
         kind: item.kind,
@@ -111,7 +111,7 @@ fn change(session: &Session, index: u32, fate: Fate, after: &str) -> Option<Chan
     })
 }
 
-fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<Change> {
+fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<ProposedChange> {
     let item = session.items.get(index as usize)?;
     let before = session.bytes(item).ok()?;
     let mut after = before.clone();
@@ -125,7 +125,7 @@ fn rewritten(session: &Session, index: u32, patches: &[Patch]) -> Option<Change>
 }
 
 /// The entry that gets another parent: the line around the item, or the one before it.
-fn relinked(session: &Session, index: u32) -> Option<Change> {
+fn relinked(session: &Session, index: u32) -> Option<ProposedChange> {
     let splices = lower(session, &[Edit::Relink { item: index }]).ok()?;
     let splice = splices.first()?;
     let mut records = session.records.iter();
@@ -138,10 +138,10 @@ fn relinked(session: &Session, index: u32) -> Option<Change> {
     after.splice(from..to, splice.with.iter().copied());
     let [before, after] = [before, after].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let changed = change(session, index, Fate::Changed, &after)?;
-    Some(Change { before, ..changed })
+    Some(ProposedChange { before, ..changed })
 }
 
-fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<Change> {
+fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<ProposedChange> {
     let item = session.items.get(call as usize)?;
     let name = session.name(item);
     let id = item
@@ -153,8 +153,8 @@ fn answered(session: &Session, call: u32, text: &str, is_error: bool) -> Option<
     Some(added(Kind::Output, name, output))
 }
 
-fn added(kind: Kind, tool: &str, after: String) -> Change {
-    Change {
+fn added(kind: Kind, tool: &str, after: String) -> ProposedChange {
+    ProposedChange {
         fate: Fate::Added,
         number: None,
         kind,

@@ -6,7 +6,8 @@ use crate::tui::layer::{Layer, Step};
 use crate::tui::list::moved;
 use crate::tui::popup::{Popup, rows, rule, split_top, write};
 use crate::tui::recovery::difference::{
-    self, Pieces, Row, Side, compare, folded, same, uncompared, unified,
+    self, DifferenceRow, DifferenceSide, Pieces, compare_readable, folded, same, uncompared,
+    unified,
 };
 use crate::tui::state::layout::WIDE;
 use crate::tui::text::{DetailRow, Line, Tone};
@@ -36,12 +37,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two takes by the digests of their items; `read` is asked only for items that differ, and not
+    /// Compares two takes by the digests of their items; `read` is called only for items that differ, and not
     /// for all of them where they are very many.
     pub fn new(
         names: [&str; 2],
         digests: [&[u64]; 2],
-        read: impl Fn(Which, usize) -> ItemText,
+        read: impl Fn(TakeSide, usize) -> ItemText,
     ) -> Self {
         let stretches = align(digests, &read);
         let (mut same, mut different) = (0, 0);
@@ -126,10 +127,10 @@ impl<S> Layer<S> for Comparison {
 struct Pair {
     left: Option<Heading>,
     right: Option<Heading>,
-    rows: Vec<Row>,
+    rows: Vec<DifferenceRow>,
 }
 
-/// What stands above an item.
+/// The heading of an item.
 #[derive(Debug, Clone)]
 struct Heading {
     number: usize,
@@ -196,7 +197,7 @@ impl Comparison {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let (same, different) = (self.same, self.different);
         let counts = format!(
-            "{same} item{} the same, {different} different",
+            "{same} unchanged item{}, {different} different",
             plural(same)
         );
         if !is_wide {
@@ -248,7 +249,9 @@ impl Comparison {
                     }
                 }
                 Stretch::Unread(left, right) => {
-                    let words = format!("... {left} more items left, {right} right, all different");
+                    let words = format!(
+                        "... {left} more items on the left, {right} on the right, all different"
+                    );
                     drawn.across(&Line::new(Tone::Dim, SafeText::from_str(&words)));
                 }
             }
@@ -288,20 +291,27 @@ impl Drawn {
         let inside = |line: Line| Line { indent: 2, ..line };
         for row in &pair.rows {
             match row {
-                Row::Same(text) => self.two(Some(inside(same(text))), Some(inside(same(text)))),
-                Row::Changed(left, right) => {
+                DifferenceRow::Same(text) => {
+                    self.two(Some(inside(same(text))), Some(inside(same(text))))
+                }
+                DifferenceRow::Changed(left, right) => {
                     let line = |side, pieces: &Option<Pieces>| {
                         let changed = pieces.as_ref().map(|it| difference::changed(side, it));
                         changed.map(inside)
                     };
-                    self.two(line(Side::Before, left), line(Side::After, right));
+                    self.two(
+                        line(DifferenceSide::Before, left),
+                        line(DifferenceSide::After, right),
+                    );
                 }
-                Row::Folded(count) if !is_alone => {
+                DifferenceRow::Folded(count) if !is_alone => {
                     let line = inside(folded(*count, "line"));
                     self.two(Some(line.clone()), Some(line));
                 }
-                Row::Folded(count) => self.across(&folded(*count, "line")),
-                Row::Uncompared(before, after) => self.across(&uncompared(*before, *after)),
+                DifferenceRow::Folded(count) => self.across(&folded(*count, "line")),
+                DifferenceRow::Uncompared(before, after) => {
+                    self.across(&uncompared(*before, *after))
+                }
             }
         }
     }
@@ -392,7 +402,7 @@ const READ: usize = 100;
 
 /// One of the two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum TakeSide {
     Left,
     Right,
 }
@@ -423,7 +433,7 @@ enum Stretch {
     Unread(usize, usize),
 }
 
-fn align([left, right]: [&[u64]; 2], read: &dyn Fn(Which, usize) -> ItemText) -> Vec<Stretch> {
+fn align([left, right]: [&[u64]; 2], read: &dyn Fn(TakeSide, usize) -> ItemText) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut differing: Option<(Range<usize>, Range<usize>)> = None;
     for operation in operations(left, right) {
@@ -449,18 +459,18 @@ fn align([left, right]: [&[u64]; 2], read: &dyn Fn(Which, usize) -> ItemText) ->
 }
 
 /// Puts the items of a stretch beside each other: those of one kind and tool, in order; what
-/// is left stands alone.
+/// is left is alone.
 fn pair_up(
     old: Range<usize>,
     new: Range<usize>,
-    read: &dyn Fn(Which, usize) -> ItemText,
+    read: &dyn Fn(TakeSide, usize) -> ItemText,
     stretches: &mut Vec<Stretch>,
 ) {
     let seen = |which, range: &Range<usize>| -> Vec<ItemText> {
         let range = range.clone().take(READ);
         range.map(|number| read(which, number)).collect()
     };
-    let (lefts, rights) = (seen(Which::Left, &old), seen(Which::Right, &new));
+    let (lefts, rights) = (seen(TakeSide::Left, &old), seen(TakeSide::Right, &new));
     let kinds = |items: &[ItemText]| -> Vec<&'static str> {
         items.iter().map(|item| item.kind.word()).collect()
     };
@@ -483,7 +493,7 @@ fn pair_up(
         stretches.push(Stretch::Pair(Pair {
             left: left.map(|at| heading(old.start, at, &lefts[at])),
             right: right.map(|at| heading(new.start, at, &rights[at])),
-            rows: compare(&text(one), &text(other)),
+            rows: compare_readable(&text(one), &text(other)),
         }));
     };
     for operation in operations_of(&kinds(&lefts), &kinds(&rights)) {
@@ -572,8 +582,8 @@ mod tests {
             .each_ref()
             .map(|side| side.iter().map(digest).collect::<Vec<_>>());
         let read = |which, number: usize| match which {
-            Which::Left => sides[0][number].clone(),
-            Which::Right => sides[1][number].clone(),
+            TakeSide::Left => sides[0][number].clone(),
+            TakeSide::Right => sides[1][number].clone(),
         };
         Comparison::new(["recorded", "take 2"], [&digests[0], &digests[1]], read)
     }
@@ -623,7 +633,7 @@ mod tests {
         let shown = screen((100, 8), |frame, area, theme| {
             equal.draw(frame, area, theme)
         });
-        assert!(shown.contains("41 items the same"), "{shown}");
+        assert!(shown.contains("41 unchanged items"), "{shown}");
     }
 
     #[test]
@@ -639,6 +649,6 @@ mod tests {
         let shown = screen((110, 40), |frame, area, theme| {
             comparison.draw(frame, area, theme)
         });
-        assert!(shown.contains("0 items the same"), "{shown}");
+        assert!(shown.contains("0 unchanged items"), "{shown}");
     }
 }

@@ -1,9 +1,10 @@
 //! How two texts differ, line by line and within lines. JSON is laid out first, so that a changed value
 //! is a changed line.
 
-use crate::tui::state::pretty::{self, Token};
+use crate::tui::state::pretty::{self, TokenKind};
 use crate::tui::text::{Line, Tone};
-use retake_core::json::skip_value;
+use retake_core::content::without_colours;
+use retake_core::json::{display_text, skip_value};
 use retake_core::safe_text::SafeText;
 use retake_core::session::operations_of;
 use similar::DiffOp;
@@ -25,7 +26,7 @@ pub type Pieces = Vec<(bool, String)>;
 
 /// A row of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Row {
+pub enum DifferenceRow {
     /// The same on both sides.
     Same(String),
     /// Not the same; at least one side is there.
@@ -48,7 +49,7 @@ pub fn lines_of(text: &str) -> Vec<String> {
         let mut written = "  ".repeat(line.depth);
         for (token, range) in line.pieces {
             written.push_str(&text[range.clone()]);
-            if token == Token::Punctuation && &text[range] == ":" {
+            if token == TokenKind::Punctuation && &text[range] == ":" {
                 written.push(' ');
             }
         }
@@ -57,8 +58,56 @@ pub fn lines_of(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-pub fn compare(before: &str, after: &str) -> Vec<Row> {
-    let (mut before, mut after) = (lines_of(before), lines_of(after));
+/// A text as lines for a reader: as [`lines_of`], but strings without their escapes and colours, those of several lines
+/// as these.
+fn readable_lines(text: &str) -> Vec<String> {
+    let is_json = text.trim_start().starts_with(['{', '['])
+        && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty());
+    if !is_json {
+        return without_colours(text).lines().map(str::to_owned).collect();
+    }
+    let mut lines = Vec::new();
+    for line in pretty::lay_out(text) {
+        let indent = "  ".repeat(line.depth);
+        let (mut written, mut block) = (indent.clone(), Vec::new());
+        for (token, range) in line.pieces {
+            let token_text = &text[range];
+            let inside = token_text
+                .strip_prefix('"')
+                .and_then(|it| it.strip_suffix('"'));
+            match (token, inside) {
+                (TokenKind::String, Some(inside)) => {
+                    let plain = display_text(inside.as_bytes());
+                    let plain = without_colours(&plain);
+                    match plain.trim_end().contains('\n') {
+                        true => {
+                            block.extend(plain.lines().map(|line| format!("{indent}    {line}")))
+                        }
+                        false => written.push_str(&format!("\"{plain}\"")),
+                    }
+                }
+                (TokenKind::Punctuation, _) if token_text == ":" => written.push_str(": "),
+                // The comma after a string of several lines.
+                (TokenKind::Punctuation, _) if !block.is_empty() => {}
+                _ => written.push_str(token_text),
+            }
+        }
+        lines.push(written);
+        lines.append(&mut block);
+    }
+    lines
+}
+
+pub fn compare(before: &str, after: &str) -> Vec<DifferenceRow> {
+    compare_lines(lines_of(before), lines_of(after))
+}
+
+/// The same for a reader: strings are compared without their escapes and colours, line by line.
+pub fn compare_readable(before: &str, after: &str) -> Vec<DifferenceRow> {
+    compare_lines(readable_lines(before), readable_lines(after))
+}
+
+fn compare_lines(mut before: Vec<String>, mut after: Vec<String>) -> Vec<DifferenceRow> {
     let more = (
         before.len().saturating_sub(LINES),
         after.len().saturating_sub(LINES),
@@ -80,17 +129,17 @@ pub fn compare(before: &str, after: &str) -> Vec<Row> {
             rows.push(match (old.get(at), new.get(at)) {
                 (Some(old), Some(new)) => {
                     let (old, new) = within(old, new, &mut costs);
-                    Row::Changed(Some(old), Some(new))
+                    DifferenceRow::Changed(Some(old), Some(new))
                 }
                 (old, new) => {
                     let lone = |line: &String| whole(line);
-                    Row::Changed(old.map(lone), new.map(lone))
+                    DifferenceRow::Changed(old.map(lone), new.map(lone))
                 }
             });
         }
     }
     if more != (0, 0) {
-        rows.push(Row::Uncompared(more.0, more.1));
+        rows.push(DifferenceRow::Uncompared(more.0, more.1));
     }
     rows
 }
@@ -101,17 +150,17 @@ fn whole(line: &str) -> Pieces {
 }
 
 /// Unchanged lines: those next to a change, and the number of the others.
-fn fold(lines: &[String], is_first: bool, is_last: bool, rows: &mut Vec<Row>) {
+fn fold(lines: &[String], is_first: bool, is_last: bool, rows: &mut Vec<DifferenceRow>) {
     let head = if is_first { 0 } else { AROUND };
     let tail = if is_last { 0 } else { AROUND };
-    let same = |line: &String| Row::Same(cut(line, 2 * PIECE));
+    let same = |line: &String| DifferenceRow::Same(cut(line, 2 * PIECE));
     // One line takes as much room as the words that would stand in its place.
     if lines.len() <= head + tail + 1 {
         rows.extend(lines.iter().map(same));
         return;
     }
     rows.extend(lines[..head].iter().map(same));
-    rows.push(Row::Folded(lines.len() - head - tail));
+    rows.push(DifferenceRow::Folded(lines.len() - head - tail));
     rows.extend(lines[lines.len() - tail..].iter().map(same));
 }
 
@@ -129,7 +178,7 @@ pub fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
         .filter(is_same)
         .map(|operation| old_words[operation.old_range()].concat().trim().len())
         .sum();
-    // Lines that have little in common are told apart as they are: a patchwork of emphasis
+    // Lines that have little in common are shown as they are: a patchwork of emphasis
     // reads worse than none.
     if same * 3 < old.trim().len().max(new.trim().len()) {
         return (whole(old), whole(new));
@@ -143,7 +192,7 @@ pub fn within(old: &str, new: &str, costs: &mut usize) -> (Pieces, Pieces) {
     sides
 }
 
-/// A line as what it has in common with another at both ends, and what stands between. Linear, for long lines.
+/// A line as what it has in common with another at both ends, and what is between. Linear, for long lines.
 fn edges(words: &[&str], others: &[&str]) -> Pieces {
     let pairs = words.iter().zip(others);
     let head = pairs.take_while(|(one, other)| one == other).count();
@@ -191,14 +240,14 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Which side a line stands on, with its mark and looks.
+/// The side of a line, with its mark and looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum DifferenceSide {
     Before,
     After,
 }
 
-impl Side {
+impl DifferenceSide {
     fn tones(self) -> (Tone, Tone) {
         match self {
             Self::Before => (Tone::Removed, Tone::RemovedPart),
@@ -214,7 +263,7 @@ impl Side {
     }
 }
 
-pub fn changed(side: Side, pieces: &Pieces) -> Line {
+pub fn changed(side: DifferenceSide, pieces: &Pieces) -> Line {
     let (tone, emphasised) = side.tones();
     let mut line = Line::new(tone, SafeText::from_static(side.mark()));
     let pieces = pieces.iter().map(|(differs, text)| {
@@ -239,30 +288,38 @@ pub fn folded(count: usize, what: &str) -> Line {
     Line::new(Tone::Dim, SafeText::from_str(&words))
 }
 
-/// What is said of lines that are not compared.
+/// The note on lines that are not compared.
 pub fn uncompared(before: usize, after: usize) -> Line {
     let words = format!("... too long to compare: {before} more lines before, {after} after");
     Line::new(Tone::Dim, SafeText::from_str(&words))
 }
 
-/// The rows one below the other: of neighbouring changes first all that was, then all that would be.
-pub fn unified(rows: &[Row]) -> Vec<Line> {
+/// The rows one below the other: of neighbouring changes first the old lines, then the new ones.
+pub fn unified(rows: &[DifferenceRow]) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut after = Vec::new();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
     for row in rows {
-        if let Row::Changed(old, new) = row {
-            lines.extend(old.iter().map(|pieces| changed(Side::Before, pieces)));
-            after.extend(new.iter().map(|pieces| changed(Side::After, pieces)));
+        if let DifferenceRow::Changed(old, new) = row {
+            before.extend(
+                old.iter()
+                    .map(|pieces| changed(DifferenceSide::Before, pieces)),
+            );
+            after.extend(
+                new.iter()
+                    .map(|pieces| changed(DifferenceSide::After, pieces)),
+            );
             continue;
         }
+        lines.append(&mut before);
         lines.append(&mut after);
         lines.push(match row {
-            Row::Same(text) => same(text),
-            Row::Folded(count) => folded(*count, "line"),
-            Row::Uncompared(before, after) => uncompared(*before, *after),
-            Row::Changed(..) => continue,
+            DifferenceRow::Same(text) => same(text),
+            DifferenceRow::Folded(count) => folded(*count, "line"),
+            DifferenceRow::Uncompared(before, after) => uncompared(*before, *after),
+            DifferenceRow::Changed(..) => continue,
         });
     }
+    lines.append(&mut before);
     lines.append(&mut after);
     lines
 }
@@ -271,7 +328,7 @@ pub fn unified(rows: &[Row]) -> Vec<Line> {
 mod tests {
     use super::*;
 
-    fn told(rows: &[Row]) -> String {
+    fn told(rows: &[DifferenceRow]) -> String {
         let mut told = String::new();
         for line in unified(rows) {
             for (tone, text) in line.pieces {
@@ -345,7 +402,7 @@ mod tests {
         let lines = |word: &str| format!("{}\n", word.repeat(300)).repeat(LINES);
         let rows = compare(&lines("abc d "), &lines("abc e "));
         let emphasised = rows.iter().filter(|row| {
-            matches!(row, Row::Changed(Some(old), _) if old.iter().any(|(differs, _)| *differs))
+            matches!(row, DifferenceRow::Changed(Some(old), _) if old.iter().any(|(differs, _)| *differs))
         });
         assert_eq!(
             emphasised.count(),

@@ -2,10 +2,12 @@
 //! two readings was meant.
 
 mod readings;
+mod values;
 mod words;
 
-pub use readings::{Reading, Readings};
-pub use words::{WordsForm, WordsSetup, Written};
+pub use readings::{ArgumentReading, Readings};
+pub use values::{ValueChoice, ValueRow, ValuesMenu};
+pub use words::{TextCheck, WordsForm, WordsSetup, WrittenWords};
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
@@ -20,7 +22,7 @@ use retake_core::safe_text::SafeText;
 /// The widest that a question grows.
 const WIDEST: u16 = 76;
 
-/// A question that is answered with yes or no. Enter is no answer: what is asked here cannot be taken back
+/// A question that is answered with yes or no. Enter is no answer: what is confirmed here cannot be undone
 /// in the world outside.
 #[derive(Debug, Clone)]
 pub struct Confirmation {

@@ -21,7 +21,7 @@ const TOLD: u16 = 3;
 /// The widest that the menu grows.
 const WIDEST: u16 = 96;
 
-/// The keys of the panes that stand for actions.
+/// The keys of the panes that represent actions.
 const KEYS: &[(&str, char)] = &[
     ("inject-error", 'i'),
     ("retry", 'r'),
@@ -39,7 +39,7 @@ const LAB_WORDS: &str = "ask a model many times with different words for this, a
 
 /// An offer, and why it does not apply where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferRow {
     pub offer: Offer,
     /// Why it does not apply here.
     pub refusal: Option<String>,
@@ -52,8 +52,8 @@ pub struct Group {
     pub severity: Severity,
     /// What is wrong, in a sentence.
     pub message: String,
-    pub offers: Vec<Offered>,
-    /// Whether the model is told about it in words, which the lab compares.
+    pub offers: Vec<OfferRow>,
+    /// Whether the model reads a wording about it, which the lab can compare.
     pub has_words: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct OffersMenu {
 }
 
 impl OffersMenu {
-    /// The menu of these findings; the cursor stands on the first offer that applies.
+    /// The menu of these findings; the cursor is on the first offer that applies.
     pub fn new(groups: Vec<Group>) -> Self {
         let mut rows = Vec::new();
         let mut taken = Vec::new();
@@ -105,7 +105,7 @@ impl OffersMenu {
         menu
     }
 
-    fn offered(&self, row: &Row) -> Option<&Offered> {
+    fn offered(&self, row: &Row) -> Option<&OfferRow> {
         match row {
             Row::Heading(_) | Row::Lab(_) => None,
             Row::Offer(finding, number, _) => self.groups.get(*finding)?.offers.get(*number),
@@ -127,7 +127,7 @@ impl OffersMenu {
         self.cursor.set(next.unwrap_or(at));
     }
 
-    /// What is under the cursor, unless it does not apply: then its reason stands below anyway.
+    /// What is under the cursor, unless it does not apply: then its reason is below anyway.
     fn choose(&self) -> Step<Chosen> {
         let row = self.rows.get(self.cursor.get());
         match (row, row.and_then(|row| self.offered(row))) {
@@ -175,10 +175,10 @@ impl OffersMenu {
     }
 
     /// What the offer under the cursor does, and what its safety means, or why it does not apply; wrapped.
-    fn told(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn description(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let row = self.rows.get(self.cursor.get());
         let words = match (row, row.and_then(|row| self.offered(row))) {
-            (_, Some(offered)) => told(offered),
+            (_, Some(offered)) => description(offered),
             (Some(Row::Lab(_)), None) => LAB_WORDS.to_owned(),
             _ => return,
         };
@@ -235,27 +235,27 @@ impl<S> Layer<S> for OffersMenu {
         let area = area.intersection(frame.area());
         let wanted = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
         let high = wanted.saturating_add(TOLD + 3);
-        let title = SafeText::from_static("what can be done");
+        let title = SafeText::from_static("Fixes");
         let popup = Popup {
             title: &title,
             context: Context::Offers,
             without: &[],
         };
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
-        let told = (TOLD + 1).min(inside.height / 3);
-        let [list, below] = split_bottom(inside, told);
+        let description = (TOLD + 1).min(inside.height / 3);
+        let [list, below] = split_bottom(inside, description);
         let window = self.cursor.window(list, self.rows.len());
         for (area, number) in rows(list).zip(window) {
             self.row(frame, area, number, theme);
         }
-        self.told(frame, below, theme);
+        self.description(frame, below, theme);
     }
 }
 
 /// What an offer does, and what its safety means, or why it does not apply.
-fn told(offered: &Offered) -> String {
+fn description(offered: &OfferRow) -> String {
     match (&offered.refusal, actions::find(offered.offer.action)) {
-        (Some(refusal), _) => format!("does not apply: {refusal}"),
+        (Some(refusal), _) => format!("not possible: {refusal}"),
         (None, Some(action)) => {
             let safety = offered.offer.safety;
             format!(
@@ -290,7 +290,7 @@ fn key_of(action: &str, taken: &[char]) -> Option<char> {
 /// `i  inject error   unsafe  answer the call with ...`; the reason in the place of what it does where
 /// it does not apply.
 fn offer_spans(
-    offered: &Offered,
+    offered: &OfferRow,
     key: Option<char>,
     width: usize,
     theme: &Theme,
@@ -314,7 +314,7 @@ fn offer_spans(
             spans.extend(theme.spans(&what, style));
         }
         Some(refusal) => {
-            let words = SafeText::single_line(&format!("not here: {refusal}"), room);
+            let words = SafeText::single_line(&format!("not possible: {refusal}"), room);
             spans.extend(theme.spans(&words, theme.dim));
         }
     }
@@ -330,7 +330,7 @@ mod tests {
     };
     use retake_core::rules::RULES;
 
-    fn group(rule: &str, message: &str, offers: Vec<Offered>) -> Group {
+    fn group(rule: &str, message: &str, offers: Vec<OfferRow>) -> Group {
         let rule = RULES.iter().find(|known| known.id == rule).unwrap();
         Group {
             rule,
@@ -341,8 +341,8 @@ mod tests {
         }
     }
 
-    fn offered(offer: Offer, refusal: Option<&str>) -> Offered {
-        Offered {
+    fn offered(offer: Offer, refusal: Option<&str>) -> OfferRow {
+        OfferRow {
             offer,
             refusal: refusal.map(str::to_owned),
         }

@@ -1,17 +1,18 @@
 //! What an action would change, before it is taken: its safety in words, what the operator should know, and
 //! every item as it is and as it would be.
 
-use super::difference::{self, Row};
+use super::difference::{self, DifferenceRow};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::popup::Popup;
-use crate::tui::text::Page;
+use crate::tui::text::TextWindow;
 use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use retake_core::actions::Safety;
+use retake_core::content::without_colours;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 
@@ -35,7 +36,7 @@ pub enum Fate {
 
 /// An item that an action would touch.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct ProposedChange {
     pub fate: Fate,
     /// Its number in the history, counted from 1; `None` of one that is new.
     pub number: Option<usize>,
@@ -57,7 +58,7 @@ pub struct Proposed {
     /// What the operator should know before accepting, a sentence each.
     pub notes: Vec<String>,
     /// The items that it touches.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ProposedChange>,
     /// How many further items leave the history, where they are too many to show them all.
     pub more_removed: usize,
     /// Whether other words would make it another change.
@@ -65,7 +66,7 @@ pub struct Proposed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProposalVerdict {
     Accept,
     /// The operator wants other words.
     Reword,
@@ -75,7 +76,7 @@ pub enum Verdict {
 pub struct Proposal {
     title: SafeText,
     has_words: bool,
-    page: Page,
+    page: TextWindow,
     /// The lines on which items begin.
     starts: Vec<usize>,
 }
@@ -83,9 +84,9 @@ pub struct Proposal {
 /// What a safety means.
 pub fn safety_words(safety: Safety) -> &'static str {
     match safety {
-        Safety::Safe => "keeps what the model meant",
+        Safety::Safe => "keeps the model's meaning",
         Safety::Unsafe => "changes what the model saw or did",
-        Safety::Manual => "holds words of yours",
+        Safety::Manual => "your own text",
     }
 }
 
@@ -101,7 +102,7 @@ impl Proposal {
             lines.extend(body(change));
         }
         if proposed.more_removed > 0 {
-            let words = format!("- {} more items leave the history", proposed.more_removed);
+            let words = format!("- {} more items are removed", proposed.more_removed);
             lines.push(Line::default());
             lines.push(Line::new(Tone::Removed, SafeText::from_str(&words)));
         }
@@ -112,24 +113,24 @@ impl Proposal {
         Self {
             title: SafeText::single_line(&proposed.title, 200),
             has_words: proposed.has_words,
-            page: Page::new(lines),
+            page: TextWindow::new(lines),
             starts,
         }
     }
 }
 
 impl<S> Layer<S> for Proposal {
-    type Output = Verdict;
+    type Output = ProposalVerdict;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Proposal]
     }
 
-    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Verdict> {
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<ProposalVerdict> {
         match command(Context::Proposal, &key) {
-            Some(Command::Accept) => return Step::Done(Verdict::Accept),
+            Some(Command::Accept) => return Step::Done(ProposalVerdict::Accept),
             Some(Command::Leave) => return Step::Leave,
-            Some(Command::Reword) if self.has_words => return Step::Done(Verdict::Reword),
+            Some(Command::Reword) if self.has_words => return Step::Done(ProposalVerdict::Reword),
             Some(Command::Difference(direction)) => {
                 let top = self.page.top();
                 let mut starts = self.starts.iter();
@@ -149,7 +150,7 @@ impl<S> Layer<S> for Proposal {
         Step::Stay
     }
 
-    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<Verdict> {
+    fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<ProposalVerdict> {
         self.page.mouse(event);
         Step::Stay
     }
@@ -180,15 +181,15 @@ fn preface(proposed: &Proposed) -> Vec<Line> {
     first.pieces.push((Tone::Plain, SafeText::from_str(&words)));
     let mut lines = vec![first];
     for note in &proposed.notes {
-        for line in SafeText::from_str(note).lines() {
-            lines.push(Line::new(Tone::Plain, line));
-        }
+        let note = without_colours(note);
+        let seen = note.lines().filter(|line| !line.trim().is_empty());
+        lines.extend(seen.map(|line| Line::new(Tone::Plain, SafeText::from_str(line))));
     }
     lines
 }
 
 /// `~ item 23  call  serch_flights`.
-fn heading(change: &Change) -> Line {
+fn heading(change: &ProposedChange) -> Line {
     let (mark, tone) = match change.fate {
         Fate::Added => ("+", Tone::Added),
         Fate::Removed => ("-", Tone::Removed),
@@ -210,28 +211,28 @@ fn heading(change: &Change) -> Line {
             Some(number) => format!("  becomes item {number}"),
             None => String::new(),
         },
-        Fate::Removed => "  leaves the history".to_owned(),
+        Fate::Removed => "  is removed".to_owned(),
         Fate::Changed => String::new(),
-        Fate::Moved(to) => format!("  becomes item {to}, as it is"),
+        Fate::Moved(to) => format!("  moves to item {to}, unchanged"),
     };
     line.pieces.push((Tone::Dim, SafeText::from_str(&fate)));
     line
 }
 
-fn body(change: &Change) -> Vec<Line> {
+fn body(change: &ProposedChange) -> Vec<Line> {
     let mut rows = match change.fate {
         Fate::Moved(_) => Vec::new(),
-        _ => difference::compare(&change.before, &change.after),
+        _ => difference::compare_readable(&change.before, &change.after),
     };
     let surplus = match change.fate {
         Fate::Changed | Fate::Moved(_) => 0,
         Fate::Added | Fate::Removed => rows.len().saturating_sub(LONE),
     };
     rows.truncate(rows.len() - surplus);
-    let is_same = |row: &Row| matches!(row, Row::Same(_) | Row::Folded(_));
+    let is_same =
+        |row: &DifferenceRow| matches!(row, DifferenceRow::Same(_) | DifferenceRow::Folded(_));
     if change.fate == Fate::Changed && rows.iter().all(is_same) {
-        let words =
-            SafeText::from_static("  only its spelling changes: spaces, or the order of bytes");
+        let words = SafeText::from_static("  only the formatting changes: spaces or escapes");
         return vec![Line::new(Tone::Dim, words)];
     }
     let mut lines = difference::unified(&rows);
@@ -261,7 +262,7 @@ mod tests {
             safety: Safety::Unsafe,
             notes: vec!["the arguments satisfy the schema of search_flights".to_owned()],
             changes: vec![
-                Change {
+                ProposedChange {
                     fate: Fate::Changed,
                     number: Some(23),
                     kind: Kind::Call,
@@ -269,7 +270,7 @@ mod tests {
                     before: CALL.to_owned(),
                     after: CALL.replace("serch", "search"),
                 },
-                Change {
+                ProposedChange {
                     fate: Fate::Removed,
                     number: Some(24),
                     kind: Kind::Output,
@@ -300,12 +301,12 @@ mod tests {
         assert_eq!(proposal.key(event("j"), &mut ()), Step::Stay);
         assert_eq!(
             proposal.key(event("e"), &mut ()),
-            Step::Done(Verdict::Reword)
+            Step::Done(ProposalVerdict::Reword)
         );
         assert_eq!(proposal.key(event("esc"), &mut ()), Step::Leave);
         assert_eq!(
             proposal.key(event("enter"), &mut ()),
-            Step::Done(Verdict::Accept)
+            Step::Done(ProposalVerdict::Accept)
         );
     }
 
@@ -327,7 +328,7 @@ mod tests {
         proposed.has_words = false;
         proposed.changes[1].fate = Fate::Added;
         proposed.changes[1].after = std::mem::take(&mut proposed.changes[1].before);
-        proposed.changes.push(Change {
+        proposed.changes.push(ProposedChange {
             fate: Fate::Moved(24),
             number: Some(26),
             kind: Kind::Output,
@@ -351,7 +352,7 @@ mod tests {
         proposed.changes.truncate(1);
         proposed.changes[0].after = CALL.replace("\",\"", "\", \"");
         let proposal = Proposal::new(&proposed);
-        assert!(shown(&proposal, (80, 12)).contains("only its spelling changes"));
+        assert!(shown(&proposal, (80, 12)).contains("only the formatting changes"));
         proposed.changes.clear();
         let proposal = Proposal::new(&proposed);
         assert!(shown(&proposal, (80, 12)).contains("no item changes"));

@@ -1,5 +1,5 @@
 //! The save dialog: where to, in which format, and what that format cannot say. Whether a file is there already
-//! is asked of the world when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
+//! is checked when it is written; [`SaveDialog::ask_to_overwrite`] brings the answer back.
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
@@ -26,6 +26,8 @@ pub struct SaveFormat {
     pub title: String,
     /// How files of it end: `.jsonl`.
     pub ending: String,
+    /// Where it is looked for, where that is in one place.
+    pub path: Option<String>,
     /// What it cannot say, a sentence each.
     pub losses: Vec<String>,
 }
@@ -93,7 +95,8 @@ impl SaveDialog {
     fn propose(&mut self) {
         let format = self.formats.get(self.chosen);
         let ending = format.map_or(".jsonl", |format| &format.ending);
-        self.proposed = format!("{}{ending}", self.stem);
+        let own = format.and_then(|format| format.path.clone());
+        self.proposed = own.unwrap_or_else(|| format!("{}{ending}", self.stem));
         self.path.set_text(&self.proposed);
     }
 
@@ -119,10 +122,10 @@ impl SaveDialog {
         self.asks_to_overwrite = false;
         let path = self.path.text();
         let complaint = match self.formats.get(self.chosen) {
-            None => "there is no format to save in",
-            Some(_) if path.trim().is_empty() => "a path is needed",
+            None => "no format to save in",
+            Some(_) if path.trim().is_empty() => "enter a path",
             Some(_) if path == self.recording => {
-                "this is the recording itself: it is never changed; save beside it"
+                "this is the recording itself, which is never changed; choose another name"
             }
             Some(format) => {
                 return Step::Done(Save {
@@ -136,14 +139,14 @@ impl SaveDialog {
         Step::Stay
     }
 
-    /// What stands below the formats: the question, the complaint, or what the format cannot say.
-    fn said(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+    /// What is below the formats: the question, the complaint, or what the format cannot say.
+    fn status(&self, width: usize, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let wrapped = |text: &SafeText, style| -> Vec<_> {
             let lines = text.wrapped(width);
             lines.map(|line| theme.spans(&line, style)).collect()
         };
         if self.asks_to_overwrite {
-            let words = SafeText::from_static("this file is there already: replace it?");
+            let words = SafeText::from_static("File exists. Overwrite?");
             return wrapped(&words, theme.warning);
         }
         if let Some(complaint) = &self.complaint {
@@ -215,8 +218,8 @@ impl<S> Layer<S> for SaveDialog {
             without: &[],
         };
         let width = usize::from(WIDEST.min(area.width).saturating_sub(4)).max(1);
-        let said = self.said(width, theme);
-        let high = u16::try_from(self.formats.len() + said.len() + 5).unwrap_or(u16::MAX);
+        let status = self.status(width, theme);
+        let high = u16::try_from(self.formats.len() + status.len() + 5).unwrap_or(u16::MAX);
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         let mut rows = rows(inside);
         if let Some(row) = rows.next() {
@@ -240,7 +243,7 @@ impl<S> Layer<S> for SaveDialog {
             write(frame, row, spans, Style::new());
         }
         rows.next();
-        for (row, spans) in rows.zip(said) {
+        for (row, spans) in rows.zip(status) {
             write(frame, row, spans, Style::new());
         }
     }
@@ -258,6 +261,7 @@ mod tests {
             id,
             title: title.to_owned(),
             ending: ending.to_owned(),
+            path: None,
             losses: losses.iter().map(|loss| (*loss).to_owned()).collect(),
         };
         let formats = vec![
@@ -317,6 +321,21 @@ mod tests {
     }
 
     #[test]
+    fn a_format_that_is_looked_for_in_one_place_proposes_that() {
+        let mut dialog = dialog();
+        dialog.formats[1].path = Some("/store/id.jsonl".to_owned());
+        assert_eq!(
+            press(&mut dialog, "tab enter"),
+            saved("/store/id.jsonl", "responses", false)
+        );
+        press(&mut dialog, "tab");
+        assert_eq!(
+            press(&mut dialog, "enter"),
+            saved("runs/airline-12.take-2.json", "chat", false)
+        );
+    }
+
+    #[test]
     fn a_file_that_is_there_is_replaced_only_when_asked() {
         let mut dialog = dialog();
         dialog.ask_to_overwrite();
@@ -342,11 +361,11 @@ mod tests {
             press(&mut dialog, "^u \"runs/airline-12.jsonl.zst\" enter"),
             Step::Stay
         );
-        assert!(shown(&dialog, (80, 16)).contains("it is never changed"));
+        assert!(shown(&dialog, (80, 16)).contains("which is never changed"));
         assert_eq!(press(&mut dialog, "^u enter"), Step::Stay);
-        assert!(shown(&dialog, (80, 16)).contains("a path is needed"));
+        assert!(shown(&dialog, (80, 16)).contains("enter a path"));
         dialog.paste("a\nb", &mut ());
-        assert!(!shown(&dialog, (80, 16)).contains("a path is needed"));
+        assert!(!shown(&dialog, (80, 16)).contains("enter a path"));
     }
 
     #[test]

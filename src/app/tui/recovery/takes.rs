@@ -27,19 +27,19 @@ pub struct TakeTree {
     rows: Vec<TakeRow>,
     cursor: ListCursor,
     marked: Option<u32>,
-    asked: Option<Asked>,
+    editing: Option<Asked>,
     prompt: Prompt,
     complaint: Option<&'static str>,
 }
 
 impl TakeTree {
-    /// The tree of these takes, each before those that came from it; the cursor stands on the current one.
+    /// The tree of these takes, each before those that came from it; the cursor is on the current one.
     pub fn new(rows: Vec<TakeRow>) -> Self {
         let mut tree = Self {
             rows,
             cursor: ListCursor::default(),
             marked: None,
-            asked: None,
+            editing: None,
             prompt: Prompt::new("note", ""),
             complaint: None,
         };
@@ -64,7 +64,7 @@ impl TakeTree {
     }
 
     /// The take under the cursor beside the marked one, else beside the current one, and the current one beside
-    /// the take that it came from; the older one stands left.
+    /// the take that it came from; the older one is left.
     fn compare(&mut self, id: u32) -> Step<TakesCommand> {
         let current = self.rows.iter().find(|row| row.is_current);
         let parent = self.selected().and_then(|row| row.parent);
@@ -73,34 +73,34 @@ impl TakeTree {
             Some(other) => Step::Done(TakesCommand::Compare(other.min(id), other.max(id))),
             None => {
                 self.complaint =
-                    Some("a take differs from another one: move to it, or mark it with m");
+                    Some("two takes are compared: move to the other one, or mark it with m");
                 Step::Stay
             }
         }
     }
 
-    fn ask(&mut self, asked: Asked) {
+    fn ask(&mut self, editing: Asked) {
         let Some(row) = self.selected() else { return };
-        let (title, text) = match asked {
+        let (title, text) = match editing {
             Asked::Note => ("note", row.note.clone()),
             Asked::Name => ("name", row.name.clone()),
         };
-        self.prompt = Prompt::new(title, "enter keeps  esc leaves");
+        self.prompt = Prompt::new(title, "enter keep  esc cancel");
         self.prompt.open(&text);
-        self.asked = Some(asked);
+        self.editing = Some(editing);
     }
 
-    fn typed(&mut self, asked: Asked, typed: Typing) -> Step<TakesCommand> {
+    fn typed(&mut self, editing: Asked, typed: Typing) -> Step<TakesCommand> {
         let text = match typed {
             Typing::Pending | Typing::Changed => return Step::Stay,
             Typing::Submitted(text) => text,
             Typing::Cancelled => {
-                self.asked = None;
+                self.editing = None;
                 return Step::Stay;
             }
         };
-        self.asked = None;
-        match (asked, self.selected()) {
+        self.editing = None;
+        match (editing, self.selected()) {
             (Asked::Note, Some(row)) => Step::Done(TakesCommand::NoteTake(row.id, text)),
             (Asked::Name, Some(row)) => Step::Done(TakesCommand::Rename(row.id, text)),
             (_, None) => Step::Stay,
@@ -112,7 +112,7 @@ impl<S> Layer<S> for TakeTree {
     type Output = TakesCommand;
 
     fn contexts(&self) -> &'static [Context] {
-        match self.asked {
+        match self.editing {
             Some(_) => &[Context::Line],
             None => &[Context::Takes],
         }
@@ -120,9 +120,9 @@ impl<S> Layer<S> for TakeTree {
 
     fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<TakesCommand> {
         self.complaint = None;
-        if let Some(asked) = self.asked {
+        if let Some(editing) = self.editing {
             let typed = self.prompt.key(key);
-            return self.typed(asked, typed);
+            return self.typed(editing, typed);
         }
         let Some(id) = self.selected().map(|row| row.id) else {
             return match command(Context::Takes, &key) {
@@ -147,14 +147,14 @@ impl<S> Layer<S> for TakeTree {
     }
 
     fn mouse(&mut self, event: MouseEvent, _: &mut S) -> Step<TakesCommand> {
-        if self.asked.is_none() {
+        if self.editing.is_none() {
             self.cursor.mouse(event, self.rows.len());
         }
         Step::Stay
     }
 
     fn paste(&mut self, text: &str, _: &mut S) {
-        if self.asked.is_some() {
+        if self.editing.is_some() {
             self.prompt.paste(text);
         }
     }
@@ -194,15 +194,15 @@ impl TakeTree {
         let title = SafeText::from_static("takes");
         let popup = Popup {
             title: &title,
-            context: match self.asked.is_some() {
+            context: match self.editing.is_some() {
                 true => Context::Line,
                 false => Context::Takes,
             },
             without: &[],
         };
         let inside = popup.view(frame, area, theme);
-        let told = (TOLD + 1).min(inside.height / 2);
-        let [list, below] = split_bottom(inside, told);
+        let description = (TOLD + 1).min(inside.height / 2);
+        let [list, below] = split_bottom(inside, description);
         let window = self.cursor.window(list, self.rows.len());
         for (row, number) in rows(list).zip(window) {
             self.row(frame, row, number, theme);
@@ -210,7 +210,7 @@ impl TakeTree {
         let mut below = rows(below);
         let Some(bar) = below.next() else { return };
         rule(frame, bar, Vec::new(), theme);
-        if self.asked.is_some() {
+        if self.editing.is_some() {
             if let Some(row) = below.next() {
                 self.prompt.draw(frame, row, theme);
             }
@@ -223,7 +223,7 @@ impl TakeTree {
             }
             return;
         }
-        self.told(frame, below, theme);
+        self.description(frame, below, theme);
     }
 
     /// What the takes come from, in words.
@@ -277,7 +277,7 @@ impl TakeTree {
         }
     }
 
-    /// What stands at the end of a row: marks in words, and the findings before and after.
+    /// The end of a row: marks in words, and the findings before and after.
     fn right(&self, take: &TakeRow, width: u16, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         let words = [
@@ -295,7 +295,7 @@ impl TakeTree {
     }
 
     /// The take under the cursor in full.
-    fn told(&self, frame: &mut Frame<'_>, area: impl Iterator<Item = Rect>, theme: &Theme) {
+    fn description(&self, frame: &mut Frame<'_>, area: impl Iterator<Item = Rect>, theme: &Theme) {
         let Some(take) = self.selected() else { return };
         let mut texts = vec![story(take, self.first())];
         if !take.note.is_empty() {
@@ -317,8 +317,8 @@ impl TakeTree {
     }
 }
 
-/// `│  ├─ `: the branches left of a take. One that is the only child of its parent stands in the parent's
-/// column, behind an arrow.
+/// `│  ├─ `: the branches left of a take. One that is the only child of its parent is in the parent's
+/// column, after an arrow.
 fn stem(rails: &[bool], forks: bool, is_only: bool, theme: &Theme) -> String {
     let glyphs = &theme.glyphs;
     let hidden = rails.len().saturating_sub(RAILS);
@@ -367,7 +367,7 @@ fn story(take: &TakeRow, first: &'static str) -> SafeText {
         return SafeText::from_static("the first request of the run");
     }
     if take.id == 0 {
-        return SafeText::from_static("the recording, as it stands in the file");
+        return SafeText::from_static("the recording, unchanged");
     }
     let mut words = take.action.clone();
     if !take.rule.is_empty() {
@@ -504,16 +504,16 @@ mod tests {
             ..TakeRow::default()
         }]);
         assert_eq!(press(&mut alone, "d"), Step::Stay);
-        assert!(shown(&alone, (100, 16)).contains("a take differs from another one"));
+        assert!(shown(&alone, (100, 16)).contains("two takes are compared"));
     }
 
     #[test]
     fn notes_and_names_are_typed_below() {
         let mut tree = tree();
         press(&mut tree, "j n");
-        let asked = shown(&tree, (100, 16));
-        assert!(asked.contains("note asks the user"), "{asked}");
-        assert!(!asked.contains("? help"), "{asked}");
+        let editing = shown(&tree, (100, 16));
+        assert!(editing.contains("note asks the user"), "{editing}");
+        assert!(!editing.contains("? help"), "{editing}");
         assert_eq!(
             press(&mut tree, "^u \"better\" enter"),
             Step::Done(TakesCommand::NoteTake(2, "better".to_owned()))

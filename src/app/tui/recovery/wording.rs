@@ -1,15 +1,14 @@
-//! The wording editor: a template above, below it the item as the provider will see it, the library beside it.
+//! The wording editor: a template above, below it the text that the model reads, the library beside it.
 //!
 //! The preview is made by a function that is handed in, at every change of the text, so that the editor itself
-//! knows neither templates nor providers. Where the template is faulty, the fault stands in the place of the
+//! knows neither templates nor providers. Where the template is faulty, the fault takes the place of the
 //! preview and the last good one stays below it, dim.
 
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, split_top, write};
-use crate::tui::recovery::difference::lines_of;
-use crate::tui::text::{Line, Page, Tone};
+use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -23,26 +22,26 @@ use std::sync::Arc;
 
 /// A wording of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct WordingEntry {
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
-    /// Where it stands on the axes along which wordings vary: `lists nearest, echoes nothing`.
+    /// Its values on the axes along which wordings vary: `lists nearest, echoes nothing`.
     pub axes: String,
     pub text: String,
 }
 
 /// What is wrong with a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct TemplateFault {
     /// The line, counted from 1.
     pub line: Option<usize>,
     /// What is wrong there.
     pub message: String,
 }
 
-/// The JSON of the items that a template makes, or why it makes none.
-pub type Preview = Result<String, Fault>;
+/// The text that a template makes, or why it makes none.
+pub type Preview = Result<String, TemplateFault>;
 
 /// Makes the preview of a template; the flag says whether all faulty calls of the turn are answered, or the
 /// one at hand only.
@@ -71,7 +70,7 @@ pub struct Setup {
     pub title: String,
     pub text: String,
     /// The library for this kind of failure.
-    pub library: Vec<Entry>,
+    pub library: Vec<WordingEntry>,
     /// The names that a template may use.
     pub placeholders: Vec<String>,
     /// How many calls of the turn are faulty.
@@ -102,7 +101,7 @@ enum Focus {
 pub struct WordingEditor {
     title: SafeText,
     text: TextBox,
-    library: Vec<Entry>,
+    library: Vec<WordingEntry>,
     placeholders: SafeText,
     faulty: usize,
     whole_turn: bool,
@@ -113,10 +112,10 @@ pub struct WordingEditor {
     /// The last good preview.
     good: Vec<Line>,
     /// What is wrong with the template now.
-    fault: Option<Fault>,
+    fault: Option<TemplateFault>,
     /// Whether a faulty template was to be accepted.
     is_refused: bool,
-    page: Page,
+    page: TextWindow,
 }
 
 impl WordingEditor {
@@ -135,9 +134,9 @@ impl WordingEditor {
             good: Vec::new(),
             fault: None,
             is_refused: false,
-            page: Page::default(),
+            page: TextWindow::default(),
         };
-        let same = |entry: &Entry| entry.text == setup.text;
+        let same = |entry: &WordingEntry| entry.text == setup.text;
         editor
             .cursor
             .set(editor.library.iter().position(same).unwrap_or(0));
@@ -146,7 +145,7 @@ impl WordingEditor {
         editor
     }
 
-    /// The template as it stands.
+    /// The current template.
     pub fn text(&self) -> String {
         self.text.text()
     }
@@ -258,8 +257,8 @@ impl<S> Layer<S> for WordingEditor {
             Some(Command::Undo) if self.text.undo() => self.refresh(),
             Some(Command::Redo) if self.text.redo() => self.refresh(),
             Some(Command::Preview(direction)) => self.page.turn(direction),
+            None | Some(Command::Type) => self.type_or_move(key),
             Some(_) => {}
-            None => self.type_or_move(key),
         }
         Step::Stay
     }
@@ -287,17 +286,17 @@ impl<S> Layer<S> for WordingEditor {
 }
 
 fn preview_lines(preview: &str) -> Vec<Line> {
-    let lines = lines_of(preview).into_iter().map(|line| {
-        let indent = line.len() - line.trim_start().len();
+    let lines = preview.split('\n').map(|line| {
+        let text = line.trim_start();
         Line {
-            indent,
-            ..Line::new(Tone::Plain, SafeText::from_str(line.trim_start()))
+            indent: line.len() - text.len(),
+            ..Line::new(Tone::Plain, SafeText::from_str(text))
         }
     });
     lines.collect()
 }
 
-fn fault_line(fault: &Fault) -> Line {
+fn fault_line(fault: &TemplateFault) -> Line {
     let message = fault.message.replace('\n', " ");
     let place = fault.line.map(|line| format!("line {line}: "));
     // Some faults name their line by themselves.
@@ -368,7 +367,7 @@ impl WordingEditor {
         }
     }
 
-    /// The text, the preview and what is said about them, from top to bottom.
+    /// The text, the preview and the notes on them, from top to bottom.
     fn editor(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let mut area = area;
         if self.faulty > 1 {
@@ -402,8 +401,8 @@ impl WordingEditor {
                 Span::styled("not accepted: the template has an error", theme.error)
             }
             (Some(_), _) if self.good.is_empty() => Span::styled("faulty", theme.error),
-            (Some(_), _) => Span::styled("faulty; below, the last good one", theme.error),
-            (None, Focus::Text) => Span::styled("as the provider will see it", theme.title),
+            (Some(_), _) => Span::styled("template error; last valid preview:", theme.error),
+            (None, Focus::Text) => Span::styled("the model reads:", theme.title),
             (None, Focus::Library) => Span::styled("the wording of the library", theme.title),
         }
     }
@@ -443,8 +442,8 @@ impl WordingEditor {
             vec![Span::styled(title, theme.title)],
             Style::new(),
         );
-        let told = TOLD.min(area.height / 2);
-        let [list, below] = split_bottom(area, told);
+        let shown_rows = TOLD.min(area.height / 2);
+        let [list, below] = split_bottom(area, shown_rows);
         let draw = |number: usize, row: Rect| {
             let has_cursor = number == self.cursor.get();
             let mark = if has_cursor { theme.glyphs.cursor } else { " " };
@@ -482,7 +481,7 @@ impl WordingEditor {
     }
 }
 
-fn told_of(entry: &Entry, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+fn told_of(entry: &WordingEntry, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
     let width = usize::from(area.width).max(1);
     let title = SafeText::from_str(&entry.title);
     let axes = SafeText::from_str(&entry.axes);

@@ -1,9 +1,11 @@
 //! One item in full: what it is, what is wrong with it, what it says. Lines are made once for an item and
 //! wrapped only where they are seen; of a giant item only the beginning is read until the operator scrolls on.
 
-use super::pretty::{self, JsonLine, Token};
+use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
-use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
+use crate::tui::render::{
+    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines,
+};
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
 use retake_core::json::{complete, display_text, skip_value};
@@ -26,13 +28,22 @@ pub enum Mode {
     /// Rendered: edits as diffs, Markdown, colours of a terminal, arguments laid out.
     #[default]
     Pretty,
-    /// Its text as it was said, arguments laid out.
+    /// Its text as recorded, arguments laid out.
     Unescaped,
     /// Its bytes as they stand in the file.
     Raw,
 }
 
 impl Mode {
+    /// How items are shown, in the footer.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Pretty => "pretty: diffs, Markdown, colours",
+            Self::Unescaped => "unescaped: texts and arguments without rendering",
+            Self::Raw => "raw: the JSON of the file",
+        }
+    }
+
     pub fn next(self) -> Self {
         match self {
             Self::Pretty => Self::Unescaped,
@@ -44,7 +55,7 @@ impl Mode {
 
 /// What the lines of an item are made from.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct DetailSubject<'a> {
     pub session: &'a Session,
     /// Index of the item.
     pub index: usize,
@@ -60,14 +71,31 @@ pub struct Subject<'a> {
     pub limit: u64,
     /// How it is shown.
     pub mode: Mode,
+    /// Cells of a line.
+    pub width: usize,
 }
 
-/// The lines of an item, and how many bytes of it were left out.
-pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
+/// The lines of an item.
+#[derive(Debug, Default)]
+pub struct Composed {
+    pub lines: Vec<Line>,
+    /// The first line of what it says.
+    pub body: usize,
+    /// How many bytes of it were left out.
+    pub left_out: u64,
+}
+
+pub fn compose(subject: &DetailSubject<'_>) -> Composed {
     let Some(item) = subject.session.items.get(subject.index) else {
-        return (Vec::new(), 0);
+        return Composed::default();
     };
     let mut lines = heading(subject, item);
+    let body_at = lines.len();
+    let composed = |lines, left_out| Composed {
+        lines,
+        body: body_at,
+        left_out,
+    };
     let head = item.span.head(subject.limit);
     let left_out = item.span.len() - head.len();
     let bytes = match subject.session.source.read(head) {
@@ -77,7 +105,7 @@ pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
                 Tone::Error,
                 SafeText::from_str(&error.to_string()),
             ));
-            return (lines, 0);
+            return composed(lines, 0);
         }
     };
     let body = match subject.mode {
@@ -90,14 +118,14 @@ pub fn compose(subject: &Subject<'_>) -> (Vec<Line>, u64) {
         None => lines.extend(plain_lines(&SafeText::from_bytes(&bytes))),
     }
     if left_out > 0 {
-        let more = format!("{left_out} bytes more: scroll on, or ^e opens all of it");
+        let more = format!("{left_out} more bytes: scroll down, or ^e opens all of it");
         lines.push(Line::new(Tone::Dim, SafeText::from_str(&more)));
     }
-    (lines, left_out)
+    composed(lines, left_out)
 }
 
-/// What stands above the body: the tool, the id, the findings, the partner.
-fn heading(subject: &Subject<'_>, item: &Item) -> Vec<Line> {
+/// The lines above the body: the tool, the id, the findings, the partner.
+fn heading(subject: &DetailSubject<'_>, item: &Item) -> Vec<Line> {
     let mut lines = Vec::new();
     let tool = tool_of(subject.session, subject.index);
     let id = subject.session.call_id(item).unwrap_or_default();
@@ -173,37 +201,37 @@ fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
 }
 
 /// Short facts about an item that its text does not tell.
-fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
+fn notes(subject: &DetailSubject<'_>, item: &Item) -> Vec<String> {
     let number = |index: u32| u64::from(index) + 1;
     let answers = matches!(item.kind, Kind::Output | Kind::HostedOutput);
     let standing = match subject.session.pairing.standing(subject.index) {
-        PairStatus::Paired(call) if answers => Some(format!("answers item {}", number(call))),
-        PairStatus::Paired(output) => Some(format!("answered by item {}", number(output))),
+        PairStatus::Paired(call) if answers => Some(format!("result of item {}", number(call))),
+        PairStatus::Paired(output) => Some(format!("result: item {}", number(output))),
         PairStatus::Duplicate(call) => Some(format!(
-            "answers item {}, which was answered already",
+            "another result of item {}, which already has one",
             number(call)
         )),
         PairStatus::Severed(partner) => Some(format!(
-            "its partner, item {}, is on the other side of a compaction",
+            "its counterpart, item {}, is across a compaction",
             number(partner)
         )),
-        PairStatus::Pending => Some("waits for its output".to_owned()),
+        PairStatus::Pending => Some("no result yet".to_owned()),
         PairStatus::Orphan if answers => Some("its call is not in the history".to_owned()),
-        PairStatus::Orphan => Some("its output is not in the history".to_owned()),
+        PairStatus::Orphan => Some("its result is not in the history".to_owned()),
         PairStatus::Alone => None,
     };
     let said = [
-        (Flags::ERROR, "says that it is an error"),
+        (Flags::ERROR, "is_error"),
         (Flags::INCOMPLETE, "cut off"),
         (Flags::REFUSAL, "a refusal"),
         (Flags::INTERRUPT, "the user interrupted here"),
         (Flags::REJECTED, "the user rejected the call"),
         (
             Flags::COMPACTED,
-            "before a compaction: the provider no longer sees it",
+            "before a compaction: no longer sent to the provider",
         ),
-        (Flags::AWAITS_APPROVAL, "awaits an approval"),
-        (Flags::SYNTHETIC, "made up by the runtime"),
+        (Flags::AWAITS_APPROVAL, "awaiting approval"),
+        (Flags::SYNTHETIC, "written by the runtime"),
         (Flags::FOREIGN_CALLER, "a call of the simulated user"),
     ];
     let said = said
@@ -213,7 +241,7 @@ fn notes(subject: &Subject<'_>, item: &Item) -> Vec<String> {
     standing.into_iter().chain(said).collect()
 }
 
-fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
+fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
     let is_pretty = subject.mode == Mode::Pretty;
     let has_arguments = !matches!(body.arguments, Arguments::None);
     let diffs = match is_pretty && has_arguments && subject.violations.is_empty() {
@@ -225,7 +253,11 @@ fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mu
             Tone::Title,
             SafeText::single_line(&diff.path, LONGEST),
         ));
-        lines.extend(diff_lines(diff));
+        let changed = diff_lines(diff);
+        lines.extend(match has_failed(subject.session, subject.index) {
+            true => not_applied(changed),
+            false => changed,
+        });
     }
     match &body.arguments {
         _ if !diffs.is_empty() => {}
@@ -249,13 +281,23 @@ fn say(subject: &Subject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mu
         if has_arguments {
             lines.push(Line::default());
         }
-        let writing = match is_result {
-            true => Writing::Output,
-            false => Writing::Markdown,
+        let is_error = item.flags.has(Flags::ERROR);
+        let call = subject.session.pairing.partner(subject.index);
+        let call = call.filter(|_| is_result && is_pretty && !is_error);
+        let file = call.and_then(|call| file_of_result(subject.session, call));
+        let writing = match (&file, is_result) {
+            (Some(file), _) => Writing::File(file),
+            (None, true) => Writing::Output,
+            (None, false) => Writing::Markdown(subject.width),
         };
         match is_pretty {
-            _ if (is_result || item.kind == Kind::Assistant) && is_container(text) => {
-                push_json(text, &[], lines);
+            _ if is_result || item.kind == Kind::Assistant => {
+                let is_whole = item.span.len() <= subject.limit;
+                let text_lines = || match is_pretty {
+                    true => text_lines(text, writing),
+                    false => plain_lines(&SafeText::from_str(text)),
+                };
+                lines.extend(json_text_lines(text, is_whole).unwrap_or_else(text_lines));
             }
             true => lines.extend(text_lines(text, writing)),
             false => lines.extend(plain_lines(&SafeText::from_str(text))),
@@ -277,7 +319,45 @@ pub fn is_container(text: &str) -> bool {
         && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty() && end > 2)
 }
 
-/// Where a byte stands, in the words of the finding: lines and columns in bytes, counted from 1.
+/// Longest remark of a producer about what it cut, in bytes.
+const REMARK: usize = 200;
+
+/// The lines of a text that is JSON; `None` where it is none. Where its producer cut it, what there is of it is laid out
+/// and a note says so. `is_whole` says that all of the text was read.
+pub fn json_text_lines(text: &str, is_whole: bool) -> Option<Vec<Line>> {
+    if is_container(text) {
+        return Some(json_lines(text));
+    }
+    let end = end_of_cut_json(text)?;
+    let mut lines = json_lines(&text[..end]);
+    let remark = text[end..].trim();
+    let note = match (remark, is_whole) {
+        ("", false) => return Some(lines),
+        ("", true) => "truncated: the JSON ends here",
+        (remark, _) => remark,
+    };
+    lines.push(Line::new(Tone::Marked, SafeText::single_line(note, REMARK)));
+    Some(lines)
+}
+
+/// Where JSON ends that its producer cut: at the end of the text, or before a remark about what is left out.
+fn end_of_cut_json(text: &str) -> Option<usize> {
+    let inside = text.trim_start().strip_prefix(['{', '['])?;
+    if !inside.trim_start().starts_with(['"', '{', '[']) {
+        return None;
+    }
+    let fault = skip_value(text.as_bytes(), 0).err()?;
+    let end = fault.at.min(text.len());
+    let remark = text.get(end..)?.trim();
+    let words = remark.to_lowercase();
+    let says_so = ["truncat", "omitted", "...", "…"]
+        .iter()
+        .any(|word| words.contains(word));
+    let is_remark = remark.is_empty() || remark.len() <= REMARK && says_so;
+    is_remark.then_some(end)
+}
+
+/// The position of a byte, in the words of the finding: lines and columns in bytes, counted from 1.
 fn place_words(text: &str, at: usize) -> String {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     let line = before.split(|byte| *byte == b'\n').count();
@@ -299,7 +379,7 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
     let fault = match skip_value(text.as_bytes(), 0) {
         _ if !is_whole => None,
         Ok(end) if text[end..].trim().is_empty() => None,
-        Ok(end) => Some((end, "text behind the JSON value".to_owned())),
+        Ok(end) => Some((end, "text after the JSON value".to_owned())),
         Err(fault) => Some((fault.at, fault.kind.to_string())),
     };
     if let Some((at, what)) = fault {
@@ -371,19 +451,19 @@ fn push_laid_out(
         for (token, range) in &json.pieces {
             let written = &text[range.clone()];
             match token {
-                Token::Punctuation if written == ":" => {
+                TokenKind::Punctuation if written == ":" => {
                     line.pieces.push((Tone::Plain, SafeText::from_static(": ")));
                 }
-                Token::Punctuation if block.is_empty() => {
+                TokenKind::Punctuation if block.is_empty() => {
                     line.pieces.push((Tone::Plain, SafeText::from_str(written)));
                 }
-                Token::Punctuation => {}
-                Token::Key => line.pieces.push((Tone::Key, SafeText::from_str(written))),
-                Token::String => match string_lines(written) {
+                TokenKind::Punctuation => {}
+                TokenKind::Key => line.pieces.push((Tone::Key, SafeText::from_str(written))),
+                TokenKind::String => match string_lines(written) {
                     Ok(string) => line.pieces.push((Tone::String, string)),
                     Err(lines) => block = lines,
                 },
-                Token::Scalar => line
+                TokenKind::Scalar => line
                     .pieces
                     .push((Tone::Scalar, SafeText::from_str(written))),
             }
@@ -435,12 +515,19 @@ pub fn violations(session: &Session, index: usize, findings: &[Finding]) -> Vec<
         let item = session.items.get(index)?;
         let body = body_of(item, &session.bytes(item).ok()?).ok()?;
         let arguments = serde_json::from_str(body.arguments.json()?).ok()?;
-        // The schema is asked for as the rule does: the screen shows what the rule found.
+        // The schema is looked up as the rule does: the screen shows what the rule found.
         let run = Run::new(session, None);
         let validator = run.offered(index)?.validator(item.name)?.ok()?;
         validator.violations(&arguments).ok()
     };
     found().unwrap_or_default()
+}
+
+/// Whether the result of a call says that it is an error.
+pub(in crate::tui) fn has_failed(session: &Session, call: usize) -> bool {
+    let output = session.pairing.partner(call);
+    let output = output.and_then(|output| session.items.get(output));
+    output.is_some_and(|output| output.flags.has(Flags::ERROR))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Document {
         sessions.get(number).or_else(|| sessions.last())
     }
 
-    /// Where an item that begins at `start` stands. `near` is where it stood in another document
+    /// Where an item that begins at `start` is. `near` is where it stood in another document
     /// of the same file.
     pub fn find(&self, start: u64, near: Place) -> Option<Place> {
         let starts_at = |place: &Place| {
@@ -87,7 +87,7 @@ pub struct Checked {
 pub enum Listed {
     /// The rule of the findings below, as the number of the first of them, and how many they are.
     Rule(usize, usize),
-    /// A finding by its number, and whether it stands below its rule.
+    /// A finding by its number, and whether it is below its rule.
     Finding(usize, bool),
 }
 
@@ -98,6 +98,8 @@ pub struct Counts {
     pub errors: usize,
     pub warnings: usize,
     pub infos: usize,
+    /// Those among the infos that a take answered: the call itself is as broken as before.
+    pub answered: usize,
 }
 
 impl Counts {
@@ -116,6 +118,7 @@ impl Checked {
         let mut counts = Counts::default();
         for finding in &findings {
             counts.add(finding.severity);
+            counts.answered += usize::from(finding.is_settled);
         }
         Self {
             listed: listed(&findings),
@@ -227,7 +230,7 @@ pub fn item_of(finding: &Finding) -> Option<usize> {
 /// How many items of a turn are looked at for its counts: a turn may be the whole file.
 const COUNTED: usize = 512;
 
-/// What stands beside a turn: calls that are fine, findings by severity.
+/// What is beside a turn: calls that are fine, findings by severity.
 pub fn count_turn(session: &Session, checked: Option<&Checked>, turn: usize) -> Counts {
     let mut counts = Counts::default();
     let Some(items) = session.turns.get(turn).map(|turn| turn.items()) else {

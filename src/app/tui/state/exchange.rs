@@ -1,7 +1,9 @@
 //! The exchange of a proxy that is open in the debugger: what it is doing, who sees what of it,
 //! how many others wait.
 
-use retake_core::exchange::{AgentHas, Ending, ExchangeId, Holding, Phase, Seen};
+use retake_core::exchange::{
+    AgentHas, ExchangeEnding, ExchangeId, ExchangePhase, ExchangeSummary, Holding,
+};
 use retake_core::session::{Kind, Session, Speaker};
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ const HURRY: u64 = 30;
 #[derive(Debug, Clone)]
 pub struct Intercepted {
     /// What is known of it.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<ExchangeSummary>,
     /// Whether it is decided about here; else it is only read.
     pub is_seat: bool,
     /// Since when the hold that is decided about here holds it: no other hold of it has the same moment.
@@ -35,7 +37,7 @@ pub struct Intercepted {
 
 impl Intercepted {
     /// An exchange that has just been opened.
-    pub fn new(seen: Arc<Seen>, is_seat: bool) -> Self {
+    pub fn new(seen: Arc<ExchangeSummary>, is_seat: bool) -> Self {
         Self {
             hold: seen.phase.hold().map(|holding| holding.since_ms),
             seen,
@@ -57,7 +59,7 @@ impl Intercepted {
     /// How it waits for a decision, where it does.
     pub fn holding(&self) -> Option<&Holding> {
         match &self.seen.phase {
-            Phase::Held(holding) => Some(holding),
+            ExchangePhase::Held(holding) => Some(holding),
             _ => None,
         }
     }
@@ -83,7 +85,7 @@ impl Intercepted {
         let has_left = match phase.hold() {
             // A retry of it may still come.
             Some(holding) => holding.is_gone,
-            None => *phase == Phase::Ended(Ending::ClientLeft),
+            None => *phase == ExchangePhase::Ended(ExchangeEnding::ClientLeft),
         };
         self.is_seat && has_left
     }

@@ -1,4 +1,4 @@
-//! The items that hold the text that is searched for, as far as they are counted.
+//! The places of the text that is searched for, as far as they are counted.
 
 use super::document::Place;
 use crate::tui::effect::Counting;
@@ -6,11 +6,13 @@ use retake_live::search::Needle;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The items with a text, in the order of their bytes.
+/// The places of a text, in the order of their bytes.
 #[derive(Debug)]
 pub struct Hits {
     counting: Counting,
-    ranks: HashMap<Place, usize>,
+    /// For each item with the text the number of places before it and in it.
+    ranks: HashMap<Place, (usize, usize)>,
+    all: usize,
     is_done: bool,
 }
 
@@ -20,6 +22,7 @@ impl Hits {
         Self {
             counting,
             ranks: HashMap::new(),
+            all: 0,
             is_done: false,
         }
     }
@@ -33,7 +36,8 @@ impl Hits {
         let same_text = |one: &Arc<Needle>, other: &Arc<Needle>| Arc::ptr_eq(one, other);
         let sessions = &counting.document.recording.sessions;
         let source = |session: usize| sessions.get(session).map(|it| &it.source);
-        Arc::ptr_eq(&self.counting.document, &counting.document)
+        self.counting.is_raw == counting.is_raw
+            && Arc::ptr_eq(&self.counting.document, &counting.document)
             && same_text(&self.counting.needle, &counting.needle)
             && match (
                 source(counting.session),
@@ -44,23 +48,26 @@ impl Hits {
             }
     }
 
-    /// Takes more of them; `is_done` says that there are no others.
-    pub fn take(&mut self, places: Vec<Place>, is_done: bool) {
-        for place in places {
-            let rank = self.ranks.len() + 1;
-            self.ranks.entry(place).or_insert(rank);
+    /// Takes more of them, by item; `is_done` says that there are no others.
+    pub fn take(&mut self, places: Vec<(Place, usize)>, is_done: bool) {
+        for (place, count) in places {
+            self.ranks.entry(place).or_insert((self.all, count));
+            self.all += count;
         }
         self.is_done = is_done;
     }
 
-    /// Which of how many an item is: `3/12`, or `3/12+` while they are being counted; `None` for an
-    /// item without the text.
-    pub fn label(&self, place: Place) -> Option<String> {
-        let all = self.ranks.len();
-        match (self.ranks.get(&place), self.is_done) {
-            (Some(rank), true) => Some(format!("{rank}/{all}")),
-            (Some(rank), false) => Some(format!("{rank}/{all}+")),
-            (None, _) => None,
-        }
+    /// Whether an item is known to hold the text.
+    pub fn is_in(&self, place: Place) -> bool {
+        self.ranks.contains_key(&place)
+    }
+
+    /// Which of how many places this is of those in an item: `3/12`, or `3/12+` while they are being counted; `None` for
+    /// an item without the text.
+    pub fn label(&self, place: Place, occurrence: usize) -> Option<String> {
+        let (before, count) = self.ranks.get(&place)?;
+        let rank = before + occurrence.min(count - 1) + 1;
+        let more = if self.is_done { "" } else { "+" };
+        Some(format!("{rank}/{}{more}", self.all))
     }
 }

@@ -81,7 +81,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Divides a screen. `left` is what stands left of the detail; `focus` is the pane that is shown where
+    /// Divides a screen. `left` is what is left of the detail; `focus` is the pane that is shown where
     /// there is room for one only. No panes: the screen is too small.
     pub fn new((width, height): (u16, u16), left: Pane, focus: Pane, is_flowing: bool) -> Self {
         if width < LEAST.0 || height < LEAST.1 {

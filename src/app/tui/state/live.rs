@@ -1,4 +1,4 @@
-//! The live run as far as it is told: what it does, since when, what it waits for, what has happened.
+//! The live run as reported: what it does, since when, what it waits for, what has happened.
 
 use crate::tui::keymap::Command;
 use crate::tui::live::words;
@@ -6,7 +6,7 @@ use retake_core::engine::{Breakpoint, Millis, Reason};
 use retake_core::session::Session;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent, Usage};
 use retake_core::session::takes::TakeId;
-use retake_live::live::{News, Phase, StreamedCall, Streaming, ToolState};
+use retake_live::live::{Phase, RunNews, StreamedCall, Streaming, ToolState};
 use std::collections::VecDeque;
 
 /// How many events the log keeps.
@@ -27,7 +27,7 @@ pub struct AgentInfo {
     pub model: String,
     /// Whether the model is a script.
     pub is_scripted: bool,
-    /// How many turns it may take; `None` where nobody said.
+    /// How many turns it may take; `None` where that is not known.
     pub max_turns: Option<u32>,
     /// Its tools, and what each of them runs in words: a command, an MCP server.
     pub tools: Vec<(String, String)>,
@@ -37,7 +37,7 @@ pub struct AgentInfo {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustRequest {
     pub agent: String,
-    /// Why it is asked about now: it is new here, or it has changed.
+    /// Why it needs a decision now: it is new here, or it has changed.
     pub why: String,
     /// What it may do, a sentence each: which programs run with which environment, which servers are reached.
     pub powers: Vec<String>,
@@ -45,8 +45,8 @@ pub struct TrustRequest {
 
 /// An event of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// When it was told.
+pub struct LogEntry {
+    /// When it was reported.
     pub at: Millis,
     /// When it happened before the file was opened, in milliseconds since 1970.
     pub past: Option<u64>,
@@ -76,8 +76,8 @@ pub struct Live {
     /// The breakpoints, by their number.
     pub breakpoints: Vec<Breakpoint>,
     /// What happened, the newest last.
-    pub log: VecDeque<Entry>,
-    /// When the first event was told.
+    pub log: VecDeque<LogEntry>,
+    /// When the first event was reported.
     pub began: Option<Millis>,
     /// An agent's file that waits to be trusted.
     pub trust: Option<TrustRequest>,
@@ -97,23 +97,23 @@ pub struct Live {
 
 impl Live {
     /// Takes news; gives whether the phase is another one now.
-    pub fn hear(&mut self, news: News, now: Millis) -> bool {
+    pub fn hear(&mut self, news: RunNews, now: Millis) -> bool {
         match news {
-            News::Phase(phase) => return self.enter(phase, now),
-            News::Grown(take) => {
+            RunNews::Phase(phase) => return self.enter(phase, now),
+            RunNews::Grown(take) => {
                 self.take = Some(take);
                 self.is_grown = true;
             }
-            News::Streaming(streaming) => {
+            RunNews::Streaming(streaming) => {
                 self.is_grown = false;
                 self.streaming = Some(bounded(streaming));
             }
-            News::Recorded(event) => self.record(&event, now),
-            News::Notice(text) => self.enter_log(now, true, text),
-            News::Tools(tools) => self.tools = tools,
-            News::Usage(usage) => self.usage = usage,
+            RunNews::Recorded(event) => self.record(&event, now),
+            RunNews::Notice(text) => self.enter_log(now, true, text),
+            RunNews::Tools(tools) => self.tools = tools,
+            RunNews::Usage(usage) => self.usage = usage,
             // The screen's own checking judges what it shows.
-            News::Judged(_) => {}
+            RunNews::Judged(_) => {}
         }
         false
     }
@@ -176,7 +176,7 @@ impl Live {
         let end = words.floor_char_boundary(KEPT);
         let mut words = words;
         words.truncate(end);
-        self.log.push_back(Entry {
+        self.log.push_back(LogEntry {
             at,
             past: None,
             is_trouble,
@@ -184,7 +184,7 @@ impl Live {
         });
     }
 
-    /// Another document of the run is shown: what was streamed stands in it, and items have other places.
+    /// Another document of the run is shown: it holds what was streamed, and items have other places.
     pub fn shown(&mut self, session: Option<&Session>) {
         if std::mem::take(&mut self.is_grown) {
             self.streaming = None;

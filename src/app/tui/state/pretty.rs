@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// What a piece of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token {
+pub enum TokenKind {
     Punctuation,
     Key,
     String,
@@ -19,7 +19,7 @@ pub struct JsonLine {
     /// How deep it is indented, in levels.
     pub depth: usize,
     /// Its pieces: places in the text.
-    pub pieces: Vec<(Token, Range<usize>)>,
+    pub pieces: Vec<(TokenKind, Range<usize>)>,
     /// JSON pointer (RFC 6901) of the value that begins on the line; `None` for closing brackets and for what
     /// nests so deep that its pointer is longer than [`LONGEST_POINTER`].
     pub pointer: Option<String>,
@@ -67,7 +67,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// Lays out the token at `at`; gives the place behind it.
+    /// Lays out the token at `at`; gives the place after it.
     fn token(&mut self, at: usize) -> usize {
         let end = match self.text[at] {
             b'{' | b'[' => return self.opens(at),
@@ -77,12 +77,12 @@ impl Layout<'_> {
                 at + 1
             }
             b',' => {
-                self.push(Token::Punctuation, at..at + 1);
+                self.push(TokenKind::Punctuation, at..at + 1);
                 self.begin_member();
                 return at + 1;
             }
             b':' => {
-                self.push(Token::Punctuation, at..at + 1);
+                self.push(TokenKind::Punctuation, at..at + 1);
                 return at + 1;
             }
             b'"' => return self.string(at),
@@ -91,19 +91,19 @@ impl Layout<'_> {
                     .iter()
                     .position(|byte| b",:{}[]\" \t\r\n".contains(byte))
                     .map_or(self.text.len(), |length| at + length);
-                self.push(Token::Scalar, at..end);
+                self.push(TokenKind::Scalar, at..end);
                 return end;
             }
         };
-        self.push(Token::Punctuation, at..end);
+        self.push(TokenKind::Punctuation, at..end);
         end
     }
 
     fn opens(&mut self, at: usize) -> usize {
-        self.push(Token::Punctuation, at..at + 1);
+        self.push(TokenKind::Punctuation, at..at + 1);
         let next = retake_core::json::skip_whitespace(self.text, at + 1);
         if matches!(self.text.get(next), Some(b'}' | b']')) {
-            self.push(Token::Punctuation, next..next + 1);
+            self.push(TokenKind::Punctuation, next..next + 1);
             return next + 1;
         }
         let pointer = self.lines.last().and_then(|line| line.pointer.clone());
@@ -131,7 +131,14 @@ impl Layout<'_> {
                 });
             }
         }
-        self.push(if is_key { Token::Key } else { Token::String }, at..end);
+        self.push(
+            if is_key {
+                TokenKind::Key
+            } else {
+                TokenKind::String
+            },
+            at..end,
+        );
         end
     }
 
@@ -154,7 +161,7 @@ impl Layout<'_> {
         });
     }
 
-    fn push(&mut self, token: Token, range: Range<usize>) {
+    fn push(&mut self, token: TokenKind, range: Range<usize>) {
         if let Some(line) = self.lines.last_mut() {
             line.pieces.push((token, range));
         }

@@ -26,11 +26,11 @@ pub struct Recovery {
     pub is_busy: bool,
     /// What is to be done to the takes as soon as that is done.
     pub queued: Option<TakesCommand>,
-    /// The keys since the save dialog was asked for, while it is not there: they are its own.
+    /// The keys since the save dialog was requested, while it is not there: they are its own.
     pub typed: Option<Vec<KeyEvent>>,
     /// The take whose end is to be shown as soon as the file is read and checked.
     pub wanted: Option<u32>,
-    /// What was asked for before the rules had seen the session.
+    /// What was requested before the rules had seen the session.
     pub awaited: Option<Awaited>,
 }
 
@@ -64,11 +64,12 @@ pub struct Attempt {
     pub never_ran: Vec<String>,
 }
 
-/// What tells findings apart, also after the file was read again: the first byte of the item, and the rule.
-pub type DraftKey = (u64, &'static str);
+/// What tells drafts apart, also after the file was read again: the first byte of the item, and what is written
+/// there.
+pub type DraftKey = (u64, String);
 
 impl Attempt {
-    /// On what a finding is about, else on this item, with nothing asked for yet.
+    /// On what a finding is about, else on this item, with nothing chosen yet.
     pub fn new(
         document: Arc<Document>,
         action: &'static Action,
@@ -102,6 +103,13 @@ impl Attempt {
                 ..Defect::default()
             },
         }
+    }
+
+    /// What drafts are kept for: the item, the action, and the text that is edited, if any.
+    pub fn draft_key(&self, old: &str) -> Option<DraftKey> {
+        let session = self.document.session(self.place.session)?;
+        let item = session.items.get(self.place.item)?;
+        Some((item.span.start, format!("{} {old}", self.action.id)))
     }
 
     /// Plans it among the findings of its session; `target` is the dialect to judge for.
@@ -141,8 +149,8 @@ impl Drafts {
     }
 
     /// The words that were kept.
-    pub fn find(&self, subject: DraftKey) -> Option<&str> {
-        self.texts.get(&subject).map(String::as_str)
+    pub fn find(&self, subject: &DraftKey) -> Option<&str> {
+        self.texts.get(subject).map(String::as_str)
     }
 }
 
@@ -154,7 +162,7 @@ pub struct TakeRow {
     /// The take that it came from; `None` of the recording.
     pub parent: Option<u32>,
     /// Of each fork above it, from the recording down, whether further branches of that fork
-    /// follow below; see [`retake_core::session::takes::Branch`].
+    /// follow below; see [`retake_core::session::takes::TakeLine`].
     pub rails: Vec<bool>,
     /// The name that the operator gave it; empty where there is none.
     pub name: String,

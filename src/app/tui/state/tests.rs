@@ -3,7 +3,7 @@
 use crate::tui::state::State;
 use crate::tui::state::document::{Checked, Document, Extent};
 use retake_core::session::Session;
-use retake_live::{Opening, ReadOptions, Recording};
+use retake_live::{OpenedInput, ReadOptions, Recording};
 use std::sync::Arc;
 
 pub(crate) fn recording(text: &str) -> Recording {
@@ -16,7 +16,7 @@ pub(crate) fn recording(text: &str) -> Recording {
         notices: Vec::new(),
         run: None,
     };
-    Opening::begin(input, &ReadOptions::default())
+    OpenedInput::begin(input, &ReadOptions::default())
         .unwrap()
         .read(&|_, _| ())
         .unwrap()

@@ -53,7 +53,7 @@ impl Shown {
 
 /// A row of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row {
+pub enum TreeRow {
     /// A turn, by index.
     Turn(usize),
     /// An item below its turn, by index.
@@ -83,7 +83,7 @@ impl Tree<'_> {
         }
     }
 
-    /// The place of a turn; of one that is not shown the place behind it.
+    /// The place of a turn; of one that is not shown the place after it.
     pub fn place_of_turn(&self, turn: usize) -> usize {
         match self.shown {
             Some(shown) => shown
@@ -106,7 +106,7 @@ impl Tree<'_> {
         }
     }
 
-    /// The place of an item among those that are shown; of one that is not the place behind it.
+    /// The place of an item among those that are shown; of one that is not the place after it.
     pub fn place_of_item(&self, item: usize) -> usize {
         match self.shown {
             Some(shown) => shown
@@ -149,8 +149,8 @@ impl Tree<'_> {
         place + before - exceptions
     }
 
-    /// What stands in a row.
-    pub fn row(&self, row: usize) -> Row {
+    /// The content of a row.
+    pub fn row(&self, row: usize) -> TreeRow {
         let (mut low, mut high) = (0, self.turns());
         while high - low > 1 {
             let middle = low.midpoint(high);
@@ -163,17 +163,17 @@ impl Tree<'_> {
         let turn = self.turn(low);
         match row.checked_sub(self.row_of_place(low) + 1) {
             Some(below) if self.folds.is_unfolded(turn) => {
-                Row::Item(self.item(self.places_in(turn).start + below))
+                TreeRow::Item(self.item(self.places_in(turn).start + below))
             }
-            _ => Row::Turn(turn),
+            _ => TreeRow::Turn(turn),
         }
     }
 
     /// The row of a turn, or of an item where its turn is unfolded.
-    pub fn row_of(&self, row: Row) -> usize {
+    pub fn row_of(&self, row: TreeRow) -> usize {
         match row {
-            Row::Turn(turn) => self.row_of_place(self.place_of_turn(turn)),
-            Row::Item(item) => {
+            TreeRow::Turn(turn) => self.row_of_place(self.place_of_turn(turn)),
+            TreeRow::Item(item) => {
                 let turn = self.session.items.get(item).map_or(0, |item| item.turn) as usize;
                 let head = self.row_of_place(self.place_of_turn(turn));
                 if !self.folds.is_unfolded(turn) {
@@ -213,7 +213,7 @@ mod tests {
         session
     }
 
-    fn rows(tree: Tree<'_>) -> Vec<Row> {
+    fn rows(tree: Tree<'_>) -> Vec<TreeRow> {
         let rows: Vec<_> = (0..tree.rows()).map(|row| tree.row(row)).collect();
         for (at, row) in rows.iter().enumerate() {
             assert_eq!(tree.row_of(*row), at, "{rows:?}");
@@ -232,23 +232,28 @@ mod tests {
                 folds,
             }
         }
-        assert_eq!(rows(tree(&session, &folds)), [0, 1, 2].map(Row::Turn));
+        assert_eq!(rows(tree(&session, &folds)), [0, 1, 2].map(TreeRow::Turn));
         folds.set(1, true);
         assert_eq!(
             rows(tree(&session, &folds)),
-            [Row::Turn(0), Row::Turn(1), Row::Item(3), Row::Turn(2)]
+            [
+                TreeRow::Turn(0),
+                TreeRow::Turn(1),
+                TreeRow::Item(3),
+                TreeRow::Turn(2)
+            ]
         );
         folds.set_all(true);
         folds.set(0, false);
         assert_eq!(
             rows(tree(&session, &folds)),
             [
-                Row::Turn(0),
-                Row::Turn(1),
-                Row::Item(3),
-                Row::Turn(2),
-                Row::Item(4),
-                Row::Item(5)
+                TreeRow::Turn(0),
+                TreeRow::Turn(1),
+                TreeRow::Item(3),
+                TreeRow::Turn(2),
+                TreeRow::Item(4),
+                TreeRow::Item(5)
             ]
         );
     }
@@ -267,11 +272,11 @@ mod tests {
         assert_eq!(
             rows(tree),
             [
-                Row::Turn(0),
-                Row::Item(1),
-                Row::Item(2),
-                Row::Turn(2),
-                Row::Item(5)
+                TreeRow::Turn(0),
+                TreeRow::Item(1),
+                TreeRow::Item(2),
+                TreeRow::Turn(2),
+                TreeRow::Item(5)
             ]
         );
     }

@@ -6,19 +6,19 @@ use super::live_phases::{
     CALLED, QUESTION, SAID, agent, approval, asking, call, fault, paused, streaming,
 };
 use crate::tui::effect::LiveCommand;
-use crate::tui::live::approval::Approval;
+use crate::tui::live::approval::ApprovalForm;
 use crate::tui::report::Report;
 use crate::tui::state::live::AgentInfo;
 use crate::tui::state::live::TrustRequest;
 use crate::tui::tests::messages::Message;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use proptest::prelude::*;
-use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
+use retake_core::engine::{Breakpoint, BreakpointTarget, Reason, RunCommand};
 use retake_core::session::ledger::{CallKey, Ending, LedgerEvent};
 use retake_core::session::takes::TakeId;
-use retake_live::live::{News, Phase, ToolState};
+use retake_live::live::{Phase, RunNews, ToolState};
 
-/// Every phase, dialog and list, one behind the other, with this text wherever a run has text; `seen` looks at each.
+/// Every phase, dialog and list, one after the other, with this text wherever a run has text; `seen` looks at each.
 fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
     let own = || text.to_owned();
     let named = |id: &str| CallKey {
@@ -44,17 +44,17 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
     streamed.calls[0].name = own();
     streamed.calls[0].arguments = own();
     streamed.calls[0].call_id = own();
-    desk.tell(asking()).tell(News::Streaming(streamed));
+    desk.tell(asking()).tell(RunNews::Streaming(streamed));
     look(&mut desk, "");
     look(&mut desk, "2");
     look(&mut desk, "3 1");
-    desk.tell(News::Phase(Phase::Running {
+    desk.tell(RunNews::Phase(Phase::Running {
         calls: vec![(named("a"), own()), (named("b"), own())],
     }));
     look(&mut desk, "");
     look(&mut desk, "X");
     look(&mut desk, "esc");
-    desk.tell(News::Phase(Phase::Waiting {
+    desk.tell(RunNews::Phase(Phase::Waiting {
         why: own(),
         for_ms: 9000,
     }));
@@ -64,11 +64,11 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
         Ending::ModelFailed { why: own() },
         Ending::Unattended { why: own() },
     ] {
-        desk.tell(News::Recorded(LedgerEvent::Ended {
+        desk.tell(RunNews::Recorded(LedgerEvent::Ended {
             take: TakeId(1),
             how: ending.clone(),
         }));
-        desk.tell(News::Phase(Phase::Ended(ending)));
+        desk.tell(RunNews::Phase(Phase::Ended(ending)));
         look(&mut desk, "");
     }
     desk.tell(asking());
@@ -130,7 +130,7 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
         is_enabled: true,
     }];
     look(&mut desk, "B");
-    desk.tell(News::Tools(vec![ToolState {
+    desk.tell(RunNews::Tools(vec![ToolState {
         tool: own(),
         calls: u64::MAX,
         errors: u64::MAX,
@@ -160,11 +160,11 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
             why: own(),
         },
     ] {
-        desk.tell(News::Recorded(event));
+        desk.tell(RunNews::Recorded(event));
     }
-    desk.tell(News::Notice(own()));
+    desk.tell(RunNews::Notice(own()));
     look(&mut desk, "esc");
-    desk.tell(News::Notice(own()));
+    desk.tell(RunNews::Notice(own()));
     look(&mut desk, "L G");
     look(&mut desk, "esc");
 }
@@ -263,14 +263,14 @@ proptest! {
         let mut desk = Desk::live(&[SAID, CALLED]);
         let mut told = Phase::Idle;
         for (number, (what, which)) in steps.into_iter().enumerate() {
-            let was_read = desk.state.layers.top::<Approval>().is_some();
+            let was_read = desk.state.layers.top::<ApprovalForm>().is_some();
             match what {
                 0 => {
                     told = phase_of(which);
-                    desk.tell(News::Phase(told.clone()));
+                    desk.tell(RunNews::Phase(told.clone()));
                 }
                 1 if which % 2 == 0 => {
-                    desk.tell(News::Streaming(streaming()));
+                    desk.tell(RunNews::Streaming(streaming()));
                 }
                 1 => {
                     desk.grow(&[SAID, CALLED, SAID]);
@@ -287,7 +287,7 @@ proptest! {
                 prop_assert!(screen.lines().next().unwrap().contains("paused: "), "{}", screen);
             }
             for command in desk.asked() {
-                if let LiveCommand::Engine(Command::Approve { .. }) = command {
+                if let LiveCommand::Engine(RunCommand::Approve { .. }) = command {
                     prop_assert!(was_read, "approved without a dialog");
                 }
             }
@@ -298,7 +298,7 @@ proptest! {
             desk.press("c").screen();
             desk.at(99_500).press("y");
             let asked = desk.asked();
-            let is_approved = matches!(&asked[..], [LiveCommand::Engine(Command::Approve { .. })]);
+            let is_approved = matches!(&asked[..], [LiveCommand::Engine(RunCommand::Approve { .. })]);
             prop_assert!(is_approved, "{:?}", asked);
         }
     }

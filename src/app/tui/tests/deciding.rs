@@ -3,10 +3,10 @@
 use super::desk::Desk;
 use super::live_phases::{CALLED, SAID, approval, asking, call, paused, running};
 use crate::tui::effect::LiveCommand;
-use retake_core::engine::{Breakpoint, BreakpointTarget, Command, Reason};
-use retake_core::session::ledger::{Failure, LedgerEvent};
+use retake_core::engine::{Breakpoint, BreakpointTarget, Reason, RunCommand};
+use retake_core::session::ledger::{CallFailure, CallOutcome, LedgerEvent};
 use retake_core::session::takes::{Author, ContentDigest, TakeId};
-use retake_live::live::{News, ToolState};
+use retake_live::live::{RunNews, ToolState};
 
 #[test]
 fn an_approval_is_read_to_its_end_before_it_is_given() {
@@ -24,7 +24,7 @@ fn an_approval_is_read_to_its_end_before_it_is_given() {
     desk.press("enter space");
     assert!(desk.asked().is_empty(), "there is no answer by itself");
     desk.press("y");
-    let approved = |always| Command::Approve {
+    let approved = |always| RunCommand::Approve {
         call: call("call_2"),
         always,
     };
@@ -42,15 +42,15 @@ fn a_call_is_rejected_with_words_or_edited_or_left() {
     desk.sees("runs python3 tools/refund.py")
         .at(3000)
         .press("esc");
-    desk.sees("the call still waits: a asks again");
+    desk.sees("the call is still waiting: a opens the question again");
     assert_eq!(desk.state.item, 2);
     desk.press("i").sees("The operator rejected this call.");
-    desk.press("^u")
+    desk.press("^z")
         .press("` Ask first.` esc i")
         .sees("Ask first.");
     desk.press("^s");
     let words = "The operator rejected this call. Ask first.".to_owned();
-    let rejected = Command::Reject {
+    let rejected = RunCommand::Reject {
         call: call("call_2"),
         words,
     };
@@ -58,7 +58,7 @@ fn a_call_is_rejected_with_words_or_edited_or_left() {
     desk.press("a").at(4000).press("e").sees("edit: refund");
     desk.tell(asking());
     desk.press("esc").tell(paused(&[approval("call_2", "{}")]));
-    desk.tell(asking()).sees("what was begun is closed");
+    desk.tell(asking()).sees("the open dialog was closed");
     assert!(!desk.state.has_overlay());
 }
 
@@ -85,21 +85,21 @@ fn the_operator_is_the_tool() {
     };
     let mut desk = Desk::live(&[SAID, CALLED]);
     desk.tell(running(&[])).tell(paused(&[asks]));
-    desk.sees("paused: you are the tool refund")
+    desk.sees("paused: refund needs your result")
         .sees("o output");
     desk.press("o `{\"ok\":true}`");
     insta::assert_snapshot!("supply", desk.screen());
     desk.press("^s");
-    let supplied = |output: &str, is_error| Command::Supply {
+    let supplied = |output: &str, is_error| RunCommand::Supply {
         call: call("call_2"),
         output: output.to_owned(),
         is_error,
     };
     assert_eq!(desk.asked_engine(), [supplied("{\"ok\":true}", false)]);
-    desk.press("i ^s").sees("the model needs words to read");
+    desk.press("i ^s").sees("enter a text for the model");
     desk.press("`no card` ^s");
     assert_eq!(desk.asked_engine(), [supplied("no card", true)]);
-    desk.press("c `half` ").tell(asking()).sees("is closed");
+    desk.press("c `half` ").tell(asking()).sees("was closed");
 }
 
 #[test]
@@ -116,16 +116,22 @@ fn what_may_have_run_runs_again_only_when_that_is_confirmed() {
     assert!(desk.asked().is_empty());
     desk.press("r y");
     let call = call("call_2");
-    assert_eq!(desk.asked_engine(), [Command::RunAgain { call }]);
+    assert_eq!(desk.asked_engine(), [RunCommand::RunAgain { call }]);
     desk.press("o ^s");
-    assert!(matches!(&desk.asked_engine()[..], [Command::Supply { .. }]));
+    assert!(matches!(
+        &desk.asked_engine()[..],
+        [RunCommand::Supply { .. }]
+    ));
 }
 
 #[test]
 fn other_pauses_are_left_by_their_keys() {
     let mut desk = Desk::live(&[SAID]);
     desk.tell(paused(&[Reason::Stepped])).press("c .");
-    assert_eq!(desk.asked_engine(), [Command::Continue, Command::Step]);
+    assert_eq!(
+        desk.asked_engine(),
+        [RunCommand::Continue, RunCommand::Step]
+    );
     desk.tell(paused(&[Reason::TurnLimit { turns: 10 }]));
     // A turn is what the list counts; what is limited are replies, as in the header.
     desk.sees("all 10 replies are used")
@@ -133,13 +139,13 @@ fn other_pauses_are_left_by_their_keys() {
     desk.press("c")
         .sees("more replies 10")
         .press("^u `x` enter");
-    desk.sees("a number from 1 is needed").press("^u `3` enter");
-    assert_eq!(desk.asked_engine(), [Command::MoreTurns(3)]);
+    desk.sees("enter a number from 1").press("^u `3` enter");
+    assert_eq!(desk.asked_engine(), [RunCommand::MoreTurns(3)]);
     let why = "401: no key".to_owned();
     desk.tell(paused(&[Reason::Model { why }]));
-    desk.sees("the model cannot be asked: 401: no key")
+    desk.sees("the request to the model failed: 401: no key")
         .press("c");
-    assert_eq!(desk.asked_engine(), [Command::Continue]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Continue]);
     desk.tell(paused(&[Reason::NothingSaid])).press("o ^s");
     desk.press("`hello` ^s");
     assert_eq!(desk.asked(), [LiveCommand::Say("hello".to_owned())]);
@@ -204,11 +210,11 @@ fn tools_of_the_run_are_listed_and_switched_on_again() {
         tool("search_flights", 0, "closed"),
         tool("refund", 3, "open"),
     ];
-    desk.tell(News::Tools(tools)).press("H");
+    desk.tell(RunNews::Tools(tools)).press("H");
     insta::assert_snapshot!("tools", desk.screen());
     desk.press("e").sees("its breaker is closed").press("j e");
     let tool = "refund".to_owned();
-    assert_eq!(desk.asked_engine(), [Command::Enable { tool }]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Enable { tool }]);
     desk.press("H").sees("Tool health");
 }
 
@@ -222,19 +228,19 @@ fn events_are_logged_with_their_times_and_the_newest_is_seen_first() {
         arguments: ContentDigest::of(b""),
         attempt: 1,
     };
-    desk.at(2500).tell(News::Recorded(started()));
-    desk.at(4750).tell(News::Recorded(LedgerEvent::Finished {
+    desk.at(2500).tell(RunNews::Recorded(started()));
+    desk.at(4750).tell(RunNews::Recorded(LedgerEvent::Finished {
         call: call("call_2"),
         take: TakeId(1),
         tool: "refund".to_owned(),
         arguments: ContentDigest::of(b""),
         attempt: 1,
-        output: "late".to_owned(),
-        is_error: true,
-        failure: Some(Failure::Timeout),
-        ms: 2250,
+        outcome: CallOutcome {
+            ms: 2250,
+            ..CallOutcome::failed(CallFailure::Timeout, "late".to_owned())
+        },
     }));
-    desk.tell(News::Recorded(LedgerEvent::Decided {
+    desk.tell(RunNews::Recorded(LedgerEvent::Decided {
         take: TakeId(1),
         call: Some(call("call_1")),
         rule: Some("unknown-tool".to_owned()),
@@ -244,12 +250,12 @@ fn events_are_logged_with_their_times_and_the_newest_is_seen_first() {
         proposed: None,
         effective: None,
     }));
-    desk.tell(News::Notice("the webhook did not answer".to_owned()));
+    desk.tell(RunNews::Notice("the webhook did not answer".to_owned()));
     desk.sees("the webhook did not answer").press("L");
     insta::assert_snapshot!("events", desk.screen());
     desk.press("esc");
     for _ in 0..3000 {
-        desk.state.live.hear(News::Recorded(started()), 9000);
+        desk.state.live.hear(RunNews::Recorded(started()), 9000);
     }
     desk.press("L").sees("Events 2000").misses("the webhook");
     desk.press("g k G k").sees("started refund");

@@ -99,7 +99,7 @@ impl Desk {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let mut state = State::new(name, (100, 30));
         loader.read(&mut state);
-        state.notice = state.notice.filter(|notice| notice.contains("from before"));
+        state.notice = state.notice.filter(|notice| notice.contains("; T lists "));
         Self {
             folder,
             path,
@@ -122,7 +122,7 @@ impl Desk {
         Self::open(folder, path)
     }
 
-    /// Presses keys, written as in the table of keys; what stands in quotes is typed.
+    /// Presses keys, written as in the table of keys; what is in quotes is typed.
     pub(super) fn press(&mut self, keys: &str) -> &mut Self {
         for (number, part) in keys.split('`').enumerate() {
             if number % 2 == 1 {
@@ -216,8 +216,11 @@ impl Desk {
     pub(super) fn rules(&self) -> Vec<String> {
         let checked = self.state.checked().unwrap();
         let rules = checked.findings().iter().map(|finding| {
-            let settled = if finding.is_settled { " settled" } else { "" };
-            format!("{}{settled}", finding.rule.id)
+            let id = finding.rule.id;
+            match finding.is_settled {
+                true => format!("{id} {}", finding.resolution()),
+                false => id.to_owned(),
+            }
         });
         rules.collect()
     }

@@ -9,10 +9,10 @@ use crate::tui::state::live::AgentInfo;
 use crate::tui::state::live::TrustRequest;
 use crate::tui::state::tests::recording;
 use crate::tui::tests::messages::Message;
-use retake_core::engine::{Command, Reason};
+use retake_core::engine::{Reason, RunCommand};
 use retake_core::session::ledger::{Ask, CallKey, Ending, LedgerEvent, Usage};
 use retake_core::session::takes::TakeId;
-use retake_live::live::{News, Phase, StreamedCall, Streaming};
+use retake_live::live::{Phase, RunNews, StreamedCall, Streaming};
 use std::sync::Arc;
 
 pub(super) const QUESTION: Ask = Ask(1);
@@ -24,24 +24,24 @@ pub(super) fn call(id: &str) -> CallKey {
     }
 }
 
-pub(super) fn paused(reasons: &[Reason]) -> News {
-    News::Phase(Phase::Paused {
+pub(super) fn paused(reasons: &[Reason]) -> RunNews {
+    RunNews::Phase(Phase::Paused {
         reasons: reasons.to_vec(),
     })
 }
 
-pub(super) fn asking() -> News {
-    News::Phase(Phase::Asking {
+pub(super) fn asking() -> RunNews {
+    RunNews::Phase(Phase::Asking {
         ask: QUESTION,
         attempt: 1,
     })
 }
 
-pub(super) fn running(calls: &[(&str, &str)]) -> News {
+pub(super) fn running(calls: &[(&str, &str)]) -> RunNews {
     let calls = calls
         .iter()
         .map(|(id, tool)| (call(id), (*tool).to_owned()));
-    News::Phase(Phase::Running {
+    RunNews::Phase(Phase::Running {
         calls: calls.collect(),
     })
 }
@@ -81,7 +81,7 @@ impl Desk {
     pub(super) fn live(messages: &[&str]) -> Self {
         let mut desk = Self::with("run.json", &history(messages));
         desk.send(Message::Report(Report::Agent(Box::new(agent()))));
-        desk.at(2000).tell(News::Recorded(LedgerEvent::Began {
+        desk.at(2000).tell(RunNews::Recorded(LedgerEvent::Began {
             take: TakeId(1),
             agent: "desk".to_owned(),
             file: String::new(),
@@ -96,14 +96,14 @@ impl Desk {
         self
     }
 
-    pub(super) fn tell(&mut self, news: News) -> &mut Self {
+    pub(super) fn tell(&mut self, news: RunNews) -> &mut Self {
         self.send(Message::Report(Report::Live(news)));
         self
     }
 
     /// The take of the run has grown to these messages.
     pub(super) fn grow(&mut self, messages: &[&str]) -> &mut Self {
-        self.tell(News::Grown(TakeId(1)));
+        self.tell(RunNews::Grown(TakeId(1)));
         let document = Arc::new(Document {
             recording: Arc::new(recording(&history(messages))),
             extent: Extent::Whole,
@@ -134,7 +134,7 @@ impl Desk {
         asked.collect()
     }
 
-    pub(super) fn asked_engine(&mut self) -> Vec<Command> {
+    pub(super) fn asked_engine(&mut self) -> Vec<RunCommand> {
         let asked = self.asked().into_iter().map(|command| match command {
             LiveCommand::Engine(command) => command,
             other => panic!("{other:?}"),
@@ -170,10 +170,12 @@ pub(super) fn streaming() -> Streaming {
 fn the_header_says_what_the_run_does_and_for_how_long() {
     let mut desk = Desk::live(&[SAID]);
     desk.tell(asking())
-        .sees("asking model, 0 s")
+        .sees("waiting for the model, 0 s")
         .sees("[scripted]");
-    desk.at(5400).sees("asking model, 3 s").sees("reply 0/10");
-    desk.tell(News::Usage(Usage {
+    desk.at(5400)
+        .sees("waiting for the model, 3 s")
+        .sees("reply 0/10");
+    desk.tell(RunNews::Usage(Usage {
         input: 1234,
         output: 56,
     }));
@@ -183,41 +185,40 @@ fn the_header_says_what_the_run_does_and_for_how_long() {
     desk.sees("waiting for tool search_flights 2 s");
     desk.tell(running(&[("a", "one"), ("b", "two")]));
     desk.sees("waiting for 2 tools 0 s: one, two");
-    desk.tell(News::Phase(Phase::Waiting {
+    desk.tell(RunNews::Phase(Phase::Waiting {
         why: "429".to_owned(),
         for_ms: 4000,
     }));
-    desk.sees("trying again in 4 s (429)").at(9000);
-    desk.sees("trying again in 3 s (429)").press("c");
-    assert_eq!(desk.asked_engine(), [Command::Now]);
-    desk.tell(News::Phase(Phase::Ended(Ending::Final)));
-    desk.sees("ended: final message")
-        .sees("[scripted]")
-        .sees("c go on");
+    desk.sees("retrying in 4 s (429)").at(9000);
+    desk.sees("retrying in 3 s (429)").press("c");
+    assert_eq!(desk.asked_engine(), [RunCommand::Now]);
+    desk.tell(RunNews::Phase(Phase::Ended(Ending::Final)));
+    desk.sees("finished").sees("[scripted]").sees("c continue");
 }
 
 #[test]
 fn a_reply_is_seen_as_it_comes_and_gives_way_to_the_items() {
     let mut desk = Desk::live(&[SAID]);
-    desk.tell(asking()).tell(News::Streaming(streaming()));
+    desk.tell(asking()).tell(RunNews::Streaming(streaming()));
     insta::assert_snapshot!("streaming", desk.screen());
     desk.press("k")
-        .misses("Reply, as it comes")
+        .misses("Reply, streaming")
         .sees("follow paused");
-    desk.press("G").sees("Reply, as it comes");
+    desk.press("G").sees("Reply, streaming");
     desk.send(Message::Resize(80, 24));
     desk.sees("call      serch_flights");
     desk.send(Message::Resize(100, 30));
-    desk.tell(News::Grown(TakeId(1))).sees("Reply, as it comes");
-    desk.grow(&[SAID, CALLED]).misses("Reply, as it comes");
+    desk.tell(RunNews::Grown(TakeId(1)))
+        .sees("Reply, streaming");
+    desk.grow(&[SAID, CALLED]).misses("Reply, streaming");
     assert_eq!(desk.state.item, 2, "the end is followed");
 }
 
 #[test]
 fn an_attempt_that_is_lost_is_no_longer_shown() {
     let mut desk = Desk::live(&[SAID]);
-    desk.tell(asking()).tell(News::Streaming(streaming()));
-    desk.tell(News::Phase(Phase::Waiting {
+    desk.tell(asking()).tell(RunNews::Streaming(streaming()));
+    desk.tell(RunNews::Phase(Phase::Waiting {
         why: "connection lost".to_owned(),
         for_ms: 1000,
     }));
@@ -233,9 +234,9 @@ fn a_fault_puts_the_cursor_on_the_call_and_the_footer_names_the_keys() {
     desk.sees("paused: unknown-tool serch_flights");
     insta::assert_snapshot!("paused_fault", desk.screen());
     desk.press("a");
-    assert_eq!(desk.asked_engine(), [Command::Release]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Release]);
     desk.press("A .");
-    assert_eq!(desk.asked_engine(), [Command::Release, Command::Step]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Release, RunCommand::Step]);
     desk.press("i").sees("inject error: serch_flights");
     desk.press("esc s").sees("take the suggestion");
 }
@@ -267,18 +268,18 @@ fn a_run_is_paused_and_aborted_and_left_with_a_question() {
     let mut desk = Desk::live(&[SAID, CALLED]);
     desk.tell(running(&[("call_2", "refund")])).press("c");
     desk.sees("p pauses it").press("p . ");
-    assert_eq!(desk.asked_engine(), [Command::Pause, Command::Pause]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Pause, RunCommand::Pause]);
     desk.press("X")
-        .sees("These run now and are stopped: refund.");
+        .sees("Running now, will be stopped: refund.");
     insta::assert_snapshot!("abort", desk.screen());
     desk.press("enter y");
-    assert_eq!(desk.asked_engine(), [Command::Abort]);
+    assert_eq!(desk.asked_engine(), [RunCommand::Abort]);
     desk.press("Q").sees("will be stopped: quit?").press("y");
-    assert_eq!(desk.asked_engine(), [Command::Abort]);
-    desk.tell(News::Phase(Phase::Ended(Ending::Aborted)));
+    assert_eq!(desk.asked_engine(), [RunCommand::Abort]);
+    desk.tell(RunNews::Phase(Phase::Ended(Ending::Aborted)));
     assert!(matches!(desk.left[..], [Effect::Quit]));
     desk.left.clear();
-    desk.press("X . p").sees("nothing runs");
+    desk.press("X . p").sees("no run: c");
     assert!(desk.left.is_empty());
 }
 
@@ -331,7 +332,7 @@ fn a_run_of_its_own_is_begun_and_goes_on_where_it_ended() {
     let path = || "agents/desk.toml".to_owned();
     assert_eq!(desk.asked(), [LiveCommand::Begin { agent: path() }]);
     desk.tell(asking())
-        .tell(News::Phase(Phase::Ended(Ending::Aborted)));
+        .tell(RunNews::Phase(Phase::Ended(Ending::Aborted)));
     desk.press(": `run` enter");
     let again = LiveCommand::GoOnFrom {
         agent: path(),
@@ -346,10 +347,10 @@ fn the_words_of_gdb_are_known() {
     let mut desk = Desk::live(&[SAID]);
     desk.tell(paused(&[Reason::Stepped]));
     for (word, asked) in [
-        ("continue", Command::Continue),
-        ("c", Command::Continue),
-        ("step", Command::Step),
-        ("s", Command::Step),
+        ("continue", RunCommand::Continue),
+        ("c", RunCommand::Continue),
+        ("step", RunCommand::Step),
+        ("s", RunCommand::Step),
     ] {
         desk.press(": ").press(&format!("`{word}` enter"));
         assert_eq!(desk.asked_engine(), [asked], "{word}");
@@ -357,7 +358,7 @@ fn the_words_of_gdb_are_known() {
     for (word, seen) in [
         ("b", "stop at"),
         ("break", "stop at"),
-        ("info breakpoints", "none yet"),
+        ("info breakpoints", "no breakpoints"),
         ("kill", "Abort the run?"),
         ("abort", "Abort the run?"),
     ] {
@@ -376,6 +377,6 @@ fn a_journal_that_cannot_be_written_stays_in_sight() {
     desk.press("i ^s enter").tell(asking()).at(9000);
     for width in [80, 100, 120] {
         desk.send(Message::Resize(width, 24));
-        desk.sees("NOT RECORDING").sees("asking model");
+        desk.sees("NOT RECORDING").sees("waiting for the model");
     }
 }

@@ -9,9 +9,9 @@ fn one_wording_sets_the_model_right_and_another_does_not() {
         .sees("[scripted]")
         .sees("take 1 2/2")
         .misses("pending-call");
-    desk.press("i ^s").sees("the model is asked next");
+    desk.press("i ^s").sees("next: a request to the model");
     desk.press("enter")
-        .comes("ended: final message")
+        .comes("finished")
         .sees("take 2 3/3")
         .sees("TP 204");
     desk.press("u")
@@ -57,7 +57,7 @@ fn the_calls_beside_a_faulty_one_wait_without_being_faults() {
         .sees("the call waits for its output");
     desk.misses("the recording ends here").sees("supply output");
     desk.press("esc").go_to(faulty + 1).press("i ^s enter");
-    desk.comes("ended: final message");
+    desk.comes("finished");
     let outputs = |item: &&String| item.starts_with("output");
     assert_eq!(desk.items().iter().filter(outputs).count(), 4);
 }
@@ -78,10 +78,10 @@ fn an_aborted_run_ends_with_an_output_for_each_call() {
 #[test]
 fn a_wait_before_the_next_question_is_cut_short() {
     let mut desk = Desk::run("flaky.toml");
-    desk.comes("trying again in");
+    desk.comes("retrying in");
     desk.press("c").misses("called off");
-    desk.comes("paused: the model cannot be asked");
-    desk.press("c").comes("ended: final message");
+    desk.comes("paused: the request to the model failed");
+    desk.press("c").comes("finished");
     desk.press("L")
         .sees("429 Too Many Requests")
         .misses("called off");
@@ -97,7 +97,9 @@ fn an_answer_that_breaks_its_schema_waits_for_the_operator_who_lets_it_pass() {
     let mut desk = Desk::run_as("final.toml", without_policy);
     desk.comes("paused: invalid-final-output")
         .misses("c continue");
-    desk.press("a").sees("the value to go on with").press("esc");
-    desk.press("c").sees("A releases it as it is");
-    desk.press("A").comes("ended: final message");
+    desk.press("a")
+        .sees("the value to continue with")
+        .press("esc");
+    desk.press("c").sees("A releases it unchanged");
+    desk.press("A").comes("finished");
 }

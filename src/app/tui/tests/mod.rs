@@ -11,6 +11,7 @@ mod paused;
 mod prompts;
 mod recovering;
 mod screens;
+mod stories;
 mod taking;
 mod transcript;
 
@@ -93,14 +94,54 @@ fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
     let header = |state: &State| screen(state).lines().next().unwrap_or_default().to_owned();
     let state = opened(TWO_SESSIONS, (120, 14));
     let shown = header(&state);
-    assert!(shown.contains("nothing broken"), "{shown}");
-    assert!(shown.contains("(1 elsewhere)"), "{shown}");
+    assert!(
+        shown.contains("✓ no findings here · 1 warning elsewhere"),
+        "{shown}"
+    );
+    for width in [70, 80, 100, 119] {
+        let shown = header(&opened(TWO_SESSIONS, (width, 14)));
+        assert!(shown.contains("✓ +1 elsewhere"), "{width}: {shown}");
+        assert!(!shown.contains("no findings"), "{width}: {shown}");
+        assert!(!shown.contains("take main"), "{width}: {shown}");
+    }
     let text = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n{\"messages\":[{\"ro\n";
     let state = opened(text, (120, 14));
     assert!(state.problems() > 0);
     let shown = header(&state);
-    assert!(!shown.contains("nothing broken"), "{shown}");
+    assert!(!shown.contains("no findings"), "{shown}");
     assert!(shown.contains(" 1 problem"), "{shown}");
+}
+
+/// A log of Claude Code in which user and assistant take turns; an `API Error` stands in place of a reply.
+fn failed_request(texts: &[&str]) -> String {
+    let entries = texts.iter().enumerate().map(|(number, text)| {
+        let role = ["user", "assistant"][number % 2];
+        let parent = number.checked_sub(1).map(|before| before.to_string());
+        let entry = serde_json::json!({
+            "type": role, "uuid": number.to_string(), "parentUuid": parent, "sessionId": "s",
+            "isApiErrorMessage": text.starts_with("API Error"),
+            "message": {
+                "id": number.to_string(), "role": role, "model": "m",
+                "content": [{"type": "text", "text": text}],
+            },
+        });
+        entry.to_string()
+    });
+    entries.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn notes_are_counted_beside_the_absence_of_errors_and_warnings() {
+    let text = failed_request(&["Go.", "API Error: Connection error.", "Go on.", "Done."]);
+    for (width, expected) in [
+        (140, "○ 1 note  ✓ no errors or warnings "),
+        (119, "○1  ✓ "),
+        (80, "○1  ✓ "),
+    ] {
+        let shown = screen(&opened(&text, (width, 14)));
+        assert!(shown.contains(expected), "{width}: {shown}");
+        assert!(!shown.contains("no findings"), "{width}: {shown}");
+    }
 }
 
 #[test]
@@ -273,7 +314,11 @@ fn what_a_filter_found_in_a_file_that_was_replaced_meanwhile_is_passed_over() {
 fn the_palette_runs_what_is_chosen() {
     let mut state = opened(BROKEN_JSON, (120, 16));
     press(&mut state, ": f i n i s h enter");
-    assert!(screen(&state).contains("no partner"), "{}", screen(&state));
+    assert!(
+        screen(&state).contains("no counterpart"),
+        "{}",
+        screen(&state)
+    );
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn questions(desk: &mut Desk) -> usize {
 fn what_is_planned_for_the_recording_is_done_after_going_live() {
     let mut desk = went_live();
     desk.press("T g enter").sees("take main");
-    desk.press("x").sees("the run waits here");
+    desk.press("x").sees("the run pauses here");
     desk.press("enter").misses("the history has changed");
-    desk.sees("drop pair; u takes it back");
+    desk.sees("drop pair; u undoes it");
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn a_change_of_a_take_that_is_looked_at_asks_nobody() {
     let mut desk = went_live();
     let asked = questions(&mut desk);
     desk.press("T g j enter").sees("paused: c continues");
-    desk.press("x").sees("the run waits here");
+    desk.press("x").sees("the run pauses here");
     desk.press("enter").sees("paused: c continues");
     assert_eq!(questions(&mut desk), asked);
     desk.press("u").sees("paused: c continues");
     desk.press("^r").sees("paused: c continues");
     desk.press("k D").sees("paused: c continues");
     assert_eq!(questions(&mut desk), asked);
-    desk.press("c L").comes(&format!("question {}", asked + 1));
+    desk.press("c L").comes(&format!("request {}", asked + 1));
 }
 
 /// A run whose search needs an approval, which the operator refuses.
@@ -63,7 +63,7 @@ fn refused() -> Desk {
     desk.comes("paused: unknown-tool").press("i ^s enter");
     desk.comes("n reject").at(10_000).screen();
     desk.press("n").sees("The operator rejected this call.");
-    desk.press("^s").comes("ended: ");
+    desk.press("^s").comes("finished");
     desk
 }
 
@@ -75,7 +75,9 @@ fn a_fork_of_a_run_that_ended_asks_for_the_approval_again_and_asks_no_model() {
     let call = items.iter().position(|item| item == "call search_flights");
     desk.go_to(call.unwrap() + 1).press("D");
     desk.sees("approve search_flights?");
-    desk.at(90_000).press("esc").sees("the call still waits");
+    desk.at(90_000)
+        .press("esc")
+        .sees("the call is still waiting");
     assert_eq!(questions(&mut desk), asked);
     assert_eq!(desk.items().len(), call.unwrap() + 1);
     desk.press("u").go_to(call.unwrap() + 2).press("D");

@@ -5,8 +5,9 @@ use crate::tui::layer::Input;
 use crate::tui::report::Report;
 use crate::tui::stack::Screen as _;
 use crate::tui::tests::messages::Message;
+use serde_json::Value;
 
-/// A request of the Responses API with these items behind the user's words.
+/// A request of the Responses API with these items after the user's words.
 fn request(items: &[&str]) -> String {
     let tool = r#"{"type":"function","name":"find","parameters":{"type":"object"}}"#;
     let user = r#"{"role":"user","content":"hi"}"#;
@@ -30,7 +31,7 @@ fn an_error_is_injected_with_words_of_ones_own() {
     assert!(desk.text(9).contains("Stop. There is no tool named"));
     assert_eq!(
         desk.rules(),
-        ["unknown-tool settled", "pending-call"],
+        ["unknown-tool answered", "pending-call"],
         "the model was told"
     );
     desk.press("4");
@@ -65,15 +66,15 @@ fn all_faulty_calls_of_a_turn_are_answered_at_once() {
     desk.press("^t").sees("[all]");
     desk.press("^s enter");
     assert_eq!(desk.items()[3..], ["output", "output"]);
-    assert_eq!(desk.rules(), ["unknown-tool settled"; 2]);
+    assert_eq!(desk.rules(), ["unknown-tool answered"; 2]);
 }
 
 #[test]
 fn the_model_is_asked_again_plain_or_with_feedback() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     desk.press("r")
-        .sees("what the model is told before it is asked again");
-    desk.press("^s").sees("it waits for one");
+        .sees("feedback to the model before the retry");
+    desk.press("^s").sees("c continues live");
     desk.press("enter");
     assert_eq!(desk.items(), ["user", "call open_orders", "output"]);
     desk.press("u r `Use stock_lookup, not {{ tool }}.` ^s");
@@ -91,7 +92,7 @@ fn what_ran_already_is_not_asked_for_again_without_a_word() {
         .sees("tools of this turn ran already, and may run again: start_print");
     desk.press("enter").sees("ran already");
     desk.press("n")
-        .sees("what the model is told before it is asked again");
+        .sees("feedback to the model before the retry");
     assert_eq!(desk.items(), recorded);
     desk.press("^s y")
         .sees("these tools ran already: start_print (item 4)");
@@ -107,7 +108,7 @@ fn a_fallback_is_held_to_the_schema_and_enters_the_history_or_not() {
     desk.press("^s");
     insta::assert_snapshot!("fallback_invalid", desk.screen());
     let value = r#"{"decision":"ask","amount_eur":420,"reason":"the amount is a guess"}"#;
-    desk.press("^u");
+    desk.press("^z");
     clear(&mut desk);
     desk.press(&format!("`{value}` ^s"))
         .misses("breaks the schema");
@@ -180,21 +181,34 @@ fn a_missing_output_is_supplied() {
 
 #[test]
 fn an_item_is_edited_and_what_is_not_edited_keeps_its_bytes() {
-    let spelled = r#"{"role" : "user",  "content": [ {"type":"input_text","text":"hello"} ] }"#;
+    let spelled =
+        r#"{"role" : "user",  "content": [ {"type":"input_text","text":"hello\n\"you\""} ] }"#;
     let mut desk = Desk::with("run.json", &request(&[spelled, spelled]));
-    desk.go_to(2).press("e");
+    desk.go_to(2).press("E");
     insta::assert_snapshot!("edit_form", desk.screen());
     desk.press("^s").sees("there is nothing to change");
     desk.press("down down down down down end left")
-        .press("` you`");
+        .press("` all`");
     desk.press("^s enter");
-    assert_eq!(desk.text(2), spelled.replace("hello", "hello you"));
+    let expected = spelled.replace(
+        r#""text":"hello\n\"you\"""#,
+        r#""text":"hello\n\"you\" all""#,
+    );
+    assert_eq!(desk.text(2), expected);
     assert_eq!(desk.text(3), spelled);
+
+    // Its text is edited as text.
+    desk.go_to(3).press("e");
+    desk.sees(r#"│ hello"#).sees(r#"│ "you""#);
+    desk.press("^s").sees("there is nothing to change");
+    desk.press("end enter `\"new\"` ^s enter");
+    let expected = spelled.replace(r#"hello\n"#, r#"hello\n\"new\"\n"#);
+    assert_eq!(desk.text(3), expected);
 }
 
 /// A request with one call of `find`, whose arguments stand in it as the dialect wants them.
 fn flight(dialect: &str, arguments: &str) -> String {
-    let text = serde_json::Value::from(arguments);
+    let text = Value::from(arguments);
     let tool = r#""name": "find", "description": "finds""#;
     match dialect {
         "responses" => format!(
@@ -219,38 +233,123 @@ fn on_flight(dialect: &str, arguments: &str) -> (Desk, usize) {
 }
 
 #[test]
-fn one_argument_is_edited_in_the_object_and_written_back_as_the_dialect_wants_it() {
-    let spelled = r#"{"from": "JFK",  "to": "LHR", "seats": 1.0}"#;
-    for (dialect, down) in [("responses", 6), ("chat", 7), ("anthropic", 6)] {
+fn an_argument_is_edited_as_the_value_that_it_is_and_written_back_as_the_dialect_wants_it() {
+    let spelled = r#"{"from": "JFK",  "to": "L\"HR\"", "seats": 1.0}"#;
+    for dialect in ["responses", "chat", "anthropic"] {
         let (mut desk, call) = on_flight(dialect, spelled);
         let recorded = desk.text(call);
-        desk.press("e").sees(r#""to": "LHR","#).misses("\\\"");
+        desk.press("e").sees("the whole item as JSON").press("j");
+        if dialect == "responses" {
+            insta::assert_snapshot!("edit_values", desk.screen());
+        }
+        desk.press("enter").sees(r#"│ L"HR""#).misses("\\\"");
         desk.press("^s").sees("there is nothing to change");
-        desk.press(&"down ".repeat(down))
-            .press("end left left")
-            .press("` City`");
-        desk.press("^s").sees(r#"- "#).misses("\\\"");
+        desk.press("` City` enter `two` ^s");
         if dialect == "responses" {
             insta::assert_snapshot!("edit_argument", desk.screen());
         }
-        desk.press("enter");
-        let expected = recorded.replace("LHR", "LHR City");
-        assert_eq!(desk.text(call), expected, "{dialect}");
+        // Other words, then back to the list and to another value.
+        desk.press("e backspace backspace backspace backspace ^s enter");
+        let spelled_out = |text: &str| match dialect {
+            "anthropic" => text.to_owned(),
+            _ => Value::from(text).to_string().trim_matches('"').to_owned(),
+        };
+        let old = spelled_out(r#""L\"HR\"""#);
+        let new = spelled_out(r#""L\"HR\" City""#);
+        assert_eq!(desk.text(call), recorded.replace(&old, &new), "{dialect}");
+    }
+}
+
+#[test]
+fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accepted() {
+    let mut desk = Desk::of("schema-break.json");
+    desk.press("e");
+    insta::assert_snapshot!("edit_faulty_values", desk.screen());
+    let call = desk.state.item;
+    let recorded = desk.text(call + 1);
+    desk.press("enter")
+        .sees(r#"against the schema: expected one of "DE", "AT", "CH", got "Austria""#);
+    desk.press("`!`").sees(r#"got "Austria!""#);
+    desk.press("^s").sees("Austria!").press("esc");
+    desk.press("esc j j j j enter")
+        .sees("parcels/0/weight_kg as JSON; the schema: number");
+    desk.press("end backspace").sees("invalid JSON");
+    desk.press("^s").sees("invalid JSON");
+    desk.press("home del end backspace backspace backspace");
+    desk.misses("invalid JSON").misses("against the schema");
+    desk.press("^s enter");
+    assert_eq!(
+        desk.text(call + 1),
+        recorded.replace(r#"\"2.5 kg\""#, "2.5")
+    );
+}
+
+#[test]
+fn changed_values_stay_in_the_list_are_kept_as_a_draft_and_accepted_there() {
+    let spelled = r#"{"trip": {"from": "JFK", "to": "LHR"}, "seats": 1}"#;
+    let (mut desk, call) = on_flight("chat", spelled);
+    desk.press("e ^s").sees("no value has been changed yet");
+    desk.press("^n").sees("no value is invalid");
+    desk.press("j enter ^x `SFO` esc")
+        .sees("trip/from: the text is kept as a draft");
+    desk.press("enter").sees("SFO").press("^n");
+    // The object that holds it is not counted, too.
+    desk.sees("* trip/from").misses("* trip  ");
+    desk.sees("accept the changed value").press("esc");
+    desk.sees("1 changed value is kept as a draft: e continues");
+    assert!(!desk.state.has_overlay());
+    desk.press("e").sees("* trip/from").press("^s");
+    desk.sees("accept").press("enter").sees("take 1: edit");
+    assert!(desk.text(call).contains("SFO"), "{}", desk.text(call));
+    desk.press("u e").sees("trip/from").misses("* trip/from");
+}
+
+#[test]
+fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
+    let mut desk = Desk::of("schema-break.json");
+    desk.press("e enter ^n enter")
+        .sees("recipient/postcode as text");
+    desk.press("esc ^n enter")
+        .sees("parcels/0/weight_kg as JSON");
+    desk.press("end backspace ^s")
+        .sees("not accepted: invalid JSON");
+    desk.press("`x` ^n").sees("not accepted: invalid JSON");
+}
+
+#[test]
+fn all_lines_that_are_replaced_are_seen() {
+    let text = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine";
+    let said = serde_json::json!([{"role": "user", "content": text}]);
+    let mut desk = Desk::with("a.json", &said.to_string());
+    desk.state.size = (100, 42);
+    desk.go_to(1).press("e ^x `new` ^s");
+    desk.sees("-       one")
+        .sees("-       seven")
+        .sees("nine")
+        .misses("more lines");
+}
+
+#[test]
+fn a_message_has_no_result_to_supply() {
+    let mut desk = Desk::of("unknown-tool.json");
+    for key in ["o", "i"] {
+        desk.go_to(1).press(key);
+        assert!(!desk.state.has_overlay(), "{key}");
+        desk.sees("not possible here; select a call or its result");
     }
 }
 
 #[test]
 fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
     for dialect in ["responses", "chat"] {
-        let (mut desk, call) = on_flight(dialect, "{'to': 1}");
+        let (mut desk, call) = on_flight(dialect, "{'to': \"1\"}");
         let recorded = desk.text(call);
-        desk.press("e").sees(r#""{'to': 1}""#);
+        desk.press("e").sees(r#"│ {'to': "1"}"#);
         desk.press("^s").sees("there is nothing to change");
-        let mended = recorded.replace(r#""{'to': 1}""#, r#"{"to": 1}"#);
-        desk.state.give_to_layers(Input::Edited(&mended));
+        desk.state
+            .give_to_layers(Input::Edited("{\"to\": \"1\"}\n"));
         desk.press("^s enter");
-        let expected = recorded.replace("{'to': 1}", r#"{\"to\": 1}"#);
-        assert_eq!(desk.text(call), expected, "{dialect}");
+        assert_eq!(desk.text(call), recorded.replace("'", r#"\""#), "{dialect}");
     }
 }
 
@@ -258,7 +357,7 @@ fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
 fn a_pair_is_dropped_or_stays_with_the_reason() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     let before = desk.items().len();
-    desk.press("x").sees("leaves the history");
+    desk.press("x").sees("is removed");
     desk.press("enter");
     assert_eq!(desk.items().len(), before - 2);
     assert_eq!(desk.rules(), Vec::<String>::new());
@@ -287,14 +386,14 @@ fn what_awaits_an_approval_is_left_alone() {
         desk.press(key).sees("the call awaits an approval");
         assert!(!desk.state.has_overlay(), "{key}");
     }
-    desk.press("enter").sees("not here: ");
+    desk.press("enter").sees("not possible: ");
 }
 
 #[test]
 fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
     let mut desk = Desk::of("endless-repeat.jsonl");
     desk.press("i ^s enter")
-        .sees("take 2, of the history as one request");
+        .sees("take 2 (history rebuilt as one request)");
     assert_eq!(desk.items()[12], "output");
     desk.press("u u");
     assert_eq!((desk.items().len(), desk.state.item), (12, 11));
@@ -314,7 +413,7 @@ fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept()
         desk.press(keys);
         assert!(desk.state.has_overlay(), "{keys}");
         desk.send(Message::Report(Report::Grown(taken.clone())));
-        desk.sees("the history has changed: what was begun is closed");
+        desk.sees("the history has changed: the open dialog was closed");
         assert!(!desk.state.has_overlay(), "{keys}");
         desk.send(Message::Report(Report::Grown(recorded.clone())));
     }
@@ -326,7 +425,7 @@ fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept()
         view,
         said: "take 1".to_owned(),
     }));
-    desk.sees("take 1; what was begun is closed");
+    desk.sees("take 1; the open dialog was closed");
     desk.send(Message::Report(Report::Grown(recorded)));
     let draft = desk.state.recovery.drafts.clone();
     assert!(format!("{draft:?}").contains("Stop. There is no tool"));
@@ -340,7 +439,7 @@ fn a_plan_for_another_history_makes_no_take() {
     desk.press("u x");
     desk.state.document = taken;
     desk.press("enter")
-        .sees("the history has changed: what was begun is closed");
+        .sees("the history has changed: the open dialog was closed");
     assert!(!desk.state.has_overlay() && desk.state.recovery.takes.count() == 2);
 }
 
@@ -360,4 +459,72 @@ fn the_footer_names_what_the_finding_offers_before_anything_else() {
     let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
     let mut desk = Desk::with("run.json", &request(&[&broken]));
     desk.sees("enter offers  i inject");
+}
+
+#[test]
+fn several_values_are_changed_in_one_take_with_one_difference() {
+    let text = r#"{"model":"m","messages":[{"role":"user","content":"hi"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"find","arguments":"{\"from\": \"JFK\", \"to\": \"LHR\", \"day\": 4}"}}]}]}"#;
+    for size in [(80, 24), (140, 42)] {
+        let mut desk = Desk::with("flight.json", text);
+        desk.state.size = size;
+        desk.go_to(2).press("e").sees("the whole item as JSON");
+        desk.press("enter")
+            .sees("^n next value")
+            .press("^u `SFO` ^n");
+        desk.sees("* from  SFO").sees("accept the changed value");
+        desk.press("j enter ^u `five` ^n").sees("invalid JSON");
+        desk.press("^u `5` ^n")
+            .sees("* day   5")
+            .sees("accept the 2 changed values");
+        // By the row of the list, or by ^s in the form of the last value.
+        desk.press("G enter");
+        let seen = desk.screen();
+        for line in [
+            "-     \"from\": \"JFK\"",
+            "+     \"from\": \"SFO\"",
+            "+     \"day\": 5",
+        ] {
+            let spaces = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(spaces.contains(&line), "{line}: {seen}");
+        }
+        desk.press("enter").sees("take 1: edit");
+        assert!(
+            desk.text(2).contains("SFO") && desk.text(2).contains("day\\\": 5"),
+            "{}",
+            desk.text(2)
+        );
+        desk.press("u e enter ^x `BOS` ^n enter ^x `YYZ` ^s enter")
+            .sees("take 2: edit");
+        assert!(desk.text(2).contains("BOS") && desk.text(2).contains("YYZ"));
+    }
+}
+
+#[test]
+fn the_line_and_all_of_a_value_are_cleared_as_in_shells() {
+    let text = r#"[{"role":"user","content":"one two\nthree four"}]"#;
+    for size in [(80, 24), (140, 42)] {
+        let mut desk = Desk::with("a.json", text);
+        desk.state.size = size;
+        desk.go_to(1).press("e").sees("three four");
+        desk.sees("^s accept").sees("^x clear all").sees("F1 help");
+        let rows = |desk: &Desk, text: &str| {
+            let screen = desk.screen();
+            screen.lines().filter(|row| row.contains(text)).count()
+        };
+        // The list of turns may have both lines in a row of its own.
+        let around = rows(&desk, "three four") - 1;
+        desk.press("down end ^u");
+        assert_eq!(rows(&desk, "three four"), around, "{}", desk.screen());
+        desk.press("^z");
+        assert_eq!(rows(&desk, "three four"), around + 1);
+        desk.press("^x");
+        assert_eq!(rows(&desk, "three four"), around);
+        desk.press("^z");
+        assert_eq!(rows(&desk, "three four"), around + 1);
+        desk.press("F1")
+            .sees("clear the line before the cursor")
+            .press("esc");
+    }
 }

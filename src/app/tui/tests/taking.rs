@@ -26,8 +26,7 @@ fn takes_are_taken_back_and_made_again() {
     assert_eq!(desk.items(), recorded);
     desk.press("^r").sees("take 1 2/2").sees("Item 9  output");
     desk.press("^r").sees("nothing to redo");
-    desk.press("J J J D")
-        .sees("nothing stands behind this item");
+    desk.press("J J J D").sees("nothing after this item");
     desk.go_to(5).press("D").sees("take 2 3/3");
     assert_eq!(desk.items(), recorded[..5]);
     desk.press("u").sees("take 1 2/3");
@@ -91,7 +90,7 @@ fn notes_and_marks_stay_with_their_items() {
     desk.go_to(7).press("m").misses("◆ ");
     desk.press("u").sees("note: ask the airline").misses("◆");
     let mut desk = desk.again();
-    desk.sees("1 take from before: T shows it")
+    desk.sees("1 saved take; T lists it")
         .sees("note: ask the airline");
     desk.press("' ^u enter").misses("note: ask");
     desk.press("^r")
@@ -103,7 +102,7 @@ fn notes_and_marks_stay_with_their_items() {
 #[test]
 fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
     let mut desk = two_takes().again();
-    desk.sees("2 takes from before: T shows them")
+    desk.sees("2 saved takes; T lists them")
         .sees("take main 1/3");
     desk.press("i ^s enter").sees("take 3 4/4");
     desk.press("T").sees("from the recording at item 7");
@@ -120,11 +119,12 @@ fn a_take_is_saved_beside_the_recording_and_asks_before_it_replaces() {
     let written = fs::read(&saved).unwrap();
     assert!(written.starts_with(&recorded[..recorded.len() - 10]));
     fs::write(&saved, "mine").unwrap();
-    desk.press("w enter")
-        .sees("this file is there already: replace it?");
+    desk.press("w enter").sees("File exists. Overwrite?");
     desk.press("n");
     assert_eq!(fs::read(&saved).unwrap(), b"mine");
-    desk.press("enter y").sees("take 1 is saved as");
+    desk.press("enter y")
+        .sees("take 1 is saved as")
+        .sees("check still reports the call that it");
     assert_eq!(fs::read(&saved).unwrap(), written);
     desk.press("w down down down enter y")
         .sees("Anthropic messages");
@@ -139,8 +139,8 @@ fn a_take_is_shared_as_a_page_without_secrets() {
     assert!(recorded.contains(&key));
     let mut desk = Desk::on("unknown-tool.json", recorded.as_bytes(), None);
     desk.go_to(3)
-        .press("D w down down down down down")
-        .sees("(*) page of HTML to share, without secrets")
+        .press("D w down down down down down down down down down down down")
+        .sees("(*) HTML page, secrets removed")
         .sees("take-1.html");
     desk.press("enter").sees("the page is");
     let page = fs::read_to_string(desk.file("unknown-tool.take-1.html")).unwrap();
@@ -155,6 +155,19 @@ fn a_take_is_shared_as_a_page_without_secrets() {
         page.starts_with("# unknown-tool") && !page.contains(&key),
         "{page}"
     );
+}
+
+#[test]
+fn a_take_is_saved_as_a_session_of_an_agent() {
+    let mut desk = Desk::of("broken-chain.jsonl");
+    desk.press("w down down down down down down down")
+        .sees("(*) session of Codex")
+        .sees("rollout-");
+    let path = desk.file("new.jsonl");
+    desk.press(&format!("^u `{}` enter", path.display()))
+        .sees("saved as session of Codex");
+    let session = fs::read_to_string(path).unwrap();
+    assert!(session.contains(r#""type":"session_meta""#), "{session}");
 }
 
 #[test]
@@ -196,9 +209,9 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
     desk.press("esc");
     fs::remove_file(&state).unwrap();
     desk.wait();
-    desk.sees("the takes are recorded again")
+    desk.sees("takes can be recorded again")
         .misses("NOT RECORDING");
-    desk.again().sees("1 take from before");
+    desk.again().sees("1 saved take");
 }
 
 #[test]
@@ -263,7 +276,7 @@ fn one_change_is_made_after_the_other_whatever_is_told_meanwhile() {
     assert!(desk.state.has_overlay() && desk.state.recovery.takes.count() < 2);
     desk.press("esc");
     for key in ["i", "m", "'", "u"] {
-        desk.press(key).sees("the last change is still being made");
+        desk.press(key).sees("the last change is still in progress");
         assert!(!desk.state.has_overlay(), "{key}");
     }
     assert!(desk.state.marks.is_empty());
@@ -284,7 +297,7 @@ fn an_order_for_a_history_that_is_no_longer_shown_is_refused() {
     desk.perform(vec![Effect::Takes(TakesCommand::Redo)]);
     let taken = desk.items();
     desk.perform(late);
-    desk.sees("the history has changed since this was planned: nothing is done");
+    desk.sees("the history has changed since this was planned: nothing was changed");
     assert_eq!(
         (desk.items(), desk.state.recovery.takes.count()),
         (taken, 2)
@@ -298,8 +311,8 @@ fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next(
     desk.loader.hold_checks();
     desk.press("i ^s enter").sees("take 1: inject error");
     assert!(!desk.state.recovery.is_busy && desk.state.checked().is_none());
-    desk.press("u").sees("back in take main");
-    desk.press("^r").sees("forward to take 1").press("u");
+    desk.press("u").sees("undone: back in take main");
+    desk.press("^r").sees("redone: take 1").press("u");
     desk.loader.make_checks(&mut desk.state);
     assert_eq!(desk.rules()[0], "unknown-tool");
     let findings = |desk: &Desk| desk.state.recovery.takes.rows[1].findings;

@@ -2,13 +2,16 @@
 
 use super::desk::Desk;
 use super::*;
+use crate::tui::timeline::TimelinePage;
+use ratatui::buffer::Cell;
+use ratatui::style::Style;
 use retake_core::usage::SessionUsage;
 
 const CUT: &str = include_str!("../../../../sessions/orphan-at-compaction.jsonl");
 const UNKNOWN: &str = include_str!("../../../../sessions/unknown-tool.json");
 
 /// A log of Claude Code with times, tokens, an edit, a failing command and a thought.
-fn log() -> String {
+pub(super) fn log() -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut push = |role: &str, at: &str, message: serde_json::Value| {
         let number = lines.len();
@@ -94,7 +97,7 @@ fn log() -> String {
     lines.join("\n")
 }
 
-fn flowing(text: &str, size: (u16, u16)) -> State {
+pub(super) fn flowing(text: &str, size: (u16, u16)) -> State {
     let mut state = opened(text, size);
     press(&mut state, "|");
     let document = state.document.clone().unwrap();
@@ -102,6 +105,42 @@ fn flowing(text: &str, size: (u16, u16)) -> State {
     let totals = SessionUsage::of(session, &state.prices, &|| false, &mut |_, _| ());
     state.take_totals(document.clone(), 0, Arc::new(totals.unwrap().unwrap()));
     state
+}
+
+#[test]
+fn the_diff_of_an_edit_that_failed_is_not_drawn_as_applied() {
+    let done = r#""content":"The file has been updated.","is_error":false"#;
+    let text = log();
+    assert!(text.contains(done), "{text}");
+    let failed = text.replace(done, r#""content":"File has changed.","is_error":true"#);
+    let heading = "not applied: the call failed";
+    for keys in ["", "|"] {
+        let shown = |text: &str| {
+            let mut state = flowing(text, (120, 60));
+            press(&mut state, keys);
+            state.go_to(5);
+            state.prepare();
+            screen(&state)
+        };
+        assert!(!shown(&text).contains(heading), "{}", shown(&text));
+        assert!(shown(&failed).contains(heading), "{}", shown(&failed));
+    }
+}
+
+#[test]
+fn folded_json_says_that_it_is_cut() {
+    let calls = |result: &str| {
+        serde_json::json!([{"role": "user", "content": "hi"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function",
+                "function": {"name": "find", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": result}])
+    };
+    let long = serde_json::json!({"rows": vec!["a row of the table"; 90]}).to_string();
+    for (result, is_cut) in [(&*long, true), ("{\"rows\": []}", false)] {
+        let state = flowing(&calls(result).to_string(), (100, 30));
+        let shown = screen(&state);
+        assert_eq!(shown.contains(" in all"), is_cut, "{shown}");
+    }
 }
 
 #[test]
@@ -276,14 +315,14 @@ fn where_tokens_and_time_went_is_one_key_away() {
     desk.state.size = (110, 34);
     desk.press("| U")
         .sees("by tool")
-        .sees("turns that cost most")
+        .sees("most expensive turns")
         .sees("largest results");
     insta::assert_snapshot!("usage", desk.screen());
     desk.press("esc").sees("5m59s").sees("23.");
 }
 
-#[test]
-fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
+/// A log with a call that began a sub-agent, whose messages are in the same file.
+pub(super) fn task_log() -> String {
     let line = |uuid: &str,
                 parent: Option<&str>,
                 chain: bool,
@@ -300,7 +339,7 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
         "input": {"description": "find callers", "prompt": prompt}}]);
     let result =
         serde_json::json!([{"type": "tool_result", "tool_use_id": "t", "content": "two callers"}]);
-    let text = [
+    [
         line("1", None, false, "user", "Cap the delay.".into()),
         line("2", Some("1"), false, "assistant", task),
         line("11", None, true, "user", prompt.into()),
@@ -313,8 +352,12 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
         ),
         line("3", Some("2"), false, "user", result),
     ]
-    .join("\n");
-    let mut state = flowing(&text, (100, 20));
+    .join("\n")
+}
+
+#[test]
+fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
+    let mut state = flowing(&task_log(), (100, 20));
     press(&mut state, "g j");
     let shown = screen(&state);
     assert!(
@@ -379,10 +422,125 @@ fn another_model_an_interrupt_and_pictures_leave_marks() {
 }
 
 #[test]
-fn the_run_stands_as_bars_over_time() {
+fn the_run_is_bars_over_time_and_each_leads_to_its_item() {
     let mut state = flowing(&log(), (120, 40));
-    press(&mut state, "Z");
+    press(&mut state, "g Z");
     insta::assert_snapshot!("timeline", screen(&state));
+    for size in [(80, 24), (140, 42)] {
+        let mut state = flowing(&log(), size);
+        press(&mut state, "Z g j j j j j");
+        let seen = screen(&state);
+        let row = seen.lines().find(|row| row.contains("Bash(cargo test)"));
+        assert!(row.unwrap().contains("41.0s"), "{seen}");
+        assert!(
+            seen.contains("model, turn 4  10.2k tokens in, 466 out  $0.010"),
+            "{seen}"
+        );
+        assert!(seen.contains("waiting for you"), "{seen}");
+        assert!(seen.contains("^^^"), "the columns of the bar: {seen}");
+        press(&mut state, "enter");
+        let item = &state.session().unwrap().items[state.item];
+        assert_eq!(state.session().unwrap().name(item), "Bash");
+        assert!(!screen(&state).contains("Timeline"));
+        press(&mut state, "Z");
+        let on = state.layers.top::<TimelinePage>().is_some();
+        assert!(on, "again on the bar of the item");
+        press(&mut state, "enter");
+        let item = &state.session().unwrap().items[state.item];
+        assert_eq!(state.session().unwrap().name(item), "Bash");
+        press(&mut state, "Z q");
+        assert!(!screen(&state).contains("Timeline"));
+    }
+}
+
+#[test]
+fn what_a_provider_said_in_place_of_a_reply_is_shown_in_full() {
+    let long = "Overloaded: the request could not be served, try again later. ".repeat(4);
+    let long = long.trim();
+    let pi = [
+        serde_json::json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/p"}),
+        serde_json::json!({"type": "message", "id": "a1", "parentId": null, "message": {"role": "user", "content": "Go."}}),
+        serde_json::json!({"type": "message", "id": "a2", "parentId": "a1", "message": {"role": "assistant", "model": "m-1",
+            "content": [{"type": "text", "text": "I beg"}], "stopReason": "error", "errorMessage": long}}),
+        serde_json::json!({"type": "message", "id": "a3", "parentId": "a2", "message": {"role": "user", "content": "Again."}}),
+    ];
+    let claude = [
+        serde_json::json!({"type": "user", "uuid": "1", "parentUuid": null, "sessionId": "s", "message": {"role": "user", "content": "Go."}}),
+        serde_json::json!({"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s", "isApiErrorMessage": true,
+            "message": {"id": "m", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": long}]}}),
+    ];
+    let lines = |records: &[serde_json::Value]| {
+        let lines = records.iter().map(serde_json::Value::to_string);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for text in [lines(&pi), lines(&claude)] {
+        for size in [(80, 24), (140, 42)] {
+            let mut state = flowing(&text, size);
+            press(&mut state, "g");
+            let seen = screen(&state);
+            let words: Vec<&str> = seen.split_whitespace().collect();
+            assert!(seen.contains("● error"), "{seen}");
+            assert_eq!(
+                words.iter().filter(|it| **it == "Overloaded:").count(),
+                4,
+                "{seen}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_text_without_a_letter_beside_others_takes_no_row() {
+    let text = serde_json::json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "Done."}]},
+    ]);
+    let state = flowing(&text.to_string(), (100, 20));
+    let seen = screen(&state);
+    assert!(seen.contains("Done.") && !seen.contains("{\"t"), "{seen}");
+}
+
+#[test]
+fn what_a_model_thinks_within_its_text_looks_like_reasoning() {
+    let text = serde_json::json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "<think>\nponder\n</think>\n\nanswer"},
+    ]);
+    let state = flowing(&text.to_string(), (100, 20));
+    let theme = Theme::true_colour(Variant::Dark, Glyphs::UNICODE);
+    let thought = letters_in(&state, &theme, theme.reasoning).join(" ");
+    assert!(
+        thought.contains("ponder") && !thought.contains("answer"),
+        "{thought}"
+    );
+}
+
+#[test]
+fn a_table_of_markdown_has_its_columns_below_each_other() {
+    let table = "Found:\n\n| file | lines | what it does in more words than there is room for |\n|---|--:|---|\n| a.rs | 7 | reads |\n| long/name.rs | 1204 | writes the files that the other one reads, all of them |";
+    let text = serde_json::json!([
+        {"role": "user", "content": "which files?"},
+        {"role": "assistant", "content": table},
+    ]);
+    for size in [(80, 24), (140, 42)] {
+        let mut desk = Desk::with("a.json", &text.to_string());
+        desk.state.size = size;
+        desk.state.set_flowing(true);
+        desk.press("g j");
+        desk.sees("| a.rs         |     7 | reads ")
+            .sees("| long/name.rs |  1204 | writes the files");
+        let shown = desk.screen();
+        let bars = |row: &str| row.match_indices('|').map(|(at, _)| at).collect::<Vec<_>>();
+        let rows: Vec<_> = shown
+            .lines()
+            .filter(|row| row.contains('|'))
+            .map(bars)
+            .collect();
+        assert!(
+            rows.len() >= 4 && rows.iter().all(|row| *row == rows[0]),
+            "{shown}"
+        );
+    }
 }
 
 /// The rows of the transcript that hold a text.
@@ -480,7 +638,7 @@ fn counts_of_the_first_chunk_are_marked_wherever_they_are_summed_up() {
     press(&mut state, "U");
     let shown = screen(&state);
     assert!(
-        shown.contains("≥: of 1 reply the recording counts only the beginning"),
+        shown.contains("≥: for 1 reply the recording has only the count of the first chunk"),
         "{shown}"
     );
     assert!(shown.contains("other context"), "{shown}");
@@ -528,7 +686,7 @@ fn a_filter_is_named_in_the_flow_and_every_turn_keeps_its_head() {
     update(&mut state, Message::Report(report));
     state.prepare();
     let seen = screen(&state);
-    assert!(seen.contains("3 items of f kind:call"), "{seen}");
+    assert!(seen.contains("filter kind:call: 3 items"), "{seen}");
     for turn in turns {
         assert!(seen.contains(&format!("turn {turn}")), "{turn}: {seen}");
     }
@@ -556,14 +714,138 @@ fn a_hit_in_folded_text_is_unfolded_and_seen() {
         session: 0,
         item: 2,
     };
+    let hit = crate::tui::effect::Hit {
+        place,
+        occurrence: 0,
+    };
     update(
         &mut state,
-        Message::Report(Report::Found(Some((place, false)))),
+        Message::Report(Report::Found(Some((hit, false)))),
     );
     state.prepare();
     assert!(screen(&state).contains("line 277"), "{}", screen(&state));
     state.prepare();
     assert!(screen(&state).contains("line 277"), "it stays there");
+}
+
+/// What is set apart as the place that was found last, with its row.
+fn found_on(state: &State) -> (String, String) {
+    let theme = Theme::true_colour(Variant::Dark, Glyphs::UNICODE);
+    let terminal = terminal(state, &theme);
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(buffer.area.width));
+    let is_found = |cell: &&Cell| cell.modifier.contains(theme.matched.add_modifier);
+    let found = rows.map(|row| {
+        let letters = |cells: Vec<&Cell>| cells.iter().map(|it| it.symbol()).collect::<String>();
+        let found = letters(row.iter().filter(is_found).collect());
+        (found, letters(row.iter().collect()))
+    });
+    let mut found: Vec<_> = found.filter(|(found, _)| !found.is_empty()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+#[test]
+fn a_search_goes_from_place_to_place_in_folded_and_long_results() {
+    let lines = (1..=300).map(|line| match line {
+        7 | 30 | 31 => format!("line {line} has a needle"),
+        _ => format!("line {line}"),
+    });
+    let text = serde_json::json!([
+        {"role": "user", "content": "find the needle"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "list", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": lines.collect::<Vec<_>>().join("\n")},
+        {"role": "assistant", "content": "one needle and another needle"},
+    ]);
+    for size in [(80, 24), (140, 42)] {
+        let mut desk = Desk::with("a.json", &text.to_string());
+        desk.state.size = size;
+        desk.state.set_flowing(true);
+        let mut goes = |keys: &str, label: &str, row: &str| {
+            desk.press(keys).sees(label);
+            let (found, on) = found_on(&desk.state);
+            assert_eq!(found, "needle", "{keys} {label}");
+            assert!(on.contains(row), "{label} {row}: {on}");
+        };
+        goes("/ `needle` enter", "1/6", "find the");
+        goes("n", "2/6", "line 7 has");
+        goes("n", "3/6", "line 30 has");
+        goes("n", "4/6", "line 31 has");
+        goes("n", "5/6", "one");
+        // What was unfolded for the search is folded again.
+        desk.sees("297 lines").misses("line 31");
+        desk.press("n").sees("6/6");
+        assert_eq!(found_on(&desk.state).0, "needle");
+        desk.press("N N").sees("4/6").sees("line 31");
+        desk.press("esc").misses("4/6");
+        desk.press("n").sees("/6");
+    }
+}
+
+#[test]
+fn json_that_its_producer_cut_is_laid_out_and_said_to_be_cut() {
+    let rows: Vec<_> = (0..40)
+        .map(|number| serde_json::json!({"id": number, "tags": ["a", "b"]}))
+        .collect();
+    let whole = serde_json::to_string_pretty(&serde_json::json!({ "rows": rows })).unwrap();
+    let small = serde_json::to_string(&serde_json::json!({ "rows": rows })).unwrap();
+    for size in [(80, 24), (140, 42)] {
+        for (result, note) in [
+            (&whole[..300], "truncated: the JSON ends here"),
+            (&small[..300], "truncated: the JSON ends here"),
+            (
+                &*format!("{}\n... [900 bytes truncated]", &whole[..300]),
+                "900 bytes truncated",
+            ),
+        ] {
+            let text = called("list", serde_json::json!({}), result);
+            let mut desk = Desk::with("a.jsonl", &text);
+            desk.state.size = size;
+            desk.state.set_flowing(true);
+            desk.press("g =")
+                .sees("\"rows\": [")
+                .sees("\"id\": 0,")
+                .sees("\"tags\": [");
+            desk.press("G enter 3 G").sees(note);
+            // A line of its own for each value, also where it came in one.
+            let shown = desk.screen();
+            assert!(!shown.contains("\"id\": 1,\"tags"), "{shown}");
+        }
+    }
+    let text = called("list", serde_json::json!({}), "[INFO] one\n[INFO] two");
+    let mut desk = Desk::with("a.jsonl", &text);
+    desk.state.set_flowing(true);
+    desk.press("g =").sees("[INFO] two").misses("cut:");
+}
+
+#[test]
+fn words_of_the_json_alone_are_not_found() {
+    let text = serde_json::json!([
+        {"role": "user", "content": "tell me the content"},
+        {"role": "assistant", "content": "nothing", "refusal": null},
+    ]);
+    let mut desk = Desk::with("a.json", &text.to_string());
+    desk.state.set_flowing(true);
+    desk.press("/ `content` enter").sees("1/1");
+    desk.press("/ `refusal` enter").sees("not found");
+    desk.press("t t n").sees("1/1");
+}
+
+#[test]
+fn a_text_is_found_where_a_row_breaks_it() {
+    use crate::tui::text::row_matches;
+    let rows = ["  one two", "  three fo", "ur"].map(str::to_owned);
+    let found = |text: &str| {
+        let needle = retake_live::search::Needle::new(text).unwrap();
+        let found = row_matches(&rows, &needle).into_iter();
+        found
+            .map(|it| (it.row, it.range, it.rest))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found("one"), [(0, 2..5, None)]);
+    assert_eq!(found("two three"), [(0, 6..9, Some(2..7))]);
+    assert_eq!(found("four"), [(1, 8..10, Some(0..2))]);
 }
 
 #[test]
@@ -594,4 +876,102 @@ fn the_title_of_a_call_is_found_by_its_argument() {
     assert_eq!(needle.find(b"cargo test", 0), Some(0));
     assert_eq!(searched(&mut state), 0, "only once");
     assert_eq!(state.notice.as_deref(), Some("not found"));
+}
+
+/// The letters of a screen in this style.
+fn letters_in(state: &State, theme: &Theme, style: Style) -> Vec<String> {
+    let terminal = terminal(state, theme);
+    let cells = terminal.backend().buffer().content.iter();
+    let is_styled = |cell: &Cell| {
+        cell.fg == style.fg.unwrap_or_default() && cell.modifier == style.add_modifier
+    };
+    let letters = cells.map(|cell| match is_styled(cell) {
+        true => cell.symbol(),
+        false => " ",
+    });
+    let letters: String = letters.collect();
+    letters.split_whitespace().map(str::to_owned).collect()
+}
+
+const SOURCE: &str = "     1→fn delay() -> u64 {\n     2→    \"a\" // it's 7\n     3→}\n\n<system-reminder>fn</system-reminder>";
+
+#[test]
+fn code_has_the_colours_of_its_language_wherever_a_file_is_named() {
+    let written = serde_json::json!({"file_path": "a.py", "content": "import os\nx = 'y'\n"});
+    let edited = serde_json::json!({"file_path": "a.go", "old_string": "func a() {\n\treturn\n}", "new_string": "func a() {\n\tdefer b()\n\treturn\n}"});
+    let read = serde_json::json!({"file_path": "a.rs"});
+    let printed = serde_json::json!({"command": "cat src/a.rs"});
+    for variant in Variant::ALL.map(|(variant, _)| variant) {
+        let theme = Theme::true_colour(variant, Glyphs::UNICODE);
+        let shown = |tool: &str, input: &serde_json::Value, result: &str| {
+            let mut state = flowing(&called(tool, input.clone(), result), (100, 30));
+            press(&mut state, "=");
+            let keywords = letters_in(&state, &theme, theme.json_key);
+            (keywords, letters_in(&state, &theme, theme.json_string))
+        };
+        let rows = [
+            (shown("Read", &read, SOURCE), "fn u64", "\"a\""),
+            (shown("Bash", &printed, "fn a() {\n\"a\"\n}"), "fn", "\"a\""),
+            (shown("Write", &written, "written"), "import", "'y'"),
+            (shown("Edit", &edited, "edited"), "func defer return", ""),
+        ];
+        for ((keywords, strings), keyword, string) in rows {
+            if variant == Variant::Mono {
+                continue;
+            }
+            let keywords = keywords.join(" ");
+            assert!(keywords.contains(keyword), "{variant:?} {keywords}");
+            assert!(
+                strings.join(" ").contains(string),
+                "{variant:?} {strings:?}"
+            );
+        }
+    }
+    let mono = Theme::new(Variant::Mono, Glyphs::UNICODE);
+    let mut state = flowing(&called("Read", read, SOURCE), (100, 30));
+    press(&mut state, "=");
+    let drawn = terminal(&state, &mono);
+    let mut cells = drawn.backend().buffer().content.iter();
+    assert!(cells.all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+}
+
+#[test]
+fn a_key_lays_out_only_what_is_seen_of_a_long_transcript() {
+    let words = "word ".repeat(180);
+    let mut text = String::with_capacity(21 << 20);
+    text.push('[');
+    for number in 0..11_000 {
+        let call = format!(
+            r#"{{"role":"assistant","content":"{number} {words}","tool_calls":[{{"id":"c{number}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},"#
+        );
+        let result =
+            format!(r#"{{"role":"tool","tool_call_id":"c{number}","content":"{words}"}},"#);
+        text.push_str(&call);
+        text.push_str(&result);
+    }
+    text.push_str(r#"{"role":"user","content":"end"}]"#);
+    assert!(text.len() > 20_000_000, "{}", text.len());
+    for size in [(80, 24), (140, 42)] {
+        let mut state = flowing(&text, size);
+        let height = usize::from(size.1);
+        for keys in [
+            "g",
+            "j",
+            "PgDn",
+            "^d",
+            ": 7 0 0 0 enter",
+            "k",
+            "PgUp",
+            "space",
+            "G",
+            "K",
+            "=",
+        ] {
+            // What is laid out is forgotten: the key has to do it anew.
+            state.renew();
+            press(&mut state, keys);
+            let made = state.transcript.laid_out();
+            assert!(made > 0 && made <= 6 * height, "{keys}: {made} items");
+        }
+    }
 }

@@ -3,8 +3,10 @@
 
 use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
-use crate::tui::render::{Writing, diff_lines, plain_lines, text_lines};
-use crate::tui::state::detail::{is_container, json_lines};
+use crate::tui::render::{
+    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines,
+};
+use crate::tui::state::detail::{Mode, has_failed, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
@@ -33,6 +35,8 @@ pub(super) struct BlockContext<'a> {
     pub(super) nested: NestedFacts<'a>,
     /// Items that are shown in full.
     pub(super) unfolded: &'a Folds,
+    /// How items are shown.
+    pub(super) mode: Mode,
     /// Cells of a row.
     pub(super) width: usize,
     /// Whether turns can be numbered.
@@ -84,6 +88,9 @@ const UNFOLDED: u64 = 512 * 1024;
 /// Cells that the argument of a call has in any case.
 const ARGUMENT: usize = 16;
 
+/// Longest item that holds no text.
+const EMPTY: u64 = 256;
+
 /// Larger items are not searched for pictures.
 const IMAGES: u64 = 8 * 1024 * 1024;
 
@@ -118,6 +125,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         block.head();
     }
     match item.kind {
+        _ if page.mode == Mode::Raw => block.raw(),
         Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => block.call(),
         Kind::Output | Kind::HostedOutput => block.result(is_current),
         Kind::User if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
@@ -127,6 +135,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         Kind::Reasoning => block.reasoning(),
         Kind::Compaction => block.mark("compacted"),
         Kind::Notice if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
+        Kind::Notice if item.flags.has(Flags::ERROR) => block.failure(),
         Kind::Notice
         | Kind::ApprovalResponse
         | Kind::ToolDefinitions
@@ -158,7 +167,7 @@ impl<'a> Block<'a> {
         if self.is_wide() { CLOCK } else { 1 }
     }
 
-    /// Where the text of messages stands.
+    /// Where the text of messages is.
     fn text_margin(&self) -> usize {
         self.margin() + 2
     }
@@ -271,7 +280,7 @@ impl<'a> Block<'a> {
 
     /// What a turn took, at the right of its head: the facts that are worth most of those that fit into `room` cells.
     fn facts(&self, usage: &TurnUsage, room: usize) -> Pieces {
-        // Columns: what is to be compared stands below each other. Each has its worth before it.
+        // Columns: what is to be compared is below each other. Each has its worth before it.
         let mut facts: Vec<(u8, String)> = Vec::new();
         let gap = usage.gap.filter(|gap| *gap >= 1_000);
         let gap = gap.map(|gap| format!("+{}", duration(gap)));
@@ -342,7 +351,10 @@ impl<'a> Block<'a> {
         if summary.is_path && !self.page.folder.is_empty() {
             summary.argument = summary.argument.replace(self.page.folder, "");
         }
-        let diffs = diffs_of_call(arguments);
+        let diffs = match self.page.mode {
+            Mode::Pretty => diffs_of_call(arguments),
+            Mode::Unescaped | Mode::Raw => Vec::new(),
+        };
         let facts = self.outcome(&diffs);
         let sign = self.sign();
         let mut left = vec![sign.clone()];
@@ -397,6 +409,9 @@ impl<'a> Block<'a> {
                 lines.push(Line::new(Tone::Title, SafeText::single_line(&path, 200)));
             }
             lines.extend(diff_lines(diff));
+        }
+        if !lines.is_empty() && has_failed(self.session(), self.index) {
+            lines = not_applied(lines);
         }
         if lines.is_empty() && self.is_unfolded() && !is_told {
             lines = match body.arguments.json() {
@@ -512,7 +527,8 @@ impl<'a> Block<'a> {
         let finding = self.worst()?;
         let mut text = SafeText::from_static(finding.rule.id);
         if finding.is_settled {
-            text.push(&SafeText::from_static(", settled"));
+            text.push(&SafeText::from_static(", "));
+            text.push(&SafeText::from_static(finding.resolution()));
             return Some((Tone::Dim, text));
         }
         Some((Tone::of(finding.severity), text))
@@ -539,11 +555,24 @@ impl<'a> Block<'a> {
         let text = result_text(&text).text;
         let text = self.with_images(text.trim_end());
         let text = &*text;
-        // The first lines of JSON are brackets: while it is folded it stands as it is written.
-        let mut lines = match is_container(text) {
-            true if self.is_unfolded() => json_lines(text),
-            true => plain_lines(&SafeText::single_line(text, self.page.width * RESULT)),
-            false => text_lines(text, Writing::Output),
+        let file = call.and_then(|call| file_of_result(self.session(), call));
+        let writing = match &file {
+            Some(file) if !is_error => Writing::File(file),
+            _ => Writing::Output,
+        };
+        // The first lines of JSON are brackets: while it is folded it is as it is written.
+        let is_whole = self.item.span.len() <= self.limit();
+        let laid_out = self.is_unfolded().then(|| json_text_lines(text, is_whole));
+        let mut is_cut = !is_whole;
+        let mut lines = match laid_out.flatten() {
+            Some(lines) => lines,
+            None if is_container(text) => {
+                let room = self.page.width.saturating_sub(self.margin() + 4).max(1);
+                let row = SafeText::single_line(text, room * RESULT);
+                is_cut |= row.width() >= room * RESULT;
+                plain_lines(&row)
+            }
+            None => self.lines(text, writing),
         };
         if is_error && let Some(first) = lines.first_mut() {
             for (tone, _) in &mut first.pieces {
@@ -560,8 +589,7 @@ impl<'a> Block<'a> {
         if lines.is_empty() {
             lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
         }
-        let whole = self.item.span.len() <= self.limit();
-        let size = (!whole).then(|| size_of(self.session(), self.item).to_string());
+        let size = is_cut.then(|| size_of(self.session(), self.item).to_string());
         self.hanging(lines, most, blank, size);
     }
 
@@ -571,15 +599,10 @@ impl<'a> Block<'a> {
         let Some(item) = session.items.get(call) else {
             return false;
         };
-        let tool = session.name(item);
-        if is_reader(tool) {
-            return true;
-        }
-        let body = body_within(session, item, HEAD).unwrap_or_default();
-        !diffs_of_call(body.arguments.as_written()).is_empty()
+        is_reader(session.name(item)) || writes_files(session, call)
     }
 
-    /// The title of a result that stands under no call.
+    /// The title of a result that is under no call.
     fn stray_result(&mut self) {
         let tool = self.session().name(self.item).to_owned();
         let mut left = vec![
@@ -623,6 +646,9 @@ impl<'a> Block<'a> {
     fn said(&mut self, most: usize) {
         let body = self.body(self.limit()).unwrap_or_default();
         let text = body.text.trim();
+        if text.is_empty() && self.says_nothing() {
+            return;
+        }
         if text.is_empty() {
             return self.aside();
         }
@@ -634,18 +660,96 @@ impl<'a> Block<'a> {
         };
         let mut lines = match is_container(text) && self.item.kind == Kind::Assistant {
             true => json_lines(text),
-            false => text_lines(text, Writing::Markdown),
+            false => self.lines(text, self.markdown()),
         };
         if is_noise || self.item.kind == Kind::System {
             for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
                 *tone = Tone::Dim;
             }
         }
+        if text.starts_with(THINKS) {
+            dim_thoughts(&mut lines);
+        }
         let is_cut = self.item.span.len() > self.limit();
         self.text(lines, most, is_cut);
     }
 
-    /// Lines of a text that stand for themselves.
+    /// Whether it is a text of the model without a letter, beside others of its turn.
+    fn says_nothing(&self) -> bool {
+        let turn = self.session().turns.get(self.item.turn as usize);
+        let is_alone = turn.is_none_or(|turn| turn.items().len() < 2);
+        let is_empty = self.item.kind == Kind::Assistant && self.item.span.len() <= EMPTY;
+        is_empty && !is_alone && self.worst().is_none() && self.images().is_empty()
+    }
+
+    /// What a provider or the program said in place of a reply, in full.
+    fn failure(&mut self) {
+        let body = self.body(self.limit()).unwrap_or_default();
+        let text = match body.text.trim() {
+            "" => {
+                let head = self
+                    .session()
+                    .source
+                    .read(self.item.span.head(self.limit()));
+                String::from_utf8_lossy(&head.unwrap_or_default()).into_owned()
+            }
+            text => text.to_owned(),
+        };
+        let mut left = vec![(Tone::Sign(Severity::Error), SafeText::from_static("  "))];
+        left.push(plain(Tone::Error, "error"));
+        self.push(RowKind::Title, self.margin(), left, Vec::new());
+        let text = error_message(&text);
+        let mut lines = plain_lines(&SafeText::from_str(&text));
+        if let Some(first) = lines.first_mut() {
+            first
+                .pieces
+                .iter_mut()
+                .for_each(|(tone, _)| *tone = Tone::Error);
+        }
+        let most = if self.is_unfolded() { MOST } else { SAID };
+        self.hanging(lines, most, 0, None);
+    }
+
+    /// How messages are written.
+    fn markdown(&self) -> Writing<'static> {
+        let room = self.page.width.saturating_sub(self.text_margin() + 1);
+        Writing::Markdown(room)
+    }
+
+    /// The lines of a text, rendered or as it is.
+    fn lines(&self, text: &str, writing: Writing<'_>) -> Vec<Line> {
+        match self.page.mode {
+            Mode::Pretty => text_lines(text, writing),
+            Mode::Unescaped | Mode::Raw => plain_lines(&SafeText::from_str(text)),
+        }
+    }
+
+    /// The JSON of the item as it is in the file.
+    fn raw(&mut self) {
+        let mut left = vec![self.sign(), plain(Tone::Dim, self.item.kind.word())];
+        left.extend(
+            self.fault()
+                .into_iter()
+                .flat_map(|(tone, text)| [plain(Tone::Plain, "  "), (tone, text)]),
+        );
+        let size = Size::Bytes(self.item.span.len()).to_string();
+        self.push(
+            RowKind::Title,
+            self.margin(),
+            left,
+            vec![plain(Tone::Dim, &size)],
+        );
+        let head = self.item.span.head(self.limit());
+        let lines = match self.session().source.read(head) {
+            Ok(bytes) => plain_lines(&SafeText::from_bytes(&bytes)),
+            Err(error) => plain_lines(&SafeText::from_str(&error.to_string())),
+        };
+        let most = if self.is_unfolded() { MOST } else { RESULT };
+        let is_cut = self.item.span.len() > self.limit();
+        self.hanging(lines, most, 0, is_cut.then_some(size));
+    }
+
+    /// Lines of a text that represent themselves.
     fn text(&mut self, lines: Vec<Line>, most: usize, is_cut: bool) {
         let indent = self.text_margin();
         let room = self.page.width.saturating_sub(indent + 1).max(1);
@@ -677,10 +781,10 @@ impl<'a> Block<'a> {
         let body = self.body(self.limit()).unwrap_or_default();
         let text = body.text.trim();
         let text = match text.is_empty() || text.starts_with('{') {
-            true => "(thinking that the provider keeps to itself)",
+            true => "(thinking, encrypted by the provider)",
             false => text,
         };
-        let mut lines = text_lines(text, Writing::Markdown);
+        let mut lines = self.lines(text, self.markdown());
         lines.retain(|line| self.is_unfolded() || !line.is_blank());
         for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
             *tone = Tone::Kind(Kind::Reasoning);
@@ -711,7 +815,7 @@ impl<'a> Block<'a> {
         left.push(across());
         self.push(RowKind::Title, 1, left, Vec::new());
         if self.is_unfolded() {
-            self.text(text_lines(text, Writing::Markdown), MOST, false);
+            self.text(text_lines(text, self.markdown()), MOST, false);
         }
     }
 
@@ -783,6 +887,51 @@ impl<'a> Block<'a> {
             self.hanging(lines, MOST, 0, None);
         }
     }
+}
+
+/// What some models write before and after what they think, within their text.
+const THINKS: &str = "<think>";
+const THOUGHT: &str = "</think>";
+
+/// Gives the lines of what a model thinks the look of reasoning.
+fn dim_thoughts(lines: &mut [Line]) {
+    for line in lines {
+        for (tone, _) in &mut line.pieces {
+            *tone = Tone::Kind(Kind::Reasoning);
+        }
+        let mut pieces = line.pieces.iter();
+        if pieces.any(|(_, text)| text.as_plain().contains(THOUGHT)) {
+            return;
+        }
+    }
+}
+
+/// The message of an error of a provider with its type; another text as it is.
+fn error_message(text: &str) -> String {
+    let Ok(json) = serde_json::from_str::<serde_json::Value>(text) else {
+        return text.to_owned();
+    };
+    if let Some(text) = json.get("text").and_then(|it| it.as_str()) {
+        return text.to_owned();
+    }
+    let error = json.get("error").unwrap_or(&json);
+    let word = |key: &str| error.get(key).and_then(|it| it.as_str());
+    let Some(message) = word("message").or(error.as_str()) else {
+        return text.to_owned();
+    };
+    let rest = ["type", "code", "status"].into_iter().filter_map(word);
+    let rest: Vec<&str> = rest.filter(|it| !message.contains(it)).collect();
+    match rest.is_empty() {
+        true => message.to_owned(),
+        false => format!("{message} ({})", rest.join(", ")),
+    }
+}
+
+/// Whether a call writes to files what its arguments hold.
+pub(super) fn writes_files(session: &Session, call: usize) -> bool {
+    let item = session.items.get(call);
+    let body = item.and_then(|item| body_within(session, item, HEAD));
+    body.is_some_and(|body| !diffs_of_call(body.arguments.as_written()).is_empty())
 }
 
 /// Words of our own.
@@ -857,7 +1006,7 @@ fn cells(pieces: &Pieces) -> usize {
     pieces.iter().map(|(_, text)| text.width()).sum()
 }
 
-/// The end of a path that has no room: what tells it from others stands there.
+/// The end of a path that has no room: what tells it from others is there.
 fn end_of(path: &str, room: usize) -> SafeText {
     let whole = SafeText::single_line(path, path.len().max(1));
     if whole.width() <= room {

@@ -3,7 +3,7 @@
 use super::block::RowKind;
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
-use crate::tui::text::spans_of;
+use crate::tui::text::{highlight, plain_of, spans_of};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -31,7 +31,7 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
             }
         })
     };
-    for (at, (item, row)) in transcript.rows.iter().enumerate() {
+    for (number, (item, row)) in transcript.rows.iter().enumerate() {
         let is_own = !matches!(row.kind, RowKind::Gap | RowKind::Head);
         let has_cursor = *item == state.item && is_own;
         let style = match (has_cursor, row.kind, has_keys) {
@@ -50,7 +50,9 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
             }
         }
         left.extend(spans_of(&row.left, theme));
-        let Ok(at) = u16::try_from(at) else { return };
+        let Ok(at) = u16::try_from(number) else {
+            return;
+        };
         let whole = Rect::new(text.x, text.y + at, text.width, 1).intersection(area);
         let right = Line::from(spans_of(&row.right, theme));
         let needed = u16::try_from(right.width()).unwrap_or(u16::MAX);
@@ -62,6 +64,15 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
             buffer.set_line(whole.right() - needed, whole.y, &right, needed);
         }
         buffer.set_style(whole, style);
+        let letters = plain_of(&row.left);
+        let own = transcript.highlights.iter().filter(|it| it.row == number);
+        for found in own {
+            let style = match found.is_current {
+                true => theme.matched,
+                false => theme.matched_elsewhere,
+            };
+            highlight(frame, whole, (row.indent, &letters), &found.range, style);
+        }
         if has_cursor {
             let bar = Rect::new(area.x, area.y + at, 1, 1).intersection(area);
             frame.render_widget(Span::styled(theme.glyphs.edge, theme.border_focused), bar);

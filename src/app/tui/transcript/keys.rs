@@ -2,7 +2,7 @@
 
 use super::nested::{Nested, nested_of};
 use super::order::Order;
-use super::{Parent, Step};
+use super::{Parent, Step, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
@@ -61,6 +61,19 @@ fn folded_item(state: &State) -> usize {
     call.unwrap_or(state.item)
 }
 
+/// Moves the cursor from a call to the result below it, unless the call shows more: what it writes to files.
+pub(in crate::tui) fn go_to_result(state: &mut State) {
+    let result = state.session().and_then(|session| {
+        let order = Order {
+            session,
+            shown: state.shown.as_deref(),
+        };
+        let result = order.output_of(state.item)?;
+        (!block::writes_files(session, state.item)).then_some(result)
+    });
+    state.item = result.unwrap_or(state.item);
+}
+
 /// Goes into the session of the sub-agent that the call with the cursor began; false where there is none.
 pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
     let nested = state.document.as_ref().and_then(|document| {
@@ -76,31 +89,58 @@ pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize))
         }
         None => return false,
     };
-    state.transcript.parents.push(Parent {
-        session: state.session,
-        item: state.item,
-        nested,
-    });
+    push_parent(state, nested);
     open(state, nested);
     true
 }
 
-/// Goes back from a sub-agent to the call that began it; false where there was none.
+fn push_parent(state: &mut State, nested: usize) {
+    state.transcript.parents.push(Parent {
+        session: state.session,
+        item: state.item,
+        filter_bar: state.filter_bar.clone(),
+        filter: state.filter.clone(),
+        only_marked: state.only_marked,
+        nested,
+    });
+}
+
+/// Has [`leave`] lead back from another session to this one, or to where this one was reached from.
+pub(in crate::tui) fn note_way(state: &mut State, other: usize) {
+    let here = state.session;
+    let parents = &mut state.transcript.parents;
+    if let Some(depth) = parents.iter().position(|parent| parent.session == other) {
+        return parents.truncate(depth);
+    }
+    match parents.last_mut() {
+        _ if here == other => {}
+        Some(parent) if parent.nested == here => parent.nested = other,
+        Some(_) | None => push_parent(state, other),
+    }
+}
+
+/// Whether [`leave`] leads back to another session.
+pub(in crate::tui) fn has_parent(state: &State) -> bool {
+    let mut parents = state.transcript.parents.iter();
+    parents.any(|parent| parent.nested == state.session)
+}
+
+/// Goes back to the session from which this one was reached; false where there was none.
 pub(in crate::tui) fn leave(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
     let parents = &mut state.transcript.parents;
     // The operator may have opened another session meanwhile.
     let depth = parents
         .iter()
         .rposition(|parent| parent.nested == state.session);
-    let Some(parent) = depth
-        .filter(|_| state.transcript.is_on)
-        .map(|depth| parents[depth])
-    else {
+    let Some(parent) = depth.map(|depth| parents[depth].clone()) else {
         parents.clear();
         return false;
     };
     parents.truncate(depth.unwrap_or_default());
     open(state, parent.session);
     state.item = parent.item;
+    state.filter_bar = parent.filter_bar;
+    state.filter = parent.filter;
+    state.only_marked = parent.only_marked;
     true
 }

@@ -10,11 +10,15 @@ pub(super) mod keys;
 pub(super) mod nested;
 mod order;
 pub(crate) mod page;
+pub(crate) mod print;
 mod window;
 
+use super::filter::{Filter, FilterBar};
+use super::state::detail::Mode;
 use super::state::document::Checked;
 use super::state::tree::{Folds, Shown};
-use block::{BlockContext, BlockRow};
+use crate::tui::text::{plain_of, row_matches};
+use block::{BlockContext, BlockRow, RowKind};
 use jiff::tz::TimeZone;
 use nested::NestedFacts;
 use order::Order;
@@ -23,13 +27,14 @@ use retake_core::session::Session;
 use retake_core::usage::{Prices, UsageReader, working_folder};
 use retake_live::search::Needle;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use window::{Blocks, RowPlace};
 
 /// How many blocks are kept before all are forgotten.
 const KEPT: usize = 2048;
 
-/// Where the transcript stands, and what of it is seen.
+/// Where the transcript is, and what of it is seen.
 #[derive(Debug, Default)]
 pub struct Transcript {
     /// Whether it is shown; else the columns are.
@@ -49,17 +54,34 @@ pub struct Transcript {
     made_for: Option<BlocksKey>,
     /// What a filter let through then: it decides where the heads of turns stand.
     made_with: Option<Arc<Shown>>,
-    /// The text whose first place in the item with the cursor is to be seen.
-    sought: Option<Arc<Needle>>,
+    /// Whether the place that is searched for is to be seen.
+    seeks: bool,
+    /// What was unfolded to show such a place.
+    opened_by_search: Option<usize>,
+    highlights: Vec<Highlight>,
     blocks: HashMap<(usize, bool), Arc<[BlockRow]>>,
     recording: RecordingFacts,
 }
 
+/// A part of a row of the window with the text that is searched for.
+#[derive(Debug)]
+struct Highlight {
+    /// The row, counted from the top of the window.
+    row: usize,
+    /// Bytes of its letters.
+    range: Range<usize>,
+    /// Whether `n` went there.
+    is_current: bool,
+}
+
 /// A call that began a sub-agent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Parent {
     session: usize,
     item: usize,
+    filter_bar: FilterBar,
+    filter: Option<Filter>,
+    only_marked: bool,
     /// The session of the sub-agent.
     nested: usize,
 }
@@ -95,6 +117,7 @@ struct BlocksKey {
     width: usize,
     session: usize,
     revision: u64,
+    mode: Mode,
 }
 
 /// What the transcript shows of.
@@ -111,10 +134,16 @@ pub struct ShownSession<'a> {
     pub zone: &'a TimeZone,
     pub nested: NestedFacts<'a>,
     pub is_numbered: bool,
+    /// How items are shown.
+    pub mode: Mode,
     /// Counts up whenever something else is known.
     pub revision: u64,
     /// The item with the cursor.
     pub cursor: usize,
+    /// The text whose places are set apart.
+    pub needle: Option<&'a Arc<Needle>>,
+    /// Which of them in the item with the cursor is the current one.
+    pub occurrence: usize,
     /// Columns and rows that there are for it.
     pub size: (usize, usize),
 }
@@ -170,12 +199,19 @@ impl Transcript {
     pub fn set_unfolded(&mut self, item: usize, unfolded: bool) {
         self.unfolded.set(item, unfolded);
         self.has_unfolded = unfolded;
+        self.opened_by_search = None;
         self.blocks.clear();
     }
 
     pub fn set_all_unfolded(&mut self, unfolded: bool) {
         self.unfolded.set_all(unfolded);
         self.blocks.clear();
+    }
+
+    /// How many items are laid out.
+    #[cfg(test)]
+    pub fn laid_out(&self) -> usize {
+        self.blocks.len()
     }
 
     /// Does something with the blocks of a subject and the top of the window.
@@ -190,6 +226,7 @@ impl Transcript {
             width,
             session: subject.number,
             revision: subject.revision,
+            mode: subject.mode,
         };
         let is_same_filter = match (&self.made_with, subject.shown) {
             (Some(made), Some(shown)) => Arc::ptr_eq(made, shown),
@@ -220,6 +257,7 @@ impl Transcript {
                 zone: subject.zone,
                 nested: subject.nested,
                 unfolded: &self.unfolded,
+                mode: subject.mode,
                 width,
                 is_numbered: subject.is_numbered,
                 has_times: self.recording.has_times,
@@ -233,40 +271,89 @@ impl Transcript {
         act(&mut made, &mut self.top)
     }
 
-    /// Has the first place with a text in the item with the cursor shown.
-    pub fn seek(&mut self, needle: Arc<Needle>) {
-        self.sought = Some(needle);
+    /// Has the place of the text that is searched for shown in the item with the cursor.
+    pub fn seek(&mut self) {
+        self.seeks = true;
     }
 
-    /// The row with the text that is sought; what is folded is unfolded where that shows it.
+    /// The row with the place that is searched for; what is folded is unfolded where that shows it, and folded again
+    /// once the search goes on elsewhere.
     fn found_row(&mut self, subject: &ShownSession<'_>, needle: &Needle) -> Option<usize> {
-        let cursor = subject.cursor;
-        let row = |made: &mut Made<'_>, _: &mut RowPlace| row_with(&made.block(cursor), needle);
-        if let Some(row) = self.with(subject, row) {
-            return Some(row);
+        let own = self.with(subject, |made, _| made.page.order.call_of(subject.cursor));
+        let own = own.unwrap_or(subject.cursor);
+        if let Some(opened) = self.opened_by_search.filter(|opened| *opened != own) {
+            self.set_unfolded(opened, false);
         }
-        let own = self.with(subject, |made, _| made.page.order.call_of(cursor));
-        let own = own.unwrap_or(cursor);
-        if self.unfolded.is_unfolded(own) {
-            return None;
+        let mut places = row_matches(&self.texts(subject, subject.cursor), needle);
+        if places.len() <= subject.occurrence && !self.unfolded.is_unfolded(own) {
+            self.set_unfolded(own, true);
+            let all = row_matches(&self.texts(subject, subject.cursor), needle);
+            match all.len() > places.len() {
+                true => self.opened_by_search = Some(own),
+                false => self.set_unfolded(own, false),
+            }
+            places = all;
         }
-        self.set_unfolded(own, true);
-        let found = self.with(subject, row);
-        if found.is_none() {
-            self.set_unfolded(own, false);
-        }
-        found
+        let place = places.get(subject.occurrence).or(places.last());
+        place.map(|place| place.row)
     }
 
-    /// Moves the window to the cursor and makes the rows that are seen.
-    pub fn prepare(&mut self, subject: &ShownSession<'_>) {
-        let sought = self.sought.take();
-        let found = sought.and_then(|needle| self.found_row(subject, &needle));
+    /// The letters of the rows of an item.
+    fn texts(&mut self, subject: &ShownSession<'_>, item: usize) -> Vec<String> {
+        let block = self.with(subject, |made, _| made.block(item));
+        block.iter().map(searched_text).collect()
+    }
+
+    /// Where the text that is searched for is in the window.
+    fn find_highlights(&mut self, subject: &ShownSession<'_>, needle: &Needle) -> Vec<Highlight> {
+        let mut highlights = Vec::new();
+        let mut first = 0;
+        while let Some((item, _)) = self.rows.get(first) {
+            let item = *item;
+            let rows = self.rows[first..].iter();
+            let own = rows.take_while(|(other, _)| *other == item);
+            let mut texts: Vec<String> = own.map(|(_, row)| searched_text(row)).collect();
+            let end = first + texts.len();
+            // Which place it is counts from the first row of the item.
+            let mut above = 0;
+            if item == subject.cursor {
+                above = if first == 0 { self.top.row } else { 0 };
+                texts = self.texts(subject, item);
+                texts.truncate(above + end - first);
+            }
+            let places = row_matches(&texts, needle);
+            let current = subject.occurrence.min(places.len().saturating_sub(1));
+            for (number, place) in places.iter().enumerate() {
+                let parts = place.parts();
+                let seen = parts.filter_map(|(row, range)| {
+                    let row = (first + row).checked_sub(above)?;
+                    Some((row, range.clone())).filter(|(row, _)| (first..end).contains(row))
+                });
+                highlights.extend(seen.map(|(row, range)| Highlight {
+                    row,
+                    range,
+                    is_current: item == subject.cursor && number == current,
+                }));
+            }
+            first = end;
+        }
+        highlights
+    }
+
+    /// Moves the window to the cursor and makes the rows that are seen; false where the place that is searched for is
+    /// in none of the rows of its item.
+    pub fn prepare(&mut self, subject: &ShownSession<'_>) -> bool {
+        let sought = subject.needle.filter(|_| std::mem::take(&mut self.seeks));
+        let found = sought.and_then(|needle| self.found_row(subject, needle));
         let height = subject.size.1;
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         let has_unfolded = std::mem::take(&mut self.has_unfolded);
+        let is_empty = subject.shown.is_some_and(|shown| shown.items.is_empty());
         self.rows = self.with(subject, |made, top| {
+            if is_empty {
+                return Vec::new();
+            }
             if !made.page.order.is_shown(top.item) {
                 *top = RowPlace {
                     item: subject.cursor,
@@ -304,6 +391,11 @@ impl Transcript {
             *top = window::stop_at_end(made, *top, height);
             rows_from(made, *top, height)
         });
+        self.highlights = match subject.needle {
+            Some(needle) => self.find_highlights(subject, needle),
+            None => Vec::new(),
+        };
+        sought.is_none() || found.is_some()
     }
 
     /// What of the whole is seen, and what lies in which part of it, from top to bottom in so many cells; nothing
@@ -420,20 +512,12 @@ enum Step {
     Nowhere,
 }
 
-/// The first row that holds a text, or the first of two that hold it together.
-fn row_with(rows: &[BlockRow], needle: &Needle) -> Option<usize> {
-    let texts: Vec<String> = rows
-        .iter()
-        .map(|row| row.left.iter().map(|(_, text)| text.as_plain()).collect())
-        .collect();
-    let holds = |text: &str| needle.find(text.as_bytes(), 0).is_some();
-    let in_one = texts.iter().position(|text| holds(text));
-    in_one.or_else(|| {
-        let pairs = texts.windows(2);
-        let mut joined =
-            pairs.map(|pair| format!("{} {}", pair[0].trim_end(), pair[1].trim_start()));
-        joined.position(|text| holds(&text))
-    })
+/// The letters of a row in which a text is searched for: those of the item.
+fn searched_text(row: &BlockRow) -> String {
+    match row.kind {
+        RowKind::Gap | RowKind::Head => String::new(),
+        RowKind::Title | RowKind::Body => plain_of(&row.left),
+    }
 }
 
 /// Whether a row of an item is in the window.

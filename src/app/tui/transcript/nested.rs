@@ -43,6 +43,42 @@ pub(super) enum Nested<'a> {
     File(&'a SubAgent),
 }
 
+/// A sub-agent by its place: the index of a session of the file, or that of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NestedPlace {
+    Session(usize),
+    File(usize),
+}
+
+/// How arguments are named that hold a prompt.
+const PROMPTS: [&str; 6] = ["prompt", "task", "input", "request", "query", "message"];
+/// How many calls are searched for those that began sub-agents.
+const CALLS: usize = 5_000;
+
+/// The calls of a session that began sub-agents.
+pub(in crate::tui) fn nested_calls(
+    sessions: &[Session],
+    files: &[SubAgent],
+    session: usize,
+) -> Vec<(usize, NestedPlace)> {
+    let items = sessions.get(session).map_or(&[][..], |it| &it.items);
+    let calls = items.iter().enumerate();
+    let calls = calls
+        .filter(|(_, item)| item.kind == Kind::Call)
+        .take(CALLS);
+    let nested = calls.filter_map(|(call, _)| {
+        let place = match nested_of(sessions, files, session, call)? {
+            Nested::Session(index) => NestedPlace::Session(index),
+            Nested::File(file) => {
+                let is_own = |it: &SubAgent| std::ptr::eq(it, file);
+                NestedPlace::File(files.iter().position(is_own)?)
+            }
+        };
+        Some((call, place))
+    });
+    nested.collect()
+}
+
 /// What a call began, if it is one that gives a prompt.
 pub(super) fn nested_of<'a>(
     sessions: &[Session],
@@ -62,7 +98,10 @@ pub(super) fn nested_of<'a>(
     let arguments: Value = serde_json::from_str(arguments.json()?)
         .or_else(|_| serde_json::from_slice(&complete(arguments.as_written().as_bytes())))
         .ok()?;
-    let prompt = beginning(arguments.get("prompt")?.as_str()?);
+    let given = PROMPTS
+        .iter()
+        .find_map(|name| arguments.get(name)?.as_str());
+    let prompt = beginning(given?);
     if prompt.is_empty() {
         return None;
     }

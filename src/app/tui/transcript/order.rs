@@ -36,7 +36,7 @@ impl Order<'_> {
         place < self.len() && self.item(place) == item
     }
 
-    /// The call under which a result stands: one before it in the same turn that is shown, too.
+    /// The call under which a result is: one before it in the same turn that is shown, too.
     pub(super) fn call_of(&self, item: usize) -> Option<usize> {
         let items = &self.session.items;
         let output = items.get(item)?;
@@ -49,7 +49,7 @@ impl Order<'_> {
         (is_own && self.is_shown(call)).then_some(call)
     }
 
-    /// The result that stands under a call.
+    /// The result that is under a call.
     pub(super) fn output_of(&self, item: usize) -> Option<usize> {
         let output = self.session.pairing.partner(item)?;
         let is_below = self.call_of(output) == Some(item) && self.is_shown(output);
@@ -80,14 +80,14 @@ impl Order<'_> {
         }
     }
 
-    /// The first item from a place on that stands for itself.
+    /// The first item from a place on that represents itself.
     fn at_or_behind(&self, place: usize) -> Option<usize> {
         let items = (place..self.len()).map(|place| self.item(place));
         let mut own = items.filter(|item| self.call_of(*item).is_none());
         own.next()
     }
 
-    /// The last item before a place, or the result that stands under it.
+    /// The last item before a place, or the result that is under it.
     fn before_place(&self, place: usize) -> Option<usize> {
         let mut items = (0..place).rev().map(|place| self.item(place));
         let own = items.find(|item| self.call_of(*item).is_none())?;

@@ -3,6 +3,7 @@
 use super::block::{self, BlockContext, BlockRow};
 use super::nested::NestedFacts;
 use super::order::Order;
+use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use jiff::tz::TimeZone;
@@ -93,6 +94,24 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// The rows of all items in the order of the transcript, for so many columns; in full or folded.
+    pub(crate) fn printed(
+        &self,
+        width: usize,
+        is_full: bool,
+    ) -> impl Iterator<Item = (usize, Vec<BlockRow>)> {
+        let order = Order {
+            session: self.session(),
+            shown: None,
+        };
+        let folded = Folds::default();
+        let items = iter::successors(order.first(), move |item| order.next(*item));
+        items.map(move |item| {
+            let folds = if is_full { &self.unfolded } else { &folded };
+            (item, self.rows(order, item, folds, width))
+        })
+    }
+
     fn rows(&self, order: Order<'_>, item: usize, unfolded: &Folds, width: usize) -> Vec<BlockRow> {
         let context = BlockContext {
             order,
@@ -101,6 +120,7 @@ impl<'a> Page<'a> {
             zone: &TimeZone::UTC,
             nested: NestedFacts::default(),
             unfolded,
+            mode: Mode::Pretty,
             width,
             is_numbered: true,
             has_times: self.has_times,

@@ -61,11 +61,13 @@ pub fn arrive(state: &mut State, report: Report) {
             // A take of a held exchange is what is held, not one from before.
             match view.count() - 1 {
                 _ if state.exchange.is_some() => {}
+                // They are looked for while the operator may make the first one.
+                _ if state.recovery.takes.current != 0 => {}
                 0 => {}
                 _ if view.are_of_run() => {}
-                1 => state.notice = Some(format!("1 take from before: T shows it; {SHARED}")),
+                1 => state.notice = Some(format!("1 saved take; T lists it; {SHARED}")),
                 more => {
-                    let words = format!("{more} takes from before: T shows them; {SHARED}");
+                    let words = format!("{more} saved takes; T lists them; {SHARED}");
                     state.notice = Some(words);
                 }
             }
@@ -108,7 +110,13 @@ pub fn arrive(state: &mut State, report: Report) {
             if state.layers.top::<SaveDialog>().is_some() {
                 state.leave_layer();
             }
-            state.notice = Some(said);
+            // A file does not say that a take answered a call: the screen and `check` differ there.
+            let answered = state.counts().map_or(0, |counts| counts.answered);
+            state.notice = Some(match answered {
+                0 => said,
+                1 => format!("{said}; check still reports the call that it answers"),
+                count => format!("{said}; check still reports the {count} calls that it answers"),
+            });
         }
         Report::Exists => {
             if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
@@ -148,6 +156,10 @@ pub fn arrive(state: &mut State, report: Report) {
         }
         Report::Lines(lines) => {
             state.lines = lines;
+        }
+        Report::NotFollowed => {
+            state.follow = Follow::Off;
+            state.say("a file of this format cannot be followed");
         }
         Report::Notice(text) => {
             state.notice = Some(text);
@@ -234,7 +246,7 @@ fn whole(state: &mut State, document: Arc<Document>) {
     layers::sift_again(state);
 }
 
-/// Where the item with the cursor stands in the new document.
+/// The position of the item with the cursor in the new document.
 fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
     let here = state.place();
     let start = state.item()?.span.start;
@@ -268,7 +280,7 @@ fn show(
     let sessions = document.recording.sessions.len();
     state.show(document);
     let said = match recover::abandon(state) {
-        true => format!("{said}; what was begun is closed"),
+        true => format!("{said}; the open dialog was closed"),
         false => said,
     };
     state.checked = vec![None; sessions];

@@ -10,17 +10,17 @@ use crate::tui::state::State;
 use crate::tui::state::exchange::Intercepted;
 use crate::tui::state::tree::Shown;
 use retake_core::engine;
-use retake_core::exchange::Seen;
+use retake_core::exchange::ExchangeSummary;
 use retake_core::session::Kind;
 use retake_live::proxy;
 use std::sync::Arc;
 
-/// What is said once nobody waits for a decision any more.
-const GONE: &str = "the client is gone: nothing can be decided any more; q closes, w saves";
+/// The notice once nobody waits for a decision any more.
+const GONE: &str = "the client is gone: nothing left to decide; q closes, w saves";
 
 /// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
 /// is left to do here.
-pub fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
+pub fn hear(state: &mut State, seen: Arc<ExchangeSummary>, others: usize) -> bool {
     let Some(open) = &mut state.exchange else {
         return true;
     };
@@ -42,7 +42,7 @@ pub fn hear(state: &mut State, seen: Arc<Seen>, others: usize) -> bool {
         return true;
     }
     let hold = open.seen.phase.hold().map(|holding| holding.since_ms);
-    // What was mended may be held again at once: that is another hold.
+    // What was fixed may be held again at once: that is another hold.
     if hold.is_some_and(|since| *open.hold.get_or_insert(since) == since) {
         return true;
     }
@@ -73,9 +73,10 @@ pub(super) fn held_calls(state: &State) -> Vec<String> {
 pub(super) fn text_sent(state: &State) -> Option<&'static str> {
     let open = state.exchange.as_ref().filter(|open| open.is_seat)?;
     let holding = open.seen.phase.hold()?;
-    holding.has.text.then_some(
-        "the agent has read the text of this reply already: the next one comes behind it",
-    )
+    holding
+        .has
+        .text
+        .then_some("the agent has already read the text of this reply: the next one is appended")
 }
 
 /// Whether words for a decision come too late: they are kept for the next hold of the same request.
@@ -96,7 +97,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
     let Some(open) = &mut state.exchange else {
         let is_own = matches!(command, Command::Intercept | Command::Views);
         if is_own {
-            state.say("nothing is intercepted here: retake proxy does");
+            state.say("only retake proxy intercepts");
         }
         return is_own;
     };
@@ -114,16 +115,16 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
             open.is_intercepting = !open.is_intercepting;
             let on = open.is_intercepting;
             state.say(crate::tui::proxy::words::interception(on));
-            let command = proxy::Command::Intercept(on);
+            let command = proxy::ProxyCommand::Intercept(on);
             state.effects.push(Effect::Proxy(command));
         }
         Command::Views => views(state),
         Command::Abort if open.is_seat => cut(state),
         Command::Continue if open.is_seat && !state.live.is_on() => {
-            state.say("the proxy has this exchange: q goes back to the list")
+            state.say("this exchange belongs to the proxy: q goes back to the list")
         }
         Command::Always if open.is_seat && state.live.reasons().is_empty() => {
-            let command = proxy::Command::Release(id);
+            let command = proxy::ProxyCommand::Release(id);
             state.effects.push(Effect::Proxy(command));
         }
         Command::Recover("fallback")
@@ -132,8 +133,8 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
                 && state.live.reason_at(state.item).is_none() =>
         {
             state.effects.push(match state.live.is_paused() {
-                true => Effect::Live(LiveCommand::Engine(engine::Command::Release)),
-                false => Effect::Proxy(proxy::Command::Release(id)),
+                true => Effect::Live(LiveCommand::Engine(engine::RunCommand::Release)),
+                false => Effect::Proxy(proxy::ProxyCommand::Release(id)),
             });
         }
         _ => return false,
@@ -146,6 +147,7 @@ fn decides(command: Command) -> bool {
     matches!(
         command,
         Command::Recover(_)
+            | Command::EditJson
             | Command::Undo
             | Command::Redo
             | Command::Fork
@@ -162,11 +164,11 @@ fn decides(command: Command) -> bool {
 
 /// Cuts the connection to the agent, once the operator has confirmed it.
 fn cut(state: &mut State) {
-    let reason = "The agent's connection is broken off; its client reads that as an error and may ask again.";
+    let reason = "The agent's connection is closed; its client sees an error and may retry.";
     let question = Confirmation::new("cut", reason, "Cut the connection to the agent?");
     state.open(question, |state, _, ()| {
         let open = state.exchange.as_ref().filter(|open| !open.is_gone());
-        let cut = open.map(|open| Effect::Proxy(proxy::Command::Cut(open.id())));
+        let cut = open.map(|open| Effect::Proxy(proxy::ProxyCommand::Cut(open.id())));
         state.effects.extend(cut);
     });
 }
@@ -182,7 +184,7 @@ fn views(state: &mut State) {
         return state.say(words);
     }
     if open.asked.is_none() {
-        return state.say("there is only one view of what is not held here");
+        return state.say("only a held exchange has two views");
     }
     open.is_agents_view = !open.is_agents_view;
     let is_agents = open.is_agents_view;
@@ -196,7 +198,7 @@ fn views(state: &mut State) {
     })
 }
 
-/// Leaves only what the agent sees, where that is asked for; to be called whenever other items are shown.
+/// Leaves only what the agent sees, where that is wanted; to be called whenever other items are shown.
 pub(super) fn narrow(state: &mut State) {
     let open = state.exchange.as_ref();
     let Some(open) = open.filter(|open| open.is_agents_view) else {

@@ -2,12 +2,12 @@
 
 use super::recover::words;
 use crate::tui::effect::Effect;
-use crate::tui::lab::subject::Subject;
+use crate::tui::lab::subject::LabSubject;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
 use crate::tui::state::recovery::Awaited;
-use retake_core::lab::{Origin, PLAIN, RECORDED, Variant, is_reserved};
+use retake_core::lab::{Origin, PLAIN, RECORDED, WordingVariant, is_reserved};
 use retake_core::rules::{Finding, Severity, nearest_of};
 use retake_core::session::{Family, Kind as ItemKind, Session};
 use retake_core::wording::{Channel, FailureKind};
@@ -42,13 +42,14 @@ pub(super) fn has_words(finding: &Finding) -> bool {
     is_told && finding.item.is_some() && finding.severity >= Severity::Warning
 }
 
-fn subject(state: &State) -> Result<Subject, &'static str> {
+fn subject(state: &State) -> Result<LabSubject, &'static str> {
     if state.findings_here().is_empty() && state.offering_here().next().is_some() {
-        return Err("the call only waits for its output: there is nothing to tell the model yet");
+        return Err("the call still waits for its output: nothing to compare yet");
     }
-    let finding = finding_for(state)
-        .ok_or("the wording lab: nothing here is told to the model; ] goes to the next finding")?;
-    subject_of(state, finding).ok_or("the wording lab: nothing is told to the model here")
+    let finding = finding_for(state).ok_or(
+        "the wording lab needs a finding with an error for the model: ] goes to the next one",
+    )?;
+    subject_of(state, finding).ok_or("the wording lab: this finding has no error for the model")
 }
 
 /// The finding at the cursor or at its partner, of several the most telling, as in a spec; else one in the
@@ -69,12 +70,12 @@ fn finding_for(state: &State) -> Option<&Finding> {
     most_telling.or_else(of_turn)
 }
 
-fn subject_of(state: &State, finding: &Finding) -> Option<Subject> {
+fn subject_of(state: &State, finding: &Finding) -> Option<LabSubject> {
     let document = state.document.clone()?;
     let session = document.session(state.session)?;
     let kind = FailureKind::of_rule(finding.rule.id).filter(|_| has_words(finding))?;
     let item = finding.item? as usize;
-    Some(Subject {
+    Some(LabSubject {
         place: Place {
             session: state.session,
             item,
@@ -112,13 +113,18 @@ fn is_custom(session: &Session, item: usize) -> bool {
 }
 
 /// What the others are compared with first, then the operator's own and those of the library.
-fn candidates(state: &State, session: &Session, item: usize, kind: FailureKind) -> Vec<Variant> {
+fn candidates(
+    state: &State,
+    session: &Session,
+    item: usize,
+    kind: FailureKind,
+) -> Vec<WordingVariant> {
     let baseline = match kind.is_of_call() {
         true => recorded_text(session, item)
-            .map(|text| Variant::new(RECORDED.name, RECORDED.title, Origin::Recorded, text)),
-        false => Some(Variant {
+            .map(|text| WordingVariant::new(RECORDED.name, RECORDED.title, Origin::Recorded, text)),
+        false => Some(WordingVariant {
             channel: Channel::UserMessage,
-            ..Variant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
+            ..WordingVariant::new(PLAIN.name, PLAIN.title, Origin::Library, String::new())
         }),
     };
     let known = state.recovery.wordings.of(kind).into_iter();

@@ -2,17 +2,21 @@
 
 use super::motion;
 use crate::tui::copy::{Copied, CopyMenu, LIMIT};
-use crate::tui::effect::{Counting, Effect, Search, Sifting};
+use crate::tui::effect::{Counting, Effect, Hit, SearchRequest, Sifting};
 use crate::tui::filter::{Filter, FilterBar, Filtering};
 use crate::tui::keymap::{Command, Direction};
-use crate::tui::stack::{Flow, Opening, Screen as _};
-use crate::tui::state::State;
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
+use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
+use crate::tui::state::{NO_MATCH, State};
 use crate::tui::texts::{self, TextPage};
+use crate::tui::timeline::TimelinePage;
 use crate::tui::transcript::keys;
+use crate::tui::transcript::nested::nested_calls;
+use crate::usage::UsageTarget;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
@@ -27,7 +31,7 @@ pub(super) fn find(state: &mut State) {
         state.find = prompt.clone();
         match Needle::new(&text) {
             Ok(needle) => {
-                state.needle = Some(Arc::new(needle));
+                state.search_for(needle);
                 next_hit(state, Direction::Forward);
             }
             Err(error) => state.notice = Some(error.to_string()),
@@ -40,7 +44,7 @@ pub(super) fn filter(state: &mut State) {
     let mut bar = state.filter_bar.clone();
     bar.open();
     let before = state.shown.clone();
-    let opening = Opening::new(bar, |state: &mut State, bar, filtering| match filtering {
+    let opening = OpeningLayer::new(bar, |state: &mut State, bar, filtering| match filtering {
         Filtering::Preview(filter) => {
             sift(state, filter, true);
             Flow::Stay
@@ -88,24 +92,50 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     if is_preview != is_typing {
         return;
     }
-    if shown.items.is_empty() {
-        state.notice = Some("no item matches".to_owned());
-        if !is_preview {
-            // What was written can be written better.
-            let bar = state.filter_bar.clone();
-            state.show_all();
-            state.filter_bar = bar;
-        }
-        return;
+    let has_pane = state.layout.area(Pane::Turns).is_some();
+    if shown.items.is_empty() && !is_preview && !has_pane {
+        state.say(NO_MATCH);
     }
     state.shown = Some(shown);
     motion::stay_in_sight(state);
 }
 
-/// Asks for the next item that holds the text.
+/// Shows the pictures of the item, or of the result of the call.
+#[cfg(feature = "images")]
+pub(super) fn picture(state: &mut State) {
+    use crate::tui::pictures::{PictureView, picker};
+    use retake_core::wire::images::image_files;
+
+    let Some(session) = state.session() else {
+        return;
+    };
+    let places = [Some(state.item), session.pairing.partner(state.item)];
+    let files = places.into_iter().flatten().find_map(|place| {
+        let item = session.items.get(place)?;
+        let bytes = session.bytes(item).ok()?;
+        Some(image_files(item, &bytes)).filter(|files| !files.is_empty())
+    });
+    let Some(files) = files else {
+        return state.say("no image here");
+    };
+    let Some(picker) = picker(&|name| std::env::var(name).ok()) else {
+        let words = "this terminal cannot draw images (kitty, iTerm2 and foot can); set RETAKE_IMAGES=sixel if yours can";
+        return state.say(words);
+    };
+    OpeningLayer::new(PictureView::new(picker, files), |_, _, ()| ())
+        .if_left(|state: &mut State, _| state.effects.push(Effect::Redraw))
+        .over(state);
+}
+
+#[cfg(not(feature = "images"))]
+pub(super) fn picture(state: &mut State) {
+    state.say("this retake was built without images: cargo install --features images");
+}
+
+/// Asks for the next place of the text.
 pub(super) fn next_hit(state: &mut State, direction: Direction) {
     let (Some(needle), Some(document)) = (state.needle.clone(), state.document.clone()) else {
-        state.notice = Some("nothing to find yet: / asks for a text".to_owned());
+        state.notice = Some("no search text yet: / enters one".to_owned());
         return;
     };
     if !state.is_whole() {
@@ -115,14 +145,15 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     state.has_moved = true;
     state.notice = Some("searching".to_owned());
     let counting = Counting {
-        document: document.clone(),
-        needle: needle.clone(),
-        session: state.session,
-    };
-    state.effects.push(Effect::Search(Search {
         document,
         needle,
+        session: state.session,
+        is_raw: state.detail.mode == Mode::Raw,
+    };
+    state.effects.push(Effect::Search(SearchRequest {
+        counting: counting.clone(),
         from: state.place(),
+        occurrence: state.occurrence_here(),
         direction,
     }));
     let hits = state.hits.as_ref();
@@ -132,7 +163,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     }
 }
 
-/// What stands between the brackets of a call as the transcript writes it: `cargo test` of `Bash(cargo test)`.
+/// What is between the brackets of a call as the transcript writes it: `cargo test` of `Bash(cargo test)`.
 fn argument_of_call(text: &str) -> Option<&str> {
     let (name, argument) = text.trim().split_once('(')?;
     let is_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
@@ -141,7 +172,7 @@ fn argument_of_call(text: &str) -> Option<&str> {
     is_call.then_some(argument)
 }
 
-/// Looks for the argument of a call, whose title stands in no file as the transcript writes it; false where the text
+/// Looks for the argument of a call, whose title is in no file as the transcript writes it; false where the text
 /// that was not found is none.
 fn find_argument(state: &mut State) -> bool {
     let written = state.find.history().last();
@@ -155,13 +186,13 @@ fn find_argument(state: &mut State) -> bool {
     let Ok(needle) = Needle::new(argument) else {
         return false;
     };
-    state.needle = Some(Arc::new(needle));
+    state.search_for(needle);
     next_hit(state, Direction::Forward);
     true
 }
 
-/// Goes to the item that was found.
-pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
+/// Goes to what was found.
+pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
     if found.is_none() && find_argument(state) {
         return;
     }
@@ -170,19 +201,25 @@ pub(super) fn found(state: &mut State, found: Option<(Place, bool)>) {
         Some((_, true)) => Some("search wrapped".to_owned()),
         Some((_, false)) => None,
     };
-    if let Some((place, _)) = found {
+    if let Some((hit @ Hit { place, .. }, _)) = found {
         motion::open_session(state, place.session);
         motion::reveal(state, place.item);
         state.go_to(place.item);
+        state.hit = Some(hit);
         state.detail.seeks = true;
-        if let Some(needle) = state.needle.clone().filter(|_| state.transcript.is_on) {
-            state.transcript.seek(needle);
+        if state.transcript.is_on {
+            state.transcript.seek();
         }
     }
 }
 
-/// Takes more of the items that hold the text.
-pub(super) fn counted(state: &mut State, counting: &Counting, places: Vec<Place>, is_done: bool) {
+/// Takes more of the items that hold the text, with the number of its places in each.
+pub(super) fn counted(
+    state: &mut State,
+    counting: &Counting,
+    places: Vec<(Place, usize)>,
+    is_done: bool,
+) {
     let hits = state.hits.as_mut();
     if let Some(hits) = hits.filter(|hits| hits.is_of(counting)) {
         hits.take(places, is_done);
@@ -192,7 +229,7 @@ pub(super) fn counted(state: &mut State, counting: &Counting, places: Vec<Place>
 /// Opens the log at its end: the newest events are what is looked for.
 pub(super) fn log(state: &mut State) {
     let page = TextPage::new(Command::Log, texts::log);
-    state.open(page.at_end(), |_, _, ()| ());
+    state.open(page.at_end(), |_, _, _| ());
 }
 
 /// Counts what is checked so far, for the table of tool health.
@@ -210,21 +247,42 @@ pub(super) fn health(state: &mut State) {
     let page = TextPage::new(Command::Health, move |_: &State, theme, width| {
         texts::health(&health, all, theme, width)
     });
-    state.open(page, |_, _, ()| ());
+    state.open(page, |_, _, _| ());
 }
 
 /// Shows what the session took.
 pub(super) fn usage(state: &mut State) {
     state.count_totals();
-    let page = TextPage::new(Command::Usage, texts::usage);
-    state.open(page, |_, _, ()| ());
+    let sessions = state.document.as_ref().map(|it| &it.recording.sessions[..]);
+    let calls = nested_calls(
+        sessions.unwrap_or_default(),
+        &state.sub_agents,
+        state.session,
+    );
+    let page = TextPage::new(Command::Usage, move |state: &State, theme, width| {
+        texts::usage(state, &calls, theme, width)
+    });
+    state.open(page, |state, _, target| go_to_target(state, target));
+}
+
+/// Goes to what a row of the totals counts.
+fn go_to_target(state: &mut State, target: UsageTarget) {
+    let (UsageTarget::Item(item) | UsageTarget::SubAgent(item)) = target;
+    state.has_moved = true;
+    motion::focus(state, Pane::Turns);
+    motion::reveal(state, item);
+    state.go_to(item);
+    if matches!(target, UsageTarget::SubAgent(_)) {
+        keys::enter(state, motion::open_session);
+    }
 }
 
 /// Shows the session as bars over time.
 pub(super) fn timeline(state: &mut State) {
     state.count_totals();
-    let page = TextPage::new(Command::Timeline, texts::timeline);
-    state.open(page, |_, _, ()| ());
+    state.open(TimelinePage::new(state), |state, _, item| {
+        go_to_target(state, UsageTarget::Item(item));
+    });
 }
 
 /// Opens the menu of what can be copied of the item with the cursor.
@@ -285,10 +343,26 @@ pub(super) fn back(state: &mut State) {
         state.show_all();
     } else if state.focus != Pane::Turns {
         motion::focus(state, Pane::Turns);
+    } else if back_to_parent(state) {
+    } else {
+        // The text stays for `n`; its places are no longer set apart.
+        (state.hits, state.hit) = (None, None);
     }
 }
 
-/// Closes the pane of the item that stands beside or over the transcript.
+/// Goes back to the session from which this one was reached; false where there was none.
+fn back_to_parent(state: &mut State) -> bool {
+    let is_back = keys::leave(state, motion::open_session);
+    if is_back {
+        if state.only_marked {
+            state.show_marked();
+        }
+        sift_again(state);
+    }
+    is_back
+}
+
+/// Closes the pane of the item beside or over the transcript.
 fn back_to_flow(state: &mut State) -> bool {
     let is_over = matches!(state.left, Pane::Turns | Pane::Items | Pane::Detail)
         && state.transcript.is_on
@@ -304,13 +378,10 @@ pub(super) fn back_from_list(state: &mut State) -> bool {
     if !state.has_overlay() && back_to_flow(state) {
         return true;
     }
-    if !state.has_overlay() && keys::leave(state, motion::open_session) {
-        return true;
-    }
     let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
     if state.has_overlay() || is_list {
         back(state);
         return true;
     }
-    false
+    back_to_parent(state)
 }

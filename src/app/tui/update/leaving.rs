@@ -1,4 +1,4 @@
-//! Leaving, and what has to be asked before.
+//! Leaving, and the questions before.
 
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Command;
@@ -7,7 +7,7 @@ use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use retake_core::engine;
 
-/// Leaves, unless takes would be lost by that: then the operator is asked.
+/// Leaves, unless takes would be lost by that: then the operator has to confirm.
 pub(super) fn ask_to_leave(state: &mut State, command: Command) {
     let takes = &state.recovery.takes;
     let held = state.exchange.as_ref().filter(|_| command == Command::Quit);
@@ -19,7 +19,7 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) {
     let lost = match takes.in_memory {
         _ if held > 0 => crate::tui::proxy::words::held(held),
         _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
-        0 if is_busy => "the run is going on and will be stopped".to_owned(),
+        0 if is_busy => "the run is active and will be stopped".to_owned(),
         0 => return leave(state, command),
         1 => "1 take is only in memory and will be lost".to_owned(),
         count => format!("{count} takes are only in memory and will be lost"),
@@ -50,6 +50,6 @@ fn stop_and_leave(state: &mut State, command: Command) {
     }
     state.leave_layers();
     state.live.leaving = Some(command);
-    state.say("the run is being stopped: the same key again leaves at once");
-    state.command(engine::Command::Abort)
+    state.say("stopping the run: press the key again to quit now");
+    state.command(engine::RunCommand::Abort)
 }

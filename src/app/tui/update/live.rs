@@ -21,8 +21,8 @@ use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
 use retake_live::live::Phase;
 
-/// What is said where there is nothing to command.
-const NO_RUN: &str = "nothing runs: c goes on live from this take";
+/// The notice where there is nothing to command.
+const NO_RUN: &str = "no run: c continues live from this take";
 
 /// Does what a command of the run says.
 pub(super) fn obey(state: &mut State, command: Command) {
@@ -66,10 +66,10 @@ fn go_on(state: &mut State) {
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => begin(state),
         Phase::Asking { .. } | Phase::Running { .. } => {
-            state.say("the run is going on: p pauses it, X aborts it")
+            state.say("the run is active: p pauses it, X aborts it")
         }
-        Phase::Waiting { .. } => state.command(engine::Command::Now),
-        Phase::Paused { .. } => settle(state, engine::Command::Continue),
+        Phase::Waiting { .. } => state.command(engine::RunCommand::Now),
+        Phase::Paused { .. } => settle(state, engine::RunCommand::Continue),
     }
 }
 
@@ -78,8 +78,8 @@ fn step(state: &mut State) {
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => state.say(NO_RUN),
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
-        Phase::Waiting { .. } => state.command(engine::Command::Now),
-        Phase::Paused { .. } => settle(state, engine::Command::Step),
+        Phase::Waiting { .. } => state.command(engine::RunCommand::Now),
+        Phase::Paused { .. } => settle(state, engine::RunCommand::Step),
     }
 }
 
@@ -87,38 +87,39 @@ fn step(state: &mut State) {
 fn pause(state: &mut State) {
     if !state.live.is_busy() {
         let words = match state.live.is_paused() {
-            true => "the run is paused already",
+            true => "the run is already paused",
             false => NO_RUN,
         };
         return state.say(words);
     }
     state.notice = Some("the run pauses before its next step".to_owned());
-    state.command(engine::Command::Pause)
+    state.command(engine::RunCommand::Pause)
 }
 
 /// Goes on from a pause, or asks what has to be decided before.
-fn settle(state: &mut State, command: engine::Command) {
+fn settle(state: &mut State, command: engine::RunCommand) {
     let here = state.live.reason_at(state.item);
     let reason = here.or_else(|| state.live.reasons().first()).cloned();
     match reason {
         Some(Reason::Approval { .. }) => decide::open_approval(state),
         Some(Reason::AskOperator { .. } | Reason::NothingSaid) => decide::open_answer(state, false),
         Some(Reason::TurnLimit { turns }) => {
-            let mut prompt = Prompt::new("more replies", "how many more the model may give");
+            let mut prompt =
+                Prompt::new("more replies", "how many more replies the model may give");
             prompt.open(&turns.to_string());
             state.open(prompt, |state, prompt, text| match text.trim().parse() {
                 Ok(0) | Err(_) => {
-                    prompt.complain(SafeText::from_static("a number from 1 is needed"));
+                    prompt.complain(SafeText::from_static("enter a number from 1"));
                     Flow::Stay
                 }
                 Ok(turns) => {
-                    state.command(engine::Command::MoreTurns(turns));
+                    state.command(engine::RunCommand::MoreTurns(turns));
                     Flow::Close
                 }
             });
         }
         Some(Reason::Fault { .. }) => {
-            state.notice = Some("what is wrong holds the run: A releases it as it is".to_owned());
+            state.notice = Some("the run is held by a finding: A releases it unchanged".to_owned());
             state.command(command)
         }
         Some(Reason::MayHaveRun { .. }) => {
@@ -148,7 +149,7 @@ fn begin(state: &mut State) {
             let proposed = live.proposed_agent.clone().unwrap_or_default();
             state.open(AgentPrompt::new(&proposed), |state, prompt, path| {
                 if path.is_empty() {
-                    prompt.complain("a path is needed");
+                    prompt.complain("enter a path");
                     return Flow::Stay;
                 }
                 go_on_with(state, path);
@@ -180,17 +181,19 @@ fn abort(state: &mut State) {
         Phase::Running { calls } if !calls.is_empty() => {
             let tools: Vec<&str> = calls.iter().map(|(_, tool)| tool.as_str()).collect();
             format!(
-                "These run now and are stopped: {}. What they have done until then is not undone.",
+                "Running now, will be stopped: {}. What they have done so far is not undone.",
                 tools.join(", ")
             )
         }
-        Phase::Asking { .. } => "The model is being asked; its reply is dropped.".to_owned(),
-        _ => "Nothing runs at the moment.".to_owned(),
+        Phase::Asking { .. } => {
+            "A request to the model is running; its reply is dropped.".to_owned()
+        }
+        _ => "Nothing is running.".to_owned(),
     };
     let reason = format!("{reason} Open calls are closed with outputs that say so.");
     let question = Confirmation::new("abort", &reason, "Abort the run?");
     state.open(question, |state, _, ()| {
-        state.command(engine::Command::Abort)
+        state.command(engine::RunCommand::Abort)
     });
 }
 
@@ -216,9 +219,9 @@ fn enable_tool(state: &mut State, number: usize) {
     match state.live.tools.get(number) {
         Some(tool) if tool.breaker != "closed" => {
             let tool = tool.tool.clone();
-            state.command(engine::Command::Enable { tool });
+            state.command(engine::RunCommand::Enable { tool });
         }
-        Some(_) => state.say("this tool is in use: its breaker is closed"),
+        Some(_) => state.say("this tool is enabled: its breaker is closed"),
         None => {}
     }
 }

@@ -4,7 +4,7 @@ use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, Listed, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
-use crate::tui::state::tree::{Folds, Row};
+use crate::tui::state::tree::{Folds, TreeRow};
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::transcript::keys;
 use retake_core::rules::Severity;
@@ -122,13 +122,13 @@ fn tree_steps(state: &mut State, count: usize, direction: Direction) {
 }
 
 /// Puts the cursor on a row of the tree.
-pub(super) fn put_on(state: &mut State, row: Row) {
+pub(super) fn put_on(state: &mut State, row: TreeRow) {
     match row {
-        Row::Item(item) => {
+        TreeRow::Item(item) => {
             state.item = item;
             state.on_turn = false;
         }
-        Row::Turn(turn) => {
+        TreeRow::Turn(turn) => {
             let Some(tree) = state.tree() else { return };
             state.item = tree.item(tree.places_in(turn).start);
             state.on_turn = !state.transcript.is_on;
@@ -213,7 +213,7 @@ fn turns(state: &mut State, count: usize, direction: Direction) {
     let to = shifted(from, count, direction, tree.turns());
     if tree.turns() > 0 {
         let turn = tree.turn(to);
-        put_on(state, Row::Turn(turn));
+        put_on(state, TreeRow::Turn(turn));
     }
     tell_the_edge(state, from != to);
 }
@@ -240,7 +240,7 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
         _ if !state.is_whole() => {
             state.notice = Some("the file is still being read".to_owned());
         }
-        _ => state.notice = Some(format!("there is no turn {number}: the last is {count}")),
+        _ => state.notice = Some(format!("no turn {number}: the last one is {count}")),
     }
 }
 
@@ -271,7 +271,7 @@ fn fold(state: &mut State) {
         }
         Pane::Turns => {
             let turn = state.turn();
-            put_on(state, Row::Turn(turn));
+            put_on(state, TreeRow::Turn(turn));
         }
         Pane::Items => focus(state, Pane::Turns),
         Pane::Detail => {
@@ -347,9 +347,14 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
     };
     match found {
         Some((session, checked, number)) => {
+            keys::note_way(state, session);
             open_session(state, session);
             go_to_finding(state, &checked, number);
-            state.notice = Some(format!("session {}", session + 1));
+            let way = match keys::has_parent(state) {
+                true => ": q goes back",
+                false => "",
+            };
+            state.notice = Some(format!("session {}{way}", session + 1));
         }
         None => {
             let what = if least == Severity::Error {
@@ -372,7 +377,17 @@ pub(super) fn go_to_finding(state: &mut State, checked: &Arc<Checked>, number: u
     state.finding = number;
     if let Some(item) = checked.findings().get(number).and_then(item_of) {
         reveal(state, item);
-        state.go_to(item);
+        show_item(state, item);
+    }
+}
+
+/// Moves the cursor to an item. Where the turns are the only pane, its turn opens: nothing else shows the item.
+pub(super) fn show_item(state: &mut State, item: usize) {
+    state.go_to(item);
+    if state.on_turn && state.size.0 < WIDE {
+        let turn = state.turn();
+        state.folds.set(turn, true);
+        state.on_turn = false;
     }
 }
 
@@ -415,7 +430,7 @@ fn partner(state: &mut State) {
             reveal(state, item);
             state.go_to(item);
         }
-        None => state.notice = Some("this item has no partner".to_owned()),
+        None => state.notice = Some("this item has no counterpart".to_owned()),
     }
 }
 
@@ -426,7 +441,7 @@ fn same_tool(state: &mut State) {
     };
     let tool = tool_of(session, state.item);
     if tool.is_empty() {
-        state.notice = Some("this item names no tool".to_owned());
+        state.notice = Some("this item is not a tool call".to_owned());
         return;
     }
     let name = session.names.find(tool);
@@ -441,7 +456,7 @@ fn same_tool(state: &mut State) {
     reveal(state, next);
     state.go_to(next);
     if wrapped {
-        state.notice = Some("from the beginning again".to_owned());
+        state.notice = Some("search wrapped to the top".to_owned());
     }
 }
 

@@ -1,17 +1,19 @@
-//! From a key on a finding to a proposal: what the action needs is asked, what it would change is shown,
+//! From a key on a finding to a proposal: what the action needs is prompted for, what it would change is shown,
 //! nothing is done yet.
 
 pub(super) mod words;
 
 use super::{exchange, lab, takes};
-use crate::tui::effect::{Effect, Order};
+use crate::tui::effect::{Effect, TakeOrder};
 use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
-use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, Written};
-use crate::tui::recovery::offers::{Chosen, Group, Offered, OffersMenu};
-use crate::tui::recovery::proposal::{Proposal, Proposed, Verdict};
+use crate::tui::recovery::forms::{
+    ArgumentReading, Confirmation, Readings, ValueChoice, ValuesMenu, WordsForm, WrittenWords,
+};
+use crate::tui::recovery::offers::{Chosen, Group, OfferRow, OffersMenu};
+use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
 use crate::tui::recovery::wording::{Worded, WordingEditor};
-use crate::tui::stack::{Flow, Opening, Screen as _};
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
@@ -24,7 +26,10 @@ use retake_core::session::{Edit, Session};
 use retake_core::wording;
 use retake_live::live::{Phase, goes_on};
 use std::sync::Arc;
-use words::{fallback_purpose, flattened, kind_of, named, wording_editor, words_form};
+use words::{EditedItem, fallback_purpose, flattened, kind_of, named, wording_editor, words_form};
+
+/// What the form for the JSON of an item is for.
+const AS_JSON: &str = "the item as JSON; its kind and its call id stay";
 
 /// Opens the menu of everything that can be done about the findings at the cursor.
 pub(super) fn offers(state: &mut State) {
@@ -48,7 +53,7 @@ pub(super) fn offers(state: &mut State) {
         let tried = tried
             .into_iter()
             .filter(|it| !is_waiting || it.action.id != "wait");
-        let offers = tried.map(|tried| Offered {
+        let offers = tried.map(|tried| OfferRow {
             offer: actions::Offer {
                 action: tried.action.id,
                 safety: tried.safety,
@@ -70,12 +75,21 @@ pub(super) fn offers(state: &mut State) {
             has_words: !is_waiting && lab::has_words(finding),
         }
     });
-    let menu = OffersMenu::new(groups.collect());
+    let groups: Vec<Group> = groups.collect();
+    let may_begin = |group: &Group| group.has_words || !group.offers.is_empty();
+    if !groups.iter().any(may_begin) {
+        let names_other = state.findings_here().iter().any(|it| it.related.is_some());
+        return state.say(match names_other {
+            true => "no fix is offered for this finding; % goes to the item that it names, 4 lists findings",
+            false => "no fix is offered for this finding; 4 lists findings",
+        });
+    }
+    let menu = OffersMenu::new(groups);
     let choose = |state: &mut State, _: &mut OffersMenu, (finding, action): Chosen| match action {
         Some(action) => begin_on(state, finding, action),
         None => lab::begin_on(state, finding),
     };
-    open_planned(state, Opening::new(menu, choose), document);
+    open_planned(state, OpeningLayer::new(menu, choose), document);
 }
 
 /// Begins an action on the finding of this index among those at the cursor.
@@ -108,7 +122,7 @@ pub(super) fn begin(state: &mut State, action: &'static str) {
     begin_with(state, action, finding)
 }
 
-/// Begins the fallback of a run that has used up its turns: a final message behind what was said last. False
+/// Begins the fallback of a run that has used up its turns: a final message after the last message. False
 /// where the cursor is elsewhere.
 pub(super) fn end_at_limit(state: &mut State) -> bool {
     let may_begin = !state.recovery.is_busy && state.is_known();
@@ -129,7 +143,7 @@ fn at_limit(state: &State) -> Option<Finding> {
 }
 
 /// Whether what is suggested at the cursor is other arguments, and not another name: a repair that the tool
-/// would not refuse, which would stand behind everything else that is offered.
+/// would not refuse, which would follow everything else that is offered.
 fn suggests_repair(state: &State) -> bool {
     if state.finding_for("take-suggestion").is_some() {
         return false;
@@ -172,20 +186,35 @@ fn begin_with(state: &mut State, action: &'static str, finding: Option<Finding>)
 
 /// Proposes the item with the cursor as it was edited outside.
 pub fn edited(state: &mut State, text: &str) {
-    if !takes::may_ask(state) {
-        return;
+    if let Some(attempt) = edit_here(state) {
+        state.recovery.attempt = Some(Attempt {
+            words: Some(flattened(text)),
+            ..attempt
+        });
+        propose(state, None);
     }
-    let (Some(action), Some(document)) = (actions::find("edit"), state.document.clone()) else {
-        return;
-    };
+}
+
+/// Opens the item with the cursor as JSON.
+pub(super) fn edit_json(state: &mut State) {
+    if let Some(attempt) = edit_here(state) {
+        state.recovery.attempt = Some(attempt.clone());
+        ask_for_words(state, &attempt, AS_JSON);
+    }
+}
+
+/// An edit of the item with the cursor.
+fn edit_here(state: &mut State) -> Option<Attempt> {
+    if !takes::may_ask(state) {
+        return None;
+    }
+    let (action, document) = (actions::find("edit")?, state.document.clone()?);
     let finding = state.finding_for("edit").cloned();
     let place = state.place();
-    state.recovery.attempt = Some(Attempt {
+    Some(Attempt {
         place,
-        words: Some(flattened(text)),
         ..Attempt::new(document, action, place, finding)
-    });
-    propose(state, None);
+    })
 }
 
 /// Asks for what the action needs, or proposes it at once. What no words could make possible is refused before
@@ -200,15 +229,15 @@ fn ask(state: &mut State, attempt: Attempt) {
         return refused(state, &attempt, &refusal, None);
     }
     let purpose = match attempt.action.id {
-        "retry" => "what the model is told before it is asked again; empty: nothing",
+        "retry" => "feedback to the model before the retry; may be empty",
         "fallback" => &fallback_purpose(&attempt),
         "supply-output" => "what the tool returns",
-        "edit" => "the item as JSON; its kind and its call id stay",
         _ => "",
     };
     state.recovery.attempt = Some(attempt.clone());
     let is_asked = match attempt.action.id {
         "inject-error" => ask_for_wording(state, &attempt),
+        "edit" => ask_for_edit(state, &attempt),
         _ if purpose.is_empty() => false,
         _ => ask_for_words(state, &attempt, purpose),
     };
@@ -220,7 +249,7 @@ fn ask(state: &mut State, attempt: Attempt) {
 /// Opens a layer about items of a document; it is left once another one is shown.
 fn open_planned<L: Layer<State>>(
     state: &mut State,
-    opening: Opening<State, L>,
+    opening: OpeningLayer<State, L>,
     document: Arc<Document>,
 ) {
     let is_shown = move |state: &State| is_shown(state, &document);
@@ -232,16 +261,17 @@ fn ask_for_wording(state: &mut State, attempt: &Attempt) -> bool {
     let Some(editor) = wording_editor(state, attempt) else {
         return false;
     };
-    let subject = subject(attempt);
+    let subject = attempt.draft_key("");
+    let left = subject.clone();
     let accept = move |state: &mut State, _: &mut WordingEditor, worded: Worded| {
-        keep(state, subject, worded.template.clone());
+        keep(state, &subject, worded.template.clone());
         accept_words(state, None, |attempt| {
             attempt.words = Some(worded.template);
             attempt.whole_turn = worded.whole_turn;
         })
     };
-    let opening = Opening::new(editor, accept)
-        .if_left(move |state, editor| leave_words(state, subject, editor.text()));
+    let opening = OpeningLayer::new(editor, accept)
+        .if_left(move |state, editor| leave_words(state, &left, editor.text()));
     open_planned(state, opening, attempt.document.clone());
     true
 }
@@ -251,9 +281,10 @@ fn ask_for_words(state: &mut State, attempt: &Attempt, purpose: &str) -> bool {
     let Some(form) = words_form(state, attempt, purpose) else {
         return false;
     };
-    let subject = subject(attempt);
-    let accept = move |state: &mut State, form: &mut WordsForm, written: Written| {
-        keep(state, subject, written.text.clone());
+    let subject = attempt.draft_key("");
+    let left = subject.clone();
+    let accept = move |state: &mut State, form: &mut WordsForm, written: WrittenWords| {
+        keep(state, &subject, written.text.clone());
         accept_words(state, Some(form), |attempt| {
             attempt.words = Some(match attempt.action.id {
                 "edit" => flattened(&written.text),
@@ -262,10 +293,126 @@ fn ask_for_words(state: &mut State, attempt: &Attempt, purpose: &str) -> bool {
             attempt.in_history = written.is_yes;
         })
     };
-    let opening = Opening::new(form, accept)
-        .if_left(move |state, form| leave_words(state, subject, form.text()));
+    let opening = OpeningLayer::new(form, accept)
+        .if_left(move |state, form| leave_words(state, &left, form.text()));
     open_planned(state, opening, attempt.document.clone());
     true
+}
+
+/// Opens the only value that an item has, the list of its values, or all of it as JSON where it has none.
+fn ask_for_edit(state: &mut State, attempt: &Attempt) -> bool {
+    let Some(edited) = EditedItem::new(state, attempt) else {
+        return false;
+    };
+    let draft = edited.draft_key(attempt);
+    let draft = draft.and_then(|key| state.recovery.drafts.find(&key));
+    let edited = Arc::new(match draft {
+        Some(json) => edited.with_json(json),
+        None => edited,
+    });
+    match edited.open.values().len() {
+        0 => return ask_for_words(state, attempt, AS_JSON),
+        1 => ask_for_value(state, attempt, &edited, 0),
+        _ => ask_which_value(state, attempt, &edited, None),
+    }
+    true
+}
+
+/// Opens the list of the values of an item, with the cursor after the one that was edited last.
+fn ask_which_value(
+    state: &mut State,
+    attempt: &Attempt,
+    edited: &Arc<EditedItem>,
+    last: Option<usize>,
+) {
+    let (again, edited) = (attempt.clone(), edited.clone());
+    let menu = edited.menu(last);
+    let draft = (edited.draft_key(attempt), edited.open.json().to_owned());
+    let choose = move |state: &mut State, _: &mut ValuesMenu, chosen: ValueChoice| {
+        state.recovery.attempt = Some(again.clone());
+        match chosen {
+            ValueChoice::Value(index) => ask_for_value(state, &again, &edited, index),
+            ValueChoice::Whole => {
+                ask_for_words(state, &again, AS_JSON);
+            }
+            ValueChoice::Accept => {
+                let json = edited.open.json().to_owned();
+                return accept_words(state, None, |attempt| attempt.words = Some(json));
+            }
+        }
+        Flow::Stay
+    };
+    let opening = OpeningLayer::new(menu, choose);
+    let opening = opening.if_left(move |state, menu| {
+        state.recovery.attempt = None;
+        let text = match menu.changed() {
+            0 => String::new(),
+            changed => {
+                let values = if changed == 1 {
+                    "value is"
+                } else {
+                    "values are"
+                };
+                state.notice = Some(format!(
+                    "{changed} changed {values} kept as a draft: e continues"
+                ));
+                draft.1
+            }
+        };
+        keep(state, &draft.0, text);
+    });
+    open_planned(state, opening, attempt.document.clone());
+}
+
+/// Opens the form for a value of an item.
+fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>, index: usize) {
+    let Some(value) = edited.open.values().get(index).cloned() else {
+        return;
+    };
+    let subject = attempt.draft_key(&value.text);
+    let left = subject.clone();
+    let form = edited.form(state, subject.as_ref(), &value);
+    let (name, opened_with) = (value.name.clone(), form.text());
+    let (edited, again) = (edited.clone(), attempt.clone());
+    let accept = move |state: &mut State, form: &mut WordsForm, written: WrittenWords| match edited
+        .open
+        .with(&value, &written.text)
+    {
+        Ok(words) if written.goes_on => {
+            // The list with the values as they are now takes the place of the one below.
+            keep(state, &subject, String::new());
+            state.leave_layer();
+            state.notice = None;
+            state.recovery.attempt = Some(again.clone());
+            ask_which_value(
+                state,
+                &again,
+                &Arc::new(edited.with_json(&words)),
+                Some(index),
+            );
+            Flow::Close
+        }
+        Ok(words) => {
+            keep(state, &subject, written.text);
+            accept_words(state, Some(form), |attempt| attempt.words = Some(words))
+        }
+        Err(fault) => {
+            form.complain(&format!("not accepted: {fault}"));
+            Flow::Stay
+        }
+    };
+    let opening = OpeningLayer::new(form, accept).if_left(move |state, form| {
+        let text = form.text();
+        if text != opened_with {
+            let notice = format!("{name}: the text is kept as a draft, enter continues it");
+            match state.layers.top_mut::<ValuesMenu>() {
+                Some(menu) => menu.notify(&notice),
+                None => state.notice = Some(format!("{name}: the text is kept as a draft")),
+            }
+        }
+        leave_words(state, &left, text)
+    });
+    open_planned(state, opening, attempt.document.clone());
 }
 
 /// Proposes what the attempt becomes with words; their form stays below the proposal.
@@ -285,19 +432,19 @@ fn accept_words(
     Flow::Stay
 }
 
-/// Leaves a text; it stands there again the next time.
-fn leave_words(state: &mut State, subject: Option<DraftKey>, text: String) {
+/// Leaves a text; it is there again the next time.
+fn leave_words(state: &mut State, subject: &Option<DraftKey>, text: String) {
     keep(state, subject, text);
     state.recovery.attempt = None;
 }
 
-fn keep(state: &mut State, subject: Option<DraftKey>, text: String) {
+fn keep(state: &mut State, subject: &Option<DraftKey>, text: String) {
     if let Some(subject) = subject {
-        state.recovery.drafts.keep(subject, text);
+        state.recovery.drafts.keep(subject.clone(), text);
     }
 }
 
-/// Plans the attempt and shows what it would change, or asks what is missing. What is wrong with words stands
+/// Plans the attempt and shows what it would change, or asks what is missing. What is wrong with words is
 /// in their form.
 fn propose(state: &mut State, form: Option<&mut WordsForm>) {
     let Some(attempt) = state.recovery.attempt.clone() else {
@@ -318,7 +465,7 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
             let decide = move |state: &mut State, _: &mut Proposal, verdict| {
                 decide(state, &planned, verdict)
             };
-            let opening = Opening::new(proposal, decide).if_left(|state, _| reject(state));
+            let opening = OpeningLayer::new(proposal, decide).if_left(|state, _| reject(state));
             open_planned(state, opening, attempt.document);
         }
         Err(refusal) => refused(state, &attempt, &refusal, form),
@@ -326,15 +473,15 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
 }
 
 /// What the operator says to a proposal.
-fn decide(state: &mut State, planned: &Plan, verdict: Verdict) -> Flow {
+fn decide(state: &mut State, planned: &Plan, verdict: ProposalVerdict) -> Flow {
     match verdict {
-        Verdict::Reword => {}
-        Verdict::Accept if exchange::comes_too_late(state) => {
+        ProposalVerdict::Reword => {}
+        ProposalVerdict::Accept if exchange::comes_too_late(state) => {
             state.leave_layers();
             give_up(state);
         }
-        Verdict::Accept if !takes::may_ask(state) => return Flow::Stay,
-        Verdict::Accept => order(state, planned),
+        ProposalVerdict::Accept if !takes::may_ask(state) => return Flow::Stay,
+        ProposalVerdict::Accept => order(state, planned),
     }
     Flow::Close
 }
@@ -362,6 +509,10 @@ fn refused(
             form.complain(&reason)
         }
         (_, ActionError::NeedsConfirmation(_)) => confirm(state, attempt, &reason),
+        (_, ActionError::WrongKind(kind)) => {
+            let title = attempt.action.title;
+            state.notice = Some(format!("{title}: not possible here; select {kind}"));
+        }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }
 }
@@ -375,12 +526,12 @@ fn confirm(state: &mut State, attempt: &Attempt, reason: &str) {
             let text = reading(state, index);
             confirmed(state, |attempt| attempt.words = text);
         };
-        return open_planned(state, Opening::new(readings, choose), document);
+        return open_planned(state, OpeningLayer::new(readings, choose), document);
     }
     let title = attempt.action.title;
     let question = Confirmation::new(title, reason, &format!("{title}?"));
     let answer = |state: &mut State, _: &mut Confirmation, ()| confirmed(state, |_| {});
-    open_planned(state, Opening::new(question, answer), document);
+    open_planned(state, OpeningLayer::new(question, answer), document);
 }
 
 fn confirmed(state: &mut State, change: impl FnOnce(&mut Attempt)) {
@@ -401,7 +552,7 @@ fn readings(attempt: &Attempt) -> Option<Readings> {
         return None;
     };
     let readings = [("the careful reading", a), ("the tolerant reading", b)];
-    let readings = readings.map(|(by, text)| Reading {
+    let readings = readings.map(|(by, text)| ArgumentReading {
         by: by.to_owned(),
         text,
     });
@@ -434,12 +585,14 @@ fn what_follows(state: &State, attempt: &Attempt, planned: &Plan) -> Option<&'st
     let is_of_run = is_held || state.live.phase != Phase::Idle;
     let goes_on = is_held || goes_on(&state.live.phase, Some(attempt.action.id));
     match (is_of_run, goes_on, planned.asks_model) {
-        (false, _, true) => Some("the take ends where the model is to speak: it waits for one"),
-        (true, true, true) => Some("the model is asked next"),
-        (true, false, true) => Some("the run waits here: c asks the model"),
-        (true, false, false) if planned.result.is_none() => Some("the run waits here: c continues"),
+        (false, _, true) => Some("the take ends at the model's turn: c continues live"),
+        (true, true, true) => Some("next: a request to the model"),
+        (true, false, true) => Some("the run pauses here: c sends the request"),
+        (true, false, false) if planned.result.is_none() => {
+            Some("the run pauses here: c continues")
+        }
         (true, true, false) if !is_held && planned.result.is_none() => {
-            Some("the run goes on from here: calls that are open run next")
+            Some("the run continues from here: open calls run next")
         }
         _ => None,
     }
@@ -477,7 +630,10 @@ fn order(state: &mut State, planned: &Plan) {
     if is_of_another_document(state, &attempt) {
         return;
     }
+    let draft = EditedItem::new(state, &attempt).and_then(|edited| edited.draft_key(&attempt));
     state.leave_layers();
+    keep(state, &draft, String::new());
+    state.notice = None;
     state.recovery.is_busy = true;
     let kind = kind_of(&attempt, state.recovery.target);
     let template = attempt
@@ -516,19 +672,12 @@ fn order(state: &mut State, planned: &Plan) {
         },
         ..Take::default()
     };
-    state.effects.push(Effect::Take(Box::new(Order {
+    state.effects.push(Effect::Take(Box::new(TakeOrder {
         document: attempt.document,
         session: attempt.place.session,
         edits: planned.edits.clone(),
         about,
     })));
-}
-
-/// What words are kept for: the item, and the action.
-fn subject(attempt: &Attempt) -> Option<DraftKey> {
-    let session = attempt.document.session(attempt.place.session)?;
-    let item = session.items.get(attempt.place.item)?;
-    Some((item.span.start, attempt.action.id))
 }
 
 /// Gives up what was planned for a document that is no longer shown; words stand there again the next time.
@@ -544,7 +693,7 @@ pub(super) fn abandon(state: &mut State) -> bool {
 
 fn give_up(state: &mut State) {
     state.recovery.attempt = None;
-    state.notice = Some("the history has changed: what was begun is closed".to_owned());
+    state.notice = Some("the history has changed: the open dialog was closed".to_owned());
 }
 
 fn is_shown(state: &State, document: &Arc<Document>) -> bool {

@@ -1,6 +1,6 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
-use crate::tui::effect::{Effect, Order, TakesCommand};
+use crate::tui::effect::{Effect, TakeOrder, TakesCommand};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::stack::{Flow, Screen as _};
@@ -31,10 +31,10 @@ pub(super) fn ask(state: &mut State, command: TakesCommand) {
     state.effects.push(Effect::Takes(command))
 }
 
-/// Whether anything may be asked for that is about the items that are shown; else the operator reads why not.
+/// Whether requests about the items that are shown are possible; else the operator reads why not.
 pub(super) fn may_ask(state: &mut State) -> bool {
     let reason = if state.recovery.is_busy {
-        "the last change is still being made"
+        "the last change is still in progress"
     } else if !state.is_whole() {
         "the file is still being read"
     } else {
@@ -44,7 +44,7 @@ pub(super) fn may_ask(state: &mut State) -> bool {
     false
 }
 
-/// Keeps a key for the save dialog that was asked for and is not there yet; whether it did. Leaving it
+/// Keeps a key for the save dialog that was requested and is not there yet; whether it did. Leaving it
 /// calls the keys off.
 pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
     let Some(typed) = &mut state.recovery.typed else {
@@ -59,7 +59,7 @@ pub(super) fn keep_key(state: &mut State, key: &KeyEvent) -> bool {
     true
 }
 
-/// The last thing that was asked for is done: what waits is next.
+/// The last request is done: what waits is next.
 pub(super) fn done(state: &mut State) {
     state.recovery.is_busy = false;
     match state.recovery.queued.take() {
@@ -73,7 +73,7 @@ pub(super) fn done(state: &mut State) {
 pub(super) fn tree(state: &mut State) {
     let rows = state.recovery.takes.rows.clone();
     if rows.len() < 2 {
-        state.notice = Some("no takes yet: i, r, a, s, e, o and x make them".to_owned());
+        state.notice = Some("no takes yet: i, r, a, s, e, o and x create one".to_owned());
         return;
     }
     state.open(TakeTree::new(rows), |state, _, command| {
@@ -83,7 +83,7 @@ pub(super) fn tree(state: &mut State) {
     });
 }
 
-/// A take that ends behind the item with the cursor, or behind the turn.
+/// A take that ends after the item with the cursor, or after the turn.
 pub(super) fn fork(state: &mut State) {
     let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
         return;
@@ -96,7 +96,7 @@ pub(super) fn fork(state: &mut State) {
         None => state.item,
     };
     if item + 1 >= session.items.len() {
-        state.notice = Some("nothing stands behind this item".to_owned());
+        state.notice = Some("nothing after this item".to_owned());
         return;
     }
     let number = u32::try_from(item).unwrap_or(u32::MAX);
@@ -104,7 +104,7 @@ pub(super) fn fork(state: &mut State) {
         return;
     }
     state.recovery.is_busy = true;
-    state.effects.push(Effect::Take(Box::new(Order {
+    state.effects.push(Effect::Take(Box::new(TakeOrder {
         document,
         session: state.session,
         edits: vec![Edit::Cut { from: number + 1 }],
@@ -195,7 +195,7 @@ fn note(state: &mut State, text: String) {
 pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
     match (&state.recovery.takes.banner, &view.banner) {
         (None, Some(trouble)) => state.notice = Some(trouble.clone()),
-        (Some(_), None) => state.notice = Some("the takes are recorded again".to_owned()),
+        (Some(_), None) => state.notice = Some("takes can be recorded again".to_owned()),
         _ => {}
     }
     state.marks = view.bookmarks.iter().copied().collect();

@@ -7,12 +7,11 @@ use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Extent;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::{Follow, State};
-use crate::tui::text::DetailRow;
+use crate::tui::text::{highlight, plain_of, row_matches};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use retake_core::safe_text::SafeText;
 use retake_live::search::Needle;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
@@ -29,6 +28,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         Row::of(Span::styled("reading the file", theme.dim)).draw(frame, inside, 0);
         return;
     }
+    if state.has_no_match() {
+        return;
+    }
     if !reply.is_empty() {
         super::live::reply(frame, inside, &reply, theme);
         return;
@@ -36,43 +38,69 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     let detail = &state.detail;
     let (width, height) = (usize::from(inside.width), usize::from(inside.height));
     let rows = detail.scroll.window(&detail.lines, width, height);
-    for (at, (row, row_area)) in rows.iter().zip(popup::rows(inside)).enumerate() {
+    for (row, row_area) in rows.iter().zip(popup::rows(inside)) {
         row.draw(frame, row_area, theme);
-        if let Some(needle) = &state.needle {
-            highlight(frame, inside, at, row, needle, theme);
-        }
+    }
+    if let Some(needle) = state.highlighted() {
+        highlight_lines(frame, inside, state, needle, theme);
     }
 }
 
-/// Shows where the text stands that is searched for. A hit that reaches over pieces or rows
-/// is shown by neither.
-fn highlight(
+/// Sets apart where the text is that is searched for, line by line: rows break it anywhere.
+fn highlight_lines(
     frame: &mut Frame<'_>,
     area: Rect,
-    at: usize,
-    row: &DetailRow,
+    state: &State,
     needle: &Needle,
     theme: &Theme,
 ) {
-    let mut before = row.indent;
-    for (_, text) in &row.pieces {
-        let plain = text.as_plain();
-        for hit in needle.ranges_in(plain) {
-            let from = before + SafeText::from_str(&plain[..hit.start]).width();
-            let width = SafeText::from_str(&plain[hit]).width();
-            let cells = [from, at, width].map(|cells| u16::try_from(cells).unwrap_or(u16::MAX));
-            let [x, y, width] = cells;
-            let hit = Rect::new(area.x.saturating_add(x), area.y.saturating_add(y), width, 1);
-            let hit = hit.intersection(area);
-            frame.buffer_mut().set_style(hit, theme.matched);
+    let detail = &state.detail;
+    let has_found = state.hit.is_some_and(|hit| hit.place == state.place());
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    // Rows above the window come first: it may begin within a line.
+    let above = detail.scroll.row;
+    let mut top = 0;
+    let lines = detail.lines.iter().enumerate().skip(detail.scroll.line);
+    for (number, line) in lines {
+        if top >= height + above {
+            return;
         }
-        before += text.width();
+        let rows = line.rows(width);
+        let texts: Vec<String> = rows.iter().map(|row| plain_of(&row.pieces)).collect();
+        let is_wanted = |nth| has_found && detail.found == Some((number, nth));
+        for (nth, found) in row_matches(&texts, needle).into_iter().enumerate() {
+            let style = match is_wanted(nth) {
+                true => theme.matched,
+                false => theme.matched_elsewhere,
+            };
+            for (row, range) in found.parts() {
+                let at = (top + row)
+                    .checked_sub(above)
+                    .and_then(|at| u16::try_from(at).ok());
+                let Some(at) = at.filter(|at| *at < area.height) else {
+                    continue;
+                };
+                let row_area = Rect {
+                    y: area.y + at,
+                    height: 1,
+                    ..area
+                };
+                highlight(
+                    frame,
+                    row_area,
+                    (rows[row].indent, &texts[row]),
+                    range,
+                    style,
+                );
+            }
+        }
+        top += rows.len();
     }
 }
 
 fn name(state: &State, is_reply: bool) -> String {
     if is_reply {
-        return " Reply, as it comes ".to_owned();
+        return " Reply, streaming ".to_owned();
     }
     let Some(item) = state.item() else {
         return " Item ".to_owned();

@@ -9,7 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
-use retake_core::exchange::Phase;
+use retake_core::exchange::ExchangePhase;
 use retake_core::safe_text::SafeText;
 
 /// Most cells of the client's name.
@@ -25,8 +25,8 @@ pub(super) fn waits(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> 
         None => words::phase(&open.seen, open.wall_ms),
     };
     let style = match open.seen.phase {
-        Phase::Held(_) => theme.warning,
-        Phase::Ended(_) => theme.dim,
+        ExchangePhase::Held(_) => theme.warning,
+        ExchangePhase::Ended(_) => theme.dim,
         _ => theme.info,
     };
     Some(theme.spans(&SafeText::single_line(&words, CLIENT), style))
@@ -94,11 +94,11 @@ fn hurry(state: &State) -> Option<String> {
     }
     let left = open.hurry()?;
     Some(format!(
-        "{left} s are left: then it is released as it came, and what is written is kept as a draft"
+        "{left} s left: then it is released unchanged, and your text is kept as a draft"
     ))
 }
 
-/// What stands in place of what the run does, once nobody waits for it.
+/// What is in place of what the run does, once nobody waits for it.
 pub(super) fn gone(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
     let open = state.exchange.as_ref()?;
     let words = format!("{} client gone", theme.glyphs.error);

@@ -68,7 +68,8 @@ fn hints(state: &State) -> Vec<Hint> {
     }
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
-        (Command::Close, _) if state.exchange.is_some() => "to the list",
+        (Command::Close, _) if state.exchange.is_some() => "back to list",
+        (Command::Close, _) if transcript::keys::has_parent(state) => "back",
         (Command::Close, _) => state.close_words,
         _ => binding.footer.1,
     };
@@ -89,6 +90,10 @@ fn hints(state: &State) -> Vec<Hint> {
         });
     }
     hints.extend(others);
+    if context == Context::Browse && state.transcript.is_on {
+        let totals = keymap::rows().find(|row| row.command == Command::Usage);
+        hints.extend(totals.map(|row| (row.first_key(), "totals")));
+    }
     let mut known: Vec<&str> = Vec::new();
     hints.retain(|(key, _)| {
         let is_new = !known.contains(key);
@@ -99,7 +104,7 @@ fn hints(state: &State) -> Vec<Hint> {
 }
 
 /// The keys of what the findings at the cursor offer, the worst finding first. What has no key of its own
-/// stands in the menu of offers.
+/// is in the menu of offers.
 fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Binding> {
     let mut findings: Vec<&Finding> = state.findings_here().iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -133,8 +138,10 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
-    let here = state.place();
-    let hit = state.hits.as_ref().and_then(|hits| hits.label(here));
+    let hit = state.hits.as_ref().and_then(|hits| {
+        let occurrence = state.occurrence_here().unwrap_or(0);
+        hits.label(state.place(), occurrence)
+    });
     let hit = hit.map_or_else(String::new, |hit| format!("{hit}  "));
     let room = room.saturating_sub(hit.len());
     spans.push(Span::styled(hit, theme.title));

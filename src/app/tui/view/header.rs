@@ -5,7 +5,8 @@ use crate::tui::state::document::Extent;
 use crate::tui::state::layout::WIDE;
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::theme::Theme;
-use crate::words::model_name;
+use crate::usage::UsageSummary;
+use crate::words::{model_name, session_label, shortened};
 use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -21,6 +22,8 @@ const NARROW: u16 = 60;
 const SEAT: u16 = 72;
 /// Most cells of the file's name.
 const NAME: usize = 40;
+/// Least cells of the file's name.
+const LEAST_NAME: usize = 12;
 /// Most cells of what tells a session from the others.
 const LABEL: usize = 24;
 
@@ -28,6 +31,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
     match state.recovery.takes.current {
         0 if state.size.0 < WIDE => {}
+        0 if state.size.0 < SPACIOUS
+            && state.recovery.takes.count() == 1
+            && state.has_findings_elsewhere() => {}
         0 => {
             let label = state.recovery.takes.label();
             right.push(Span::styled(format!("   take {label}"), theme.dim));
@@ -57,14 +63,29 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         left.extend(live);
     }
     let mut used = cells(&left);
-    // A part stands there in full or not at all: half a number would be another number.
-    for part in parts(state, theme) {
-        let width = 2 + cells(&part);
-        if used + width <= room {
-            used += width;
+    let mut parts = parts(state, theme);
+    // The name has what the figures leave over.
+    let figures = parts.iter().filter(|part| part.worth > Worth::Extra);
+    let figures: usize = figures.map(|part| part.cells + 2).sum();
+    let least = match state.exchange {
+        Some(_) => usize::from(state.size.0) / 4,
+        None => LEAST_NAME,
+    };
+    let space = room.saturating_sub(used + figures + 2).max(least).min(NAME);
+    let name = shortened(name(state).as_bytes(), space, theme.glyphs.more);
+    let at = parts.partition_point(|part| part.worth == Worth::Urgent);
+    let name = theme.spans(&name, theme.text);
+    parts.insert(at, HeaderPart::new(Worth::Figure, name));
+    // A part is shown in full or not at all: half a number would be another number.
+    let mut has_room = true;
+    for part in parts {
+        let fits = used + 2 + part.cells <= room;
+        if fits && (has_room || part.worth > Worth::Extra) {
+            used += 2 + part.cells;
             left.push(Span::raw("  "));
-            left.extend(part);
+            left.extend(part.spans);
         }
+        has_room &= fits;
     }
     let row = Row {
         left,
@@ -74,63 +95,103 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     row.draw(frame, rect(state.layout.header), 0);
 }
 
-/// What is said of the file, what matters most first.
-fn parts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+/// How much a part of the header matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    /// Less than the name of the file.
+    Extra,
+    Figure,
+    /// It comes before the name.
+    Urgent,
+}
+
+/// A part of the header.
+struct HeaderPart {
+    worth: Worth,
+    spans: Vec<Span<'static>>,
+    cells: usize,
+}
+
+impl HeaderPart {
+    fn new(worth: Worth, spans: Vec<Span<'static>>) -> Self {
+        Self {
+            worth,
+            cells: cells(&spans),
+            spans,
+        }
+    }
+}
+
+/// The name of the file or of the agent.
+fn name(state: &State) -> String {
     let name = match state.name.as_str() {
         "-" => "standard input",
         name => name.rsplit('/').next().unwrap_or(name),
     };
-    let room = NAME.min(usize::from(state.size.0) / 4);
+    // The file of a run has a long name that adds nothing to that of the agent.
+    let agent = super::live::agent_name(state).filter(|_| state.exchange.is_none());
+    agent.unwrap_or(name).to_owned()
+}
+
+/// The facts beside the name, the most important first.
+fn parts(state: &State, theme: &Theme) -> Vec<HeaderPart> {
     let facts = super::live::facts(state, theme);
     let is_live = !facts.is_empty();
-    // The file of a run has a long name that says no more than that of the agent.
-    let agent = super::live::agent_name(state).filter(|_| state.exchange.is_none());
-    let name = agent.unwrap_or(name);
-    // How long an exchange waits matters more than what it is called.
-    let mut parts: Vec<_> = super::exchange::waits(state, theme).into_iter().collect();
-    // The columns say it above the turns.
+    // How long an exchange waits matters more than its name.
+    let waits = super::exchange::waits(state, theme).into_iter();
+    let mut parts: Vec<_> = waits.map(|it| HeaderPart::new(Worth::Urgent, it)).collect();
+    // The columns name the filter above the turns.
     let filter = super::panes::filter_words(state, NAME).filter(|_| state.transcript.is_on);
-    parts.extend(filter.map(|words| vec![Span::styled(words, theme.marked)]));
-    parts.push(theme.spans(&SafeText::single_line(name, room), theme.text));
-    parts.extend(super::exchange::facts(state, theme));
-    parts.extend(facts);
-    if let Some(document) = &state.document {
-        let sessions = document.recording.sessions.len();
-        if sessions > 1 {
-            let session = format!("session {}/{sessions}", state.session + 1);
-            parts.push(vec![Span::raw(session)]);
-            let label = state.session().map_or("", |session| &session.label);
-            if !label.is_empty() {
-                parts.push(theme.spans(&SafeText::single_line(label, LABEL), theme.text));
-            }
+    let filter = filter.map(|words| vec![Span::styled(words, theme.marked)]);
+    parts.extend(filter.map(|words| HeaderPart::new(Worth::Urgent, words)));
+    let facts = super::exchange::facts(state, theme)
+        .into_iter()
+        .chain(facts);
+    parts.extend(facts.map(|fact| HeaderPart::new(Worth::Figure, fact)));
+    let (Some(document), Some(session)) = (&state.document, state.session()) else {
+        return parts;
+    };
+    let mut push = |worth, spans| parts.push(HeaderPart::new(worth, spans));
+    let sessions = document.recording.sessions.len();
+    if sessions > 1 {
+        let words = format!("session {}/{sessions}", state.session + 1);
+        push(Worth::Figure, vec![Span::raw(words)]);
+    }
+    let model = session.model.as_deref();
+    if let Some(model) = model.filter(|_| state.live.agent.is_none()) {
+        let model = model_name(model);
+        let short = model.strip_prefix("claude-").unwrap_or(model);
+        let model = if state.size.0 < WIDE { short } else { model };
+        let model = SafeText::single_line(model, NAME);
+        push(Worth::Figure, theme.spans(&model, theme.text));
+    }
+    if document.extent == Extent::Whole && !is_live {
+        let (turn, turns) = (state.turn() + 1, session.turns.len());
+        push(
+            Worth::Figure,
+            vec![Span::raw(format!("turn {turn}/{turns}"))],
+        );
+        if let Some(share) = state.context_share() {
+            push(Worth::Figure, vec![Span::raw(format!("ctx {share}%"))]);
         }
-        let format = Span::styled(document.recording.format.id, theme.dim);
-        parts.push(vec![format]);
-        if let Some(session) = state.session() {
-            if let Some(model) = session
-                .model
-                .as_ref()
-                .filter(|_| state.live.agent.is_none())
-            {
-                let model = SafeText::single_line(model_name(model), NAME);
-                parts.push(theme.spans(&model, theme.text));
-            }
-            if document.extent == Extent::Whole && !is_live {
-                let turns = match session.turns.len() {
-                    1 => "1 turn".to_owned(),
-                    turns => format!("{turns} turns"),
-                };
-                parts.push(vec![Span::raw(turns)]);
-                let facts = state.totals().map(|totals| crate::usage::summary(totals));
-                let facts = facts.into_iter().flatten();
-                parts.extend(facts.map(|fact| vec![Span::raw(fact)]));
-            }
+        if let Some(totals) = state.totals() {
+            let UsageSummary { span, tokens, cost } = UsageSummary::of(totals);
+            let figures = [tokens, cost].into_iter().flatten();
+            figures.for_each(|figure| push(Worth::Figure, vec![Span::raw(figure)]));
+            span.into_iter()
+                .for_each(|span| push(Worth::Extra, vec![Span::raw(span)]));
         }
+    }
+    let format = Span::styled(document.recording.format.id, theme.dim);
+    push(Worth::Extra, vec![format]);
+    if sessions > 1 && !session.label.is_empty() {
+        let label = SafeText::single_line(&session_label(session), LABEL);
+        push(Worth::Extra, theme.spans(&label, theme.text));
     }
     parts
 }
 
-/// That takes are only in memory, and since when; why stands in the log.
+/// That takes are only in memory, and since when; why is in the log.
 fn banner(state: &State) -> Option<String> {
     let banner = state.recovery.takes.banner.as_deref()?;
     let short = banner.split(": ").next().unwrap_or(banner);
@@ -168,8 +229,10 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     let is_seat = state.exchange.as_ref().is_some_and(|open| open.is_seat);
     let least = if is_seat { SEAT } else { NARROW };
     let has_room = !is_live || state.size.0 >= least;
+    let is_narrow = state.size.0 < WIDE && !is_live && state.transcript.is_on;
     if let Some(found) = state.counts().filter(|_| has_room) {
         let plural = |count: usize, word: &str| match count {
+            _ if is_narrow => format!(" {count}"),
             1 => format!(" 1 {word}"),
             _ => format!(" {count} {word}s"),
         };
@@ -196,19 +259,46 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::raw(plural(problems, "problem")));
         }
         let wrong = found.errors + found.warnings + problems;
+        // What is wrong in other sessions: the tick is only about this one.
+        let (errors, warnings, are_nested) = state.findings_elsewhere();
+        let elsewhere = errors + warnings;
+        let place = match are_nested {
+            true => "in sub-agents",
+            false => "elsewhere",
+        };
+        let is_spacious = state.size.0 >= SPACIOUS;
         if wrong == 0 && state.stage == Stage::Ready && !is_live {
-            let notes = counts(theme, found);
+            let has_notes = found.infos > found.answered;
+            let notes = match has_notes && is_spacious {
+                true => vec![
+                    Span::styled(glyphs.info, theme.info),
+                    Span::raw(plural(found.infos, "note")),
+                ],
+                false => counts(theme, found),
+            };
             let gap = if notes.is_empty() { "" } else { "  " };
             spans.extend(notes);
             spans.push(Span::raw(gap));
-            spans.push(Span::styled(
-                format!("{} nothing broken", glyphs.ok),
-                theme.ok,
-            ));
+            let words = match (found.answered, elsewhere) {
+                _ if is_narrow => String::new(),
+                (0, elsewhere) if (has_notes || elsewhere > 0) && !is_spacious => String::new(),
+                (0, 0) if has_notes => " no errors or warnings".to_owned(),
+                (0, _) if has_notes => " no errors or warnings here".to_owned(),
+                (0, 0) => " no findings".to_owned(),
+                (0, _) => " no findings here".to_owned(),
+                (answered, _) => format!(" {answered} answered"),
+            };
+            spans.push(Span::styled(format!("{}{words}", glyphs.ok), theme.ok));
+            if elsewhere > 0 && !is_spacious {
+                spans.push(Span::raw(format!(" +{elsewhere} {place}")));
+            }
         }
-        let elsewhere = state.findings_elsewhere();
-        if elsewhere > 0 && state.size.0 >= SPACIOUS {
-            let words = format!("  ({elsewhere} elsewhere)");
+        if elsewhere > 0 && is_spacious {
+            let kinds = [(errors, "error"), (warnings, "warning")].into_iter();
+            let kinds = kinds.filter(|(count, _)| *count > 0);
+            let kinds = kinds.map(|(count, kind)| plural(count, kind));
+            let kinds = kinds.collect::<Vec<_>>().join(",");
+            let words = format!(" {}{kinds} {place}", glyphs.dot);
             spans.push(Span::styled(words, theme.dim));
         }
     }

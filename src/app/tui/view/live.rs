@@ -4,10 +4,11 @@
 use super::{Row, cells};
 use crate::tui::keymap::hints::Hint;
 use crate::tui::keymap::{Command, KEYMAP};
-use crate::tui::live::reply::Part;
+use crate::tui::live::reply::{self, ReplyPart};
 use crate::tui::live::words;
 use crate::tui::popup;
 use crate::tui::state::State;
+use crate::tui::state::layout::Area;
 use crate::tui::state::preview::tool_of;
 use crate::tui::text::{Line, Scroll};
 use crate::tui::theme::Theme;
@@ -15,12 +16,13 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
+use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Speaker;
 use retake_live::live::Phase;
 
-/// What stands beside the phase whenever the model is a script.
+/// What is beside the phase whenever the model is a script.
 const SCRIPTED: &str = "scripted";
 /// Least cells of the phase.
 const LEAST: usize = 8;
@@ -117,7 +119,7 @@ pub(super) fn reason(state: &State) -> Option<SafeText> {
 /// A key of the run.
 pub(super) struct LiveHint {
     pub(super) hint: Hint,
-    /// Whether it stands before what a finding offers.
+    /// Whether it is before what a finding offers.
     pub(super) is_first: bool,
 }
 
@@ -143,7 +145,7 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
         Phase::Idle => return Vec::new(),
         // The proxy goes on with it.
         Phase::Ended(_) if is_seat => return Vec::new(),
-        Phase::Ended(_) => return of(&[(Command::Continue, "go on")], false),
+        Phase::Ended(_) => return of(&[(Command::Continue, "continue")], false),
         Phase::Waiting { .. } => {
             let rows = [(Command::Continue, "try now"), (Command::Abort, abort)];
             return of(&rows, true);
@@ -198,7 +200,7 @@ fn settling(reason: &Reason) -> Vec<(Command, &'static str)> {
 pub(super) fn coming(
     frame: &mut Frame<'_>,
     area: Rect,
-    parts: &[Part],
+    parts: &[ReplyPart],
     most: usize,
     theme: &Theme,
 ) {
@@ -223,6 +225,17 @@ pub(super) fn coming(
         };
         row.draw(frame, area, at);
     }
+}
+
+/// Draws the end of a reply that is being received below the transcript.
+pub(super) fn reply_below(frame: &mut Frame<'_>, area: Area, state: &State, theme: &Theme) {
+    let Some(streaming) = &state.live.streaming else {
+        return;
+    };
+    let rows = u16::try_from(state.coming_rows(area)).unwrap_or(area.height);
+    let below = Rect::new(area.x, area.y + area.height - rows, area.width, rows);
+    frame.render_widget(Clear, below);
+    reply(frame, below, &reply::lines(streaming), theme);
 }
 
 /// The end of a text, as much of it as has room: what comes last is what is new.

@@ -41,8 +41,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         match pane {
             Pane::Turns if state.transcript.is_on => {
                 transcript::draw::draw(frame, area, state, theme);
-                let most = usize::from(area.height / 2);
-                live::coming(frame, area, &state.reply(), most, theme);
+                panes::no_match(frame, area, state, theme);
+                if let Some(area) = state.layout.area(Pane::Turns) {
+                    live::reply_below(frame, area, state, theme);
+                }
             }
             Pane::Turns => panes::turns(frame, area, state, theme),
             Pane::Items => panes::items(frame, area, state, theme),

@@ -2,12 +2,14 @@
 //! sessions. Rows are made of what is in sight, and all foreign text is made drawable here.
 
 use super::{Row, cells, counts, row_style};
+use crate::tui::filter::FilterBar;
 use crate::tui::state::document::{Checked, Extent, Listed, Place, count_turn};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{speaks_for, tool_of};
 use crate::tui::state::tree;
-use crate::tui::state::{Stage, State};
+use crate::tui::state::{NO_MATCH, Stage, State};
 use crate::tui::theme::Theme;
+use crate::words::{is_sub_agent, session_label};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -39,36 +41,61 @@ fn framed(
 
 /// How many items are shown of what filter, in about so many cells; `None` where all are.
 pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
+    let bar = state.layers.top::<FilterBar>();
+    if bar.is_some_and(FilterBar::is_pending) {
+        return Some("filter: enter applies".to_owned());
+    }
     let items = match state.shown.as_ref()?.items.len() {
         1 => "1 item".to_owned(),
         items => format!("{items} items"),
     };
-    let written = state.filter_bar.applied();
+    let written = if bar.is_some() {
+        ""
+    } else {
+        state.filter_bar.applied()
+    };
     Some(match (state.only_marked, written.is_empty()) {
         (true, _) => format!("{items} marked"),
         (false, true) => format!("{items} shown"),
         (false, false) => {
-            let room = room.saturating_sub(items.len() + 4).max(4);
+            let room = room.saturating_sub(items.len() + 9).max(4);
             let written = SafeText::single_line(written, room);
-            format!("{items} of f {}", written.as_plain())
+            format!("filter {}: {items}", written.as_plain())
         }
     })
 }
 
+/// Says that a filter leaves nothing, where it does.
+pub(super) fn no_match(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+    if state.has_no_match() {
+        let text = SafeText::from_static(NO_MATCH);
+        let lines = text.wrapped(usize::from(area.width).max(1)).enumerate();
+        for (at, line) in lines {
+            let row = Row {
+                left: theme.spans(&line, theme.dim),
+                right: Vec::new(),
+                style: Style::new(),
+            };
+            row.draw(frame, area, at);
+        }
+    }
+}
+
 pub(super) fn turns(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let mut name = " Turns ".to_owned();
-    if let Some(filter) = filter_words(state, usize::from(area.width).saturating_sub(10)) {
-        name = format!(" Turns: {filter} ");
+    if let Some(filter) = filter_words(state, usize::from(area.width).saturating_sub(4)) {
+        name = format!(" {filter} ");
     }
     let inside = framed(frame, area, name, (state, Pane::Turns), theme);
+    no_match(frame, inside, state, theme);
     let reply = state.reply();
     if let (Some(painter), Some(tree)) = (Painter::of(state, theme), state.tree()) {
         let height = usize::from(inside.height).saturating_sub(usize::from(!reply.is_empty()));
         let rows = (state.tops.turns..tree.rows()).take(height);
         for (at, row) in rows.map(|row| tree.row(row)).enumerate() {
             let mut drawn = match row {
-                tree::Row::Turn(turn) => painter.turn(turn),
-                tree::Row::Item(item) => painter.item_of_tree(item),
+                tree::TreeRow::Turn(turn) => painter.turn(turn),
+                tree::TreeRow::Item(item) => painter.item_of_tree(item),
             };
             let has_cursor = row == state.tree_row();
             drawn.style = row_style(theme, has_cursor, state.focus == Pane::Turns);
@@ -203,7 +230,9 @@ impl<'a> Painter<'a> {
         let mut right = self.policy(index..index + 1);
         let worst = self.checked.and_then(|checked| checked.worst(index));
         right.extend(match (worst, partner) {
-            (Some(finding), _) if finding.is_settled => Some(Span::styled("settled", theme.dim)),
+            (Some(finding), _) if finding.is_settled => {
+                Some(Span::styled(finding.resolution(), theme.dim))
+            }
             (Some(finding), _) => {
                 let (_, style) = theme.severity(finding.severity);
                 Some(Span::styled(finding.rule.id, style))
@@ -231,7 +260,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// What the operator left on an item, a mark or a note, and how the item stands.
+    /// What the operator left on an item, a mark or a note, and how the item is.
     fn signs(&self, index: usize) -> Vec<Span<'static>> {
         let (theme, item) = (self.theme, self.session.items[index]);
         let at = item.span.start;
@@ -255,7 +284,7 @@ impl<'a> Painter<'a> {
         vec![Span::styled(left, theme.marked), standing]
     }
 
-    /// What says that a policy did something about one of these items; what it did stands in the item.
+    /// What says that a policy did something about one of these items; what it did is in the item.
     fn policy(&self, mut items: std::ops::Range<usize>) -> Vec<Span<'static>> {
         let session = self.state.session;
         let is_decided = |item| {
@@ -289,7 +318,7 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
     let inside = framed(frame, area, name, (state, Pane::Findings), theme);
     if total == 0 {
         let words = match state.stage {
-            Stage::Ready => "nothing is broken in this session",
+            Stage::Ready => "no findings in this session",
             _ => "not known yet",
         };
         Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0);
@@ -327,8 +356,11 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             });
         let turn = turn.map_or(String::new(), |turn| format!("turn {turn}"));
         let (sign, style, settled) = match theme.sign(finding.severity) {
-            sign if finding.is_settled => (sign.style(theme.dim), theme.dim, "settled  "),
-            sign => (sign, theme.text, ""),
+            sign if finding.is_settled => {
+                let settled = format!("{}  ", finding.resolution());
+                (sign.style(theme.dim), theme.dim, settled)
+            }
+            sign => (sign, theme.text, String::new()),
         };
         let mut left = match is_below {
             true => vec![Span::raw("  ")],
@@ -374,7 +406,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         } else {
             theme.dim
         };
-        let label = match session.label.as_str() {
+        let label = match session_label(session).as_ref() {
             "" => SafeText::from_static("main history"),
             label => SafeText::single_line(label, WIDEST),
         };
@@ -384,8 +416,8 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         left.extend(theme.spans(&SafeText::single_line(&words, WIDEST), theme.dim));
         let checked = state.checked.get(index).and_then(Option::as_ref);
         let mut right = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
-        if !session.active {
-            right.push(Span::styled("  not active", theme.dim));
+        if !session.active && !is_sub_agent(session) {
+            right.push(Span::styled("  inactive", theme.dim));
         }
         let turns = format!("  {} turns", session.turns.len());
         right.push(Span::styled(turns, theme.dim));

@@ -1,7 +1,7 @@
-//! Conversations as a proxy hears them, request for request: who gets a fault, and what is made of what comes behind it.
+//! Conversations as a proxy hears them, request for request: who gets a fault, and what is made of what comes after it.
 
 use super::*;
-use crate::chaos::{Outcome, Spec, find, outcome_of_conversation};
+use crate::chaos::{ChaosOutcome, ChaosSpec, find, outcome_of_conversation};
 use crate::session::Dialect;
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ struct Story {
     course: Course,
     now_ms: u64,
     says_retry: bool,
-    order: Option<Order>,
+    order: Option<InjectionOrder>,
     conversation: usize,
 }
 
 impl Story {
-    fn of(plan: Plan) -> Self {
+    fn of(plan: InjectionPlan) -> Self {
         Self {
             course: Course::new(1, plan),
             now_ms: 0,
@@ -27,26 +27,26 @@ impl Story {
 
     /// Whatever connects gets these faults, one a conversation, in this order.
     fn ambient(faults: &[&str]) -> Self {
-        let trials = faults.iter().map(|fault| trial(fault, Turn::Any, 1));
-        let trials: Vec<Trial> = trials.collect();
-        let mut story = Self::of(Plan::InTurn(trials.clone()));
-        story.course.plan = Plan::InTurn(trials);
+        let trials = faults.iter().map(|fault| trial(fault, TurnChoice::Any, 1));
+        let trials: Vec<ChaosTrial> = trials.collect();
+        let mut story = Self::of(InjectionPlan::InTurn(trials.clone()));
+        story.course.plan = InjectionPlan::InTurn(trials);
         story
     }
 
     /// An agent on which one fault is tried, and which asks as `control` did.
-    fn campaign(trial: Trial, control: Self) -> Self {
-        Self::of(Plan::One(trial, control.course.asked))
+    fn campaign(trial: ChaosTrial, control: Self) -> Self {
+        Self::of(InjectionPlan::One(trial, control.course.asked))
     }
 
     fn control(ask: impl FnOnce(&mut Self)) -> Self {
-        let mut control = Self::of(Plan::Nothing);
+        let mut control = Self::of(InjectionPlan::Nothing);
         ask(&mut control);
         control
     }
 
     /// A request; gives the fault that its reply is to get.
-    fn hears(&mut self, request: &Request) -> Option<&'static str> {
+    fn hears(&mut self, request: &ChaosRequest) -> Option<&'static str> {
         let sent = RequestTiming {
             is_retry: self.says_retry,
             at_ms: self.now_ms,
@@ -63,7 +63,7 @@ impl Story {
         self.goes(&chat(messages))
     }
 
-    fn goes(&mut self, request: &Request) -> Option<&'static str> {
+    fn goes(&mut self, request: &ChaosRequest) -> Option<&'static str> {
         let fault = self.hears(request);
         if let Some(order) = self.order.take() {
             self.course.injected(&order, self.now_ms);
@@ -81,15 +81,15 @@ impl Story {
         one.clone()
     }
 
-    fn outcomes(&self) -> Vec<(&'static str, Outcome)> {
+    fn outcomes(&self) -> Vec<(&'static str, ChaosOutcome)> {
         let injections = self.course.injections().iter();
         let of = |one: &Injection| (one.trial.fault.id, outcome_of_conversation(one));
         injections.map(of).collect()
     }
 }
 
-fn trial(fault: &str, turn: Turn, times: u32) -> Trial {
-    Trial {
+fn trial(fault: &str, turn: TurnChoice, times: u32) -> ChaosTrial {
+    ChaosTrial {
         fault: find(fault).unwrap(),
         turn,
         number: 1,
@@ -97,19 +97,19 @@ fn trial(fault: &str, turn: Turn, times: u32) -> Trial {
     }
 }
 
-fn any(fault: &str) -> Trial {
-    trial(fault, Turn::Any, 1)
+fn any(fault: &str) -> ChaosTrial {
+    trial(fault, TurnChoice::Any, 1)
 }
 
-fn request(dialect: Dialect, body: &Value) -> Request {
-    Request::read(dialect, body.to_string().as_bytes()).unwrap()
+fn request(dialect: Dialect, body: &Value) -> ChaosRequest {
+    ChaosRequest::read(dialect, body.to_string().as_bytes()).unwrap()
 }
 
-fn chat(messages: &[Value]) -> Request {
+fn chat(messages: &[Value]) -> ChaosRequest {
     request(Dialect::Chat, &json!({"model": "m", "messages": messages}))
 }
 
-fn responses(input: &Value, behind: Option<&str>) -> Request {
+fn responses(input: &Value, behind: Option<&str>) -> ChaosRequest {
     let body = json!({"model": "m", "input": input, "previous_response_id": behind});
     request(Dialect::Responses, &body)
 }
@@ -161,17 +161,17 @@ fn an_agent_that_is_run_again_after_a_crash_begins_anew_and_gets_the_next_fault(
         // Whoever started it needs a while.
         story.now_ms += 61_000;
     }
-    let silent = faults.map(|fault| (fault, Outcome::Silent));
+    let silent = faults.map(|fault| (fault, ChaosOutcome::Silent));
     assert_eq!(story.outcomes(), silent);
 }
 
 #[test]
 fn an_agent_that_is_run_again_after_it_crashed_later_begins_anew_as_well() {
     let mut story = Story::ambient(&["unknown-tool-far", "http-500"]);
-    let Plan::InTurn(trials) = &mut story.course.plan else {
+    let InjectionPlan::InTurn(trials) = &mut story.course.plan else {
         panic!();
     };
-    trials[0].turn = Turn::Nth(2);
+    trials[0].turn = TurnChoice::Nth(2);
     let answered = [user("a"), call(), output("12")];
     assert_eq!(story.asks(&[user("a")]), None);
     assert_eq!(story.asks(&answered), Some("unknown-tool-far"));
@@ -179,8 +179,8 @@ fn an_agent_that_is_run_again_after_it_crashed_later_begins_anew_as_well() {
     assert_eq!(story.asks(&[user("a")]), None, "a retry");
     assert_eq!(story.asks(&answered), None);
     let outcomes = story.outcomes();
-    assert_eq!(outcomes[0], ("unknown-tool-far", Outcome::Silent));
-    assert_eq!(outcomes[1], ("http-500", Outcome::Survived));
+    assert_eq!(outcomes[0], ("unknown-tool-far", ChaosOutcome::Silent));
+    assert_eq!(outcomes[1], ("http-500", ChaosOutcome::Survived));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn whoever_asks_again_soon_after_an_error_or_says_so_retries() {
         story.now_ms += waits;
         story.says_retry = says_retry;
         assert_eq!(story.asks(&[user("a")]), None, "{fault}");
-        assert_eq!(story.outcomes(), [(fault, Outcome::Survived)]);
+        assert_eq!(story.outcomes(), [(fault, ChaosOutcome::Survived)]);
     }
     // What came whole at last is no error.
     let mut story = Story::ambient(&["slow-stream", "http-429"]);
@@ -237,7 +237,7 @@ fn an_agent_that_begins_anew_with_the_same_words_has_noticed() {
         agent.asks(&[user("a")]);
         agent.asks(&[user("a"), call(), output("12")]);
     });
-    let mut story = Story::campaign(trial("empty-final-output", Turn::Nth(2), 1), control);
+    let mut story = Story::campaign(trial("empty-final-output", TurnChoice::Nth(2), 1), control);
     story.asks(&[user("a")]);
     assert!(story.asks(&[user("a"), call(), output("12")]).is_some());
     story.asks(&[user("a")]);
@@ -288,8 +288,8 @@ fn a_conversation_is_one_however_its_client_spells_what_it_said() {
 }
 
 #[track_caller]
-fn expect_second_turn(first: &Request, second: &Request) {
-    let trial = trial("http-500", Turn::Nth(2), 1);
+fn expect_second_turn(first: &ChaosRequest, second: &ChaosRequest) {
+    let trial = trial("http-500", TurnChoice::Nth(2), 1);
     let mut story = Story::campaign(trial, Story::control(|_| {}));
     assert_eq!(story.goes(first), None);
     assert_eq!(story.goes(second), Some("http-500"));
@@ -297,7 +297,7 @@ fn expect_second_turn(first: &Request, second: &Request) {
 
 #[test]
 fn where_the_provider_keeps_the_history_the_id_of_the_reply_tells_the_conversation() {
-    let mut story = Story::of(Plan::Nothing);
+    let mut story = Story::of(InjectionPlan::Nothing);
     let mut at = |input: &str, behind: Option<&str>, reply: &str| {
         story.goes(&responses(&json!(input), behind));
         story.course.replied(story.conversation, reply.to_owned());
@@ -316,7 +316,7 @@ fn where_the_provider_keeps_the_history_the_id_of_the_reply_tells_the_conversati
         let body = json!({"input": "Hi", "conversation": id});
         request(Dialect::Responses, &body)
     };
-    let mut story = Story::of(Plan::Nothing);
+    let mut story = Story::of(InjectionPlan::Nothing);
     let numbers = [json!("a"), json!({"id": "b"}), json!({"id": "a"})].map(|id| {
         story.goes(&of(id));
         story.conversation
@@ -327,7 +327,8 @@ fn where_the_provider_keeps_the_history_the_id_of_the_reply_tells_the_conversati
 #[test]
 fn behind_a_fault_the_same_reply_can_be_gone_on_from_again() {
     let of = |input: &str, fault: &str| {
-        let mut story = Story::campaign(trial(fault, Turn::Nth(2), 1), Story::control(|_| {}));
+        let mut story =
+            Story::campaign(trial(fault, TurnChoice::Nth(2), 1), Story::control(|_| {}));
         story.goes(&responses(&json!("Paris?"), None));
         story.course.replied(0, "r1".to_owned());
         assert!(story.goes(&responses(&json!("a"), Some("r1"))).is_some());
@@ -345,7 +346,7 @@ fn behind_a_fault_the_same_reply_can_be_gone_on_from_again() {
 
 #[test]
 fn a_fault_comes_as_often_in_a_row_as_it_should_whoever_asks_beside() {
-    let trial = trial("http-500", Turn::Any, 3);
+    let trial = trial("http-500", TurnChoice::Any, 3);
     let mut story = Story::campaign(trial, Story::control(|_| {}));
     let mut faults = 0;
     for _ in 0..5 {
@@ -361,7 +362,7 @@ fn a_fault_comes_as_often_in_a_row_as_it_should_whoever_asks_beside() {
 
 #[test]
 fn the_last_fault_in_a_row_decides_and_not_what_came_between() {
-    let trial = trial("call-as-text", Turn::Any, 2);
+    let trial = trial("call-as-text", TurnChoice::Any, 2);
     let mut story = Story::campaign(trial, Story::control(|_| {}));
     let nudged = [user("a"), says("f()"), user("Call it!")];
     assert!(story.asks(&[user("a")]).is_some());
@@ -371,8 +372,8 @@ fn the_last_fault_in_a_row_decides_and_not_what_came_between() {
 
 #[test]
 fn an_injection_says_which_trial_of_the_spec_it_is() {
-    let spec = Spec::parse("faults = [\"http-500\"]\nrepeat = 2\nturns = [1]").unwrap();
-    let mut story = Story::of(Plan::InTurn(spec.trials()));
+    let spec = ChaosSpec::parse("faults = [\"http-500\"]\nrepeat = 2\nturns = [1]").unwrap();
+    let mut story = Story::of(InjectionPlan::InTurn(spec.trials()));
     story.asks(&[user("a")]);
     story.asks(&[user("b")]);
     let injections = story.course.injections().iter();

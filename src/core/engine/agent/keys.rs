@@ -8,7 +8,7 @@ use crate::session::Dialect;
 const NAME: usize = 100;
 /// Longest name of an environment variable.
 const VARIABLE: usize = 128;
-/// What to do about a key that stands in the file.
+/// What to do about a key of the file.
 const USE_VARIABLE: &str = "put the key into an environment variable and write the name of that";
 /// What can carry out a tool.
 const BY: &[&str] = &["command", "canned", "ask", "recorded"];
@@ -25,9 +25,9 @@ pub static AGENT_TABLES: [&Keys; 5] = [
 keys! {
     pub(crate) static AGENT_KEYS = "the file" {
         name [required]: CheckedText(check_name), "what the agent is called";
-        instructions: Text, "what the model is told before all else";
+        instructions: Text, "the system prompt";
         input: Text, "the first message of the user; without it the operator begins";
-        max_turns: COUNT, "the most questions to the model, whatever becomes of the replies", or "100";
+        max_turns: COUNT, "the most model requests, whatever becomes of the replies", or "100";
         output_schema: JsonTable, "the JSON Schema of the final output";
         output_schema_file: Text, "a JSON file with it";
         policy: Table(&POLICY_KEYS), "what is done about faults without asking";
@@ -45,11 +45,11 @@ keys! {
 keys! {
     pub(crate) static MODEL_KEYS = "[model]" {
         dialect [required]: Word(None, dialects), "which API it speaks";
-        name: Text, "its name in requests; needed without a script";
+        name: Text, "its name in requests; required without a script";
         base_url: CheckedText(check_base_url), "where the API begins; without it the provider's own";
         key_env: CheckedText(check_variable),
             "the environment variable that holds the key; without `base_url` the provider's usual one";
-        headers: TextTable, "further headers; `env:NAME` at the end of a value stands for a variable";
+        headers: TextTable, "further headers; `env:NAME` at the end of a value names a variable";
         script: Text, "a file with a scripted model, in the place of a server";
         stream: Flag, "whether replies come as a stream", or "true";
         timeout: Duration(1), "how long a reply may take without a byte", or "\"120s\"";
@@ -67,7 +67,7 @@ keys! {
 keys! {
     static TOOL_KEYS = "[[tools]]" {
         name [required]: Text, "what the model calls it";
-        description: Text, "what the model is told about it";
+        description: Text, "its description for the model";
         parameters: JsonTable, "the JSON Schema of its arguments";
         parameters_file: Text, "a JSON file with it";
         strict: Flag, "whether the provider keeps the model to the schema";
@@ -113,7 +113,7 @@ keys! {
             "environment variables that it sees besides the usual few";
         url: CheckedText(check_url), "a server that speaks streamable HTTP";
         headers: TextTable,
-            "headers of every request to it; `env:NAME` at the end of a value stands for a variable";
+            "headers of every request to it; `env:NAME` at the end of a value names a variable";
         tools: TEXTS, "the tools that the model is offered; all without it";
         approval: Approval::SHAPE, "whether the operator is asked before its tools run", or "\"ask\"";
         timeout: Duration(1), "how long a call may take", or "\"60s\"";
@@ -137,7 +137,7 @@ fn check_name(name: &str) -> Result<(), String> {
     let is_short = (1..=NAME).contains(&name.chars().count());
     match is_short && !name.chars().any(char::is_control) {
         true => Ok(()),
-        false => Err("has 1 to 100 characters and stands on one line".to_owned()),
+        false => Err("has 1 to 100 characters on one line".to_owned()),
     }
 }
 

@@ -99,7 +99,7 @@ fn an_agent_of_script_and_canned_answers_needs_no_confirmation() {
 #[test]
 fn a_model_without_an_address_is_the_providers_own_with_its_usual_key() {
     let agent = parse(&begun("")).unwrap();
-    let Endpoint::Http {
+    let ModelEndpoint::Http {
         base_url, key_env, ..
     } = &agent.model.at
     else {
@@ -109,7 +109,7 @@ fn a_model_without_an_address_is_the_providers_own_with_its_usual_key() {
     assert_eq!(key_env.as_deref(), Some("OPENAI_API_KEY"));
     // A key goes nowhere by itself.
     let local = parse(&begun("base_url = \"http://127.0.0.1:8080/v1/\"")).unwrap();
-    let Endpoint::Http {
+    let ModelEndpoint::Http {
         base_url, key_env, ..
     } = &local.model.at
     else {

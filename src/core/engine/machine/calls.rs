@@ -1,14 +1,16 @@
 //! Open calls: decided about first, all at once; then run, each once; then answered, each once.
 
-use super::state::{EventHandler, Execution, Mode, StepKind};
+use super::state::{EventHandler, Execution, RunMode, StepKind};
 use crate::actions::quote;
 use crate::engine::backoff::delay;
 use crate::engine::breaker::{BreakerAdmission, BreakerState};
-use crate::engine::event::{Effect, Nature, Outcome, Reason, Timer};
+use crate::engine::event::{Nature, Reason, RunEffect, Timer};
 use crate::engine::policy::Approval;
 use crate::engine::standing::{RunCall, RunStatus};
 use crate::rules::ErrorClass;
-use crate::session::ledger::{CallKey, Ending, ExecutionStatus, Failure, LedgerEvent};
+use crate::session::ledger::{
+    CallFailure, CallKey, CallOutcome, Ending, ExecutionStatus, LedgerEvent,
+};
 use crate::wording;
 
 /// The longest wait before a call is tried again, in milliseconds.
@@ -27,20 +29,8 @@ impl EventHandler<'_> {
         let mut ready = Vec::new();
         for call in idle {
             match &call.ran {
-                ExecutionStatus::Yes { .. } if stops => ready.push(call),
-                ExecutionStatus::Yes {
-                    output,
-                    is_error,
-                    failure,
-                } => {
-                    let outcome = Outcome {
-                        output: output.clone(),
-                        is_error: *is_error,
-                        failure: *failure,
-                        ms: 0,
-                    };
-                    self.give((&call.key, &call.tool), &outcome);
-                }
+                ExecutionStatus::Yes(_) if stops => ready.push(call),
+                ExecutionStatus::Yes(outcome) => self.give((&call.key, &call.tool), outcome),
                 ExecutionStatus::MayHave if !self.runs_again(&call) => {
                     holds.push(Reason::MayHaveRun {
                         call: call.key,
@@ -145,7 +135,7 @@ impl EventHandler<'_> {
                 attempt: run.attempt,
             });
         }
-        self.effects.push(Effect::Run {
+        self.effects.push(RunEffect::Run {
             call: run.call.clone(),
             tool: run.tool.clone(),
             arguments: run.arguments.clone(),
@@ -156,7 +146,7 @@ impl EventHandler<'_> {
 
     /// Gives a call the output that the world has for it. That it is an error is recorded: not every dialect
     /// has a mark for that.
-    fn give(&mut self, (call, tool): (&CallKey, &str), outcome: &Outcome) {
+    fn give(&mut self, (call, tool): (&CallKey, &str), outcome: &CallOutcome) {
         if outcome.is_error {
             self.record(LedgerEvent::Failed {
                 take: self.take_id(),
@@ -173,7 +163,7 @@ impl EventHandler<'_> {
         self.state.awaited.retain(|(key, _)| key != call);
         let open = self.state.count_open(call);
         self.state.answered.push((call.clone(), open));
-        self.effects.push(Effect::Answer {
+        self.effects.push(RunEffect::Answer {
             call: call.clone(),
             output,
             is_error,
@@ -181,22 +171,22 @@ impl EventHandler<'_> {
     }
 
     /// An attempt to carry out a call ended.
-    pub(crate) fn finished(&mut self, call: &CallKey, outcome: Outcome) {
+    pub(crate) fn finished(&mut self, call: &CallKey, outcome: CallOutcome) {
         let is_it = |run: &Execution| run.call == *call && run.is_running();
         let Some(place) = self.state.executions.iter().position(is_it) else {
             return self.finished_late(call, &outcome);
         };
         let run = self.state.executions.remove(place);
         self.record_end(&run, &outcome);
-        let is_stopped = outcome.failure == Some(Failure::Stopped);
+        let is_stopped = outcome.failure == Some(CallFailure::Stopped);
         let open = self.state.open_call(call);
         let is_wanted = open.is_some_and(|open| run.is_of(open));
         let retry = self.config.policy.retry(&run.tool);
-        let may_recover = outcome.failure.is_some_and(Failure::is_recoverable);
+        let may_recover = outcome.failure.is_some_and(CallFailure::is_recoverable);
         let is_retried = is_wanted
             && may_recover
             && run.attempt < retry.attempts
-            && self.state.mode == Mode::Going;
+            && self.state.mode == RunMode::Going;
         if is_retried {
             return self.run_later(run, retry.backoff_ms);
         }
@@ -205,7 +195,7 @@ impl EventHandler<'_> {
         }
         self.judge_tool(&run, is_stopped, outcome.is_error);
         // What the operator stopped is closed by the runtime, in words that say so.
-        let is_cut_short = is_stopped && self.state.mode == Mode::Ending(Ending::Aborted);
+        let is_cut_short = is_stopped && self.state.mode == RunMode::Ending(Ending::Aborted);
         if is_wanted && !is_cut_short {
             self.give((call, &run.tool), &outcome);
         }
@@ -222,14 +212,14 @@ impl EventHandler<'_> {
         let Some(change) = change else { return };
         self.record_breaker(&change.tool, change.state, change.consecutive);
         if let (Some(url), BreakerState::Open) = (settings.webhook, change.state) {
-            self.effects.push(Effect::Webhook { url, change });
+            self.effects.push(RunEffect::Webhook { url, change });
         }
     }
 
     /// Answers a call whose tool is switched off: in the policy's words, or in those of the breaker.
     fn switched_off(&mut self, run: &Execution, text: String) {
         let words = self.config.policy.breaker(&run.tool).wording;
-        let context = wording::Context {
+        let context = wording::FailureContext {
             tool: run.tool.clone(),
             arguments: run.arguments.clone(),
             call_id: run.call.call_id.clone(),
@@ -238,7 +228,7 @@ impl EventHandler<'_> {
             error_class: ErrorClass::SwitchedOff.words().to_owned(),
             suggestion: ErrorClass::SwitchedOff.advice().to_owned(),
             tools: self.config.tools.keys().cloned().collect(),
-            ..wording::Context::default()
+            ..wording::FailureContext::default()
         };
         let own = words.map(|template| wording::render(&template, &context));
         let output = match own {
@@ -249,12 +239,7 @@ impl EventHandler<'_> {
             }
             _ => text,
         };
-        let outcome = Outcome {
-            output,
-            is_error: true,
-            failure: Some(Failure::SwitchedOff),
-            ms: 0,
-        };
+        let outcome = CallOutcome::failed(CallFailure::SwitchedOff, output);
         self.give((&run.call, &run.tool), &outcome);
     }
 
@@ -274,27 +259,24 @@ impl EventHandler<'_> {
         let seed = self.config.seed ^ u64::from(run.call.ask.0);
         let for_ms = delay(backoff_ms, run.attempt, LONGEST_WAIT, seed);
         let timer = Timer::RunAgain(run.call.clone());
-        self.effects.push(Effect::Wait { timer, for_ms });
+        self.effects.push(RunEffect::Wait { timer, for_ms });
         let until = Some(self.now.saturating_add(for_ms));
         self.state.executions.push(Execution { until, ..run });
     }
 
-    fn record_end(&mut self, run: &Execution, outcome: &Outcome) {
+    fn record_end(&mut self, run: &Execution, outcome: &CallOutcome) {
         self.record(LedgerEvent::Finished {
             call: run.call.clone(),
             take: run.take,
             tool: run.tool.clone(),
             arguments: LedgerEvent::digest(&run.tool, &run.arguments),
             attempt: run.attempt,
-            output: outcome.output.clone(),
-            is_error: outcome.is_error,
-            failure: outcome.failure,
-            ms: outcome.ms,
+            outcome: outcome.clone(),
         });
     }
 
     /// The end of something that this machine does not know to run: it settles a call that may have run.
-    fn finished_late(&mut self, key: &CallKey, outcome: &Outcome) {
+    fn finished_late(&mut self, key: &CallKey, outcome: &CallOutcome) {
         let open = self.state.open_call(key).cloned();
         match open.filter(|call| call.ran == ExecutionStatus::MayHave) {
             Some(call) => self.supply_recorded(&call, outcome),
@@ -303,7 +285,7 @@ impl EventHandler<'_> {
     }
 
     /// Records what came of a call that nothing here carried out, and gives it to the model.
-    pub(crate) fn supply_recorded(&mut self, call: &RunCall, outcome: &Outcome) {
+    pub(crate) fn supply_recorded(&mut self, call: &RunCall, outcome: &CallOutcome) {
         self.record_end(&self.first_attempt(call), outcome);
         self.give((&call.key, &call.tool), outcome);
     }

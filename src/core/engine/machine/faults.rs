@@ -1,8 +1,8 @@
 //! Faults hold a run until a policy or the operator has decided about them.
 
-use super::state::{EventHandler, FaultId, Mode, PendingAction};
-use crate::engine::event::{Effect, Reason};
-use crate::engine::policy::{Also, Counts, Decision, Policy, TURN_LIMIT, Verdict};
+use super::state::{EventHandler, FaultId, PendingAction, RunMode};
+use crate::engine::event::{Reason, RunEffect};
+use crate::engine::policy::{Also, Decision, Policy, PolicyCounts, PolicyVerdict, TURN_LIMIT};
 use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;
 use crate::session::ledger::{Ending, LedgerEvent};
@@ -83,7 +83,7 @@ impl EventHandler<'_> {
     /// thousands of them. Other decisions about these faults come after that.
     fn join(&mut self, faults: &[RunFault], place: usize) {
         let first = &faults[place];
-        let (Some(Effect::Act(decision)), Some(acting)) =
+        let (Some(RunEffect::Act(decision)), Some(acting)) =
             (self.effects.last_mut(), &mut self.state.acting)
         else {
             return;
@@ -118,9 +118,9 @@ impl EventHandler<'_> {
                 continue;
             }
             match config.policy.would_decide(&decided.counts, fault) {
-                Verdict::Act(other)
+                PolicyVerdict::Act(other)
                     if other.action == decision.action && other.wording == decision.wording => {}
-                Verdict::Ask => continue,
+                PolicyVerdict::Ask => continue,
                 _ => break,
             }
             // It counts.
@@ -179,22 +179,22 @@ impl EventHandler<'_> {
             false => self.config.policy.decide(&mut decided.counts, fault),
         };
         match verdict {
-            Verdict::Ask => {
+            PolicyVerdict::Ask => {
                 decided.left.push(id);
                 FaultOutcome::Holds
             }
-            Verdict::Release => {
+            PolicyVerdict::Release => {
                 decided.released.push(id);
                 self.record_about(fault, "release", Author::Policy, None);
                 FaultOutcome::Passes
             }
-            Verdict::Raise => {
+            PolicyVerdict::Raise => {
                 self.record_about(fault, "raise", Author::Policy, None);
                 let rule = fault.rule.to_owned();
-                self.state.mode = Mode::Ending(Ending::Raised { rule });
+                self.state.mode = RunMode::Ending(Ending::Raised { rule });
                 FaultOutcome::Taken
             }
-            Verdict::Act(decision) => self.act(fault, id, decision),
+            PolicyVerdict::Act(decision) => self.act(fault, id, decision),
         }
     }
 
@@ -216,9 +216,9 @@ impl EventHandler<'_> {
             action: decision.action.to_owned(),
             wording: decision.words(),
             also: Vec::new(),
-            counted: Counts::default(),
+            counted: PolicyCounts::default(),
         });
-        self.effects.push(Effect::Act(decision));
+        self.effects.push(RunEffect::Act(decision));
         FaultOutcome::Taken
     }
 

@@ -6,7 +6,7 @@
 //!
 //! | status | what is done |
 //! |---|---|
-//! | a reply or a policy's action is on its way into the history | wait for [`Event::StatusChanged`] |
+//! | a reply or a policy's action is on its way into the history | wait for [`RunEvent::StatusChanged`] |
 //! | a fault holds | the policy acts, releases or raises; else pause, all faults at once |
 //! | a breakpoint hits that did not hit at this turn | pause |
 //! | the history is empty | pause |
@@ -45,14 +45,14 @@
 
 use super::breaker::{BreakerState, ToolState};
 use super::breakpoint::{BreakpointCache, BreakpointHit, hits};
-use super::event::{Config, Effect, Event, Reason, Timer, ToolOwner};
+use super::event::{Config, Reason, RunEffect, RunEvent, Timer, ToolOwner};
 use super::policy::Millis;
 use super::standing::{RunStatus, Tail};
 use crate::session::ledger::{Ask, CallKey, Ending, LedgerEvent};
 use crate::session::takes::{Author, TakeId};
 pub use faults::holds;
 pub use state::MachineState;
-use state::{EventHandler, FaultId, Mode, PendingRequest, StepKind};
+use state::{EventHandler, FaultId, PendingRequest, RunMode, StepKind};
 use std::sync::Arc;
 
 mod calls;
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// A run that was closed. What was under way then is lost; the ledger of the first [`Event::StatusChanged`]
+    /// A run that was closed. What was under way then is lost; the ledger of the first [`RunEvent::StatusChanged`]
     /// has its results.
     pub fn resume(now: Millis, config: Config, mut state: MachineState) -> Self {
         state.is_growing = false;
@@ -97,9 +97,9 @@ impl Machine {
         state.awaited.clear();
         state.reported.clear();
         state.standing = None;
-        if let Mode::Ending(ending) = state.mode {
+        if let RunMode::Ending(ending) = state.mode {
             // A run that was about to end continues only on command.
-            state.mode = Mode::Ended(ending);
+            state.mode = RunMode::Ended(ending);
         }
         state.breakers.restarted(now);
         Self {
@@ -110,13 +110,13 @@ impl Machine {
     }
 
     /// The effects of an event, in order.
-    pub fn handle(&mut self, now: Millis, event: Event) -> Vec<Effect> {
+    pub fn handle(&mut self, now: Millis, event: RunEvent) -> Vec<RunEffect> {
         let mut handler = EventHandler {
             config: &self.config,
             state: &mut self.state,
             ready: &mut self.ready,
             now,
-            reports_again: matches!(event, Event::Operator(_)),
+            reports_again: matches!(event, RunEvent::Operator(_)),
             effects: Vec::new(),
         };
         handler.apply(event);
@@ -151,35 +151,18 @@ impl Machine {
 }
 
 impl EventHandler<'_> {
-    fn apply(&mut self, event: Event) {
+    fn apply(&mut self, event: RunEvent) {
         match event {
-            Event::StatusChanged(standing) => self.status_changed(standing),
-            Event::AgentRequested { take } => self.agent_requested(take),
-            Event::Replied {
-                ask,
-                calls,
-                usage,
-                first_ms,
-                total_ms,
-                ended,
-                stop,
-            } => self.replied(ask, |take| LedgerEvent::Replied {
-                ask,
-                take,
-                calls,
-                usage,
-                first_ms,
-                total_ms,
-                ended,
-                stop,
-            }),
-            Event::NotReplied { ask, fault } => self.not_replied(ask, &fault),
-            Event::Finished { call, outcome } => self.finished(&call, outcome),
-            Event::NeedsOperator { call, note } => self.needs_operator(call, note),
-            Event::TimerFired(Timer::AskAgain(ask)) => self.retry_timer_fired(ask),
-            Event::TimerFired(Timer::RunAgain(call)) => self.call_timer_fired(&call),
-            Event::Operator(command) => self.command(command),
-            Event::Refused { rule, why, .. } => self.refused(&rule, &why),
+            RunEvent::StatusChanged(standing) => self.status_changed(standing),
+            RunEvent::AgentRequested { take } => self.agent_requested(take),
+            RunEvent::Replied { ask, reply } => self.replied(ask, reply),
+            RunEvent::NotReplied { ask, fault } => self.not_replied(ask, &fault),
+            RunEvent::Finished { call, outcome } => self.finished(&call, outcome),
+            RunEvent::NeedsOperator { call, note } => self.needs_operator(call, note),
+            RunEvent::TimerFired(Timer::AskAgain(ask)) => self.retry_timer_fired(ask),
+            RunEvent::TimerFired(Timer::RunAgain(call)) => self.call_timer_fired(&call),
+            RunEvent::Operator(command) => self.command(command),
+            RunEvent::Refused { rule, why, .. } => self.refused(&rule, &why),
         }
     }
 
@@ -209,8 +192,8 @@ impl EventHandler<'_> {
                 None => was_there,
             };
             pace.may_take = None;
-            if let (true, Mode::Ended(_)) = (self.state.pace.is_looking, &self.state.mode) {
-                self.state.mode = Mode::Going;
+            if let (true, RunMode::Ended(_)) = (self.state.pace.is_looking, &self.state.mode) {
+                self.state.mode = RunMode::Going;
             }
         }
         if is_elsewhere || standing.tail != Tail::AsksModel {
@@ -220,8 +203,8 @@ impl EventHandler<'_> {
         self.state.standing = Some(standing);
         self.keep_what_is_open();
         self.note_proposals();
-        if acting.is_some_and(|acting| acting.is_fallback) && self.state.mode == Mode::Going {
-            self.state.mode = Mode::Ending(Ending::Fallback);
+        if acting.is_some_and(|acting| acting.is_fallback) && self.state.mode == RunMode::Going {
+            self.state.mode = RunMode::Ending(Ending::Fallback);
         }
     }
 
@@ -230,7 +213,7 @@ impl EventHandler<'_> {
         let mut reasons = Vec::new();
         let is_awaited = self.state.is_growing || self.state.acting.is_some();
         let standing = self.state.standing.clone();
-        if let (Mode::Going, false, Some(standing)) = (&self.state.mode, is_awaited, standing) {
+        if let (RunMode::Going, false, Some(standing)) = (&self.state.mode, is_awaited, standing) {
             reasons = self.next(&standing);
         }
         if !reasons.is_empty() && !self.config.has_operator {
@@ -240,7 +223,7 @@ impl EventHandler<'_> {
                     why: joined(&reasons),
                 },
             };
-            self.state.mode = Mode::Ending(ending);
+            self.state.mode = RunMode::Ending(ending);
             reasons.clear();
         }
         self.end_when_quiet();
@@ -266,7 +249,7 @@ impl EventHandler<'_> {
             Tail::OpenCalls => self.calls(standing),
             Tail::AsksModel => self.question(standing),
             Tail::Final { .. } => {
-                self.state.mode = Mode::Ending(Ending::Final);
+                self.state.mode = RunMode::Ending(Ending::Final);
                 Vec::new()
             }
         }
@@ -307,7 +290,7 @@ impl EventHandler<'_> {
 
     /// Ends the run that is to end, once nothing is under way.
     fn end_when_quiet(&mut self) {
-        let Mode::Ending(ending) = self.state.mode.clone() else {
+        let RunMode::Ending(ending) = self.state.mode.clone() else {
             return;
         };
         self.cancel_request("the run ends");
@@ -317,7 +300,7 @@ impl EventHandler<'_> {
         }
         let closes = ending == Ending::Aborted && !self.is_of_agent();
         if closes && !self.state.open_calls().is_empty() {
-            self.effects.push(Effect::Close);
+            self.effects.push(RunEffect::Close);
         }
         let take = self.take_id();
         self.record(LedgerEvent::Ended {
@@ -326,8 +309,8 @@ impl EventHandler<'_> {
         });
         self.state.awaited.clear();
         self.state.stopped_at.clear();
-        self.state.mode = Mode::Ended(ending.clone());
-        self.effects.push(Effect::Finish(ending));
+        self.state.mode = RunMode::Ended(ending.clone());
+        self.effects.push(RunEffect::Finish(ending));
     }
 
     /// Reports to the operator what the run waits for, if that is new.
@@ -338,13 +321,13 @@ impl EventHandler<'_> {
             self.record(LedgerEvent::Paused { take, why });
         }
         if !reasons.is_empty() && (is_new || self.reports_again) {
-            self.effects.push(Effect::Pause(reasons.clone()));
+            self.effects.push(RunEffect::Pause(reasons.clone()));
         }
         self.state.reported = reasons;
     }
 
     fn record(&mut self, event: LedgerEvent) {
-        self.effects.push(Effect::Record(event));
+        self.effects.push(RunEffect::Record(event));
     }
 
     fn record_breaker(&mut self, tool: &str, state: BreakerState, errors: u32) {
@@ -357,7 +340,7 @@ impl EventHandler<'_> {
     }
 
     fn note(&mut self, text: impl Into<String>) {
-        self.effects.push(Effect::Note(text.into()));
+        self.effects.push(RunEffect::Note(text.into()));
     }
 
     /// The take that is driven.
@@ -416,7 +399,7 @@ impl EventHandler<'_> {
         if self.stops_before(step) {
             return vec![Reason::Stepped];
         }
-        self.state.mode = Mode::Ending(match standing.tail {
+        self.state.mode = RunMode::Ending(match standing.tail {
             Tail::Final { .. } => Ending::Final,
             _ => Ending::HandedOver,
         });
@@ -425,10 +408,10 @@ impl EventHandler<'_> {
 
     /// The operator stops waiting: everything passes unchanged, whatever holds or is under way.
     fn hand_over_as_it_is(&mut self) {
-        if self.state.mode != Mode::Going {
+        if self.state.mode != RunMode::Going {
             return self.note("the run has ended");
         }
-        self.state.mode = Mode::Ending(Ending::HandedOver);
+        self.state.mode = RunMode::Ending(Ending::HandedOver);
     }
 }
 
@@ -523,7 +506,7 @@ pub enum Phase {
 impl MachineState {
     /// What the run is doing at this moment.
     fn phase(&self, now: Millis) -> Phase {
-        if let Mode::Ended(ending) = &self.mode {
+        if let RunMode::Ended(ending) = &self.mode {
             return Phase::Ended(ending.clone());
         }
         if !self.reported.is_empty() {

@@ -3,12 +3,11 @@
 use super::faults::FaultOutcome;
 use super::state::{EventHandler, PendingRequest, StepKind};
 use crate::engine::backoff::{ModelDelay, model_delay};
-use crate::engine::event::{Effect, ModelFault, Reason, Timer, ToolOwner};
+use crate::engine::event::{ModelFault, Reason, RunEffect, Timer, ToolOwner};
 use crate::engine::policy::TURN_LIMIT;
 use crate::engine::standing::{RunFault, RunStatus};
 use crate::rules::Severity;
-use crate::session::ledger::{Ask, Ending, LedgerEvent};
-use crate::session::takes::TakeId;
+use crate::session::ledger::{Ask, Ending, LedgerEvent, ReplySummary};
 
 /// The most replies of a run that has no limit of its own, so that no run is endless.
 pub(crate) const MOST_TURNS: u32 = 100;
@@ -42,7 +41,7 @@ impl EventHandler<'_> {
                     return vec![Reason::TurnLimit { turns }];
                 }
                 FaultOutcome::Holds => {
-                    self.state.mode = super::Mode::Ending(Ending::TurnLimit { turns });
+                    self.state.mode = super::RunMode::Ending(Ending::TurnLimit { turns });
                     return Vec::new();
                 }
             }
@@ -61,7 +60,7 @@ impl EventHandler<'_> {
         if self.config.has_operator {
             return Some(vec![Reason::Model { why }]);
         }
-        self.state.mode = super::Mode::Ending(Ending::ModelFailed { why });
+        self.state.mode = super::RunMode::Ending(Ending::ModelFailed { why });
         Some(Vec::new())
     }
 
@@ -86,13 +85,13 @@ impl EventHandler<'_> {
         let (ask, take, attempt) = (asking.ask, asking.take, asking.attempt);
         self.state.asking = Some(asking);
         self.record(LedgerEvent::Asked { ask, take, attempt });
-        self.effects.push(Effect::Ask { ask, attempt });
+        self.effects.push(RunEffect::Ask { ask, attempt });
     }
 
-    /// A reply is complete. `entry` makes its ledger entry from the take that sent the request.
-    pub(crate) fn replied(&mut self, ask: Ask, entry: impl FnOnce(TakeId) -> LedgerEvent) {
+    pub(crate) fn replied(&mut self, ask: Ask, reply: ReplySummary) {
         if let Some(asking) = self.state.asking.take_if(|asking| asking.ask == ask) {
-            self.record(entry(asking.take));
+            let take = asking.take;
+            self.record(LedgerEvent::Replied { ask, take, reply });
             self.state.is_growing = true;
             self.state.replies = self.state.replies.saturating_add(1);
             self.state.spent = self.state.spent.saturating_add(1);
@@ -107,7 +106,7 @@ impl EventHandler<'_> {
         match called_off.iter().position(|(off, _)| *off == ask) {
             Some(place) => {
                 let (_, take) = called_off.remove(place);
-                self.record(entry(take));
+                self.record(LedgerEvent::Replied { ask, take, reply });
                 self.note(format!(
                     "request {} was answered after it was cancelled",
                     ask.0
@@ -150,7 +149,7 @@ impl EventHandler<'_> {
                 let until = Some(self.now.saturating_add(for_ms));
                 self.state.asking = Some(PendingRequest { until, ..asking });
                 let timer = Timer::AskAgain(ask);
-                self.effects.push(Effect::Wait { timer, for_ms });
+                self.effects.push(RunEffect::Wait { timer, for_ms });
             }
             ModelDelay::Ask(why) => self.state.model_fault = Some(why),
         }
@@ -182,7 +181,7 @@ impl EventHandler<'_> {
             return;
         }
         self.state.called_off.push((asking.ask, asking.take));
-        self.effects.push(Effect::CancelAsk(asking.ask));
+        self.effects.push(RunEffect::CancelAsk(asking.ask));
         self.record(LedgerEvent::NotReplied {
             ask: asking.ask,
             attempt: asking.attempt,

@@ -1,59 +1,59 @@
 //! What the operator wants.
 
-use super::state::{EventHandler, Mode, StepKind};
+use super::state::{EventHandler, RunMode, StepKind};
 use crate::engine::breaker::BreakerState;
-use crate::engine::event::{Command, Effect, Outcome};
+use crate::engine::event::{RunCommand, RunEffect};
 use crate::engine::standing::{RunCall, Tail};
-use crate::session::ledger::{CallKey, Ending, ExecutionStatus, LedgerEvent};
+use crate::session::ledger::{CallKey, CallOutcome, Ending, ExecutionStatus, LedgerEvent};
 use crate::session::takes::Author;
 
 impl EventHandler<'_> {
-    pub(crate) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: RunCommand) {
         match command {
-            Command::Continue => {
+            RunCommand::Continue => {
                 self.state.pace.is_stepping = false;
                 self.state.pace.is_looking = false;
                 self.go_on_from_here();
             }
-            Command::Step => self.take_a_step(),
-            Command::Pause => {
+            RunCommand::Step => self.take_a_step(),
+            RunCommand::Pause => {
                 self.state.pace.is_stepping = true;
                 self.state.pace.may_take = None;
             }
-            Command::Abort => self.abort(),
-            Command::Release => self.release(),
-            Command::End(ending) => {
-                if !matches!(self.state.mode, Mode::Ended(_)) {
-                    self.state.mode = Mode::Ending(ending);
+            RunCommand::Abort => self.abort(),
+            RunCommand::Release => self.release(),
+            RunCommand::End(ending) => {
+                if !matches!(self.state.mode, RunMode::Ended(_)) {
+                    self.state.mode = RunMode::Ending(ending);
                 }
             }
-            Command::Now => self.now(),
-            Command::Approve { call, always } => {
+            RunCommand::Now => self.now(),
+            RunCommand::Approve { call, always } => {
                 self.about(&call, |step, call| step.approve(call, always));
             }
-            Command::Reject { call, words } => {
+            RunCommand::Reject { call, words } => {
                 self.about(&call, |step, call| step.reject(call, words));
             }
-            Command::Supply {
+            RunCommand::Supply {
                 call,
                 output,
                 is_error,
             } => self.about(&call, |step, call| step.supply(call, output, is_error)),
-            Command::RunAgain { call } => self.about(&call, Self::grant_another_run),
-            Command::Breakpoints(breakpoints) => self.state.breakpoints = breakpoints,
-            Command::Enable { tool } => {
+            RunCommand::RunAgain { call } => self.about(&call, Self::grant_another_run),
+            RunCommand::Breakpoints(breakpoints) => self.state.breakpoints = breakpoints,
+            RunCommand::Enable { tool } => {
                 if self.state.breakers.enable(&tool) {
                     self.record_breaker(&tool, BreakerState::Closed, 0);
                 } else {
                     self.note(format!("{tool} is not switched off"));
                 }
             }
-            Command::AcceptFallback => {
-                if let Mode::Going | Mode::Ended(_) = self.state.mode {
-                    self.state.mode = Mode::Ending(Ending::Fallback);
+            RunCommand::AcceptFallback => {
+                if let RunMode::Going | RunMode::Ended(_) = self.state.mode {
+                    self.state.mode = RunMode::Ending(Ending::Fallback);
                 }
             }
-            Command::MoreTurns(turns) => self.grant_turns(turns),
+            RunCommand::MoreTurns(turns) => self.grant_turns(turns),
         }
     }
 
@@ -61,8 +61,8 @@ impl EventHandler<'_> {
     fn go_on_from_here(&mut self) {
         self.state.stopped_at.clear();
         self.state.model_fault = None;
-        if let Mode::Ended(_) = self.state.mode {
-            self.state.mode = Mode::Going;
+        if let RunMode::Ended(_) = self.state.mode {
+            self.state.mode = RunMode::Going;
         }
     }
 
@@ -80,13 +80,13 @@ impl EventHandler<'_> {
     }
 
     fn abort(&mut self) {
-        if let Mode::Ended(_) = self.state.mode {
+        if let RunMode::Ended(_) = self.state.mode {
             return self.note("the run has ended");
         }
-        self.state.mode = Mode::Ending(Ending::Aborted);
+        self.state.mode = RunMode::Ending(Ending::Aborted);
         self.cancel_request("aborted by the operator");
         if self.state.executions.iter().any(|run| run.is_running()) {
-            self.effects.push(Effect::StopTools);
+            self.effects.push(RunEffect::StopTools);
         }
     }
 
@@ -125,12 +125,12 @@ impl EventHandler<'_> {
     fn about(&mut self, key: &CallKey, then: impl FnOnce(&mut Self, &RunCall)) {
         let call = self.state.open_call(key).cloned();
         match (&self.state.mode, call) {
-            (Mode::Going, Some(call)) => {
+            (RunMode::Going, Some(call)) => {
                 // Whoever answers for a call is no longer only looking.
                 self.state.pace.is_looking = false;
                 then(self, &call);
             }
-            (Mode::Going, None) => self.note(format!("{key} is not open")),
+            (RunMode::Going, None) => self.note(format!("{key} is not open")),
             _ => self.note("the run has ended; continue takes it up again"),
         }
     }
@@ -169,11 +169,10 @@ impl EventHandler<'_> {
         // What the operator says of a tool that he is, or of a call that may have run, is what
         // happened in the world.
         if is_asked || call.ran == ExecutionStatus::MayHave {
-            let outcome = Outcome {
+            let outcome = CallOutcome {
                 output,
                 is_error,
-                failure: None,
-                ms: 0,
+                ..CallOutcome::default()
             };
             return self.supply_recorded(call, &outcome);
         }

@@ -2,8 +2,8 @@
 
 use crate::engine::breaker::Breakers;
 use crate::engine::breakpoint::{Breakpoint, BreakpointCache};
-use crate::engine::event::{Config, Effect, Reason};
-use crate::engine::policy::{Counts, Millis};
+use crate::engine::event::{Config, Reason, RunEffect};
+use crate::engine::policy::{Millis, PolicyCounts};
 use crate::engine::standing::{RunCall, RunFault, RunStatus};
 use crate::session::ledger::{Ask, CallKey, Ending};
 use crate::session::takes::TakeId;
@@ -19,14 +19,14 @@ pub(crate) struct EventHandler<'m> {
     pub(crate) now: Millis,
     /// Whether to report the reasons to wait again, after a command of the operator.
     pub(crate) reports_again: bool,
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<RunEffect>,
 }
 
 /// The state of a machine. What holds the run and what to do next is not in it: both follow from the status of
 /// the history, the ledger and this.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MachineState {
-    pub(crate) mode: Mode,
+    pub(crate) mode: RunMode,
     /// The last status of the history that was reported.
     pub(crate) standing: Option<Arc<RunStatus>>,
     /// The history has grown by a reply; its new status is not reported yet.
@@ -73,7 +73,7 @@ pub struct MachineState {
 /// Whether a run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Mode {
+pub(crate) enum RunMode {
     /// It goes on as soon as nothing holds.
     #[default]
     Going,
@@ -172,13 +172,13 @@ pub(crate) struct PendingAction {
     pub(crate) also: Vec<FaultId>,
     /// What was counted before those.
     #[serde(default)]
-    pub(crate) counted: Counts,
+    pub(crate) counted: PolicyCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Decisions {
     /// How often the policy was consulted about each rule.
-    pub(crate) counts: Counts,
+    pub(crate) counts: PolicyCounts,
     /// Faults that may pass.
     pub(crate) released: Vec<FaultId>,
     /// Faults that the policy leaves to the operator.

@@ -4,7 +4,7 @@ use super::*;
 use crate::rules::Severity;
 use crate::session::ledger::Ask;
 use crate::wording::recipe::{self, RecoveryCase};
-use crate::wording::{self, Context, FailureKind};
+use crate::wording::{self, FailureContext, FailureKind};
 use proptest::prelude::*;
 
 /// The example of the design, word for word.
@@ -55,13 +55,13 @@ fn policy(text: &str) -> Policy {
 
 /// What is done about faults that come one after the other, in a word each.
 fn story(policy: &Policy, faults: &[RunFault]) -> Vec<&'static str> {
-    let mut counts = Counts::default();
+    let mut counts = PolicyCounts::default();
     let decided = faults.iter().map(|fault| policy.decide(&mut counts, fault));
     let told = decided.map(|verdict| match verdict {
-        Verdict::Act(decision) => decision.action,
-        Verdict::Release => "release",
-        Verdict::Raise => "raise",
-        Verdict::Ask => "ask",
+        PolicyVerdict::Act(decision) => decision.action,
+        PolicyVerdict::Release => "release",
+        PolicyVerdict::Raise => "raise",
+        PolicyVerdict::Ask => "ask",
     });
     told.collect()
 }
@@ -94,12 +94,12 @@ fn the_example_of_the_design_is_read_word_for_word() {
     };
     let nearest = wording::find(FailureKind::UnknownTool, "nearest").unwrap();
     assert_eq!(injected.template(), Some(nearest.template));
-    let mut counts = Counts::default();
+    let mut counts = PolicyCounts::default();
     for _ in 0..2 {
         let verdict = example.decide(&mut counts, &unknown);
-        assert_eq!(verdict, Verdict::Act(injected.clone()));
+        assert_eq!(verdict, PolicyVerdict::Act(injected.clone()));
     }
-    assert_eq!(example.decide(&mut counts, &unknown), Verdict::Raise);
+    assert_eq!(example.decide(&mut counts, &unknown), PolicyVerdict::Raise);
     let verdict = example.decide(&mut counts, &fault("invalid-final-output"));
     let fallback = Decision {
         rule: "invalid-final-output".to_owned(),
@@ -112,7 +112,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         keeps_schema: true,
         also: Vec::new(),
     };
-    assert_eq!(verdict, Verdict::Act(fallback));
+    assert_eq!(verdict, PolicyVerdict::Act(fallback));
     assert_eq!(
         example.breaker("pay"),
         BreakerSettings {
@@ -190,10 +190,10 @@ fn what_comes_behind_times_has_its_own_words_and_value() {
         value = "nothing found"
         include_in_history = false
     "#;
-    let (both, mut counts) = (policy(text), Counts::default());
+    let (both, mut counts) = (policy(text), PolicyCounts::default());
     let missing = fault("missing-final-output");
     let mut next = || match both.decide(&mut counts, &missing) {
-        Verdict::Act(decision) => decision,
+        PolicyVerdict::Act(decision) => decision,
         other => panic!("{other:?}"),
     };
     let first = next();
@@ -404,14 +404,14 @@ fn what_helped_once_becomes_an_entry_that_does_the_same() {
                 } else {
                     fault(rule.id)
                 };
-                let decided = read.decide(&mut Counts::default(), &fault);
-                let Verdict::Act(decision) = decided else {
-                    assert_eq!((offer.action, decided), ("wait", Verdict::Release));
+                let decided = read.decide(&mut PolicyCounts::default(), &fault);
+                let PolicyVerdict::Act(decision) = decided else {
+                    assert_eq!((offer.action, decided), ("wait", PolicyVerdict::Release));
                     continue;
                 };
                 assert_eq!(decision.action, offer.action, "{entry}");
                 if let Some(read) = decision.template() {
-                    let said = |template| wording::render(template, &Context::default());
+                    let said = |template| wording::render(template, &FailureContext::default());
                     assert_eq!(said(read), said(template), "{entry}");
                 }
                 if let Some(read) = decision.value {
@@ -425,14 +425,14 @@ fn what_helped_once_becomes_an_entry_that_does_the_same() {
 #[test]
 fn a_run_that_is_taken_up_again_goes_on_counting() {
     let twice = policy("[on.tool-error]\ndo = \"inject\"\ntimes = 2\n");
-    let mut counts = Counts::default();
+    let mut counts = PolicyCounts::default();
     let pay = fault_of("tool-error", "pay");
     twice.decide(&mut counts, &pay);
     let saved = serde_json::to_string(&counts).unwrap();
     assert_eq!(saved, r#"{"tool-error":{"pay":1}}"#);
-    let mut counts: Counts = serde_json::from_str(&saved).unwrap();
+    let mut counts: PolicyCounts = serde_json::from_str(&saved).unwrap();
     twice.decide(&mut counts, &pay);
-    assert_eq!(twice.decide(&mut counts, &pay), Verdict::Ask);
+    assert_eq!(twice.decide(&mut counts, &pay), PolicyVerdict::Ask);
 }
 
 proptest! {

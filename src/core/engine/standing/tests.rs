@@ -3,7 +3,7 @@
 use super::*;
 use crate::formats::{Sample, read_buffer, recognise};
 use crate::rules::{Run, check};
-use crate::session::ledger::{Ask, Ledger, LedgerEvent, Usage};
+use crate::session::ledger::{Ask, Ledger, LedgerEvent, ReplySummary};
 use crate::session::{Session, Source};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn stand(text: &str, ledger: &Ledger) -> RunStatus {
     run_status(&session, &findings, ledger, TakeId(1), &[TakeId(1)]).unwrap()
 }
 
-/// A request of Chat Completions that offers `pay`, with these messages behind the user's.
+/// A request of Chat Completions that offers `pay`, with these messages after the user's.
 fn chat(messages: &str) -> String {
     format!(
         r#"{{"model":"m","tools":[{{"type":"function","function":{{"name":"pay","parameters":{{"type":"object","properties":{{"eur":{{"type":"number"}}}},"required":["eur"]}}}}}}],
@@ -193,12 +193,11 @@ fn the_ledger_says_what_ran_with_these_arguments() {
         LedgerEvent::Replied {
             ask,
             take,
-            calls: vec!["a".to_owned()],
-            usage: Usage::default(),
-            first_ms: 1,
-            total_ms: 1,
-            ended: true,
-            stop: None,
+            reply: ReplySummary {
+                calls: vec!["a".to_owned()],
+                ended: true,
+                ..ReplySummary::default()
+            },
         },
         LedgerEvent::Started {
             call: key.clone(),

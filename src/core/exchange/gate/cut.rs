@@ -21,8 +21,8 @@ pub(crate) struct Cutter {
 }
 
 impl Cutter {
-    /// Where the event at hand ends, behind its blank line; `None` as long as that has not come. A line feed
-    /// that comes late behind its carriage return is an event of its own, without data.
+    /// Where the event at hand ends, after its blank line; `None` as long as that has not come. A line feed
+    /// that comes late after its carriage return is an event of its own, without data.
     pub(crate) fn next(&mut self, bytes: &[u8]) -> Option<usize> {
         loop {
             if self.after_return && self.at < bytes.len() {

@@ -24,14 +24,14 @@ mod tests;
 /// How much of a stream is kept, in bytes. Past a limit everything passes as it comes, and is
 /// looked at no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct StreamLimits {
     /// The whole reply, which a check needs.
     pub held: usize,
     /// One event that has not ended yet.
     pub event: usize,
 }
 
-impl Default for Limits {
+impl Default for StreamLimits {
     fn default() -> Self {
         Self {
             held: 16 * 1024 * 1024,
@@ -42,7 +42,7 @@ impl Default for Limits {
 
 /// What bytes have brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum GateStep {
     /// Nothing that awaits a check.
     Flows,
     /// A call is complete, and awaits a check.
@@ -53,13 +53,13 @@ pub enum Step {
 #[derive(Debug, Clone)]
 pub struct Gate {
     dialect: Dialect,
-    limits: Limits,
+    limits: StreamLimits,
     sent: Sent,
     cutter: Cutter,
     /// Up to here the stream consists of whole events.
     whole: usize,
     calls: Calls,
-    course: Course,
+    course: StreamProgress,
     in_progress: Option<String>,
     /// Everything waits for the end, not calls alone.
     holds_text: bool,
@@ -84,7 +84,7 @@ enum Mode {
 
 impl Gate {
     /// A gate for one reply. Replies of Gemini pass as they come: its dialect is not gated.
-    pub fn new(dialect: Dialect, limits: Limits) -> Self {
+    pub fn new(dialect: Dialect, limits: StreamLimits) -> Self {
         Self {
             dialect,
             limits,
@@ -92,7 +92,7 @@ impl Gate {
             cutter: Cutter::default(),
             whole: 0,
             calls: Calls::default(),
-            course: Course::default(),
+            course: StreamProgress::default(),
             in_progress: None,
             holds_text: false,
             mode: Mode::Sifts,
@@ -108,10 +108,10 @@ impl Gate {
     }
 
     /// Takes the next bytes of the reply, cut anywhere; adds what passes to `out`.
-    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> GateStep {
         if self.mode == Mode::Blind {
             out.extend_from_slice(bytes);
-            return Step::Flows;
+            return GateStep::Flows;
         }
         self.sent.stream.extend_from_slice(bytes);
         let mut is_complete = false;
@@ -124,15 +124,15 @@ impl Gate {
         let is_long = length > self.limits.held || length - self.whole > self.limits.event;
         if is_long || self.calls.are_too_many() {
             self.give_up(out);
-            return Step::Flows;
+            return GateStep::Flows;
         }
         match self.mode {
-            Mode::Sifts if is_complete => Step::Complete,
-            _ => Step::Flows,
+            Mode::Sifts if is_complete => GateStep::Complete,
+            _ => GateStep::Flows,
         }
     }
 
-    /// The complete calls are sound: they, and what stands behind them up to the next call that is not
+    /// The complete calls are sound: they, and what follows them up to the next call that is not
     /// complete, are added to `out`.
     pub fn sound(&mut self, out: &mut Vec<u8>) {
         self.calls.sound();
@@ -149,9 +149,9 @@ impl Gate {
     /// The reply has come to its end, as far as HTTP is concerned: calls that were not complete
     /// count as complete, as SDKs take them ([`Self::awaits_check`]). Where nothing is kept for a
     /// check, the rest passes.
-    pub fn end(&mut self, out: &mut Vec<u8>) -> End {
+    pub fn end(&mut self, out: &mut Vec<u8>) -> StreamEnd {
         if self.mode == Mode::Blind {
-            return End::Unseen;
+            return StreamEnd::Unseen;
         }
         let tail = self.whole..self.sent.stream.len();
         // Some servers forget the last blank line. What is no JSON was cut there.
@@ -239,7 +239,7 @@ impl Gate {
         self.course.oddities
     }
 
-    /// The data of the last event that passed and told that the Response is in progress, on one line; only
+    /// The data of the last event that passed and reported the Response as in progress, on one line; only
     /// Responses has such events.
     pub fn in_progress(&self) -> Option<&str> {
         self.in_progress.as_deref()
@@ -252,7 +252,7 @@ impl Gate {
             .unwrap_or(self.sent.inserted)
     }
 
-    /// So many numbered events were inserted behind what has passed: the rest of the stream is numbered on.
+    /// So many numbered events were inserted after what has passed: the rest of the stream is renumbered.
     pub fn inserted(&mut self, events: u64) {
         self.sent.inserted = self.sent.inserted.saturating_add(events);
     }
@@ -321,7 +321,7 @@ impl Gate {
 fn follow(calls: &mut Calls, look: &EventSummary<'_>, at: usize) -> bool {
     let mut is_complete = look.part.is_some_and(|part| calls.take(part, at));
     if look.calls > calls.begun() {
-        // The end of a Response brings calls that no event before it told of.
+        // The end of a Response brings calls that no earlier event reported.
         calls.begin(b"", at);
     }
     if look.completes {
@@ -435,10 +435,10 @@ impl Calls {
 
 /// How a stream ended, as far as its bytes tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     /// With its end mark.
     Whole,
-    /// Everything was said (Chat: a `finish_reason` has come), but the end mark is missing.
+    /// The reply is complete (Chat: a `finish_reason` has come), but the end mark is missing.
     Unmarked,
     /// Before the reply was complete. SDKs take this for a success (openai-python 3.52, openai-node 6.49).
     Short,
@@ -452,12 +452,12 @@ pub enum End {
     Unseen,
 }
 
-impl End {
+impl StreamEnd {
     /// What the operator should know of it; `None` for an end as it should be.
     pub fn words(self) -> Option<&'static str> {
         match self {
             Self::Whole | Self::Unseen => None,
-            Self::Unmarked => Some("the stream ended without its end mark; everything was said"),
+            Self::Unmarked => Some("the stream ended without its end mark; the reply is complete"),
             Self::Short => Some("the stream ended before the reply was complete"),
             Self::InEvent => Some("the stream ended within an event"),
             Self::InCharacter => Some("the stream ended within a character"),
@@ -472,13 +472,13 @@ impl End {
 pub struct Oddities {
     /// Events whose data is no JSON.
     pub malformed: u32,
-    /// Events behind the end mark.
+    /// Events after the end mark.
     pub late: u32,
 }
 
 /// How far a stream has come.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Course {
+pub(crate) struct StreamProgress {
     pub(crate) events: u64,
     pub(crate) is_said: bool,
     pub(crate) is_marked: bool,
@@ -490,30 +490,30 @@ pub(crate) struct Course {
     pub(crate) oddities: Oddities,
 }
 
-impl Course {
-    /// How a stream ends with these bytes behind its last whole event.
-    pub(crate) fn end(&self, tail: &[u8]) -> End {
+impl StreamProgress {
+    /// How a stream ends with these bytes after its last whole event.
+    pub(crate) fn end(&self, tail: &[u8]) -> StreamEnd {
         let is_cut = tail.iter().any(|byte| !byte.is_ascii_whitespace());
         if self.has_failed {
-            End::Failed
+            StreamEnd::Failed
         } else if self.is_marked {
-            End::Whole
+            StreamEnd::Whole
         } else if is_cut && is_cut_character(tail) {
-            End::InCharacter
+            StreamEnd::InCharacter
         } else if self.events == 0 && is_cut {
-            End::Foreign
+            StreamEnd::Foreign
         } else if is_cut {
-            End::InEvent
+            StreamEnd::InEvent
         } else if self.is_said {
-            End::Unmarked
+            StreamEnd::Unmarked
         } else {
-            End::Short
+            StreamEnd::Short
         }
     }
 }
 
 fn is_cut_character(tail: &[u8]) -> bool {
-    // No character is longer than four bytes; what stands before is none of this end's business.
+    // No character is longer than four bytes; earlier bytes cannot belong to it.
     let last = &tail[tail.len().saturating_sub(3)..];
     (0..last.len()).any(|at| {
         let fault = std::str::from_utf8(&last[at..]).err();

@@ -71,7 +71,7 @@ impl Sent {
         }
     }
 
-    /// Passes on what came up to `to`. Events behind inserted ones are numbered on.
+    /// Passes on what came up to `to`. Events after inserted ones are renumbered.
     pub(crate) fn pass(&mut self, to: usize, out: &mut Vec<u8>) {
         if to <= self.passed {
             return;
@@ -105,7 +105,7 @@ fn renumber(stream: &[u8], event: Range<usize>, by: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the `sequence_number` of an event stands in the stream.
+/// The position of the `sequence_number` of an event in the stream.
 fn number_at(stream: &[u8], event: Range<usize>) -> Option<Range<usize>> {
     let data = data_of(stream, event.clone())?;
     let mut found = None;
@@ -120,12 +120,12 @@ fn number_at(stream: &[u8], event: Range<usize>) -> Option<Range<usize>> {
     let found = found?;
     let mut before = 0;
     for line in data_lines(stream, event) {
-        let behind = before + line.len();
-        if found.end <= behind {
+        let line_end = before + line.len();
+        if found.end <= line_end {
             let start = line.start + (found.start - before);
             return Some(start..start + found.len());
         }
-        before = behind + 1;
+        before = line_end + 1;
     }
     None
 }

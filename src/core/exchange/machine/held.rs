@@ -1,9 +1,12 @@
 //! What is held: kept alive, decided, given up.
 
-use super::{Decision, Effect, Exchange, Head, Held, Millis, Over, STALL, State, Timer, What};
+use super::{
+    Exchange, ExchangeEffect, ExchangeTimer, Held, HoldDecision, Millis, Over, ReplyHead, STALL,
+    State, What,
+};
 use crate::exchange::client::{Hears, InProgress, counts_events, heartbeat, interval_ms, until_ms};
 use crate::exchange::rewrite::continuation;
-use crate::exchange::{AgentHas, Ending};
+use crate::exchange::{AgentHas, ExchangeEnding};
 use crate::session::ledger::Usage;
 use serde_json::Value;
 
@@ -27,12 +30,13 @@ impl Exchange {
         };
         self.why = Some(why.clone());
         let until = self.until(is_request);
-        self.effects.push(Effect::Hold(Held { what, why, until }));
+        self.effects
+            .push(ExchangeEffect::Hold(Held { what, why, until }));
     }
 
-    /// When the timers of a hold, or of words that are kept back, are to ring: they follow from how it stands,
+    /// When the timers of a hold, or of words that are kept back, are to ring: they follow from its state,
     /// whatever has happened before.
-    fn timers(&self) -> [(Timer, Option<Millis>); 2] {
+    fn timers(&self) -> [(ExchangeTimer, Option<Millis>); 2] {
         let (beat, deadline) = match (self.state, self.gone_since) {
             (State::Held { .. }, Some(since)) => (None, Some(since + RETRY)),
             (State::Held { is_request, .. }, None) => {
@@ -45,7 +49,10 @@ impl Exchange {
             }
             _ => (None, None),
         };
-        [(Timer::Beat, beat), (Timer::Deadline, deadline)]
+        [
+            (ExchangeTimer::Beat, beat),
+            (ExchangeTimer::Deadline, deadline),
+        ]
     }
 
     /// Says when the timers are to ring, where that has changed. One that is set and no longer
@@ -79,32 +86,32 @@ impl Exchange {
         matches!(self.state, State::Held { .. })
     }
 
-    /// A time is up: whether it is, is asked of how things stand now.
-    pub(crate) fn rang(&mut self, now: Millis, timer: Timer) {
+    /// A timer fired: what is due follows from the current state.
+    pub(crate) fn rang(&mut self, now: Millis, timer: ExchangeTimer) {
         let [(_, beat), (_, deadline)] = self.timers();
         let is_up = |at: Option<Millis>| at.is_some_and(|at| at <= now);
         match timer {
-            Timer::Beat if is_up(beat) => {
+            ExchangeTimer::Beat if is_up(beat) => {
                 self.beat();
                 self.beat_at = now;
             }
-            Timer::Deadline if is_up(deadline) && self.is_gone() => {
+            ExchangeTimer::Deadline if is_up(deadline) && self.is_gone() => {
                 self.leave("the client has left");
-                self.end(Ending::ClientLeft);
+                self.end(ExchangeEnding::ClientLeft);
             }
-            Timer::Deadline if is_up(deadline) => {
+            ExchangeTimer::Deadline if is_up(deadline) => {
                 let by = "the client would have given up".to_owned();
                 self.leave(&by);
-                self.decided(now, Decision::AsItCame { by });
+                self.decided(now, HoldDecision::AsItCame { by });
             }
             // It rang early: the clock that it was set by is another one.
-            Timer::Beat => self.armed[0] = None,
-            Timer::Deadline => self.armed[1] = None,
-            Timer::Stall if self.wants_upstream() || self.state == State::Waiting => {
+            ExchangeTimer::Beat => self.armed[0] = None,
+            ExchangeTimer::Deadline => self.armed[1] = None,
+            ExchangeTimer::Stall if self.wants_upstream() || self.state == State::Waiting => {
                 let words = format!("nothing has come for {} s", STALL / 1000);
-                self.effects.push(Effect::Note(words));
-                // A reply that goes on in silence is told of again, but seldom.
-                self.wait(Timer::Stall, now + 4 * STALL);
+                self.effects.push(ExchangeEffect::Note(words));
+                // A reply that goes on in silence is reported again, but seldom.
+                self.wait(ExchangeTimer::Stall, now + 4 * STALL);
             }
             _ => {}
         }
@@ -114,14 +121,14 @@ impl Exchange {
     fn beat(&mut self) {
         if self.head.is_none() {
             match (&self.state, self.settings.streams) {
-                (_, true) => self.send_head(Head::Stream),
+                (_, true) => self.send_head(ReplyHead::Stream),
                 (
                     State::Held {
                         is_request: false, ..
                     },
                     false,
                 ) if self.over.is_some() && (200..300).contains(&self.status) => {
-                    self.send_head(Head::Upstream);
+                    self.send_head(ReplyHead::Upstream);
                 }
                 // Before the status is known a whole reply has no head to send.
                 _ => return,
@@ -150,10 +157,10 @@ impl Exchange {
                 if !self.is_gone() {
                     self.gone_since = Some(now);
                     self.effects
-                        .push(Effect::Note("the client has left".to_owned()));
+                        .push(ExchangeEffect::Note("the client has left".to_owned()));
                 }
             }
-            _ => self.end(Ending::ClientLeft),
+            _ => self.end(ExchangeEnding::ClientLeft),
         }
     }
 
@@ -172,24 +179,24 @@ impl Exchange {
 
     fn leave(&mut self, why: &str) {
         let why = why.to_owned();
-        self.effects.push(Effect::LeaveHold { why });
+        self.effects.push(ExchangeEffect::LeaveHold { why });
     }
 
     /// The hold has ended.
-    pub(crate) fn decided(&mut self, now: Millis, decision: Decision) {
+    pub(crate) fn decided(&mut self, now: Millis, decision: HoldDecision) {
         let is_request = match self.state {
             State::Held { is_request, .. } => is_request,
             State::Over => return,
-            _ if decision == Decision::Cut => false,
+            _ if decision == HoldDecision::Cut => false,
             _ => return,
         };
         if self.is_gone() {
             // There is nobody to get it.
-            return self.end(Ending::ClientLeft);
+            return self.end(ExchangeEnding::ClientLeft);
         }
         match decision {
-            Decision::AsItCame { by } => {
-                self.so_far = Ending::Released { by };
+            HoldDecision::AsItCame { by } => {
+                self.so_far = ExchangeEnding::Released { by };
                 match (is_request, self.over) {
                     // The provider's refusal goes to the agent as it is.
                     (true, Some(_)) => self.give_refusal(),
@@ -198,26 +205,27 @@ impl Exchange {
                     (false, _) => self.pass_whole(),
                 }
             }
-            Decision::Request(body) => {
-                self.so_far = Ending::Mended;
+            HoldDecision::Request(body) => {
+                self.so_far = ExchangeEnding::Mended;
                 self.over = None;
                 self.kept.clear();
                 self.ask(now, Some(body));
             }
-            Decision::Reply {
+            HoldDecision::Reply {
                 elements,
                 template,
                 usage,
                 let_pass_by,
             } => {
-                self.so_far = let_pass_by.map_or(Ending::Mended, |by| Ending::Released { by });
+                self.so_far = let_pass_by
+                    .map_or(ExchangeEnding::Mended, |by| ExchangeEnding::Released { by });
                 self.give(&elements, &template, usage);
             }
-            Decision::Refused { why } => {
+            HoldDecision::Refused { why } => {
                 self.refuse(422, &why);
-                self.end(Ending::Refused { why });
+                self.end(ExchangeEnding::Refused { why });
             }
-            Decision::Cut => self.abort(Ending::Cut),
+            HoldDecision::Cut => self.abort(ExchangeEnding::Cut),
         }
     }
 
@@ -235,7 +243,7 @@ impl Exchange {
         let dialect = self.settings.dialect;
         let json = dialect.codec().reply_with(template, elements, usage);
         if self.settings.streams {
-            self.send_head(Head::Stream);
+            self.send_head(ReplyHead::Stream);
             let nothing = crate::exchange::gate::Sent::default();
             let sent = self.gate.as_ref().map_or(&nothing, |gate| gate.sent());
             let rest = continuation(dialect, sent, &json, usage, self.settings.tells_usage);

@@ -1,14 +1,14 @@
-//! The machine of one exchange: it is told what happened on the wire and says what goes on it.
+//! The machine of one exchange: events of the wire in, what to send on it out.
 //!
 //! | while | an event | what is done |
 //! |---|---|---|
-//! | the request is looked at | it is sound | the upstream is asked |
+//! | the request is looked at | it is sound | the request goes to the upstream |
 //! | | it holds | a hold begins; the upstream hears nothing |
-//! | the upstream is asked | a stream begins | the head goes on, and what is no call |
+//! | the upstream has the request | a stream begins | the head goes on, and what is no call |
 //! | | a whole reply begins | it is kept until it was judged |
-//! | | the provider refuses the request | a hold begins, to mend it and ask again |
+//! | | the provider refuses the request | a hold begins, to fix it and send it again |
 //! | | anything else | it passes as it comes |
-//! | the reply comes | a call is complete | the reply so far is judged; sound, the call flows on; otherwise all behind it is kept |
+//! | the reply comes | a call is complete | the reply so far is judged; sound, the call flows on; otherwise everything after it is kept |
 //! | | it ends, and something holds | a hold begins |
 //! | | it breaks off | what was kept goes on, and the client's connection is broken off as well |
 //! | it is held | a beat is due | the client hears what its SDK ignores |
@@ -18,13 +18,13 @@
 //! | anything else | the operator cuts it | the client's connection is broken off |
 //!
 //! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each
-//! [`Effect::Judge`] is followed by one [`Event::Judged`], each [`Effect::Hold`] by one [`Event::Decided`] at
-//! most (a cut may come at any time); nothing is handed in behind [`Effect::Ended`]. It keeps one: the client's
+//! [`ExchangeEffect::Judge`] is followed by one [`Event::Judged`], each [`ExchangeEffect::Hold`] by one [`Event::Decided`] at
+//! most (a cut may come at any time); nothing is handed in after [`ExchangeEffect::Ended`]. It keeps one: the client's
 //! stream never ends well unless its reply did, or somebody decided so.
 
 use super::client::Client;
 use super::gate::Gate;
-use super::{AgentHas, Ending, Holding, Phase};
+use super::{AgentHas, ExchangeEnding, ExchangePhase, Holding};
 use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use crate::wire::stream::rejoin;
@@ -45,7 +45,7 @@ const STALL: Millis = 15_000;
 
 /// What an exchange is about.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ExchangeSettings {
     pub dialect: Dialect,
     pub client: Client,
     /// Whether the request asks for a stream.
@@ -55,7 +55,7 @@ pub struct Settings {
     /// Whether words are judged like calls, for which those of a stream are kept back to its end:
     /// they may be replaced.
     pub holds_text: bool,
-    /// Whether the client has asked a stream of Chat to tell the tokens.
+    /// Whether the client wants a Chat stream to report the tokens.
     pub tells_usage: bool,
     /// Whether anything is held at all.
     pub intercepts: bool,
@@ -63,11 +63,11 @@ pub struct Settings {
 
 #[derive(Debug)]
 pub struct Exchange {
-    settings: Settings,
+    settings: ExchangeSettings,
     state: State,
     status: u16,
     /// Whether a head has gone to the client.
-    head: Option<Head>,
+    head: Option<ReplyHead>,
     /// A streamed reply whose calls are kept back.
     gate: Option<Gate>,
     /// A reply that is kept whole.
@@ -78,7 +78,7 @@ pub struct Exchange {
     /// Why the reply is to be held at its end.
     why: Option<String>,
     /// How it will have ended: by a decision, where there was one.
-    so_far: Ending,
+    so_far: ExchangeEnding,
     /// Since when the client is gone, where a retry of it may come.
     gone_since: Option<Millis>,
     /// Since when the client that is there waits for what is held.
@@ -87,16 +87,16 @@ pub struct Exchange {
     has: AgentHas,
     /// When the client that is there heard of what is held last, or began to wait for it.
     beat_at: Millis,
-    /// When the timers of a hold were last said to ring.
+    /// When the timers of a hold are set to fire.
     armed: [Option<Millis>; 2],
-    effects: Vec<Effect>,
+    effects: Vec<ExchangeEffect>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The request is looked at.
     Asking,
-    /// The upstream is asked.
+    /// The request is at the upstream.
     Waiting,
     Passing,
     /// A stream passes through the gate.
@@ -121,21 +121,21 @@ enum State {
 enum Judging {
     No,
     Yes,
-    /// More has come since it was asked for.
+    /// More has come since its judgement was requested.
     Stale,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Well,
-    /// In order, but before everything was said.
+    /// In order, but before the reply was complete.
     Short,
     Broken,
 }
 
 impl Exchange {
     /// An exchange whose request has come, and is being judged.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: ExchangeSettings) -> Self {
         Self {
             settings,
             state: State::Asking,
@@ -146,7 +146,7 @@ impl Exchange {
             judging: Judging::No,
             over: None,
             why: None,
-            so_far: Ending::Passed,
+            so_far: ExchangeEnding::Passed,
             gone_since: None,
             waits_since: 0,
             has: AgentHas::default(),
@@ -157,9 +157,9 @@ impl Exchange {
     }
 
     /// What is to be done about an event.
-    pub fn handle(&mut self, now: Millis, event: Event<'_>) -> Vec<Effect> {
+    pub fn handle(&mut self, now: Millis, event: Event<'_>) -> Vec<ExchangeEffect> {
         match event {
-            Event::Asked(judgement) => self.asked(now, judgement),
+            Event::Asked(judgement) => self.request_judged(now, judgement),
             Event::Head { status, shape } => self.begins(now, status, shape),
             Event::Bytes(bytes) => self.grows(now, bytes),
             Event::Ended => self.ended(now),
@@ -195,13 +195,13 @@ impl Exchange {
         }
     }
 
-    /// What it is doing. What holds, and since when, is told with [`Effect::Hold`].
-    pub fn phase(&self) -> Phase {
+    /// What it is doing. What holds, and since when, is reported with [`ExchangeEffect::Hold`].
+    pub fn phase(&self) -> ExchangePhase {
         match self.state {
-            State::Asking => Phase::Asking,
-            State::Waiting => Phase::Waiting,
+            State::Asking => ExchangePhase::Asking,
+            State::Waiting => ExchangePhase::Waiting,
             State::Passing | State::Gated | State::Keeping | State::Refused | State::Failed => {
-                Phase::Replying
+                ExchangePhase::Replying
             }
             State::Held {
                 since,
@@ -217,11 +217,11 @@ impl Exchange {
                     has: self.has.clone(),
                 };
                 match asks_again {
-                    true => Phase::AskingAgain(holding),
-                    false => Phase::Held(holding),
+                    true => ExchangePhase::AskingAgain(holding),
+                    false => ExchangePhase::Held(holding),
                 }
             }
-            State::Over => Phase::Ended(self.so_far.clone()),
+            State::Over => ExchangePhase::Ended(self.so_far.clone()),
         }
     }
 
@@ -280,7 +280,7 @@ impl Exchange {
         self.gate.iter().flat_map(|gate| gate.sent().events())
     }
 
-    fn asked(&mut self, now: Millis, judgement: Judgement) {
+    fn request_judged(&mut self, now: Millis, judgement: Judgement) {
         match judgement {
             Judgement::Holds { why } if self.settings.intercepts => {
                 self.hold(now, What::Request, why);
@@ -292,8 +292,8 @@ impl Exchange {
     fn ask(&mut self, now: Millis, body: Option<Vec<u8>>) {
         self.state = State::Waiting;
         self.why = None;
-        self.effects.push(Effect::Ask(body));
-        self.wait(Timer::Stall, now + STALL);
+        self.effects.push(ExchangeEffect::Ask(body));
+        self.wait(ExchangeTimer::Stall, now + STALL);
     }
 
     fn no_reply(&mut self, why: String) {
@@ -301,47 +301,47 @@ impl Exchange {
             return;
         }
         self.refuse(502, &why);
-        self.end(Ending::NoReply { why });
+        self.end(ExchangeEnding::NoReply { why });
     }
 
-    fn wait(&mut self, timer: Timer, at: Millis) {
-        self.effects.push(Effect::Wait { timer, at });
+    fn wait(&mut self, timer: ExchangeTimer, at: Millis) {
+        self.effects.push(ExchangeEffect::Wait { timer, at });
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            self.effects.push(Effect::Send(bytes));
+            self.effects.push(ExchangeEffect::Send(bytes));
         }
     }
 
-    fn send_head(&mut self, head: Head) {
+    fn send_head(&mut self, head: ReplyHead) {
         if self.head.is_none() {
             self.head = Some(head);
-            self.effects.push(Effect::Head(head));
+            self.effects.push(ExchangeEffect::Head(head));
         }
     }
 
     /// The exchange is over.
-    fn end(&mut self, how: Ending) {
+    fn end(&mut self, how: ExchangeEnding) {
         if self.state != State::Over {
             self.state = State::Over;
             self.so_far = how.clone();
-            self.effects.push(Effect::Ended(how));
+            self.effects.push(ExchangeEffect::Ended(how));
         }
     }
 
     /// The client's reply ends well.
     fn end_well(&mut self) {
-        self.effects.push(Effect::End);
+        self.effects.push(ExchangeEffect::End);
         self.end(self.so_far.clone());
     }
 
-    fn abort(&mut self, how: Ending) {
-        self.effects.push(Effect::Abort);
+    fn abort(&mut self, how: ExchangeEnding) {
+        self.effects.push(ExchangeEffect::Abort);
         self.end(how);
     }
 
-    /// The client gets an error of ours, as well as that can still be told.
+    /// The client gets an error of ours, as far as that is still possible.
     fn refuse(&mut self, status: u16, why: &str) {
         let dialect = self.settings.dialect;
         match self.head {
@@ -350,23 +350,23 @@ impl Exchange {
                     .codec()
                     .error(status, why, None, "retake")
                     .to_string();
-                let head = Head::Error(status);
+                let head = ReplyHead::Error(status);
                 self.head = Some(head);
                 let body = body.into_bytes();
-                self.effects.push(Effect::Whole { head, body });
+                self.effects.push(ExchangeEffect::Whole { head, body });
             }
             Some(_) if self.settings.streams => {
                 let failure = dialect.codec().failure(why);
                 self.send(failure.to_wire().into_bytes());
-                self.effects.push(Effect::End);
+                self.effects.push(ExchangeEffect::End);
             }
             // White space has gone out under a head of success: only a broken connection tells a failure now.
-            Some(_) => self.effects.push(Effect::Abort),
+            Some(_) => self.effects.push(ExchangeEffect::Abort),
         }
     }
 }
 
-// What an exchange is told, and what it asks for.
+// Events of an exchange, and effects.
 
 /// Milliseconds; moments count from 1970.
 pub type Millis = u64;
@@ -378,7 +378,7 @@ pub enum Event<'a> {
     /// The head of the upstream's reply has come.
     Head {
         status: u16,
-        shape: Shape,
+        shape: BodyShape,
     },
     /// Bytes of the reply.
     Bytes(&'a [u8]),
@@ -388,13 +388,13 @@ pub enum Event<'a> {
     Broke(String),
     /// There is no reply.
     NoReply(String),
-    /// The reply so far was judged, as [`Effect::Judge`] wanted.
+    /// The reply so far was judged, as [`ExchangeEffect::Judge`] wanted.
     Judged(Judgement),
     /// The hold has ended.
-    Decided(Decision),
-    /// The upstream is asked again, by the hold.
+    Decided(HoldDecision),
+    /// The hold calls the upstream again.
     AskedAgain,
-    /// A decision is awaited again, after the upstream was asked again: why, in a few words.
+    /// A decision is awaited again, after another call of the upstream: why, in a few words.
     WaitsAgain(String),
     ClientLeft,
     /// The client has closed its sending side: it may be gone, or wait. What is written next tells.
@@ -402,12 +402,12 @@ pub enum Event<'a> {
     /// A retry of the same request takes the client's place: nothing was sent to it yet.
     ClientJoined,
     /// A time is up.
-    Rang(Timer),
+    Rang(ExchangeTimer),
 }
 
 /// What the body of a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum BodyShape {
     Stream,
     Whole,
     /// Anything else, also what cannot be read as it is: another content type, an encoding.
@@ -430,13 +430,13 @@ pub enum Judgement {
 
 /// What was decided about what is held.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Decision {
+pub enum HoldDecision {
     /// It passes as it came.
     AsItCame {
-        /// Who said so, or why nobody was waited for.
+        /// Who decided, or why nobody was waited for.
         by: String,
     },
-    /// The upstream is asked this, in place of what the agent asked.
+    /// This request goes to the upstream in place of the agent's.
     Request(Vec<u8>),
     /// The agent gets this turn.
     Reply {
@@ -457,19 +457,19 @@ pub enum Decision {
 
 /// What is to be done, in this order.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// The upstream is asked: with the agent's request, or with another one.
+pub enum ExchangeEffect {
+    /// A request goes to the upstream: the agent's, or another one.
     Ask(Option<Vec<u8>>),
     /// The reply so far ([`Exchange::reply`]) is to be judged; [`Event::Judged`] follows.
     Judge,
     /// The head goes to the client; the body follows piece by piece.
-    Head(Head),
+    Head(ReplyHead),
     /// The bytes of this event go to the client as they came.
     Pass,
     /// Bytes go to the client.
     Send(Vec<u8>),
     /// The whole reply goes to the client, with its head and its length.
-    Whole { head: Head, body: Vec<u8> },
+    Whole { head: ReplyHead, body: Vec<u8> },
     /// The reply to the client ends well.
     End,
     /// The connection to the client is broken off.
@@ -479,11 +479,11 @@ pub enum Effect {
     /// The hold has lost its client or its time: it is to be closed.
     LeaveHold { why: String },
     /// [`Event::Rang`] is to come at this moment; a timer that was set before is set anew.
-    Wait { timer: Timer, at: Millis },
+    Wait { timer: ExchangeTimer, at: Millis },
     /// The operator should know this.
     Note(String),
     /// The exchange is over.
-    Ended(Ending),
+    Ended(ExchangeEnding),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -517,7 +517,7 @@ pub enum What {
 
 /// The head of a reply to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Head {
+pub enum ReplyHead {
     /// That of the upstream, with the length that it tells: the body passes as it comes.
     Same,
     /// That of the upstream, for a body that may have another length.
@@ -529,7 +529,7 @@ pub enum Head {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Timer {
+pub enum ExchangeTimer {
     /// The client is to hear something.
     Beat,
     /// The client will give up soon.

@@ -1,11 +1,11 @@
 //! A reply on its way: passing, kept back, judged, over.
 
 use super::{
-    Effect, Exchange, Head, Judgement, Judging, Millis, Over, REFUSAL, STALL, Shape, State, Timer,
-    WHOLE, What,
+    BodyShape, Exchange, ExchangeEffect, ExchangeTimer, Judgement, Judging, Millis, Over, REFUSAL,
+    ReplyHead, STALL, State, WHOLE, What,
 };
-use crate::exchange::Ending;
-use crate::exchange::gate::{End, Gate, Limits, Step};
+use crate::exchange::ExchangeEnding;
+use crate::exchange::gate::{Gate, GateStep, StreamEnd, StreamLimits};
 use crate::session::Dialect;
 use crate::wire::write::calls_of;
 use crate::wire::{stop_of, stops_early};
@@ -13,31 +13,31 @@ use memchr::memmem;
 
 impl Exchange {
     /// The head of the reply has come.
-    pub(crate) fn begins(&mut self, now: Millis, status: u16, shape: Shape) {
+    pub(crate) fn begins(&mut self, now: Millis, status: u16, shape: BodyShape) {
         self.status = status;
         let is_good = (200..300).contains(&status);
         self.state = match shape {
             _ if self.head.is_some() && !is_good => State::Failed,
-            Shape::Stream if is_good && self.settings.intercepts => {
-                let gate = Gate::new(self.settings.dialect, Limits::default());
+            BodyShape::Stream if is_good && self.settings.intercepts => {
+                let gate = Gate::new(self.settings.dialect, StreamLimits::default());
                 self.gate = Some(match self.settings.holds_text {
                     true => gate.holding_text(),
                     false => gate,
                 });
                 State::Gated
             }
-            Shape::Whole if is_good && self.settings.intercepts => State::Keeping,
-            Shape::Whole if matches!(status, 400 | 422) && self.settings.intercepts => {
+            BodyShape::Whole if is_good && self.settings.intercepts => State::Keeping,
+            BodyShape::Whole if matches!(status, 400 | 422) && self.settings.intercepts => {
                 State::Refused
             }
             _ => State::Passing,
         };
         match self.state {
-            State::Passing => self.send_head(Head::Same),
-            State::Gated => self.send_head(Head::Upstream),
+            State::Passing => self.send_head(ReplyHead::Same),
+            State::Gated => self.send_head(ReplyHead::Upstream),
             _ => {}
         }
-        self.wait(Timer::Stall, now + STALL);
+        self.wait(ExchangeTimer::Stall, now + STALL);
         self.beat_at = now;
     }
 
@@ -48,9 +48,9 @@ impl Exchange {
 
     /// Bytes of the reply have come.
     pub(crate) fn grows(&mut self, now: Millis, bytes: &[u8]) {
-        self.wait(Timer::Stall, now + STALL);
+        self.wait(ExchangeTimer::Stall, now + STALL);
         match self.state {
-            State::Passing => self.effects.push(Effect::Pass),
+            State::Passing => self.effects.push(ExchangeEffect::Pass),
             State::Gated => self.through_gate(bytes),
             State::Keeping => self.keep(bytes, WHOLE),
             State::Refused | State::Failed => self.keep(bytes, REFUSAL),
@@ -65,16 +65,16 @@ impl Exchange {
         let step = gate.push(bytes, &mut out);
         let is_over = gate.is_over_bound();
         if out == bytes {
-            self.effects.push(Effect::Pass);
+            self.effects.push(ExchangeEffect::Pass);
         } else {
             self.send(out);
         }
         if is_over && !was_over {
             self.why = None;
             let note = "more was kept back than is kept: the rest of the reply passes unchecked";
-            self.effects.push(Effect::Note(note.to_owned()));
+            self.effects.push(ExchangeEffect::Note(note.to_owned()));
         }
-        if step == Step::Complete && self.why.is_none() {
+        if step == GateStep::Complete && self.why.is_none() {
             self.want_judgement();
         }
     }
@@ -85,9 +85,9 @@ impl Exchange {
             return;
         }
         let note = "the reply is longer than what is kept: it passes unchecked";
-        self.effects.push(Effect::Note(note.to_owned()));
+        self.effects.push(ExchangeEffect::Note(note.to_owned()));
         self.state = State::Passing;
-        self.send_head(Head::Upstream);
+        self.send_head(ReplyHead::Upstream);
         let kept = std::mem::take(&mut self.kept);
         self.send(kept);
     }
@@ -95,7 +95,7 @@ impl Exchange {
     fn want_judgement(&mut self) {
         self.judging = match self.judging {
             Judging::No => {
-                self.effects.push(Effect::Judge);
+                self.effects.push(ExchangeEffect::Judge);
                 Judging::Yes
             }
             Judging::Yes | Judging::Stale => Judging::Stale,
@@ -145,18 +145,22 @@ impl Exchange {
         let awaits_check = gate.awaits_check();
         self.send(out);
         self.over = Some(match end {
-            End::InEvent | End::InCharacter => Over::Broken,
-            End::Short => Over::Short,
-            End::Whole | End::Unmarked | End::Failed | End::Foreign | End::Unseen => Over::Well,
+            StreamEnd::InEvent | StreamEnd::InCharacter => Over::Broken,
+            StreamEnd::Short => Over::Short,
+            StreamEnd::Whole
+            | StreamEnd::Unmarked
+            | StreamEnd::Failed
+            | StreamEnd::Foreign
+            | StreamEnd::Unseen => Over::Well,
         });
         let odd = [
             (oddities.malformed, "events whose data is no JSON"),
-            (oddities.late, "events behind the end mark"),
+            (oddities.late, "events after the end mark"),
         ];
         let odd = odd.iter().filter(|(count, _)| *count > 0);
         let odd = odd.map(|(count, what)| format!("{count} {what}"));
         for note in odd.chain(end.words().map(str::to_owned)) {
-            self.effects.push(Effect::Note(note));
+            self.effects.push(ExchangeEffect::Note(note));
         }
         if awaits_check && self.why.is_none() && self.over == Some(Over::Well) {
             self.want_judgement();
@@ -195,10 +199,10 @@ impl Exchange {
             Over::Well => self.end_well(),
             // The provider's own stream ended so, and only its words say that it was cut.
             Over::Short => {
-                self.effects.push(Effect::End);
-                self.end(Ending::Truncated);
+                self.effects.push(ExchangeEffect::End);
+                self.end(ExchangeEnding::Truncated);
             }
-            Over::Broken => self.abort(Ending::Truncated),
+            Over::Broken => self.abort(ExchangeEnding::Truncated),
         }
     }
 
@@ -213,19 +217,19 @@ impl Exchange {
     pub(crate) fn give_whole(&mut self, body: Vec<u8>) {
         if self.head.is_some() {
             self.send(body);
-            self.effects.push(Effect::End);
+            self.effects.push(ExchangeEffect::End);
         } else {
-            let head = Head::Upstream;
+            let head = ReplyHead::Upstream;
             self.head = Some(head);
-            self.effects.push(Effect::Whole { head, body });
+            self.effects.push(ExchangeEffect::Whole { head, body });
         }
     }
 
-    /// The provider refuses, and the client was told already that a stream begins.
+    /// The provider refuses, and the client has the head of a stream already.
     pub(crate) fn fail_stream(&mut self) {
         let kept = std::mem::take(&mut self.kept);
-        let said = String::from_utf8_lossy(&kept);
-        let words = format!("the provider answers with status {}: {said}", self.status);
+        let reason = String::from_utf8_lossy(&kept);
+        let words = format!("the provider answers with status {}: {reason}", self.status);
         let failure = self.settings.dialect.codec().failure(&words);
         self.send(failure.to_wire().into_bytes());
         self.end_well();
@@ -238,19 +242,19 @@ impl Exchange {
         }
         self.over = Some(Over::Broken);
         self.effects
-            .push(Effect::Note(format!("the reply broke off: {why}")));
+            .push(ExchangeEffect::Note(format!("the reply broke off: {why}")));
         match self.state {
             State::Gated => {
                 self.judging = Judging::No;
                 self.release_stream(Over::Broken);
             }
             State::Keeping | State::Refused => {
-                self.send_head(Head::Upstream);
+                self.send_head(ReplyHead::Upstream);
                 let kept = std::mem::take(&mut self.kept);
                 self.send(kept);
-                self.abort(Ending::Truncated);
+                self.abort(ExchangeEnding::Truncated);
             }
-            _ => self.abort(Ending::Truncated),
+            _ => self.abort(ExchangeEnding::Truncated),
         }
     }
 
@@ -275,7 +279,7 @@ impl Exchange {
                 self.hold(now, what, why);
             }
             (Judgement::Sound | Judgement::Unclear, State::Gated) => {
-                // Calls that were complete only after it was asked for are not spoken for.
+                // Calls that were complete only after the judgement was requested are not covered by it.
                 if was == Judging::Stale {
                     self.want_judgement();
                     return;
@@ -324,7 +328,9 @@ fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
 /// Whether a whole reply was cut off, withheld, or refused in the model's own words, which have a place of their own
 /// (OpenAI API reference).
 fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
-    let Some(text) = marked(reply, dialect.facts().early_end_marks) else {
+    let words = dialect.facts().early_stops.iter().chain(&["refusal"]);
+    let marks = words.map(|word| format!("\"{word}\""));
+    let Some(text) = marked(reply, &marks.collect::<Vec<_>>()) else {
         return false;
     };
     let refuses = || {
@@ -335,9 +341,9 @@ fn ends_early(dialect: Dialect, reply: &[u8]) -> bool {
     stop_of(&text).is_some_and(|word| stops_early(&word)) || refuses()
 }
 
-/// The text of a reply in which one of these marks stands. Most hold none, and this is the speed of memory.
-fn marked(reply: &[u8], marks: &[&str]) -> Option<String> {
-    let holds = |mark: &&str| memmem::find(reply, mark.as_bytes()).is_some();
+/// The text of a reply that holds one of these marks. Most hold none, and this is the speed of memory.
+fn marked<Mark: AsRef<[u8]>>(reply: &[u8], marks: &[Mark]) -> Option<String> {
+    let holds = |mark: &Mark| memmem::find(reply, mark.as_ref()).is_some();
     let text = marks
         .iter()
         .any(holds)

@@ -1,17 +1,16 @@
-//! One element of a request's list, read as far as turns are told and found by it.
+//! One element of a request's list, as far as turns are identified by it.
 
-use crate::session::{Dialect, Family, Item, Kind, hash};
+use crate::session::{Dialect, Family, IgnoredParts, Item, Kind, Meaning, hash};
 use crate::wire::body_of;
 use crate::wire::write::edit::{call_id, items_of, member};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// An element: an item of Responses, a message of Chat or Anthropic.
 #[derive(Debug, Clone)]
-pub(crate) struct Element {
+pub(crate) struct ListElement {
     pub(crate) text: String,
-    pub(crate) side: Side,
+    pub(crate) side: ElementOwner,
     /// Whether it is reasoning and nothing else.
     pub(crate) is_reasoning: bool,
     /// The calls in it that the client answers, in their order.
@@ -22,7 +21,7 @@ pub(crate) struct Element {
 
 /// Whose an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum ElementOwner {
     /// Said by the model.
     Model,
     /// Outputs of calls, and nothing else.
@@ -35,7 +34,7 @@ pub(crate) enum Side {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     item: Item,
-    /// Where it stands in the element.
+    /// Its position in the element.
     pub(crate) at: Range<usize>,
     /// Its id as a number; 0 where it has none.
     pub(crate) id: u64,
@@ -49,7 +48,7 @@ pub(crate) struct Call {
 /// ids in every conversation.
 const DRAWN: (usize, usize) = (10, 8);
 
-impl Element {
+impl ListElement {
     /// Reads an element. What cannot be read is nobody's.
     pub(crate) fn read(dialect: Dialect, text: &str) -> Self {
         let fragment = items_of(dialect, text);
@@ -77,9 +76,16 @@ impl Element {
         found.map(|at| hash(self.text[at].as_bytes()))
     }
 
-    /// What it says as a number, however it is spelled; members of `passing` aside.
-    pub(crate) fn digest(&self, passing: &[&str]) -> u64 {
-        digest(&self.text, passing)
+    /// What it says, however it is spelled.
+    pub(crate) fn meaning(&self, unsaid: &IgnoredParts) -> Meaning {
+        Meaning::of_json(&self.text, unsaid)
+    }
+
+    /// What it adds to a conversation, in whatever spelling its agent repeats that. Nothing where it is reasoning,
+    /// or instructions: they hold dates.
+    pub(crate) fn repeated(&self) -> Option<Meaning> {
+        let is_instructions = self.has_role("system") || self.has_role("developer");
+        (!self.is_reasoning && !is_instructions).then(|| self.meaning(&UNREPEATED))
     }
 
     /// Whether it is a message of this role.
@@ -88,7 +94,7 @@ impl Element {
         at.is_some_and(|at| self.text[at].trim_matches('"') == role)
     }
 
-    /// Whether it holds a call that stands in another element as well.
+    /// Whether it holds a call that another element holds as well.
     pub(crate) fn holds(&self, call: &Call, of: &Self) -> bool {
         self.calls.iter().any(|own| own.is(self, call, of))
     }
@@ -113,28 +119,28 @@ impl Call {
         }
     }
 
-    /// Whether both are one call, however it is spelled: id, tool and arguments. Each stands in
+    /// Whether both are one call, however it is spelled: id, tool and arguments. Each is in
     /// the element beside it.
-    pub(crate) fn is(&self, own: &Element, other: &Self, theirs: &Element) -> bool {
+    pub(crate) fn is(&self, own: &ListElement, other: &Self, theirs: &ListElement) -> bool {
         self.id == other.id
             && self.tool == other.tool
             && self.arguments(own) == other.arguments(theirs)
     }
 
-    /// The arguments as a number.
-    fn arguments(&self, element: &Element) -> u64 {
+    /// What the arguments say.
+    fn arguments(&self, element: &ListElement) -> Meaning {
         let own = element.text.get(self.at.clone()).unwrap_or_default();
         match body_of(&self.item, own.as_bytes()).map(|body| body.arguments) {
             Ok(arguments) => match arguments.json() {
-                Some(json) => digest(json, &[]),
-                None => hash(arguments.as_written().as_bytes()),
+                Some(json) => Meaning::of_json(json, &IgnoredParts::default()),
+                None => Meaning::of(arguments.as_written().as_bytes()),
             },
-            Err(_) => hash(own.as_bytes()),
+            Err(_) => Meaning::of(own.as_bytes()),
         }
     }
 }
 
-/// Whether an id looks drawn at random: no word, and no word with a number behind it.
+/// Whether an id looks drawn at random: no word, and no word followed by a number.
 fn is_drawn(id: &[u8]) -> bool {
     let mut runs = id.split(|byte| !byte.is_ascii_alphanumeric());
     runs.any(|run| {
@@ -159,62 +165,49 @@ fn place(start: u64, end: u64) -> Range<usize> {
     fit(start)..fit(end)
 }
 
-fn side_of(dialect: Dialect, items: &[Item]) -> Side {
+fn side_of(dialect: Dialect, items: &[Item]) -> ElementOwner {
     let is_of_user = |kind| matches!(kind, Kind::User | Kind::System | Kind::ApprovalResponse);
     let is_output = |item: &Item| item.kind == Kind::Output;
     if items.is_empty() || items.iter().any(|item| is_of_user(item.kind)) {
-        return Side::Other;
+        return ElementOwner::Other;
     }
     if items.iter().all(is_output) {
-        return Side::Outputs;
+        return ElementOwner::Outputs;
     }
     // An item of a type that is not known comes from the model: replies are where providers add types.
     let is_open = dialect.facts().calls_key.is_none() && !items.iter().any(is_output);
     match is_open || items.iter().any(|item| item.kind.is_from_model()) {
-        true => Side::Model,
-        false => Side::Other,
+        true => ElementOwner::Model,
+        false => ElementOwner::Other,
     }
-}
-
-/// Two numbers as one.
-pub(crate) fn mixed(a: u64, b: u64) -> u64 {
-    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
-    hash(&[a, b].concat())
 }
 
 /// Marks for the provider's cache: clients move them on from request to request.
-pub(crate) const MARKS: &[&str] = &["cache_control"];
+pub(crate) const MARKS: IgnoredParts = IgnoredParts::members(&["cache_control"]);
 
-/// Members that clients leave away, fill in or move although what is said is the same.
-pub(crate) const PASSING: &[&str] = &["cache_control", "id", "status", "annotations", "logprobs"];
+/// Members that clients leave away, fill in or move although the meaning is the same.
+pub(crate) const PASSING: IgnoredParts =
+    IgnoredParts::members(&["cache_control", "id", "status", "annotations", "logprobs"]);
 
-/// What a JSON text says, as a number: the same for another order of members, other white space and other
-/// escapes, with or without the members of `passing` and members that are null.
-pub(crate) fn digest(text: &str, passing: &[&str]) -> u64 {
-    match serde_json::from_str::<Value>(text) {
-        Ok(value) => digest_of(&value, passing),
-        Err(_) => hash(text.as_bytes()),
-    }
-}
-
-/// `serde_json` reads no deeper than 128 levels, so this does not go deeper either.
-pub(crate) fn digest_of(value: &Value, passing: &[&str]) -> u64 {
-    match value {
-        Value::Object(members) => {
-            let members = members.iter();
-            let members =
-                members.filter(|(key, value)| !passing.contains(&key.as_str()) && !value.is_null());
-            // The order of members says nothing, so their numbers are added up.
-            members.fold(1, |sum: u64, (key, value)| {
-                sum.wrapping_add(mixed(hash(key.as_bytes()), digest_of(value, passing)))
-            })
-        }
-        Value::Array(list) => list
-            .iter()
-            .fold(2, |number, value| mixed(number, digest_of(value, passing))),
-        scalar => hash(scalar.to_string().as_bytes()),
-    }
-}
+/// What agents leave away, fill in or move when they repeat a conversation.
+const UNREPEATED: IgnoredParts = IgnoredParts {
+    members: &[
+        "cache_control",
+        "id",
+        "status",
+        "annotations",
+        "logprobs",
+        "type",
+        "thoughtSignature",
+        "thought_signature",
+        "reasoning",
+        "reasoning_content",
+    ],
+    blocks: &["thinking", "redacted_thinking"],
+    texts: &["content"],
+    // The arguments of a call.
+    in_full: &["input", "args"],
+};
 
 #[cfg(test)]
 mod tests {
@@ -222,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_call_is_known_in_another_spelling_and_not_with_other_arguments() {
-        let read = |text: &str| Element::read(Dialect::Anthropic, text);
+        let read = |text: &str| ListElement::read(Dialect::Anthropic, text);
         let call = read(
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789","name":"f","input":{"a":1,"b":[2]}}]}"#,
         );
@@ -263,58 +256,134 @@ mod tests {
 
     #[test]
     fn an_element_belongs_to_the_model_to_its_tools_or_to_the_user() {
-        let side = |dialect, text: &str| Element::read(dialect, text).side;
+        let side = |dialect, text: &str| ListElement::read(dialect, text).side;
         for (dialect, text, expected) in [
             (
                 Dialect::Responses,
                 r#"{"type":"reasoning","summary":[]}"#,
-                Side::Model,
+                ElementOwner::Model,
             ),
-            (Dialect::Responses, r#"{"type":"hologram"}"#, Side::Model),
+            (
+                Dialect::Responses,
+                r#"{"type":"hologram"}"#,
+                ElementOwner::Model,
+            ),
             (
                 Dialect::Responses,
                 r#"{"role":"user","content":"x"}"#,
-                Side::Other,
+                ElementOwner::Other,
             ),
             (
                 Dialect::Responses,
                 r#"{"type":"function_call_output","call_id":"a","output":""}"#,
-                Side::Outputs,
+                ElementOwner::Outputs,
             ),
             (
                 Dialect::Chat,
                 r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"f"}}]}"#,
-                Side::Model,
+                ElementOwner::Model,
             ),
             (
                 Dialect::Chat,
                 r#"{"role":"tool","tool_call_id":"a","content":"x"}"#,
-                Side::Outputs,
+                ElementOwner::Outputs,
             ),
             (
                 Dialect::Chat,
                 r#"{"role":"developer","content":"x"}"#,
-                Side::Other,
+                ElementOwner::Other,
             ),
             (
                 Dialect::Anthropic,
                 r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}"#,
-                Side::Outputs,
+                ElementOwner::Outputs,
             ),
             (
                 Dialect::Anthropic,
                 r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"text","text":"x"}]}"#,
-                Side::Other,
+                ElementOwner::Other,
             ),
             (
                 Dialect::Anthropic,
                 r#"{"role":"assistant","content":"x"}"#,
-                Side::Model,
+                ElementOwner::Model,
             ),
-            (Dialect::Chat, "17", Side::Other),
-            (Dialect::Chat, "{", Side::Other),
+            (Dialect::Chat, "17", ElementOwner::Other),
+            (Dialect::Chat, "{", ElementOwner::Other),
         ] {
             assert_eq!(side(dialect, text), expected, "{text}");
         }
+    }
+
+    fn said(dialect: Dialect, elements: &[&str]) -> Meaning {
+        let read = elements.iter().map(|text| ListElement::read(dialect, text));
+        read.filter_map(|element| element.repeated())
+            .fold(Meaning::NOTHING, Meaning::and)
+    }
+
+    #[test]
+    fn a_conversation_is_the_same_in_every_spelling_of_its_agent() {
+        let question = r#"{"role":"user","content":"go"}"#;
+        for (dialect, once, later) in [
+            (
+                Dialect::Responses,
+                &[question, r#"{"type":"reasoning","summary":[]}"#][..],
+                &[
+                    r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}"#,
+                ][..],
+            ),
+            (
+                Dialect::Anthropic,
+                &[
+                    question,
+                    r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"ok"}]}"#,
+                ],
+                &[
+                    r#"{"role":"user","content":[{"type":"text","text":"go","cache_control":{"type":"ephemeral"}}]}"#,
+                    r#"{"content":"ok","role":"assistant"}"#,
+                ],
+            ),
+            (
+                Dialect::Chat,
+                &[
+                    r#"{"role":"system","content":"It is Monday."}"#,
+                    question,
+                    r#"{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[]}"#,
+                ],
+                &[
+                    r#"{"role":"developer","content":"It is Tuesday."}"#,
+                    question,
+                    r#"{"role":"assistant","tool_calls":[]}"#,
+                ],
+            ),
+        ] {
+            assert_eq!(said(dialect, once), said(dialect, later), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn another_word_another_order_and_other_arguments_are_another_conversation() {
+        let call = |id: u32| {
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"f","input":{{"id":{id}}}}}]}}"#
+            )
+        };
+        let (one, two) = (call(1), call(2));
+        let (a, b) = (
+            r#"{"role":"user","content":"a"}"#,
+            r#"{"role":"user","content":"b"}"#,
+        );
+        let all = [
+            &[][..],
+            &[a],
+            &[b],
+            &[a, b],
+            &[b, a],
+            &[a, &one],
+            &[a, &two],
+        ];
+        let all = all.map(|elements| said(Dialect::Anthropic, elements));
+        let apart = all.iter().collect::<std::collections::HashSet<_>>();
+        assert_eq!(apart.len(), all.len());
     }
 }

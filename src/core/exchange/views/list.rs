@@ -1,8 +1,7 @@
 //! The list of a request while turns are put back into it.
 
-use super::context;
-use super::element::{Element, MARKS, Side, mixed};
-use crate::session::Dialect;
+use super::element::{ElementOwner, ListElement, MARKS};
+use crate::session::{Dialect, Meaning};
 use crate::wire::RequestHead;
 use crate::wire::write::edit::elements;
 use std::cell::OnceCell;
@@ -11,7 +10,7 @@ use std::ops::Range;
 
 /// A request, cut at the elements of its list.
 #[derive(Debug)]
-pub(crate) struct List<'a> {
+pub(crate) struct RequestList<'a> {
     pub(crate) dialect: Dialect,
     /// Whether the provider keeps what came before this list.
     pub(crate) has_server_state: bool,
@@ -21,36 +20,36 @@ pub(crate) struct List<'a> {
     slots: Vec<Slot>,
     is_changed: bool,
     /// What is found out when somebody asks, until the list is changed.
-    keys: OnceCell<Vec<u64>>,
-    contexts: OnceCell<Vec<u64>>,
+    keys: OnceCell<Vec<Meaning>>,
+    contexts: OnceCell<Vec<Meaning>>,
 }
 
-/// An element, and where it stands in the request if it is one of the agent's as it was.
+/// An element, and its position in the request if it is one of the agent's as it was.
 #[derive(Debug)]
 struct Slot {
-    element: Element,
+    element: ListElement,
     origin: Option<Range<usize>>,
-    /// Its numbers, once somebody has asked for them.
-    digest: OnceCell<u64>,
-    said: OnceCell<Option<u64>>,
+    /// What it says, once that was needed: all of it, and what of it is repeated.
+    meaning: OnceCell<Meaning>,
+    repeated: OnceCell<Option<Meaning>>,
 }
 
 impl Slot {
     fn of(dialect: Dialect, text: &str, origin: Option<Range<usize>>) -> Self {
         Self {
-            element: Element::read(dialect, text),
+            element: ListElement::read(dialect, text),
             origin,
-            digest: OnceCell::new(),
-            said: OnceCell::new(),
+            meaning: OnceCell::new(),
+            repeated: OnceCell::new(),
         }
     }
 }
 
-impl<'a> List<'a> {
+impl<'a> RequestList<'a> {
     /// Cuts a request; `None` where it has no list with an element.
     pub(crate) fn read(dialect: Dialect, body: &'a [u8]) -> Option<Self> {
-        let asked = RequestHead::read(dialect, body)?;
-        let list = asked.history?;
+        let head = RequestHead::read(dialect, body)?;
+        let list = head.history?;
         let body = std::str::from_utf8(body).ok()?;
         let places = elements(body, &list);
         let inside = places.first()?.start..places.last()?.end;
@@ -58,7 +57,7 @@ impl<'a> List<'a> {
         let slots = slots.map(|at| Slot::of(dialect, &body[at.clone()], Some(at)));
         Some(Self {
             dialect,
-            has_server_state: asked.has_server_state,
+            has_server_state: head.has_server_state,
             body,
             inside,
             slots: slots.collect(),
@@ -72,33 +71,33 @@ impl<'a> List<'a> {
         self.slots.len()
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Element> {
+    pub(crate) fn get(&self, index: usize) -> Option<&ListElement> {
         self.slots.get(index).map(|slot| &slot.element)
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Element> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &ListElement> {
         self.slots.iter().map(|slot| &slot.element)
     }
 
-    /// What the model said in a row around an element.
+    /// The run of the model's elements around an element.
     pub(crate) fn turn_around(&self, index: usize) -> Range<usize> {
-        let is_model = |slot: &Slot| slot.element.side == Side::Model;
+        let is_model = |slot: &Slot| slot.element.side == ElementOwner::Model;
         let before = self.slots[..index]
             .iter()
             .rev()
             .take_while(|slot| is_model(slot));
-        let behind = self.slots[index..].iter().take_while(|slot| is_model(slot));
-        index - before.count()..index + behind.count()
+        let after = self.slots[index..].iter().take_while(|slot| is_model(slot));
+        index - before.count()..index + after.count()
     }
 
-    /// Each element with everything before it, as a number: the same element elsewhere, or in another
+    /// What is said up to each element: the same element elsewhere, or in another
     /// conversation, is another one. Instructions do not count: they hold dates.
-    pub(crate) fn keys(&self) -> &[u64] {
+    pub(crate) fn keys(&self) -> &[Meaning] {
         self.keys.get_or_init(|| {
-            let mut before = 0;
+            let mut before = Meaning::NOTHING;
             let keys = self.slots.iter().map(|slot| {
-                let (element, digest) = (&slot.element, &slot.digest);
-                let key = mixed(before, *digest.get_or_init(|| element.digest(MARKS)));
+                let element = &slot.element;
+                let key = before.and(*slot.meaning.get_or_init(|| element.meaning(&MARKS)));
                 if !(element.has_role("system") || element.has_role("developer")) {
                     before = key;
                 }
@@ -108,14 +107,14 @@ impl<'a> List<'a> {
         })
     }
 
-    /// What stands before the element at `index`, as a number.
-    pub(crate) fn context(&self, index: usize) -> Option<u64> {
+    /// What was said before the element at `index`.
+    pub(crate) fn context(&self, index: usize) -> Option<Meaning> {
         let contexts = self.contexts.get_or_init(|| {
-            let mut before = 0;
+            let mut before = Meaning::NOTHING;
             let contexts = self.slots.iter().map(|slot| {
-                let said = *slot.said.get_or_init(|| context::said(&slot.element));
-                let behind = context::behind(before, said);
-                std::mem::replace(&mut before, behind)
+                let repeated = *slot.repeated.get_or_init(|| slot.element.repeated());
+                let after = repeated.map_or(before, |repeated| before.and(repeated));
+                std::mem::replace(&mut before, after)
             });
             contexts.collect()
         });
@@ -189,7 +188,7 @@ impl<'a> List<'a> {
         Some(text.into_bytes())
     }
 
-    /// Whether between two places of the request stands nothing but a comma and white space.
+    /// Whether only a comma and white space separate two places of the request.
     fn is_next(&self, end: usize, at: &Range<usize>) -> bool {
         self.body
             .get(end..at.start)

@@ -1,25 +1,25 @@
 //! Parts of messages that the agent does not see, put into its messages and taken out of them.
 
-use super::element::{Call, Element, PASSING, digest};
-use crate::session::Dialect;
+use super::element::{Call, ListElement, PASSING};
+use crate::session::{Dialect, Meaning};
 use crate::wire::write::edit::{
     blocks, elements, member, with_elements, with_value, without_member,
 };
 use crate::wire::write::quoted;
 use std::collections::HashMap;
 
-/// A message with the calls of `turn` that were answered for the agent, each behind the call
+/// A message with the calls of `turn` that were answered for the agent, each after the call
 /// that stood before it.
 pub(crate) fn with_calls(
     dialect: Dialect,
     text: &str,
-    turn: &Element,
+    turn: &ListElement,
     is_hidden: impl Fn(&Call) -> bool,
 ) -> String {
     let Some(list) = dialect.facts().calls_key.and_then(|key| member(text, key)) else {
         return text.to_owned();
     };
-    let known = Element::read(dialect, text);
+    let known = ListElement::read(dialect, text);
     let calls = known.calls.iter();
     let ids: HashMap<_, _> = calls.rev().map(|call| (call.at.start, call.id)).collect();
     let of = |at: usize| ids.get(&at).copied();
@@ -48,12 +48,12 @@ pub(crate) fn with_calls(
     }
 }
 
-/// The message of the user behind a turn, with results at its beginning; `None` where it is nobody's
+/// The user message after a turn, with results at its beginning; `None` where it is nobody's
 /// or not the user's.
 pub(crate) fn with_results(
     dialect: Dialect,
-    next: &Element,
-    results: &[Element],
+    next: &ListElement,
+    results: &[ListElement],
 ) -> Option<String> {
     let text = &next.text;
     let content = blocks(text).filter(|_| next.has_role("user"))?;
@@ -61,20 +61,20 @@ pub(crate) fn with_results(
     if all.is_empty() {
         return Some(text.clone());
     }
-    let said = match text.as_bytes().get(content.start) {
+    let spoken = match text.as_bytes().get(content.start) {
         Some(b'"') => {
-            let said: String = serde_json::from_str(&text[content.clone()]).ok()?;
-            Some(dialect.codec().text_block(&said))
+            let spoken: String = serde_json::from_str(&text[content.clone()]).ok()?;
+            Some(dialect.codec().text_block(&spoken))
         }
         _ => None,
     };
     all.extend(elements(text, &content).into_iter().map(|at| &text[at]));
-    all.extend(said.as_deref());
+    all.extend(spoken.as_deref());
     Some(with_elements(text, &content, &all))
 }
 
 /// The blocks of a message that is a list of them.
-fn blocks_of(message: &Element) -> Vec<&str> {
+fn blocks_of(message: &ListElement) -> Vec<&str> {
     let text = &message.text;
     let content = blocks(text);
     let inside = content.map(|content| elements(text, &content));
@@ -86,7 +86,7 @@ fn blocks_of(message: &Element) -> Vec<&str> {
 }
 
 /// A message without what the agent was sent of the turn before and now repeats at its beginning.
-pub(crate) fn without_released(dialect: Dialect, text: &str, released: &[Element]) -> String {
+pub(crate) fn without_released(dialect: Dialect, text: &str, released: &[ListElement]) -> String {
     let mut text = text.to_owned();
     for released in released {
         text = match dialect.facts().has_blocks {
@@ -105,7 +105,7 @@ fn without_blocks(text: &str, released: &[&str]) -> String {
     let mut blocks = inside.map(|at| text[at].to_owned()).collect::<Vec<_>>();
     for known in released {
         let Some(first) = blocks.first() else { break };
-        if digest(first, PASSING) == digest(known, PASSING) {
+        if Meaning::of_json(first, &PASSING) == Meaning::of_json(known, &PASSING) {
             blocks.remove(0);
         } else if let Some(rest) = rest_of(first, "text", known) {
             // Clients join texts that stand side by side.
@@ -129,10 +129,10 @@ fn without_texts(text: &str, released: &str) -> String {
         if text[at.start..].starts_with('[') {
             let mut parts = elements(&text, &at).into_iter();
             let first = parts.next().map(|first| &text[first]);
-            let said = member(released, key).map(|at| format!("{{\"text\":{}}}", &released[at]));
+            let spoken = member(released, key).map(|at| format!("{{\"text\":{}}}", &released[at]));
             let rest = first
-                .zip(said)
-                .and_then(|(first, said)| rest_of(first, "text", &said));
+                .zip(spoken)
+                .and_then(|(first, spoken)| rest_of(first, "text", &spoken));
             if let Some(rest) = rest {
                 let is_empty = member(&rest, "text").is_some_and(|at| &rest[at] == "null");
                 let first = Some(rest.as_str()).filter(|_| !is_empty);

@@ -1,13 +1,13 @@
 //! The two views of a conversation: what the agent knows of it, and what its provider knows.
 //!
-//! Where the provider's reply was held, the agent is told a turn that it can use; the provider knows also the
+//! Where the provider's reply was held, the agent receives a turn that it can use; the provider knows also the
 //! turn before, the call that did not work, and how it was answered. The agent repeats its own view in every
 //! later request. What it has not seen is put back there, so that to the provider the conversation is the one
 //! that it had, and every call keeps its output. The same holds for requests that were repaired before they
 //! left: the agent goes on repeating what was broken.
 
-mod context;
 mod element;
+mod hold_views;
 mod list;
 mod message;
 mod repairs;
@@ -16,14 +16,13 @@ mod story;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
-mod told;
 
-pub use stored::{Continued, Conversations, Keeping};
-pub use told::{NoTold, Told, told};
+pub use hold_views::{HoldViews, HoldViewsError, hold_views};
+pub use stored::{Continued, Keeping, StoredReplies};
 
 use crate::session::Dialect;
-use list::List;
-use repairs::Repair;
+use list::RequestList;
+use repairs::ListRepair;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use story::Story;
@@ -33,7 +32,7 @@ const MOST: usize = 4096;
 /// Most bytes that they take.
 const BYTES: usize = 64 << 20;
 
-/// What is remembered of earlier exchanges. Bounded: the oldest is forgotten, and a conversation that was told
+/// What is remembered of earlier exchanges. Bounded: the oldest is forgotten, and a conversation that was given
 /// otherwise so long ago is then sent as the agent has it. Copies share what they remember.
 #[derive(Debug, Clone)]
 pub struct Views {
@@ -42,7 +41,7 @@ pub struct Views {
     kept: VecDeque<Arc<Kept>>,
     first: u64,
     bytes: usize,
-    /// The told turns that may stand where such a number is found.
+    /// The replaced turns that such a digest may identify.
     by_mark: HashMap<u64, Vec<u64>>,
     /// How many of those that are kept are repairs.
     repairs: usize,
@@ -51,7 +50,7 @@ pub struct Views {
 #[derive(Debug)]
 enum Kept {
     Story(Story),
-    Repair(Repair),
+    Repair(ListRepair),
 }
 
 impl Kept {
@@ -94,12 +93,12 @@ impl Views {
         self.kept.is_empty()
     }
 
-    /// Remembers what an agent was told, behind what its request said: in another conversation nothing of it is
+    /// Remembers what an agent received, with the digest of its request: in another conversation nothing of it is
     /// put back, whatever ids that one has. `released` are the elements of the first turn that it was already
-    /// sent before the hold, text and reasoning: it repeats them together with the turn that it is told, in one
+    /// sent before the hold, text and reasoning: it repeats them together with the turn that it receives, in one
     /// message (Chat), before its blocks (Anthropic) or its items.
-    pub fn remember(&mut self, dialect: Dialect, told: &Told, released: &[String]) {
-        if let Some(story) = Story::of(dialect, told, released) {
+    pub fn remember(&mut self, dialect: Dialect, held: &HoldViews, released: &[String]) {
+        if let Some(story) = Story::of(dialect, held, released) {
             self.keep(Kept::Story(story));
         }
     }
@@ -107,7 +106,7 @@ impl Views {
     /// Remembers how a request was repaired, element by element. `original` is the body as it was judged:
     /// as [`Self::restore`] gave it.
     pub fn remember_repair(&mut self, dialect: Dialect, original: &[u8], repaired: &[u8]) {
-        if let Some(repair) = Repair::of(dialect, original, repaired) {
+        if let Some(repair) = ListRepair::of(dialect, original, repaired) {
             self.keep(Kept::Repair(repair));
         }
     }
@@ -151,7 +150,7 @@ impl Views {
     }
 
     /// The request as the provider is to get it; `None` where it can go as it is. Elements that nothing was
-    /// told about stay byte for byte.
+    /// given otherwise stay byte for byte.
     ///
     /// Where the provider keeps the conversation itself, only outputs of calls that it knows already
     /// can be put back.
@@ -159,7 +158,7 @@ impl Views {
         if self.is_empty() {
             return None;
         }
-        let mut list = List::read(dialect, request)?;
+        let mut list = RequestList::read(dialect, request)?;
         let mut known = self.told_in(&list);
         if self.repairs > 0 && !list.has_server_state {
             let kept = self.kept.iter().zip(self.first..);
@@ -182,8 +181,8 @@ impl Views {
         self.kept.get(index).map(Arc::as_ref)
     }
 
-    /// The told turns that may stand in a list, the oldest first.
-    fn told_in(&self, list: &List<'_>) -> BTreeSet<u64> {
+    /// The replaced turns that a list may hold, the oldest first.
+    fn told_in(&self, list: &RequestList<'_>) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         if self.by_mark.is_empty() {
             return found;

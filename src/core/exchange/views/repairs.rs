@@ -1,38 +1,38 @@
 //! How a request was repaired before it left, and the same repair in later requests that
 //! repeat what was broken.
 
-use super::element::{Element, MARKS, digest};
-use super::list::List;
-use crate::session::{Dialect, hash, operations_of};
+use super::element::{ListElement, MARKS};
+use super::list::RequestList;
+use crate::session::{Dialect, Meaning, hash, operations_of};
 use crate::wire::write::edit::{elements, member, with_elements, without_member};
 use similar::DiffTag;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a repair made of some elements of a list.
 #[derive(Debug)]
-pub(crate) struct Repair {
+pub(crate) struct ListRepair {
     changes: Vec<Change>,
 }
 
-/// What stands in the place of one element.
+/// What replaces one element.
 #[derive(Debug)]
 struct Change {
     /// The element and everything before it, as a number.
-    key: u64,
-    was: Element,
-    /// What stands there: nothing, another element, itself and others behind it.
-    now: Vec<Element>,
+    key: Meaning,
+    was: ListElement,
+    /// The replacement: nothing, another element, itself and others after it.
+    now: Vec<ListElement>,
 }
 
-impl Repair {
-    /// `None` where nothing was changed, or not so that it could be told element by element.
+impl ListRepair {
+    /// `None` where nothing was changed, or the change cannot be assigned to single elements.
     pub(crate) fn of(dialect: Dialect, original: &[u8], repaired: &[u8]) -> Option<Self> {
         let (was, now) = (
-            List::read(dialect, original)?,
-            List::read(dialect, repaired)?,
+            RequestList::read(dialect, original)?,
+            RequestList::read(dialect, repaired)?,
         );
         let keys = was.keys();
-        let hashes = |list: &List<'_>| {
+        let hashes = |list: &RequestList<'_>| {
             list.iter()
                 .map(|element| hash(element.text.as_bytes()))
                 .collect::<Vec<_>>()
@@ -60,13 +60,13 @@ impl Repair {
             .changes
             .iter()
             .flat_map(|change| change.now.iter().chain([&change.was]));
-        all.map(|element| element.text.len() + size_of::<Element>())
+        all.map(|element| element.text.len() + size_of::<ListElement>())
             .sum()
     }
 
     /// Repeats the repair and says so; `None` where the list does not hold what was repaired, or goes on so
     /// that it does not fit any more.
-    pub(crate) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+    pub(crate) fn apply(&self, list: &mut RequestList<'_>) -> Option<String> {
         let mut at = HashMap::new();
         for (place, key) in list.keys().iter().enumerate() {
             at.entry(*key).or_insert(place);
@@ -100,22 +100,22 @@ impl Repair {
 
 /// What became of the elements of a gap between two that stayed; `next` is the place of the first of them.
 fn changes_of(
-    was: &List<'_>,
-    keys: &[u64],
+    was: &RequestList<'_>,
+    keys: &[Meaning],
     next: usize,
     gone: &[usize],
-    mut added: Vec<Element>,
+    mut added: Vec<ListElement>,
 ) -> Option<Vec<Change>> {
     if gone.is_empty() && added.is_empty() {
         return Some(Vec::new());
     }
-    let change = |place: usize, now: Vec<Element>| {
+    let change = |place: usize, now: Vec<ListElement>| {
         let was = was.get(place)?.clone();
         let key = *keys.get(place)?;
         Some(Change { key, was, now })
     };
     if gone.is_empty() {
-        // Behind the one that stayed; nothing can be told of what opens a history.
+        // After the one that stayed; what opens a history has no such element.
         let before = next.checked_sub(1)?;
         added.insert(0, was.get(before)?.clone());
         return Some(vec![change(before, added)?]);
@@ -134,7 +134,7 @@ fn changes_of(
 }
 
 impl Change {
-    /// Whether the other elements still go with what stands in its place: no call that is taken out
+    /// Whether the other elements still fit its replacement: no call that is taken out
     /// has got an output, no output that is put in has come by itself. `answered` are the ids of the
     /// calls that they answer.
     fn fits(&self, answered: &HashSet<u64>) -> bool {
@@ -151,7 +151,7 @@ impl Change {
     }
 
     /// An element of the repair, in the spelling that the agent has now for what did not change.
-    fn respelled(&self, dialect: Dialect, now: &Element, current: &str) -> String {
+    fn respelled(&self, dialect: Dialect, now: &ListElement, current: &str) -> String {
         if self.was.text == current {
             return now.text.clone();
         }
@@ -174,8 +174,10 @@ impl Change {
             .into_iter()
             .map(|at| &now.text[at]);
         let blocks = blocks.map(|block| {
-            let number = digest(block, MARKS);
-            let same = known.iter().find(|known| digest(known, MARKS) == number);
+            let meaning = Meaning::of_json(block, &MARKS);
+            let same = known
+                .iter()
+                .find(|known| Meaning::of_json(known, &MARKS) == meaning);
             same.map_or_else(|| without_mark(block), |known| (*known).to_owned())
         });
         let blocks = blocks.collect::<Vec<_>>();
@@ -185,8 +187,8 @@ impl Change {
 }
 
 fn without_mark(block: &str) -> String {
-    match member(block, MARKS[0]) {
-        Some(_) => without_member(block, MARKS[0]),
+    match member(block, MARKS.members[0]) {
+        Some(_) => without_member(block, MARKS.members[0]),
         None => block.to_owned(),
     }
 }

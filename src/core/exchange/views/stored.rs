@@ -3,12 +3,12 @@
 //! A request that continues a thread (Anthropic, beta `message-threads-2026-08-12`,
 //! `thread.previous_message_id`) or a stored Response (`previous_response_id`) holds only what is new. What its
 //! provider puts before that is remembered here, so that the request is judged like any other. Where an agent
-//! was told another reply than its provider gave, its next request is sent with the whole history: the
+//! received another reply than its provider gave, its next request is sent with the whole history: the
 //! provider's own copy ends on a reply that the agent does not know.
 
-use super::element::{Element, Side};
+use super::element::{ElementOwner, ListElement};
+use super::hold_views::history;
 use super::message::with_results;
-use super::told::history;
 use crate::session::Dialect;
 use crate::wire::stream::{Splitter, event_value, rejoin};
 use crate::wire::write::edit::{member, with_value, without_member};
@@ -28,9 +28,9 @@ const LOOKED_THROUGH: usize = 64 << 10;
 
 /// The replies that can be continued, by their ids.
 #[derive(Debug, Default)]
-pub struct Conversations(Mutex<VecDeque<(String, Arc<Stored>)>>);
+pub struct StoredReplies(Mutex<VecDeque<(String, Arc<Stored>)>>);
 
-/// A reply that can be continued, behind its request.
+/// A reply that can be continued, with its request.
 #[derive(Debug)]
 struct Stored {
     dialect: Dialect,
@@ -39,12 +39,12 @@ struct Stored {
     turn: Mutex<Turn>,
 }
 
-/// What stands behind the request.
+/// What follows the request.
 #[derive(Debug)]
 enum Turn {
     /// The provider's reply as it came so far.
     Came(Vec<u8>),
-    /// The agent was told another turn; these elements are what the provider is to see.
+    /// The agent received another turn; these elements are what the provider is to see.
     Told(Vec<String>),
 }
 
@@ -53,7 +53,7 @@ enum Turn {
 pub struct Continued {
     /// The request with its whole history, as one that names no earlier reply. A thread begins anew with it.
     pub body: Vec<u8>,
-    /// Whether the agent was told that reply otherwise than its provider gave it, so that only the whole
+    /// Whether the agent received another reply than its provider gave, so that only the whole
     /// history can be sent.
     pub is_told_otherwise: bool,
 }
@@ -61,12 +61,12 @@ pub struct Continued {
 /// Reads along in a reply that can be continued.
 #[derive(Debug)]
 pub struct Keeping {
-    conversations: Arc<Conversations>,
+    conversations: Arc<StoredReplies>,
     stored: Arc<Stored>,
     id: Option<String>,
 }
 
-impl Conversations {
+impl StoredReplies {
     /// The request with its whole history; `None` where it names no earlier reply, or one that is not known.
     pub fn continued(&self, dialect: Dialect, request: &[u8]) -> Option<Continued> {
         let id = RequestHead::read(dialect, request)?.continues?;
@@ -104,17 +104,17 @@ impl Keeping {
     /// Reads along in the reply to a request with its whole history; `None` where that
     /// reply cannot be continued.
     pub fn of(
-        conversations: &Arc<Conversations>,
+        conversations: &Arc<StoredReplies>,
         dialect: Dialect,
         request: &Bytes,
-        asked: &RequestHead,
+        head: &RequestHead,
     ) -> Option<Self> {
         let is_kept = match dialect.facts().server_state {
-            ServerState::Threads => asked.has_thread,
-            ServerState::Replies => asked.stores != Some(false),
+            ServerState::Threads => head.has_thread,
+            ServerState::Replies => head.stores != Some(false),
             ServerState::None => false,
         };
-        (is_kept && !asked.has_server_state && !asked.in_background).then(|| Self {
+        (is_kept && !head.has_server_state && !head.in_background).then(|| Self {
             conversations: conversations.clone(),
             stored: Arc::new(Stored {
                 dialect,
@@ -200,18 +200,18 @@ fn joined(dialect: Dialect, history: &[String], own: &[String]) -> Option<String
     if !dialect.facts().has_blocks {
         return None;
     }
-    let last = Element::read(dialect, last);
-    if last.side != Side::Outputs {
+    let last = ListElement::read(dialect, last);
+    if last.side != ElementOwner::Outputs {
         return None;
     }
-    with_results(dialect, &Element::read(dialect, next), &[last])
+    with_results(dialect, &ListElement::read(dialect, next), &[last])
 }
 
-/// The request with these elements, and with what the first request of its conversation said once for all.
+/// The request with these elements, and with what the first request of its conversation set for all of them.
 fn body_with(dialect: Dialect, first: &str, body: &str, elements: &[String]) -> Option<String> {
-    let asked = RequestHead::read(dialect, body.as_bytes())?;
+    let head = RequestHead::read(dialect, body.as_bytes())?;
     let list = format!("[{}]", elements.join(","));
-    let mut body = with_value(body, &asked.history?, &list);
+    let mut body = with_value(body, &head.history?, &list);
     match dialect.facts().server_state {
         ServerState::Replies => body = without_member(&body, "previous_response_id"),
         _ => {
@@ -220,10 +220,10 @@ fn body_with(dialect: Dialect, first: &str, body: &str, elements: &[String]) -> 
             // A request that continues a thread must not repeat them.
             for key in ["system", "tools"] {
                 if member(&body, key).is_none()
-                    && let Some(said) = member(first, key)
+                    && let Some(value_at) = member(first, key)
                 {
                     let open = body.find('{')? + 1;
-                    body.insert_str(open, &format!("\"{key}\":{},", &first[said]));
+                    body.insert_str(open, &format!("\"{key}\":{},", &first[value_at]));
                 }
             }
         }

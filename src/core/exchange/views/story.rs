@@ -1,10 +1,10 @@
-//! One told turn as it is remembered, and how it is put back into a request of the agent.
+//! A replaced turn as it is remembered, and how it is put back into a request of the agent.
 
-use super::element::{Call, Element, PASSING, Side};
-use super::list::List;
+use super::element::{Call, ElementOwner, ListElement, PASSING};
+use super::hold_views::HoldViews;
+use super::list::RequestList;
 use super::message;
-use super::told::Told;
-use crate::session::Dialect;
+use crate::session::{Dialect, Meaning};
 use crate::wire::ServerState;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -14,49 +14,50 @@ use std::ops::Range;
 pub(crate) struct Story {
     dialect: Dialect,
     /// What the provider knows.
-    provider: Vec<Element>,
+    provider: Vec<ListElement>,
     /// For each element of it whether the agent has never seen it (Responses), or not as such (elsewhere).
     hidden: Vec<bool>,
     /// Where the model's last turn begins in it, and where it ends.
     last: (usize, usize),
-    /// The ids of the calls that the outputs behind it answer.
+    /// The ids of the calls that the outputs after it answer.
     answered: HashSet<u64>,
     /// What the agent was sent of the first turn before the hold.
-    released: Vec<Element>,
-    /// What the request said before it, as a number.
-    context: u64,
+    released: Vec<ListElement>,
+    /// What the request before it says.
+    context: Meaning,
 }
 
 impl Story {
     /// `None` where nothing of it will have to be put back: both know the same, or the agent got a final text,
-    /// which stands for itself.
-    pub(crate) fn of(dialect: Dialect, told: &Told, released: &[String]) -> Option<Self> {
-        if !told.hides() {
+    /// which is unique.
+    pub(crate) fn of(dialect: Dialect, views: &HoldViews, released: &[String]) -> Option<Self> {
+        if !views.hides() {
             return None;
         }
         let read = |texts: &[String]| {
             texts
                 .iter()
-                .map(|text| Element::read(dialect, text))
+                .map(|text| ListElement::read(dialect, text))
                 .collect::<Vec<_>>()
         };
-        let (provider, released, agent) = (read(&told.provider), read(released), read(&told.agent));
+        let (provider, released, agent) =
+            (read(&views.provider), read(released), read(&views.agent));
         let seen = Seen::of(released.iter().chain(&agent));
-        let is_seen = |element: &Element| {
+        let is_seen = |element: &ListElement| {
             let mark = element.own_mark().filter(|_| dialect.facts().item_ids);
             seen.holds(element, mark)
         };
         let hidden = provider.iter().map(|element| !is_seen(element)).collect();
-        let behind = provider[told.last.end..].iter();
-        let answered = behind.flat_map(|element| element.answers.iter().copied());
+        let outputs_after = provider[views.last.end..].iter();
+        let answered = outputs_after.flat_map(|element| element.answers.iter().copied());
         let story = Self {
             answered: answered.collect(),
             dialect,
             provider,
             hidden,
-            last: (told.last.start, told.last.end),
+            last: (views.last.start, views.last.end),
             released,
-            context: told.context,
+            context: views.context,
         };
         let is_found = story.marks().next().is_some();
         is_found.then_some(story)
@@ -76,38 +77,38 @@ impl Story {
     /// Bytes that it takes in memory, roughly.
     pub(crate) fn size(&self) -> usize {
         let all = self.provider.iter().chain(&self.released);
-        all.map(|element| element.text.len() + size_of::<Element>())
+        all.map(|element| element.text.len() + size_of::<ListElement>())
             .sum()
     }
 
-    fn own_mark(&self, element: &Element) -> Option<u64> {
+    fn own_mark(&self, element: &ListElement) -> Option<u64> {
         let is_item = self.dialect.facts().item_ids && element.calls.is_empty();
         element.own_mark().filter(|_| is_item)
     }
 
     /// The turns before the agent's, each with what was answered.
-    fn before(&self) -> &[Element] {
+    fn before(&self) -> &[ListElement] {
         &self.provider[..self.last.0]
     }
 
     /// The model's last turn.
-    fn turn(&self) -> &[Element] {
+    fn turn(&self) -> &[ListElement] {
         &self.provider[self.last.0..self.last.1]
     }
 
-    /// The outputs behind it.
-    fn behind(&self) -> &[Element] {
+    /// The outputs after it.
+    fn outputs_after(&self) -> &[ListElement] {
         &self.provider[self.last.1..]
     }
 
     /// Calls that were answered for the agent, each with its element.
-    fn hidden_calls(&self) -> impl Iterator<Item = (&Element, &Call)> {
+    fn hidden_calls(&self) -> impl Iterator<Item = (&ListElement, &Call)> {
         let late = calls_of(self.turn()).filter(|(_, call)| self.is_answered(call));
         calls_of(self.before()).chain(late)
     }
 
     /// The calls that the agent got.
-    fn seen_calls(&self) -> impl Iterator<Item = (&Element, &Call)> {
+    fn seen_calls(&self) -> impl Iterator<Item = (&ListElement, &Call)> {
         calls_of(self.turn()).filter(|(_, call)| !self.is_answered(call))
     }
 
@@ -117,7 +118,7 @@ impl Story {
 
     /// Puts back what the provider knows and says so; `None` where this list does not hold the turn, or holds
     /// all of it already.
-    pub(crate) fn apply(&self, list: &mut List<'_>) -> Option<String> {
+    pub(crate) fn apply(&self, list: &mut RequestList<'_>) -> Option<String> {
         if list.dialect != self.dialect {
             return None;
         }
@@ -132,7 +133,7 @@ impl Story {
         let turn = list.turn_around(anchor);
         let near = turn.start.saturating_sub(self.provider.len())..turn.end;
         let near = by_call(list, near);
-        let is_there = |of: &Element, call: &Call| {
+        let is_there = |of: &ListElement, call: &Call| {
             let places = near.get(&call.id).into_iter().flatten();
             let mut elements = places.filter_map(|index| list.get(*index));
             elements.any(|element| element.holds(call, of))
@@ -147,15 +148,15 @@ impl Story {
         Some(self.note())
     }
 
-    /// The first element of the turn, where the list holds the turn behind what stood before it: ids alone say
+    /// The first element of the turn, where the list holds the turn after the same context: ids alone say
     /// little, since some servers count them.
-    fn anchor(&self, list: &List<'_>) -> Option<usize> {
+    fn anchor(&self, list: &RequestList<'_>) -> Option<usize> {
         let marks = self.marks().collect::<HashSet<_>>();
         let mut seen: HashMap<u64, Vec<_>> = HashMap::new();
         for (of, call) in self.seen_calls() {
             seen.entry(call.id).or_default().push((of, call));
         }
-        let is_ours = |element: &Element| {
+        let is_ours = |element: &ListElement| {
             let own = self.own_mark(element);
             let calls = element.calls.iter();
             let mut like = calls.filter_map(|call| seen.get(&call.id)).flatten();
@@ -169,8 +170,8 @@ impl Story {
         })
     }
 
-    /// Items go where they stood: behind the last one before them that the agent repeats.
-    fn put_items(&self, list: &mut List<'_>, anchor: usize) {
+    /// Items return to their place: after the last earlier one that the agent repeats.
+    fn put_items(&self, list: &mut RequestList<'_>, anchor: usize) {
         let turn = list.turn_around(anchor);
         let known = by_call(list, 0..list.len());
         let places = self
@@ -206,8 +207,8 @@ impl Story {
     /// Where the list repeats an item.
     fn place_of(
         &self,
-        item: &Element,
-        (list, known): (&List<'_>, &HashMap<u64, Vec<usize>>),
+        item: &ListElement,
+        (list, known): (&RequestList<'_>, &HashMap<u64, Vec<usize>>),
         mut turn: Range<usize>,
     ) -> Option<usize> {
         if let [call, ..] = &item.calls[..] {
@@ -224,27 +225,27 @@ impl Story {
         let by_mark = list
             .iter()
             .position(|known| mark.is_some() && known.own_mark() == mark);
-        let digest = item.digest(PASSING);
+        let meaning = item.meaning(&PASSING);
         by_mark.or_else(|| {
             turn.find(|index| {
                 list.get(*index)
-                    .is_some_and(|known| known.digest(PASSING) == digest)
+                    .is_some_and(|known| known.meaning(&PASSING) == meaning)
             })
         })
     }
 
-    /// Whether an item is reasoning that the API takes only with the hidden item behind it.
+    /// Whether an item is reasoning that the API takes only with the hidden item after it.
     fn leads_to_hidden(&self, index: usize) -> bool {
         let led = self.provider.iter().zip(&self.hidden).skip(index);
         let mut led = led.skip_while(|(item, _)| item.is_reasoning);
         self.provider[index].is_reasoning
             && led
                 .next()
-                .is_some_and(|(item, hidden)| *hidden && item.side == Side::Model)
+                .is_some_and(|(item, hidden)| *hidden && item.side == ElementOwner::Model)
     }
 
-    /// Messages: hidden calls into the agent's message, earlier turns before it, outputs behind it.
-    fn put_messages(&self, list: &mut List<'_>, anchor: usize) {
+    /// Messages: hidden calls into the agent's message, earlier turns before it, outputs after it.
+    fn put_messages(&self, list: &mut RequestList<'_>, anchor: usize) {
         let (Some(known), Some(turn)) = (list.get(anchor), self.turn().first()) else {
             return;
         };
@@ -255,11 +256,15 @@ impl Story {
         let is_hidden = |call: &Call| self.is_answered(call);
         text = message::with_calls(self.dialect, &text, turn, is_hidden);
         list.replace(anchor, &text);
-        let outputs = self.behind().iter().map(|element| element.text.clone());
+        let outputs = self
+            .outputs_after()
+            .iter()
+            .map(|element| element.text.clone());
         let next = list
             .get(anchor + 1)
             .filter(|_| self.dialect.facts().has_blocks);
-        match next.and_then(|next| message::with_results(self.dialect, next, self.behind())) {
+        match next.and_then(|next| message::with_results(self.dialect, next, self.outputs_after()))
+        {
             Some(text) => list.replace(anchor + 1, &text),
             None => list.insert(anchor + 1, outputs),
         }
@@ -271,7 +276,7 @@ impl Story {
 
     /// Where the provider keeps the conversation it knows the hidden calls beside the agent's: only
     /// their outputs are missing.
-    fn answer_kept(&self, list: &mut List<'_>) -> Option<String> {
+    fn answer_kept(&self, list: &mut RequestList<'_>) -> Option<String> {
         let calls = self
             .seen_calls()
             .map(|(_, call)| call.clone())
@@ -280,13 +285,13 @@ impl Story {
             .iter()
             .position(|element| element.answers_any(&calls))?;
         let known: HashSet<_> = list.iter().map(|known| &known.answers).collect();
-        let is_known = |element: &Element| known.contains(&element.answers);
+        let is_known = |element: &ListElement| known.contains(&element.answers);
         let is_alone = self.before().is_empty() && calls.iter().any(|call| call.is_drawn);
-        if !is_alone || self.behind().iter().any(is_known) {
+        if !is_alone || self.outputs_after().iter().any(is_known) {
             return None;
         }
         let outputs = self
-            .behind()
+            .outputs_after()
             .iter()
             .map(|element| element.text.clone())
             .collect::<Vec<_>>();
@@ -311,7 +316,7 @@ impl Story {
 #[derive(Default)]
 struct Seen<'e> {
     /// Elements with calls, by the id of their first one.
-    by_call: HashMap<u64, Vec<(&'e Element, &'e Call)>>,
+    by_call: HashMap<u64, Vec<(&'e ListElement, &'e Call)>>,
     with_calls: Words,
     without_calls: Words,
 }
@@ -320,13 +325,13 @@ struct Seen<'e> {
 #[derive(Default)]
 struct Words {
     marks: HashSet<u64>,
-    /// What is said by those without a mark.
-    unmarked: HashSet<u64>,
-    said: HashSet<u64>,
+    /// What those without a mark say.
+    unmarked: HashSet<Meaning>,
+    meanings: HashSet<Meaning>,
 }
 
 impl<'e> Seen<'e> {
-    fn of(elements: impl Iterator<Item = &'e Element>) -> Self {
+    fn of(elements: impl Iterator<Item = &'e ListElement>) -> Self {
         let mut seen = Self::default();
         for element in elements {
             let words = match element.calls.first() {
@@ -337,11 +342,11 @@ impl<'e> Seen<'e> {
                 }
                 None => &mut seen.without_calls,
             };
-            let digest = element.digest(PASSING);
-            words.said.insert(digest);
+            let meaning = element.meaning(&PASSING);
+            words.meanings.insert(meaning);
             match element.own_mark() {
                 Some(mark) => words.marks.insert(mark),
-                None => words.unmarked.insert(digest),
+                None => words.unmarked.insert(meaning),
             };
         }
         seen
@@ -349,11 +354,11 @@ impl<'e> Seen<'e> {
 
     /// Whether it holds an element: calls are compared as calls, items with marks of their own by those, all
     /// else by what it says.
-    fn holds(&self, element: &Element, mark: Option<u64>) -> bool {
-        let digest = element.digest(PASSING);
+    fn holds(&self, element: &ListElement, mark: Option<u64>) -> bool {
+        let meaning = element.meaning(&PASSING);
         let is_in = |words: &Words| match mark {
-            Some(mark) => words.marks.contains(&mark) || words.unmarked.contains(&digest),
-            None => words.said.contains(&digest),
+            Some(mark) => words.marks.contains(&mark) || words.unmarked.contains(&meaning),
+            None => words.meanings.contains(&meaning),
         };
         let is_like = match element.calls.first() {
             Some(call) => {
@@ -368,7 +373,7 @@ impl<'e> Seen<'e> {
 }
 
 /// Where a part of a list holds calls, by their ids.
-fn by_call(list: &List<'_>, part: Range<usize>) -> HashMap<u64, Vec<usize>> {
+fn by_call(list: &RequestList<'_>, part: Range<usize>) -> HashMap<u64, Vec<usize>> {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for index in part {
         for call in list.get(index).iter().flat_map(|element| &element.calls) {
@@ -379,7 +384,7 @@ fn by_call(list: &List<'_>, part: Range<usize>) -> HashMap<u64, Vec<usize>> {
 }
 
 /// The calls of elements, each with its element.
-fn calls_of(elements: &[Element]) -> impl Iterator<Item = (&Element, &Call)> {
+fn calls_of(elements: &[ListElement]) -> impl Iterator<Item = (&ListElement, &Call)> {
     elements
         .iter()
         .flat_map(|element| element.calls.iter().map(move |call| (element, call)))

@@ -5,8 +5,8 @@ use super::FORMAT;
 use super::graph::{Branch, Branches, Graph, Role};
 use crate::formats::Contents;
 use crate::session::{
-    Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, Record, RecordLink, Session, Source,
-    SourceError, Stop, index_number,
+    Fact, Flags, Fragment, Item, Keyed, Kind, Record, RecordLink, Session, Source, SourceError,
+    Stop, index_number,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub(super) fn assemble(
     for branch in list {
         builder.add(&branch);
     }
-    builder.tell();
+    builder.set_models();
+    builder.set_stops();
     let mut sessions = builder.sessions;
     for session in &mut sessions {
         mark_compacted(&mut session.items);
@@ -78,7 +79,7 @@ impl Builder<'_> {
                 );
                 self.places[first + offset] = Some(place);
                 let link = &self.fragment.links[*record as usize];
-                let mut item = mark_reply(*item, link, &mut messages);
+                let mut item = link.mark_reply(*item, &mut messages);
                 let starts = std::mem::take(&mut is_broken);
                 item.flags.set_if(Flags::BROKEN_CHAIN, starts);
                 session.items.push(item);
@@ -94,8 +95,25 @@ impl Builder<'_> {
         self.sessions.push(session);
     }
 
-    /// Gives each session its model and the reasons for which its replies ended.
-    fn tell(&mut self) {
+    /// Gives each session its model. A model is noted where it changes in the file, so that a branch may have been
+    /// made by one that was noted in another.
+    fn set_models(&mut self) {
+        let (mut models, mut current) = (self.fragment.models().peekable(), None);
+        for (item, place) in self.fragment.items.iter().zip(&self.places) {
+            while let Some((_, model)) = models.next_if(|(record, _)| *record <= item.record) {
+                current = Some(model);
+            }
+            if let Some((session, _)) = place.filter(|_| item.kind.is_from_model()) {
+                let session = &mut self.sessions[session as usize];
+                if session.model.as_ref() != current {
+                    session.model = current.cloned();
+                }
+            }
+        }
+    }
+
+    /// Gives each session the reasons for which its replies ended.
+    fn set_stops(&mut self) {
         for (at, fact) in &self.fragment.facts {
             let last = at
                 .checked_sub(1)
@@ -103,14 +121,11 @@ impl Builder<'_> {
             let Some(Some((session, item))) = last.copied() else {
                 continue;
             };
-            let session = &mut self.sessions[session as usize];
-            match fact {
-                Fact::Model(model) => session.model = Some(model.clone()),
-                Fact::Stop(reason) => session.stops.push(Stop {
-                    item,
-                    reason: reason.clone(),
-                }),
-                _ => {}
+            if let Fact::Stop(reason) = fact {
+                let reason = reason.clone();
+                self.sessions[session as usize]
+                    .stops
+                    .push(Stop { item, reason });
             }
         }
         for session in &mut self.sessions {
@@ -119,19 +134,7 @@ impl Builder<'_> {
     }
 }
 
-/// One message over many lines: only its first line starts the reply.
-fn mark_reply(mut item: Item, link: &RecordLink, messages: &mut HashSet<u64, Keyed>) -> Item {
-    let is_reply = link.flags.has(LinkFlags::ASSISTANT) && item.kind.is_from_model();
-    if is_reply && link.message != 0 && !messages.insert(link.message) {
-        item.flags = item
-            .flags
-            .without(Flags::STARTS_REPLY)
-            .with(Flags::CONTINUES_REPLY);
-    }
-    item
-}
-
-/// What stands before the last compaction is no longer sent to the provider.
+/// What is before the last compaction is no longer sent to the provider.
 fn mark_compacted(items: &mut [Item]) {
     let last = items
         .iter()

@@ -54,7 +54,7 @@ enum Place {
 pub(super) struct Graph<'a> {
     fragment: &'a Fragment,
     parents: Vec<Option<u32>>,
-    /// The first item of each record, and behind the last record the number of items.
+    /// The first item of each record, and after the last record the number of items.
     first_items: Vec<u32>,
     places: Vec<Place>,
     branches: Vec<Branch>,
@@ -181,7 +181,7 @@ impl<'a> Graph<'a> {
             let link = &self.links()[record];
             if at.is_none() {
                 let is_boundary = link.flags.has(LinkFlags::BOUNDARY);
-                // Across a gap, and behind a compaction, the lines before are still the story so far.
+                // Across a gap, and after a compaction, the lines before are still the story so far.
                 if link.parent != 0 || is_boundary {
                     at = previous[record];
                 }
@@ -236,11 +236,11 @@ impl<'a> Graph<'a> {
         }
         messages.remove(&0);
         let mut active = chain.clone();
-        let mut asked = Ids::default();
+        let mut calls = Ids::default();
         for (record, link) in links.iter().enumerate() {
             if !repeated.has(record) && (active.has(record) || messages.contains(&link.message)) {
                 active.set(record);
-                asked.extend(self.ids(record, Kind::Call));
+                calls.extend(self.ids(record, Kind::Call));
             }
         }
         for (record, link) in links.iter().enumerate() {
@@ -250,7 +250,7 @@ impl<'a> Graph<'a> {
             let answers = link.flags.has(LinkFlags::USER)
                 && self
                     .ids(record, Kind::Output)
-                    .any(|id| asked.contains(&id) && answered.insert(id));
+                    .any(|id| calls.contains(&id) && answered.insert(id));
             if answers || link.id == 0 {
                 active.set(record);
             }
@@ -304,7 +304,7 @@ impl<'a> Graph<'a> {
                 ready.extend(waiting.remove(&next).into_iter().flatten().rev());
             }
         }
-        // A circle of parents: nothing is lost, the file order stands.
+        // A circle of parents: nothing is lost, the file order remains.
         let left = records.iter().filter(|record| !placed.has(**record));
         ordered.extend(left.map(|record| index_number(*record)));
         ordered

@@ -48,7 +48,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-/// A line that stands before the entries: a log may begin with more of them than are looked at.
+/// A line that is before the entries: a log may begin with more of them than are looked at.
 fn is_preamble(document: &Document<'_>) -> bool {
     let is_summary = document.says("type", "summary") && document.has("leafUuid");
     is_summary || document.says("type", "file-history-snapshot") && document.has("snapshot")
@@ -151,7 +151,10 @@ fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
             } else {
                 Kind::Notice
             };
-            out.push(kind, None, span);
+            let is_error = entry.subtype == Some(b"api_error");
+            out.push(kind, None, span)
+                .flags
+                .set_if(Flags::ERROR, is_error);
         }
         return;
     }
@@ -164,11 +167,12 @@ fn settle(entry: &mut Entry<'_>, span: Span, first: usize, out: &mut Fragment) {
             .set_if(Flags::REJECTED, entry.denied && item.kind == Kind::Output);
         if entry.is_api_error {
             item.kind = Kind::Notice;
+            item.flags = item.flags.with(Flags::ERROR);
         }
     }
 }
 
-/// How far into an item the mark of an interrupt can begin: behind `{"type":"text","text":"` in any spacing.
+/// How far into an item the mark of an interrupt can begin: after `{"type":"text","text":"` in any spacing.
 const INTERRUPT_WITHIN: usize = 128;
 
 /// Whether a text of the user is the mark that Claude Code leaves for an interrupt.

@@ -1,11 +1,13 @@
 //! An item as the target can say it, whoever spelled it.
 
+use super::agent::AgentProgram;
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
 use crate::session::{Family, Flags, Kind, PairStatus, SourceError};
 use crate::wire::write::quoted;
 use crate::wire::{
-    Arguments, Content, Element, Input, Part, Role, ToolCall, ToolResult, body_of, joined,
+    Arguments, Content, Element, Input, Part, Role, ToolCall, ToolResult, body_of, inline_data,
+    joined,
 };
 use serde::de::IgnoredAny;
 
@@ -26,7 +28,7 @@ impl Conversion<'_> {
                 let call = self.call(index)?;
                 call.map(|call| Element::new(Role::Model, vec![Part::Call(call)]))
             }
-            Kind::Output if self.is_of_server(index) => {
+            Kind::Output if self.is_of_server(index) || self.has_no_place(index) => {
                 let text = self.text_for_output(index)?;
                 Some(Element::new(Role::User, vec![Part::Text(text)]))
             }
@@ -62,7 +64,10 @@ impl Conversion<'_> {
 
     fn result(&mut self, index: usize) -> Result<ToolResult, SourceError> {
         let facts = self.to.facts();
-        let (_, content) = self.parts(index, facts.images_in_outputs)?;
+        let takes_images = self
+            .agent
+            .map_or(facts.images_in_outputs, AgentProgram::images_in_outputs);
+        let (_, content) = self.parts(index, takes_images)?;
         let item = self.item(index);
         let is_error = item.flags.has(Flags::ERROR);
         // A mark on nothing is refused where there is one.
@@ -101,9 +106,11 @@ impl Conversion<'_> {
         if content.has_annotations {
             self.lose(index, LossKind::Annotations);
         }
+        let needs_data = self.agent.is_some_and(AgentProgram::needs_image_data);
+        let takes = |url: &str| !needs_data || inline_data(url).is_some();
         content.parts.retain(|part| {
             let loss = match part {
-                Part::Image(_) if takes_images => return true,
+                Part::Image(url) if takes_images && takes(url) => return true,
                 Part::Image(_) => LossKind::part("image"),
                 Part::Other(of_type) => LossKind::part(of_type),
                 said if takes_blanks || !said.text().unwrap_or_default().trim().is_empty() => {
@@ -127,6 +134,12 @@ impl Conversion<'_> {
             && self.session.pairing.standing(index) == PairStatus::Orphan
     }
 
+    /// Whether an output answers no call in an agent's session whose calls hold their outputs.
+    fn has_no_place(&self, index: usize) -> bool {
+        let is_paired = matches!(self.session.pairing.standing(index), PairStatus::Paired(_));
+        !is_paired && self.agent.is_some_and(AgentProgram::joins_outputs)
+    }
+
     /// What the user says in the place of such an output.
     fn text_for_output(&mut self, index: usize) -> Result<String, SourceError> {
         let (_, parts) = self.parts(index, false)?;
@@ -147,11 +160,30 @@ impl Conversion<'_> {
             return Ok(None);
         };
         let input = self.input(index, item.family, &body.arguments);
+        let input = self.with_names_of_agent(index, input);
         Ok(Some(ToolCall {
             id: self.id(index)?,
             name: self.name(index),
             input,
         }))
+    }
+
+    /// The arguments under the names that the agent's own tool gives them.
+    fn with_names_of_agent(&mut self, index: usize, input: Input) -> Input {
+        let name = self.session.name(self.item(index));
+        let tool = self
+            .agent
+            .and_then(|agent| agent.tool(self.session.format, name));
+        let (Some(tool), Input::Json(json)) = (tool, &input) else {
+            return input;
+        };
+        match tool.arguments(json) {
+            Some(renamed) => {
+                self.lose(index, LossKind::ArgumentNames);
+                Input::Json(renamed)
+            }
+            None => input,
+        }
     }
 
     fn input(&mut self, index: usize, family: Family, arguments: &Arguments) -> Input {

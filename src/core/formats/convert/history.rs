@@ -1,6 +1,6 @@
 //! The history in the order of the target, item by item.
 //!
-//! Responses has a flat list, in which an output may stand anywhere behind its call. Chat has messages: the calls
+//! Responses has a flat list, in which an output may stand anywhere after its call. Chat has messages: the calls
 //! of a reply hang on one message of the model, their outputs follow it. A dialect of blocks has a system prompt
 //! apart, and messages of user and model by turns; outputs come first in the user's message.
 
@@ -17,47 +17,87 @@ pub(super) fn write<E: From<SourceError>>(
 ) -> Result<(), E> {
     let facts = conversion.to.facts();
     let is_object = conversion.options.as_request || facts.has_blocks;
-    let first = first_of_conversation(conversion);
     if is_object {
         request::open(conversion, out)?;
         if facts.has_blocks {
-            write_system(conversion, first, out)?;
+            write_system(conversion, first_of_conversation(conversion), out)?;
         }
         out.put(format!("\"{}\":", facts.history_key))?;
     }
     out.put("[")?;
-    let mut list = List {
-        is_first: true,
-        blocks_key: facts.calls_key.unwrap_or_default(),
-        role: None,
-    };
-    for step in Order::steps(conversion) {
-        match step {
-            Step::Reply(items) if facts.has_blocks => {
-                for index in items {
-                    list.add_block(conversion, index, out)?;
-                }
-            }
-            Step::Reply(items) => {
-                for message in messages_of_reply(conversion, &items)? {
-                    list.element(message, out)?;
-                }
-            }
-            Step::One(index) if !facts.has_blocks => {
-                for element in spell(conversion, index)? {
-                    list.element(element, out)?;
-                }
-            }
-            Step::One(index) if is_in_prompt(conversion, first, index) => {}
-            Step::One(index) => list.add_block(conversion, index, out)?,
-        }
-    }
-    list.close(out)?;
+    let mut is_first = true;
+    messages(conversion, &mut |message| {
+        out.element(&mut is_first, message)
+    })?;
     out.put("\n]")?;
     if is_object {
         request::close(conversion, out)?;
     }
     out.put("\n")
+}
+
+/// Gives each message of the history to `each`, as it is spelled.
+pub(super) fn messages<E: From<SourceError>>(
+    conversion: &mut Conversion<'_>,
+    each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    let has_blocks = conversion.to.facts().has_blocks;
+    let first = first_of_conversation(conversion);
+    let mut blocks = Blocks::default();
+    for step in Order::steps(conversion) {
+        match step {
+            Step::Reply(items) if has_blocks => {
+                for index in items {
+                    blocks.add(conversion, index, each)?;
+                }
+            }
+            Step::Reply(items) => {
+                for message in messages_of_reply(conversion, &items)? {
+                    each(message)?;
+                }
+            }
+            Step::One(index) if conversion.is_prompt_of_agent(index) => {
+                conversion.lose(index, LossKind::SystemPrompt);
+            }
+            Step::One(index) if !has_blocks => {
+                for element in spell(conversion, index)? {
+                    each(element)?;
+                }
+            }
+            Step::One(index) if is_in_prompt(conversion, first, index) => {}
+            Step::One(index) => blocks.add(conversion, index, each)?,
+        }
+    }
+    blocks.close(each)
+}
+
+/// Gives each message of the history to `each`, as no dialect spells it.
+pub(super) fn elements<E: From<SourceError>>(
+    conversion: &mut Conversion<'_>,
+    each: &mut dyn FnMut(Element) -> Result<(), E>,
+) -> Result<(), E> {
+    for step in Order::steps(conversion) {
+        let items = match step {
+            Step::Reply(items) => items,
+            Step::One(index) if conversion.is_prompt_of_agent(index) => {
+                conversion.lose(index, LossKind::SystemPrompt);
+                continue;
+            }
+            Step::One(index) => vec![index],
+        };
+        let mut message: Option<Element> = None;
+        for index in items {
+            if let Some(element) = conversion.element(index)? {
+                let role = element.role;
+                let message = message.get_or_insert(Element::new(role, Vec::new()));
+                message.parts.extend(element.parts);
+            }
+        }
+        if let Some(message) = message.filter(|message| !message.parts.is_empty()) {
+            each(message)?;
+        }
+    }
+    Ok(())
 }
 
 /// The elements that an item becomes; in a dialect of blocks its blocks.
@@ -133,7 +173,7 @@ fn system_blocks(
     Ok(match bytes.first() {
         Some(b'{') if !conversion.to.codec().is_prompt_message(&bytes) => vec![bytes],
         Some(b'[') => {
-            // The list as it stands, without its brackets: its blocks with whatever stands between them.
+            // The list as it is, without its brackets: its blocks with whatever is between them.
             let inside = bytes[1..bytes.len() - 1].trim_ascii();
             let inside = Some(inside).filter(|inside| !inside.is_empty());
             inside.into_iter().map(<[u8]>::to_vec).collect()
@@ -142,52 +182,50 @@ fn system_blocks(
     })
 }
 
-/// The list that is being written.
-struct List {
-    is_first: bool,
-    /// The member of a message that holds its blocks.
-    blocks_key: &'static str,
-    /// Who speaks in the message that is open.
+/// The message of a dialect of blocks that is put together.
+#[derive(Default)]
+struct Blocks {
+    /// Who speaks in it; nobody before the first.
     role: Option<&'static str>,
+    text: Vec<u8>,
 }
 
-impl List {
-    fn element<E>(&mut self, element: impl AsRef<[u8]>, out: &mut Out<'_, E>) -> Result<(), E> {
-        out.element(&mut self.is_first, element)
-    }
-
+impl Blocks {
     /// Adds a block to the message at hand, or to a new one where another speaks.
     fn block<E>(
         &mut self,
         role: &'static str,
-        block: impl AsRef<[u8]>,
-        out: &mut Out<'_, E>,
+        key: &str,
+        block: &[u8],
+        each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.role == Some(role) {
-            out.put(",")?;
+            self.text.push(b',');
         } else {
-            self.close(out)?;
-            let key = self.blocks_key;
-            self.element(format!(r#"{{"role":"{role}","{key}":["#), out)?;
+            self.close(each)?;
+            self.text = format!(r#"{{"role":"{role}","{key}":["#).into_bytes();
             self.role = Some(role);
         }
-        out.put(block)
+        self.text.extend_from_slice(block);
+        Ok(())
     }
 
-    fn close<E>(&self, out: &mut Out<'_, E>) -> Result<(), E> {
-        match self.role {
-            Some(_) => out.put("]}"),
-            None => Ok(()),
+    fn close<E>(&mut self, each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        if self.role.take().is_none() {
+            return Ok(());
         }
+        self.text.extend_from_slice(b"]}");
+        each(std::mem::take(&mut self.text))
     }
 
-    fn add_block<E: From<SourceError>>(
+    fn add<E: From<SourceError>>(
         &mut self,
         conversion: &mut Conversion<'_>,
         index: usize,
-        out: &mut Out<'_, E>,
+        each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         let role = role(conversion, index);
+        let key = conversion.to.facts().calls_key.unwrap_or_default();
         let item = conversion.item(index);
         let is_stranger = item.kind == Kind::Other && item.flags.has(Flags::MALFORMED);
         if is_stranger && item.dialect == Some(conversion.to) {
@@ -198,11 +236,11 @@ impl List {
                 Some(b'{') if is_with_role(&block) => {
                     conversion.lose(index, LossKind::Empty);
                 }
-                Some(b'{') => self.block(role, block, out)?,
-                // A text stands for a list of one block.
+                Some(b'{') => self.block(role, key, &block, each)?,
+                // A text represents a list of one block.
                 _ => {
                     let block = [br#"{"type":"text","text":"#, &block[..], b"}"].concat();
-                    self.block(role, block, out)?;
+                    self.block(role, key, &block, each)?;
                 }
             }
         }
@@ -220,9 +258,9 @@ fn role(conversion: &Conversion<'_>, index: usize) -> &'static str {
     }
 }
 
-// The order in which all but Responses want a history: each reply whole, the outputs of its calls right behind it.
+// The order in which all but Responses want a history: each reply whole, the outputs of its calls right after it.
 
-/// What stands together in the target.
+/// What is together in the target.
 enum Step {
     /// What the model said and called in one reply; the calls come last where the recording's own
     /// dialect has no order.
@@ -267,7 +305,7 @@ impl Order {
         Self { followers }
     }
 
-    /// What stands together in a turn, in order.
+    /// What is together in a turn, in order.
     fn steps_of_turn(&self, conversion: &mut Conversion<'_>, turn: usize) -> Vec<Step> {
         let session = conversion.session;
         let items = session.turns[turn].items();
@@ -291,7 +329,7 @@ impl Order {
                 outputs.push(output);
             }
         }
-        // Without ids the outputs of one tool are told apart by the order of its calls.
+        // Without ids the outputs of one tool are distinguished by the order of its calls.
         if !by_order {
             outputs.sort_unstable();
         }
@@ -321,7 +359,7 @@ impl Step {
     }
 }
 
-/// Whether the output is written behind its call, wherever it stands.
+/// Whether the output is written after its call, wherever it is.
 fn goes_with_its_call(session: &Session, index: usize) -> bool {
     session.items[index].kind == Kind::Output && visible_partner(session, index).is_some()
 }
@@ -402,9 +440,10 @@ fn bare(
     let record = session.items[*first].record;
     let is_of_record = |index: &usize| session.items[*index].record == record;
     let before = first.checked_sub(1).filter(is_of_record);
-    let behind = Some(last + 1).filter(|index| *index < session.items.len());
-    let is_alone =
-        before.is_none() && behind.filter(is_of_record).is_none() && calls.iter().all(is_of_record);
+    let following = Some(last + 1).filter(|index| *index < session.items.len());
+    let is_alone = before.is_none()
+        && following.filter(is_of_record).is_none()
+        && calls.iter().all(is_of_record);
     if let (true, Some(record)) = (is_alone, session.records.get(record as usize)) {
         let bytes = session.source.read(record.span)?;
         if is_message_of_model(&bytes) {

@@ -1,6 +1,7 @@
 //! Call ids and tool names as the target wants them: a call and its output always share an id, and no two calls do;
 //! the same name always gives the same, and two never give one.
 
+use super::agent::AgentProgram;
 use super::losses::LossKind;
 use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceError};
 use crate::wire::{Facts, IdsNeeded};
@@ -12,11 +13,22 @@ pub(super) struct TargetIds {
     changed: HashMap<usize, String>,
     /// The calls that have more than one output.
     repeated: HashSet<usize>,
+    longest: usize,
 }
+
+/// The longest id that every provider takes: an agent may send its session to any of them.
+const LONGEST_ANYWHERE: usize = 40;
 
 impl TargetIds {
     /// Gives each call that is spelled anew its id. What is copied keeps its own.
-    pub(super) fn of(session: &Session, to: Dialect) -> Result<Self, SourceError> {
+    pub(super) fn of(
+        session: &Session,
+        to: Dialect,
+        agent: Option<AgentProgram>,
+    ) -> Result<Self, SourceError> {
+        let longest = to.facts().call_ids.longest;
+        let is_bound = agent.is_none_or(AgentProgram::keeps_wire);
+        let copies = agent.is_none_or(|agent| agent.copies(session.format));
         let answers = (0..session.items.len()).map(|index| session.pairing.standing(index));
         let repeated = answers.filter_map(|standing| match standing {
             PairStatus::Duplicate(call) => Some(call as usize),
@@ -24,7 +36,12 @@ impl TargetIds {
         });
         let mut ids = Self {
             repeated: repeated.collect(),
-            ..Self::default()
+            changed: HashMap::new(),
+            longest: if is_bound {
+                longest
+            } else {
+                longest.min(LONGEST_ANYWHERE)
+            },
         };
         let mut taken: HashSet<String> = HashSet::new();
         let calls = session.items.iter().enumerate();
@@ -32,7 +49,7 @@ impl TargetIds {
             calls.filter(|(_, item)| item.kind == Kind::Call && !item.flags.has(Flags::COMPACTED));
         for (index, item) in calls {
             let recorded = session.call_id(item)?;
-            if item.dialect == Some(to) {
+            if item.dialect == Some(to) && copies {
                 taken.insert(recorded);
                 continue;
             }
@@ -44,12 +61,12 @@ impl TargetIds {
             if recorded.is_empty() && !is_paired {
                 continue;
             }
-            let mut fitting = fit_id(to, &recorded);
+            let mut fitting = fit_id(to, ids.longest, &recorded);
             if fitting.is_empty() {
                 fitting = format!("call_{}", index + 1);
             }
             if taken.contains(&fitting) {
-                fitting = free(&fitting, index, to, &taken);
+                fitting = free(&fitting, index, ids.longest, &taken);
             }
             if fitting != recorded {
                 ids.changed.insert(index, fitting.clone());
@@ -87,7 +104,7 @@ impl TargetIds {
         let recorded = session.call_id(call.map_or(item, |call| &session.items[call]))?;
         Ok(match call {
             Some(_) => recorded,
-            None => fit_id(to, &recorded),
+            None => fit_id(to, self.longest, &recorded),
         })
     }
 
@@ -114,11 +131,11 @@ pub(super) fn visible_partner(session: &Session, index: usize) -> Option<usize> 
     (!item.flags.has(Flags::COMPACTED)).then_some(partner)
 }
 
-/// An id that is not taken: the fitting one with the number of its item behind it.
-fn free(id: &str, index: usize, to: Dialect, taken: &HashSet<String>) -> String {
+/// An id that is not taken: the fitting one with the number of its item after it.
+fn free(id: &str, index: usize, longest: usize, taken: &HashSet<String>) -> String {
     let numbered = (index + 1..).map(|number| {
         let tail = format!("_{number}");
-        let kept = id.floor_char_boundary(to.facts().call_ids.longest - tail.len());
+        let kept = id.floor_char_boundary(longest - tail.len());
         format!("{}{tail}", &id[..kept])
     });
     numbered
@@ -128,9 +145,8 @@ fn free(id: &str, index: usize, to: Dialect, taken: &HashSet<String>) -> String 
 }
 
 /// The id in the letters and the length that the target takes.
-fn fit_id(to: Dialect, id: &str) -> String {
-    let rule = &to.facts().call_ids;
-    let is_fitting = |character: char| match rule.plain {
+fn fit_id(to: Dialect, longest: usize, id: &str) -> String {
+    let is_fitting = |character: char| match to.facts().call_ids.plain {
         true => character.is_ascii_alphanumeric() || matches!(character, '_' | '-'),
         // What JSON spells with an escape is taken by nobody's pattern and counts for more than one character.
         false => !character.is_control() && !matches!(character, '"' | '\\'),
@@ -141,7 +157,7 @@ fn fit_id(to: Dialect, id: &str) -> String {
         false => '_',
     });
     let fitting = fitting.collect::<String>();
-    let kept = fitting.floor_char_boundary(rule.longest);
+    let kept = fitting.floor_char_boundary(longest);
     fitting[..kept].to_owned()
 }
 
@@ -152,8 +168,9 @@ pub(super) struct TargetNames {
 }
 
 impl TargetNames {
-    /// Looks at every name of a session: what calls use and what is offered.
-    pub(super) fn of(session: &Session, to: Dialect) -> Self {
+    /// Looks at every name of a session: what calls use and what is offered. For an agent's session its tools have
+    /// the names that the agent gives them.
+    pub(super) fn of(session: &Session, to: Dialect, agent: Option<AgentProgram>) -> Self {
         let tools = session.contract.tool_sets.iter().flat_map(|set| &set.tools);
         let offered = tools.map(|tool| tool.name.as_str());
         let used = session.names.iter().map(|(_, name)| name);
@@ -161,8 +178,13 @@ impl TargetNames {
         let limit = to.facts().names.longest;
         let (valid, odd): (Vec<&str>, Vec<&str>) =
             all.into_iter().partition(|name| is_valid(name, limit));
-        let mut taken: HashSet<String> = valid.into_iter().map(str::to_owned).collect();
-        let mut changed = HashMap::new();
+        let mut taken: HashSet<String> = valid.iter().map(|name| (*name).to_owned()).collect();
+        let mut changed: HashMap<String, String> = HashMap::new();
+        for name in agent.map_or(&[][..], |_| &valid) {
+            if let Some(tool) = agent.and_then(|agent| agent.tool(session.format, name)) {
+                changed.insert((*name).to_owned(), tool.name.to_owned());
+            }
+        }
         let mut last_numbers = HashMap::new();
         for name in odd {
             if !changed.contains_key(name) {
@@ -176,7 +198,7 @@ impl TargetNames {
         Self { changed }
     }
 
-    /// The name that stands for `name`; the same where nothing is wrong with it.
+    /// The name that represents `name`; the same where nothing is wrong with it.
     pub(super) fn target(&self, name: &str) -> String {
         match self.changed.get(name) {
             Some(changed) => changed.clone(),
@@ -186,7 +208,7 @@ impl TargetNames {
     }
 }
 
-/// What stands for the empty name.
+/// What represents the empty name.
 const NAMELESS: &str = "unnamed_tool";
 
 /// `^[a-zA-Z0-9_-]+$`, which OpenAI and Anthropic ask for (error texts of both).
@@ -241,7 +263,7 @@ mod tests {
             names.intern(text);
         }
         session.names = Arc::new(names);
-        TargetNames::of(&session, to)
+        TargetNames::of(&session, to, None)
     }
 
     #[test]

@@ -78,10 +78,14 @@ pub enum LossKind {
         /// The type in words, as `custom`.
         was: &'static str,
     },
-    /// The output went to where the target wants it, behind its call.
+    /// The output went to where the target wants it, after its call.
     Moved,
     /// A system text from the middle of the history went to the system prompt.
     MovedToSystem,
+    /// The system prompt of another agent, where the target is one with a prompt of its own.
+    SystemPrompt,
+    /// Arguments got the names that the target's tool gives them.
+    ArgumentNames,
     /// A tool that the provider runs is not offered in the request.
     HostedTool { name: String },
     /// The grammar of a free-form tool is not in the request.
@@ -119,11 +123,11 @@ impl LossKind {
 
     /// Its id in reports.
     pub fn id(&self) -> &'static str {
-        self.told().0
+        self.described().0
     }
 
-    /// The id, and what is told of it.
-    fn told(&self) -> (&'static str, String) {
+    /// The id, and its description.
+    fn described(&self) -> (&'static str, String) {
         let (id, words) = match self {
             Self::Hosted { tool } => {
                 return (
@@ -189,7 +193,7 @@ impl LossKind {
             ),
             Self::OutputAsText => (
                 "output-as-text",
-                "output became a text of the user: its call is kept by the provider",
+                "output became a text of the user: its call is not in the history",
             ),
             Self::Empty => (
                 "empty-text",
@@ -214,8 +218,16 @@ impl LossKind {
                 "arguments-wrapped",
                 "arguments are no JSON object and went into its member _raw",
             ),
-            Self::Moved => ("moved", "output moved behind its call"),
+            Self::Moved => ("moved", "output moved after its call"),
             Self::MovedToSystem => ("moved-to-system", "moved to the system prompt"),
+            Self::SystemPrompt => (
+                "system-prompt",
+                "system text left out: the agent sends its own",
+            ),
+            Self::ArgumentNames => (
+                "argument-names",
+                "arguments are named as the agent's own tool names them",
+            ),
             Self::ToolsUnknown => (
                 "tools-unknown",
                 "the request has no tools: they are not known",
@@ -231,6 +243,6 @@ impl LossKind {
 
 impl fmt::Display for LossKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told().1)
+        f.write_str(&self.described().1)
     }
 }

@@ -4,21 +4,26 @@
 //! the rest is spelled anew from what it says. Nothing is invented: an orphan stays an orphan. What cannot go
 //! over is a [`Loss`].
 //!
-//! The text is written item by item, so that memory goes with the number of items.
+//! The text is written message by message, so that memory goes with the number of items.
 
+mod agent;
 mod element;
 mod history;
 mod ids;
 mod losses;
+mod records;
 mod request;
 
+pub use agent::{AgentProgram, NewSession};
 pub(crate) use ids::sanitised;
 pub use losses::{Loss, LossKind};
 
 use crate::json::{Cursor, display_text, respelled};
 use crate::session::{Dialect, Flags, Item, Kind, Session, SourceError};
+use crate::wire::write::with_plain_call_id;
 use crate::wire::{Fields, IdsNeeded};
 use ids::{TargetIds, TargetNames};
+use records::records;
 
 /// How a session is converted.
 #[derive(Debug, Clone, Copy)]
@@ -46,16 +51,39 @@ pub fn convert<E: From<SourceError>>(
     options: Options,
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Converted, E> {
-    let mut conversion = Conversion::new(session, to, options)?;
+    let mut conversion = Conversion::new(session, to, None, options)?;
+    history::write(&mut conversion, &mut Out { write })?;
+    Ok(conversion.finish())
+}
+
+/// Writes a session as one of an agent; `write` gets the text piece by piece.
+pub fn write_session<E: From<SourceError>>(
+    session: &Session,
+    to: AgentProgram,
+    new: &NewSession,
+    repair: fn(&str) -> Option<String>,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Converted, E> {
+    let options = Options {
+        as_request: false,
+        repair,
+    };
+    let mut conversion = Conversion::new(session, to.dialect(), Some(to), options)?;
     let mut out = Out { write };
-    history::write(&mut conversion, &mut out)?;
-    let mut losses = conversion.losses;
-    losses.sort_by_key(|loss| loss.item);
-    let is_visible = |item: &&Item| !item.flags.has(Flags::COMPACTED);
-    Ok(Converted {
-        items: session.items.iter().filter(is_visible).count(),
-        losses,
-    })
+    let mut records = records(to, new, session.model.as_deref());
+    out.put(records.open())?;
+    if to.keeps_wire() {
+        history::messages(&mut conversion, &mut |message| {
+            let message = respelled(&message);
+            out.put(records.message(&String::from_utf8_lossy(&message)))
+        })?;
+    } else {
+        history::elements(&mut conversion, &mut |element| {
+            out.put(records.element(element))
+        })?;
+    }
+    out.put(records.close())?;
+    Ok(conversion.finish())
 }
 
 /// Where the text goes, in pieces that hold whole strings.
@@ -81,6 +109,8 @@ impl<E> Out<'_, E> {
 struct Conversion<'a> {
     session: &'a Session,
     to: Dialect,
+    /// Whose session is written; `None` for a history alone.
+    agent: Option<AgentProgram>,
     options: Options,
     names: TargetNames,
     ids: TargetIds,
@@ -88,13 +118,19 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    fn new(session: &'a Session, to: Dialect, options: Options) -> Result<Self, SourceError> {
+    fn new(
+        session: &'a Session,
+        to: Dialect,
+        agent: Option<AgentProgram>,
+        options: Options,
+    ) -> Result<Self, SourceError> {
         let mut conversion = Self {
             session,
             to,
+            agent,
             options,
-            names: TargetNames::of(session, to),
-            ids: TargetIds::of(session, to)?,
+            names: TargetNames::of(session, to, agent),
+            ids: TargetIds::of(session, to, agent)?,
             losses: Vec::new(),
         };
         let is_compacted = |item: &&Item| item.flags.has(Flags::COMPACTED);
@@ -106,6 +142,22 @@ impl<'a> Conversion<'a> {
             conversion.lose_of_all(LossKind::ServerState);
         }
         Ok(conversion)
+    }
+
+    fn finish(self) -> Converted {
+        let mut losses = self.losses;
+        losses.sort_by_key(|loss| loss.item);
+        let is_visible = |item: &&Item| !item.flags.has(Flags::COMPACTED);
+        Converted {
+            items: self.session.items.iter().filter(is_visible).count(),
+            losses,
+        }
+    }
+
+    /// Whether an item is a text of the system that the agent has one of its own for.
+    pub(super) fn is_prompt_of_agent(&self, index: usize) -> bool {
+        let is_own = |agent: AgentProgram| agent.word() == self.session.format;
+        self.item(index).kind == Kind::System && self.agent.is_some_and(|agent| !is_own(agent))
     }
 
     fn item(&self, index: usize) -> &'a Item {
@@ -129,6 +181,12 @@ impl<'a> Conversion<'a> {
     /// The bytes of an item that has the target's spelling; `None` where it must be spelled anew.
     fn copied(&self, index: usize) -> Result<Option<Vec<u8>>, SourceError> {
         let item = self.item(index);
+        if self
+            .agent
+            .is_some_and(|agent| !agent.copies(self.session.format))
+        {
+            return Ok(None);
+        }
         // A client's note of a failed request is spelled as a message of the model, and was none.
         let is_note = item.kind == Kind::Notice && item.is_block();
         if item.dialect != Some(self.to) || item.kind == Kind::Unreadable || is_note {
@@ -143,7 +201,7 @@ impl<'a> Conversion<'a> {
         let bytes = self.session.bytes(item)?;
         // The input or the instructions of a request, a string, are no item by themselves.
         let is_item = self.to.facts().has_blocks || bytes.first() == Some(&b'{');
-        Ok(is_item.then_some(bytes))
+        Ok(is_item.then(|| with_plain_call_id(item, bytes)))
     }
 
     /// Whether an item that nobody knows is one of the target all the same.

@@ -3,7 +3,6 @@
 use super::{Conversion, LossKind, Out};
 use crate::schema::normalise_gemini;
 use crate::session::{SourceError, Tool, ToolKind, index_number};
-use crate::wire::ToolSpelling;
 use crate::wire::write::quoted;
 use crate::wire::write::request::{Offered, tool_definition};
 use serde_json::{Value, json};
@@ -37,7 +36,7 @@ pub(super) fn close<E: From<SourceError>>(
     if conversion.options.as_request {
         write_tools(conversion, out)?;
         if let Some(known) = &conversion.session.contract.output_schema {
-            let (key, setting) = conversion.to.facts().output_setting(known);
+            let (key, setting) = conversion.to.codec().output_setting(known);
             out.put(format!(",\n\"{key}\":{setting}"))?;
         }
     }
@@ -57,11 +56,15 @@ fn write_tools<E: From<SourceError>>(
     let mut namespaces: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let offered = session.contract.tools_at(last);
     let is_any = offered.iter().any(|tool| tool.kind != ToolKind::Hosted);
+    let facts = conversion.to.facts();
+    if !is_any && facts.no_tools.is_empty() {
+        return Ok(());
+    }
     let [opens, closes] = match is_any {
-        true => conversion.to.facts().tool.brackets(),
-        false => ["[", "]"],
+        true => facts.tools_member,
+        false => [r#""tools":["#, "]"],
     };
-    out.put(format!(",\n\"tools\":{opens}"))?;
+    out.put(format!(",\n{opens}"))?;
     let mut is_first = true;
     for tool in offered {
         let name = tool.name.clone();
@@ -100,11 +103,11 @@ fn definition(conversion: &mut Conversion<'_>, tool: &Tool, name: &str) -> Value
         let name = tool.name.clone();
         conversion.lose_of_all(LossKind::ToolFormat { name });
     }
-    let is_of_gemini = conversion.session.dialect.facts().tool == ToolSpelling::Declared;
+    let facts = conversion.session.dialect.facts();
     let parameters = tool.parameters.as_ref();
     let tool = Tool {
         name: name.to_owned(),
-        parameters: match is_of_gemini {
+        parameters: match facts.schemas.has_upper_case_types {
             true => parameters.map(normalise_gemini),
             false => parameters.cloned(),
         },

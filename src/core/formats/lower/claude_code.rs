@@ -12,12 +12,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Lines that were added, to be joined with those that are there.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// By the record behind which they stand: the id of the line that was added last, and the one that follows
+    /// By the record after which they stand: the id of the line that was added last, and the one that follows
     /// it in the chain.
     added: BTreeMap<u32, Added>,
     /// Items at whose lines the chain breaks, to be joined with the line before.
     broken: Vec<u32>,
 }
+
+/// The members by which a record names itself and the one before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    pub(super) id: &'static str,
+    pub(super) parent: &'static str,
+}
+
+const LINKS: Links = Links {
+    id: "uuid",
+    parent: "parentUuid",
+};
 
 #[derive(Debug)]
 struct Added {
@@ -38,7 +50,7 @@ const SHARED: [&str; 8] = [
 ];
 
 impl Lines {
-    /// The line for a message that comes behind the line of an item.
+    /// The line for a message that comes after the line of an item.
     pub(super) fn put(
         &mut self,
         ground: &mut Ground<'_>,
@@ -54,12 +66,12 @@ impl Lines {
         let bytes = ground.record(record)?;
         let parent = match self.added.get(&record) {
             Some(added) => added.id.clone(),
-            None => link_of(&bytes)?.id,
+            None => link_of(&bytes, 0, &LINKS)?.id,
         };
         let caller = match answers {
             Some(call) => {
                 let bytes = ground.record(ground.item(call)?.record)?;
-                Some(link_of(&bytes)?.id)
+                Some(link_of(&bytes, 0, &LINKS)?.id)
             }
             None => None,
         };
@@ -72,7 +84,13 @@ impl Lines {
                 next,
             },
         );
-        line(&bytes, &parent, &id, caller.as_deref(), message)
+        let is_qwen = ground.session.format == "qwen-code";
+        let (kind, caller) = match (is_qwen, &caller) {
+            (true, Some(_)) => (Some("tool_result"), None),
+            (true, None) => (Some("user"), None),
+            (false, caller) => (None, caller.as_deref()),
+        };
+        line(&bytes, (&parent, &id), kind, caller, message)
     }
 
     /// Notes that the chain is to be joined at an item.
@@ -92,7 +110,7 @@ impl Lines {
             let Some(next) = added.next else {
                 continue;
             };
-            let own = link_of(&ground.record(*record)?)?.id;
+            let own = link_of(&ground.record(*record)?, 0, &LINKS)?.id;
             if self.hang(ground, next, &own, &added.id, out)? {
                 joined.insert(next);
             }
@@ -101,10 +119,19 @@ impl Lines {
         if has_gone {
             close_over(ground, gone, &joined, out)?;
         }
-        if !self.broken.is_empty() {
-            join_broken(ground, &self.broken, out)?;
+        if self.broken.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let (mut links, mut bytes) = (Vec::new(), Vec::new());
+        for record in ground.session.records.iter() {
+            ground.session.source.read_into(record.span, &mut bytes)?;
+            // A line that is not JSON hangs on nothing.
+            links.push(link_of(&bytes, 0, &LINKS).unwrap_or_default());
+        }
+        let broken = self.broken.iter();
+        let broken = broken.map(|item| Ok((*item, ground.item(*item)?.record)));
+        let broken = broken.collect::<Result<Vec<_>, CannotWrite>>()?;
+        join_broken(ground, &links, &broken, out)
     }
 
     /// Makes a line name another line before it, if it named `old`.
@@ -116,7 +143,7 @@ impl Lines {
         new: &str,
         out: &mut Vec<Splice>,
     ) -> Result<bool, CannotWrite> {
-        let link = link_of(&ground.record(record)?)?;
+        let link = link_of(&ground.record(record)?, 0, &LINKS)?;
         let Some(at) = link
             .parent_at
             .filter(|_| link.parent == old && !old.is_empty())
@@ -144,7 +171,7 @@ fn stays(ground: &Ground<'_>, anchor: u32, dropped: &BTreeSet<u32>) -> Result<bo
     Ok(items.any(|index| !dropped.contains(&index)))
 }
 
-/// The record of the item behind those of the anchor's record; `None` where it leaves, or there is none.
+/// The record of the item after those of the anchor's record; `None` where it leaves, or there is none.
 fn next_record(
     ground: &Ground<'_>,
     anchor: u32,
@@ -170,7 +197,7 @@ fn close_over(
     let mut parents: HashMap<String, Option<String>> = HashMap::new();
     let count = crate::session::index_number(ground.session.records.len());
     for record in (0..count).filter(|record| gone.is_some_and(|edits| edits.drops(*record))) {
-        let link = link_of(&ground.record(record)?)?;
+        let link = link_of(&ground.record(record)?, 0, &LINKS)?;
         parents.insert(
             link.id,
             Some(link.parent).filter(|parent| !parent.is_empty()),
@@ -187,7 +214,7 @@ fn close_over(
         if memchr::memmem::find(&bytes, b"\"parentUuid\"").is_none() {
             continue;
         }
-        let Ok(link) = link_of(&bytes) else {
+        let Ok(link) = link_of(&bytes, 0, &LINKS) else {
             continue;
         };
         let (Some(at), true) = (link.parent_at, parents.contains_key(&link.parent)) else {
@@ -214,28 +241,21 @@ fn close_over(
     Ok(())
 }
 
-/// Gives the lines at which the chain breaks the nearest line before them as their parent.
-fn join_broken(
-    ground: &mut Ground<'_>,
-    items: &[u32],
+/// Gives the lines at which the chain breaks the nearest line before them as their parent. `links` are those of
+/// all lines; each item comes with its line.
+pub(super) fn join_broken(
+    ground: &Ground<'_>,
+    links: &[Link],
+    items: &[(u32, u32)],
     out: &mut Vec<Splice>,
 ) -> Result<(), CannotWrite> {
-    let count = crate::session::index_number(ground.session.records.len());
-    let mut links = Vec::new();
-    let mut bytes = Vec::new();
-    for record in 0..count {
-        let span = ground.record_span(record).unwrap_or_default();
-        ground.session.source.read_into(span, &mut bytes)?;
-        // A line that is not JSON hangs on nothing.
-        links.push(link_of(&bytes).unwrap_or_default());
-    }
     let parents: HashMap<&str, &str> = links
         .iter()
         .filter(|link| !link.id.is_empty())
         .map(|link| (link.id.as_str(), link.parent.as_str()))
         .collect();
-    for item in items {
-        let last = ground.item(*item)?.record as usize;
+    for (item, last) in items {
+        let last = *last as usize;
         // The line that breaks the chain may hold no item.
         let broken = (0..=last).rev().find(|record| {
             let parent = links[*record].parent.as_str();
@@ -279,24 +299,25 @@ fn leads_to(parents: &HashMap<&str, &str>, from: &str, to: &str) -> bool {
 
 /// How a line hangs in the chain.
 #[derive(Debug, Default)]
-struct Link {
-    id: String,
-    parent: String,
-    parent_at: Option<std::ops::Range<usize>>,
+pub(super) struct Link {
+    pub(super) id: String,
+    pub(super) parent: String,
+    pub(super) parent_at: Option<std::ops::Range<usize>>,
     /// Whether it is a sub-agent's.
     is_side: bool,
 }
 
-fn link_of(bytes: &[u8]) -> Result<Link, CannotWrite> {
+/// How the object at a place hangs in the chain.
+pub(super) fn link_of(bytes: &[u8], at: usize, links: &Links) -> Result<Link, CannotWrite> {
     let mut link = Link::default();
-    Cursor::new(bytes).object(|cursor, key| {
+    Cursor::at(bytes, at).object(|cursor, key| {
         cursor.peek();
         let text =
             |raw: Option<&[u8]>| crate::json::display_text(raw.unwrap_or_default()).into_owned();
         match key {
-            b"uuid" => link.id = text(cursor.string()?),
+            _ if key == links.id.as_bytes() => link.id = text(cursor.string()?),
             b"isSidechain" => link.is_side = cursor.is_true()?,
-            b"parentUuid" => {
+            _ if key == links.parent.as_bytes() => {
                 let start = cursor.position();
                 link.parent = text(cursor.string()?);
                 link.parent_at = Some(start..cursor.position());
@@ -326,8 +347,8 @@ fn shared_members(bytes: &[u8]) -> Result<(Vec<String>, Option<String>), CannotW
 /// A line of its own for a message.
 fn line(
     neighbour: &[u8],
-    parent: &str,
-    id: &str,
+    (parent, id): (&str, &str),
+    kind: Option<&str>,
     caller: Option<&str>,
     message: &str,
 ) -> Result<String, CannotWrite> {
@@ -338,7 +359,8 @@ fn line(
         quoted(parent)
     };
     let reply = text_of_reply(message).map(|text| synthetic_reply(&text, id));
-    let kind = if reply.is_some() { "assistant" } else { "user" };
+    let own_kind = if reply.is_some() { "assistant" } else { "user" };
+    let kind = kind.unwrap_or(own_kind);
     let message = reply.as_deref().unwrap_or(message);
     let mut line = format!(r#"{{"parentUuid":{parent},"#) + &shared.concat();
     line += &format!(
@@ -378,7 +400,7 @@ fn synthetic_reply(text: &str, id: &str) -> String {
 
 /// An id in the form of a random UUID (RFC 9562, version 4), the same for the same seed: a take reads alike
 /// each time it is made.
-fn new_id(seed: &str) -> String {
+pub(super) fn new_id(seed: &str) -> String {
     let hash = |start: u64| {
         seed.bytes().fold(start, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

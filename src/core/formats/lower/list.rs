@@ -26,11 +26,11 @@ impl ListEdits {
 #[derive(Debug, Default)]
 pub(super) struct ElementEdits {
     pub(super) is_dropped: bool,
-    /// What comes behind it.
+    /// What comes after it.
     pub(super) after: Vec<String>,
 }
 
-/// How the elements of a list are told apart.
+/// How the elements of a list are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {
     LineEnd,
@@ -107,9 +107,9 @@ impl<'a> Elements<'a> {
         }
         let span = self.span(index).ok_or(CannotWrite::NoItem(0))?;
         let before = self.before(span)?;
-        let behind = self.behind(span)?;
+        let tail = self.tail(span)?;
         let opens = before.trim_ascii_end().last().copied();
-        let closes = behind.trim_ascii_start().first().copied();
+        let closes = tail.trim_ascii_start().first().copied();
         let is_element = matches!(opens, Some(b'[' | b',')) && matches!(closes, Some(b',' | b']'));
         Ok(if is_element {
             Separator::Comma
@@ -126,7 +126,7 @@ impl<'a> Elements<'a> {
         })?)
     }
 
-    fn behind(&self, span: Span) -> Result<Vec<u8>, CannotWrite> {
+    fn tail(&self, span: Span) -> Result<Vec<u8>, CannotWrite> {
         let end = self.source.len().min(span.end + LOOK);
         Ok(self.source.read(Span {
             start: span.end,
@@ -134,7 +134,7 @@ impl<'a> Elements<'a> {
         })?)
     }
 
-    /// Whether nothing but white space and a comma stands between an element and the next: they
+    /// Whether nothing but white space and a comma is between an element and the next: they
     /// are in one list.
     fn adjoin(&self, index: usize) -> bool {
         let (Some(here), Some(next)) = (self.span(index), self.span(index + 1)) else {
@@ -152,16 +152,16 @@ impl<'a> Elements<'a> {
                 .is_ok_and(|gap| matches!(gap.trim_ascii(), b"," | b""))
     }
 
-    /// The line end that the file uses, seen behind or before an element.
+    /// The line end that the file uses, seen after or before an element.
     fn line_end(&self, span: Span) -> Result<&'static str, CannotWrite> {
-        let near = [self.behind(span)?, self.before(span)?];
+        let near = [self.tail(span)?, self.before(span)?];
         let has = near
             .iter()
             .any(|bytes| memchr::memmem::find(bytes, b"\r\n").is_some());
         Ok(if has { "\r\n" } else { "\n" })
     }
 
-    /// The white space in front of an element, so that a new one stands as its neighbours do.
+    /// The white space in front of an element, so that a new one is indented as its neighbours are.
     fn indent(&self, span: Span) -> Result<String, CannotWrite> {
         let before = self.before(span)?;
         let indent = &before[before.trim_ascii_end().len()..];
@@ -257,21 +257,21 @@ impl<'a> Elements<'a> {
         Ok(())
     }
 
-    /// A run of lines with the line end behind it; at the end of a text without one, with the
+    /// A run of lines with the line end after it; at the end of a text without one, with the
     /// line end before it.
     fn whole_lines(&self, at: Span) -> Result<Span, CannotWrite> {
-        let behind = self.behind(at)?;
-        let blank = behind
+        let tail = self.tail(at)?;
+        let blank = tail
             .iter()
             .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
             .count();
-        if behind.get(blank) == Some(&b'\n') {
+        if tail.get(blank) == Some(&b'\n') {
             return Ok(Span {
                 start: at.start,
                 end: at.end + blank as u64 + 1,
             });
         }
-        if behind.len() > blank {
+        if tail.len() > blank {
             return Ok(at);
         }
         let before = self.before(at)?;

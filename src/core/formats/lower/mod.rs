@@ -2,11 +2,13 @@
 //! left as it is.
 //!
 //! Three questions are answered one after the other: which object of the dialect an item belongs to and in
-//! which list that object stands (`place`), what leaves and what comes at these places (here; `claude_code` for
+//! which list that object is (`place`), what leaves and what comes at these places (here; `claude_code` for
 //! lines that are linked), and how elements of a list are separated (`list`).
 
 mod claude_code;
+mod edits;
 mod list;
+mod native;
 mod place;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -18,7 +20,9 @@ use crate::session::{
 };
 use crate::wire::write::{Member, draft_output, members_at};
 use claude_code::Lines;
+use edits::{dropped_by, in_call_order, reply_end, without_conflict};
 use list::{ListEdits, insertion, splice_list};
+pub use native::{EditedRows, NativeEdits, native_edits};
 pub use place::CannotWrite;
 use place::{Ground, List, Place, Seat, is_within, on_one_line};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +32,9 @@ use std::ops::Range;
 pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWrite> {
     if session.format == super::retake_journal::FORMAT.id {
         return Err(CannotWrite::Journal);
+    }
+    if let Some(file) = &session.file {
+        return native::lower(session, file, edits);
     }
     let mut lowering = Lowering {
         dropped: dropped_by(session, edits),
@@ -39,7 +46,7 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
         splices: Vec::new(),
         lines: Lines::default(),
         reply: None,
-        is_linked: session.format == super::claude_code::FORMAT.id,
+        is_linked: LINKED.contains(&session.format),
     };
     for edit in in_call_order(edits) {
         lowering.edit(edit)?;
@@ -48,47 +55,8 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
     lowering.finish()
 }
 
-/// The same edits, with the answers among them in the order of their calls.
-fn in_call_order(edits: &[Edit]) -> Vec<&Edit> {
-    let call = |edit: &&Edit| match edit {
-        Edit::Answer { call, .. } => Some(*call),
-        _ => None,
-    };
-    let mut answers: Vec<&Edit> = edits.iter().filter(|edit| call(edit).is_some()).collect();
-    answers.sort_by_key(call);
-    let mut answers = answers.into_iter();
-    let next = |edit| match call(&edit) {
-        Some(_) => answers.next().unwrap_or(edit),
-        None => edit,
-    };
-    edits.iter().map(next).collect()
-}
-
-/// The items that leave their places.
-fn dropped_by(session: &Session, edits: &[Edit]) -> BTreeSet<u32> {
-    let mut dropped = BTreeSet::new();
-    for edit in edits {
-        match edit {
-            Edit::Drop { item } => {
-                dropped.insert(*item);
-            }
-            Edit::Move { output, .. } => {
-                dropped.insert(*output);
-            }
-            Edit::Cut { from } => {
-                dropped.extend(*from..crate::session::index_number(session.items.len()))
-            }
-            Edit::Rewrite { .. }
-            | Edit::Answer { .. }
-            | Edit::Degrade { .. }
-            | Edit::Say { .. }
-            | Edit::Relink { .. }
-            | Edit::Insert { .. }
-            | Edit::Extend { .. } => {}
-        }
-    }
-    dropped
-}
+/// The formats whose lines hold a message each and name the line before them.
+const LINKED: [&str; 2] = [super::claude_code::FORMAT.id, super::qwen_code::FORMAT.id];
 
 /// A new message as the file of a session spells it beside an item.
 pub fn new_message(session: &Session, beside: &Item, voice: MessageRole, text: &str) -> String {
@@ -112,16 +80,16 @@ struct Lowering<'a> {
     /// The first item of those that a cut takes along.
     cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
-    /// Outputs behind a message that no message of the user follows: they become one, where outputs are blocks.
+    /// Outputs after a message that no message of the user follows: they become one, where outputs are blocks.
     begun: BTreeMap<u32, Begun>,
-    /// Blocks for messages that say nothing, by where their content stands.
+    /// Blocks for messages that say nothing, by where their content is.
     filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
     lines: Lines,
-    /// The items from a call to the end of its reply and the outputs behind it, as they were walked last, and
+    /// The items from a call to the end of its reply and the outputs after it, as they were walked last, and
     /// the last that stays.
     reply: Option<(Range<u32>, u32)>,
-    /// Whether lines name the line before them (Claude Code).
+    /// Whether lines name the line before them.
     is_linked: bool,
 }
 
@@ -166,7 +134,7 @@ impl Lowering<'_> {
             let start = item.span.start + patch.at.start as u64;
             let end = item.span.start + patch.at.end as u64;
             let at = Span { start, end };
-            // What stands on many lines is no line of a file.
+            // What is on many lines is no line of a file.
             let is_line = !self.ground.session.source.read(at)?.contains(&b'\n');
             let with = match is_line {
                 true => on_one_line(&patch.with),
@@ -190,7 +158,7 @@ impl Lowering<'_> {
         self.put_output(call, output)
     }
 
-    /// Puts an output where the dialect wants it: behind the reply and the outputs that are there already; in
+    /// Puts an output where the dialect wants it: after the reply and the outputs that are there already; in
     /// Anthropic at the head of the next message.
     fn put_output(&mut self, call: u32, output: String) -> Result<(), CannotWrite> {
         let item = *self.ground.item(call)?;
@@ -211,31 +179,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an item leaves because everything behind a place does.
+    /// Whether an item leaves because everything after a place does.
     fn is_cut(&self, index: u32) -> bool {
         self.cut.is_some_and(|from| index >= from)
     }
 
-    /// The last item of the reply that holds a call and of the outputs right behind it.
+    /// The last item of the reply that holds a call and of the outputs right after it.
     fn end_of_reply(&mut self, call: u32) -> u32 {
         if let Some((known, last)) = &self.reply
             && known.contains(&call)
         {
             return call.max(*last);
         }
-        let session = self.ground.session;
-        let turn = session.items.get(call as usize).map(|item| item.turn);
-        let (mut last, mut end) = (call, call + 1);
-        for (index, item) in (call..).zip(&session.items[call as usize..]).skip(1) {
-            let belongs = item.kind.is_from_model() || item.kind == Kind::Output;
-            if Some(item.turn) != turn || !belongs || item.dialect.is_none() {
-                break;
-            }
-            if !self.dropped.contains(&index) {
-                last = index;
-            }
-            end = index + 1;
-        }
+        let (last, end) = reply_end(self.ground.session, &self.dropped, call);
         self.reply = Some((call..end, last));
         last
     }
@@ -253,7 +209,7 @@ impl Lowering<'_> {
         last
     }
 
-    /// The first item of the message behind an item, where that is the user's.
+    /// The first item of the message after an item, where that is the user's.
     fn next_of_user(&self, last: u32) -> Option<u32> {
         let next = self.ground.session.items.get(last as usize + 1)?;
         let is_of_user = next.facts().is_some_and(|facts| match next.kind {
@@ -277,7 +233,7 @@ impl Lowering<'_> {
             });
             return Ok(());
         };
-        // Text goes behind the last result of the message: results stand first.
+        // Text goes after the last result of the message: results stand first.
         let items = &self.ground.session.items;
         let results = (index + 1..)
             .zip(&items[index as usize + 1..])
@@ -307,8 +263,8 @@ impl Lowering<'_> {
         let item = *self.ground.item(after)?;
         let place = match self.ground.place(after) {
             Err(CannotWrite::NoPlace(_)) if self.has_no_list()? => {
-                let said = self.say_first(voice, text);
-                return said.map_err(|_| CannotWrite::NoPlace(after));
+                let written = self.say_first(voice, text);
+                return written.map_err(|_| CannotWrite::NoPlace(after));
             }
             place => place?,
         };
@@ -317,7 +273,7 @@ impl Lowering<'_> {
         self.put_unit(last, None, message)
     }
 
-    /// Puts a new message or item behind the one that holds `anchor`, with what the file puts around it.
+    /// Puts a new message or item after the one that holds `anchor`, with what the file puts around it.
     fn put_unit(
         &mut self,
         anchor: u32,
@@ -372,23 +328,7 @@ impl Lowering<'_> {
             let gone = self.lists.get(&List::Records);
             self.lines.link(&mut self.ground, gone, &mut self.splices)?;
         }
-        self.splices
-            .sort_by_key(|splice| (splice.at.start, splice.at.end));
-        let meets = self
-            .splices
-            .windows(2)
-            .find(|pair| pair[1].at.start < pair[0].at.end);
-        match meets {
-            None => Ok(self.splices),
-            Some(pair) => Err(CannotWrite::Conflict(self.item_at(pair[1].at.start))),
-        }
-    }
-
-    fn item_at(&self, place: u64) -> u32 {
-        let mut items = (0..).zip(&self.ground.session.items);
-        items
-            .find(|(_, item)| item.span.contains(place))
-            .map_or(0, |(index, _)| index)
+        without_conflict(self.splices, self.ground.session)
     }
 }
 
@@ -400,7 +340,7 @@ fn dialect_of(session: &Session) -> Dialect {
 
 // Outputs that come into a message of the user, whatever its content looks like.
 
-/// A message of outputs that was put behind a reply.
+/// A message of outputs that was put after a reply.
 #[derive(Debug)]
 struct Begun {
     blocks: Vec<String>,
@@ -409,7 +349,7 @@ struct Begun {
 }
 
 impl Lowering<'_> {
-    /// Puts a `tool_result` block into a message of its own behind a reply, or into the one that was
+    /// Puts a `tool_result` block into a message of its own after a reply, or into the one that was
     /// put there for another.
     fn put_first_block(&mut self, seat: Seat, last: u32, block: &str) -> Result<(), CannotWrite> {
         let facts = self.ground.item(last)?.facts();
@@ -437,7 +377,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Puts a `tool_result` block among those at the head of a message: behind those of earlier calls.
+    /// Puts a `tool_result` block among those at the head of a message: after those of earlier calls.
     fn put_block(&mut self, first: u32, call: u32, block: &str) -> Result<(), CannotWrite> {
         let place = self.ground.place(first)?;
         let Some(seat) = place.part else {
@@ -514,7 +454,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Where the content of a message stands that says nothing: `[]`, `null` or `""`. An item without content is
+/// Where the content of a message is that says nothing: `[]`, `null` or `""`. An item without content is
 /// its whole message, one whose content is a string is that string.
 fn empty_content(item: &[u8]) -> Result<Option<Range<usize>>, CannotWrite> {
     let is_empty = |value: &[u8]| {
@@ -550,7 +490,7 @@ fn drop_items(lowering: &mut Lowering<'_>) -> Result<(), CannotWrite> {
             continue;
         }
         let place = match lowering.ground.place(index) {
-            // What is cut behind the history of a request are its settings, which are no part of the history.
+            // What is cut after the history of a request are its settings, which are no part of the history.
             Err(CannotWrite::NoPlace(_)) if item.kind == Kind::System && lowering.is_cut(index) => {
                 continue;
             }
@@ -700,7 +640,7 @@ fn without(members: &[Member<'_>], key: &[u8]) -> Option<Range<usize>> {
     })
 }
 
-// New elements at the end of the history: behind the last one, or into a list that has none yet.
+// New elements at the end of the history: after the last one, or into a list that has none yet.
 
 /// The largest request without a history that is looked through for the place of one, in
 /// bytes: instructions and tools.
@@ -746,7 +686,7 @@ impl Lowering<'_> {
         Ok(is_plain && self.last_in_a_list()?.is_none())
     }
 
-    /// The last item that is an element of a list, or stands in one.
+    /// The last item that is an element of a list, or is in one.
     fn last_in_a_list(&mut self) -> Result<Option<u32>, CannotWrite> {
         let count = crate::session::index_number(self.ground.session.items.len());
         for index in (0..count).rev() {
@@ -776,9 +716,9 @@ impl Lowering<'_> {
                 } else {
                     ","
                 };
-                let behind = list.start + 1 + inside.trim_ascii_end().len();
+                let following = list.start + 1 + inside.trim_ascii_end().len();
                 self.splices
-                    .push(insertion(behind as u64, comma.to_owned() + &text));
+                    .push(insertion(following as u64, comma.to_owned() + &text));
             }
             Holder::Text(input) => {
                 // What was said stays as it is written; only what is around it comes.
@@ -807,7 +747,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What stands before the text of an input that becomes the first item of a list (OpenAI API reference: a
+/// What is before the text of an input that becomes the first item of a list (OpenAI API reference: a
 /// string as `input` is a text input with the role `user`).
 const INPUT_OPENS: &str = r#"[{"role":"user","content":"#;
 

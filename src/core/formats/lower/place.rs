@@ -1,4 +1,4 @@
-//! Where an item stands in its file: the message or item object it belongs to, and the list in which that
+//! Where an item is in its file: the message or item object it belongs to, and the list in which that
 //! object is one of many.
 
 use crate::json::{Cursor, JsonError};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Why edits cannot be written where the session stands.
+/// Why edits cannot be written where the session is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotWrite {
     /// An edit names an item that the session does not have.
@@ -15,7 +15,7 @@ pub enum CannotWrite {
     NoItem(u32),
     /// The item is a member of a request, no element of its history: instructions, or all of the
     /// input as one text.
-    #[error("item {} stands in no list of messages", .0 + 1)]
+    #[error("item {} is in no list of messages", .0 + 1)]
     NoPlace(u32),
     /// The list has no element to stand beside.
     #[error("the list is empty")]
@@ -29,6 +29,11 @@ pub enum CannotWrite {
     /// The lines of a journal are numbered and checked.
     #[error("the lines of a journal are not changed")]
     Journal,
+    /// The format spells messages in its own way.
+    #[error("in this format only results are added, moved and left out")]
+    OnlyPairs,
+    #[error("the agent adds and moves results by itself when it loads the session")]
+    AnswersItself,
     /// The call has no id that an output could name.
     #[error("item {} has no call id that an output could name", .0 + 1)]
     NoCallId(u32),
@@ -74,7 +79,7 @@ pub(super) struct Seat {
     pub(super) span: Span,
 }
 
-/// Where an item stands.
+/// Where an item is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// The object that the dialect sends as one: an item of Responses, a message of Chat or Anthropic.
@@ -106,7 +111,7 @@ pub(super) struct Ground<'a> {
     /// The record at hand: edits come in the order of the history, mostly several for one record.
     records: HashMap<u32, Rc<Vec<u8>>>,
     arrays: HashMap<List, Rc<Vec<Span>>>,
-    /// The way that was gone last, with what stands beside it: a message may hold thousands of parts, a
+    /// The way that was gone last, with what is beside it: a message may hold thousands of parts, a
     /// body thousands of messages.
     last: Way,
 }
@@ -125,7 +130,7 @@ struct Level {
     parts: Vec<(Option<Vec<u8>>, Range<usize>)>,
 }
 
-/// How far before or behind a record is looked for what stands around it.
+/// How far before or after a record is looked for what is around it.
 pub(super) const LOOK: u64 = 4096;
 
 /// How many members of a request are records of their own: its instructions, its input.
@@ -152,7 +157,7 @@ impl<'a> Ground<'a> {
             .ok_or(CannotWrite::NoItem(index))
     }
 
-    /// Where a record stands.
+    /// Where a record is.
     pub(super) fn record_span(&self, record: u32) -> Option<Span> {
         self.session
             .records
@@ -187,7 +192,7 @@ impl<'a> Ground<'a> {
         self.refuse_exchange(&steps)
     }
 
-    /// Where an item stands.
+    /// Where an item is.
     pub(super) fn place(&mut self, index: u32) -> Result<Place, CannotWrite> {
         let item = self.item(index)?;
         let (steps, base) = self.steps(item)?;
@@ -316,7 +321,7 @@ impl<'a> Ground<'a> {
         Ok(last.unwrap_or(seat))
     }
 
-    /// Whether an item stands in the `output` of a reply of Responses.
+    /// Whether an item is in the `output` of a reply of Responses.
     pub(super) fn is_in_output(&mut self, index: u32) -> Result<bool, CannotWrite> {
         let item = self.item(index)?;
         let (steps, _) = self.steps(item)?;
@@ -494,7 +499,7 @@ pub(crate) fn on_one_line(json: &[u8]) -> Vec<u8> {
     json.iter().map(flat).collect()
 }
 
-/// Whether an item stands in a unit.
+/// Whether an item is in a unit.
 pub(crate) fn is_within(item: &Item, unit: Span) -> bool {
     unit.start <= item.span.start && item.span.end <= unit.end
 }

@@ -1,6 +1,7 @@
 //! Before and after, in the spelling of each format.
 
 mod extending;
+mod native;
 
 use super::*;
 use crate::formats::{Sample, read_buffer, recognise};
@@ -220,7 +221,7 @@ const BESIDE: &[(&str, &[u32])] = &[
     ),
 ];
 
-/// The text that an edit leads to, which is JSON; nothing where the item stands in no list.
+/// The text that an edit leads to, which is JSON; nothing where the item is in no list.
 fn carried_out(session: &Session, edit: &Edit) -> Option<String> {
     let splices = match lower(session, std::slice::from_ref(edit)) {
         Ok(splices) => splices,
@@ -255,7 +256,7 @@ fn what_stands_in_no_list_is_refused_and_every_file_stays_json() {
             ];
             let first = alone.len() == session.items.len() && !text.contains("$schemaVersion");
             for edit in edits {
-                // A message comes behind an input that is one text: the input becomes a list.
+                // A message comes after an input that is one text: the input becomes a list.
                 let begins = first && matches!(edit, Edit::Say { .. }) && text.lines().count() != 2;
                 if begins {
                     assert!(carried_out(&session, &edit).is_some(), "{edit:?}: {text}");

@@ -7,19 +7,21 @@
 //! again, or got another one from retake) is a branch of its own, up to there. Exchanges are taken in the
 //! order in which their requests came.
 
-use super::super::Contents;
-use super::super::assemble::{Folded, assemble_folded, chained, outputs_first};
-use super::{FORMAT, Reader};
+use crate::formats::Contents;
+use crate::formats::assemble::{Folded, assemble_folded, meaning_of, outputs_first};
+use crate::json::Cursor;
 use crate::session::{
-    Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Names, Record, Session, Source,
-    SourceError, hash, index_number,
+    CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Meaning, Names, Record,
+    Session, Source, SourceError, index_number,
 };
+use crate::wire::IdsNeeded;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Puts the exchanges of a journal together.
-pub(super) fn assemble_conversations(
+/// Joins the exchanges of a journal, or of other recorded traffic, into conversations.
+pub(in crate::formats) fn assemble_conversations(
+    format: &'static str,
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
@@ -47,7 +49,8 @@ pub(super) fn assemble_conversations(
             conversations.take(part, &fragment, &mut reader)?;
         }
     }
-    conversations.finish(fragment.records.into(), Arc::new(fragment.names), source)
+    let names = Arc::new(fragment.names);
+    conversations.finish(format, (&fragment.records.into(), &names), source)
 }
 
 /// One exchange: where its items and facts are in the fragment.
@@ -178,30 +181,30 @@ struct Conversation {
     last: History,
     /// The number of the exchange that it came in.
     last_number: u32,
-    /// Digests of what was said, without and with that reply.
-    ends: [u64; 2],
+    /// What was said: without that reply, with it, and with its calls as some clients repeat them: by
+    /// their names where these need no ids, else by the ids of their elements; 0 for none.
+    ends: [Meaning; 3],
     /// The system texts that are part of it.
-    system: HashSet<u64>,
+    system: HashSet<Meaning>,
     /// The system texts of the last request.
-    last_system: u64,
+    last_system: Meaning,
 }
 
 impl Conversation {
-    /// Whether a request goes on from here that begins with what the digest stands for, and is nothing else
+    /// Whether a request goes on from here that begins with what was said up to `end`, and is nothing else
     /// where `is_all`. Who asks the same again after a whole reply begins another conversation; after one that
     /// broke off it is a retry.
-    fn goes_on(&self, end: u64, is_all: bool) -> bool {
-        let is_repeated = end == self.ends[1];
-        is_repeated || !is_all || !self.last.is_whole_reply()
+    fn goes_on(&self, end: Meaning, is_all: bool) -> bool {
+        self.ends[1..].contains(&end) || !is_all || !self.last.is_whole_reply()
     }
 
     /// Whether the model has spoken before this point.
-    fn has_reply_at(&self, end: u64) -> bool {
-        self.history.has_reply() || (end == self.ends[1] && self.last.has_reply())
+    fn has_reply_at(&self, end: Meaning) -> bool {
+        self.history.has_reply() || (self.ends[1..].contains(&end) && self.last.has_reply())
     }
 }
 
-/// A reply that no request repeats, behind the history that it answers.
+/// A reply that no request repeats, after the history that it answers.
 #[derive(Debug)]
 struct Branch {
     /// The conversation that it left.
@@ -218,8 +221,8 @@ struct Conversations {
     all: Vec<Conversation>,
     /// Branches that nobody went on from.
     branches: Vec<Branch>,
-    /// The conversations that stand at a digest, the latest last.
-    at: HashMap<u64, Vec<usize>>,
+    /// The conversations by what was said in them so far, the latest last.
+    at: HashMap<Meaning, Vec<usize>>,
     /// The conversations that the provider keeps, by their ids.
     kept: HashMap<u64, usize>,
 }
@@ -231,24 +234,24 @@ impl Conversations {
         fragment: &Fragment,
         reader: &mut Reader<'_>,
     ) -> Result<(), SourceError> {
-        let asked = Asked::read(part, fragment, reader)?;
-        let found = self.find(part, &asked);
+        let query = Asked::read(part, fragment, reader)?;
+        let found = self.find(part, &query);
         let (index, matched) = match found {
-            Some((index, matched)) => {
+            Some((index, matched, end)) => {
                 let repeated = match part.heard.earlier {
-                    0 => asked.ends[matched],
+                    0 => end,
                     // What the provider keeps is repeated by naming it.
                     _ => self.all[index].ends[1],
                 };
-                self.settle(index, repeated);
+                self.settle(index, repeated, reader)?;
                 (index, matched)
             }
             None => (self.begin(part), 0),
         };
         let conversation = &mut self.all[index];
-        let repeated = part.request.items.start..asked.stands_at[matched];
+        let repeated = part.request.items.start..query.stands_at[matched];
         let mut leaves_out: HashSet<usize> = repeated.collect();
-        for (place, meaning) in &asked.system {
+        for (place, meaning) in &query.system {
             if !conversation.system.insert(*meaning) {
                 leaves_out.insert(*place);
             } else {
@@ -287,53 +290,87 @@ impl Conversations {
         }
         conversation.last = replied;
         conversation.last_number = part.heard.number;
-        conversation.last_system = asked.system_digest();
-        let said = asked.ends.last().copied().unwrap_or_default();
+        conversation.last_system = query.all_system();
+        let end_so_far = query.ends.last().copied().unwrap_or_default();
         let asked_end = match part.heard.earlier {
-            0 => said,
-            _ => chained(conversation.ends[1], said),
+            0 => end_so_far,
+            _ => conversation.ends[1].and(end_so_far),
         };
         let mut end = asked_end;
-        for place in used.items.clone() {
-            if let Some(meaning) = reader.meaning(&fragment.items[place])? {
-                end = chained(end, meaning);
+        let mut by_names = Calls::default();
+        let mut by_elements = asked_end;
+        let replied = &fragment.items[used.items.clone()];
+        for item in replied {
+            if let Some(meaning) = reader.meaning(item)? {
+                end = end.and(meaning);
+                by_names.take(asked_end, item);
+                let element = reader.element_id(item)?;
+                let named = element.map(|id| Meaning::from(item.kind as u64).and(id.hash));
+                by_elements = by_elements.and(named.unwrap_or(meaning));
             }
         }
-        conversation.ends = [asked_end, end];
+        // Where calls need no ids, clients make some up for the next request.
+        let needed = part.heard.dialect.facts().call_ids.needed;
+        let otherwise = match needed {
+            IdsNeeded::Neither => by_names.end,
+            _ if by_elements != end => by_elements,
+            _ => Meaning::NOTHING,
+        };
+        conversation.ends = [asked_end, end, otherwise];
         self.place(index, &part.heard);
         Ok(())
     }
 
-    /// The conversation that a request goes on from, and how many of its elements that has already.
-    fn find(&self, part: &Part, asked: &Asked) -> Option<(usize, usize)> {
+    /// The conversation that a request goes on from, how many of its elements that has already, and the digest
+    /// of these.
+    fn find(&self, part: &Part, query: &Asked) -> Option<(usize, usize, Meaning)> {
         if part.heard.earlier != 0 {
-            return self.kept.get(&part.heard.earlier).map(|index| (*index, 0));
+            let kept = self.kept.get(&part.heard.earlier);
+            return kept.map(|index| (*index, 0, Meaning::NOTHING));
         }
-        let all = asked.ends.len() - 1;
-        (1..=all).rev().find_map(|length| {
-            let end = asked.ends[length];
+        let all = query.ends.len() - 1;
+        let lengths = (1..=all).rev();
+        let mut ends = lengths.flat_map(|length| {
+            let ends = [query.ends[length], query.ends_by_name[length]];
+            ends.map(|end| (length, end))
+        });
+
+        ends.find_map(|(length, end)| {
             let at = self.at.get(&end)?.iter().rev();
             let mut at = at.filter(|index| self.all[**index].goes_on(end, length == all));
-            let is_same = |index: &&usize| self.all[**index].last_system == asked.system_digest();
-            // Two agents may be asked the same; what tells them apart is what they were told before that,
+            let is_same = |index: &&usize| self.all[**index].last_system == query.all_system();
+            // Two agents may be asked the same; the difference is what they were sent before that,
             // or what they answered.
             let has_reply = |index: &&usize| self.all[**index].has_reply_at(end);
             let found = at.clone().find(is_same).or_else(|| at.find(has_reply));
-            found.map(|index| (*index, length))
+            found.map(|index| (*index, length, end))
         })
     }
 
     /// The last reply of a conversation becomes part of it where the request repeats it; it is a branch
     /// where it does not.
-    fn settle(&mut self, index: usize, repeated: u64) {
+    fn settle(
+        &mut self,
+        index: usize,
+        repeated: Meaning,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), SourceError> {
         let conversation = &mut self.all[index];
         for end in conversation.ends {
             if let Some(at) = self.at.get_mut(&end) {
                 at.retain(|other| *other != index);
             }
         }
-        let last = std::mem::take(&mut conversation.last);
-        if repeated == conversation.ends[1] || !last.has_reply() {
+        let mut last = std::mem::take(&mut conversation.last);
+        if repeated != conversation.ends[1] && repeated == conversation.ends[2] {
+            // The outputs name the calls as the request does.
+            for item in &mut last.items {
+                if let Some(id) = reader.element_id(item)? {
+                    item.call_id = id;
+                }
+            }
+        }
+        if conversation.ends[1..].contains(&repeated) || !last.has_reply() {
             conversation.history.append(last);
         } else {
             let mut branch = conversation.history.clone();
@@ -345,6 +382,7 @@ impl Conversations {
                 was_repaired: false,
             });
         }
+        Ok(())
     }
 
     fn begin(&mut self, part: &Part) -> usize {
@@ -353,18 +391,19 @@ impl Conversations {
             history: History::default(),
             last: History::default(),
             last_number: 0,
-            ends: [0; 2],
+            ends: [Meaning::NOTHING; 3],
             system: HashSet::new(),
-            last_system: 0,
+            last_system: Meaning::NOTHING,
         });
         self.all.len() - 1
     }
 
     fn place(&mut self, index: usize, heard: &ExchangeFacts) {
-        let [asked, replied] = self.all[index].ends;
-        self.at.entry(asked).or_default().push(index);
-        if replied != asked {
-            self.at.entry(replied).or_default().push(index);
+        let mut ends = self.all[index].ends.to_vec();
+        ends.retain(|end| *end != Meaning::NOTHING);
+        ends.dedup();
+        for end in ends {
+            self.at.entry(end).or_default().push(index);
         }
         for id in [heard.earlier, heard.own] {
             if id != 0 {
@@ -375,8 +414,8 @@ impl Conversations {
 
     fn finish(
         self,
-        records: Arc<[Record]>,
-        names: Arc<Names>,
+        format: &'static str,
+        context: (&Arc<[Record]>, &Arc<Names>),
         source: &Arc<dyn Source>,
     ) -> Result<Contents, SourceError> {
         let mut contents = Contents::default();
@@ -388,7 +427,7 @@ impl Conversations {
                 items: history.items,
                 facts: history.facts,
             };
-            assemble_folded(FORMAT.id, folded, (&records, &names), source)
+            assemble_folded(format, folded, context, source)
         };
         for (number, conversation) in (1..).zip(self.all) {
             let mut history = conversation.history;
@@ -416,15 +455,44 @@ impl Conversations {
     }
 }
 
-/// What a request says, in digests.
+/// The calls of a reply by their names: clients may give them ids.
+#[derive(Default)]
+struct Calls {
+    /// What was said before the reply; `None` outside of one.
+    before: Option<Meaning>,
+    /// The same with the calls of the reply; nothing where it has none.
+    end: Meaning,
+}
+
+impl Calls {
+    /// Takes an item after what was said up to `end`.
+    fn take(&mut self, end: Meaning, item: &Item) {
+        if !item.kind.is_from_model() {
+            *self = Self::default();
+            return;
+        }
+        let before = *self.before.get_or_insert(end);
+        if item.kind == Kind::Call {
+            let end = match self.end {
+                Meaning::NOTHING => before,
+                end => end,
+            };
+            self.end = end.and(item.kind as u64).and(u64::from(item.name.0));
+        }
+    }
+}
+
+/// What a request says.
 struct Asked {
-    /// For each number of compared items the place behind them, and behind what need not
+    /// For each number of compared items the place after them, and after what need not
     /// be repeated after them.
     stands_at: Vec<usize>,
-    /// For each number of compared items the digest of them; the first one is that of none.
-    ends: Vec<u64>,
+    /// For each number of compared items what they say; the first one is for none.
+    ends: Vec<Meaning>,
+    /// The same where the last of them are calls, which count by their names; nothing where they are not.
+    ends_by_name: Vec<Meaning>,
     /// The system texts: where they stand, and what they say.
-    system: Vec<(usize, u64)>,
+    system: Vec<(usize, Meaning)>,
 }
 
 impl Asked {
@@ -434,30 +502,91 @@ impl Asked {
         reader: &mut Reader<'_>,
     ) -> Result<Self, SourceError> {
         let places = part.request.items.clone();
-        let mut asked = Self {
+        let none = Meaning::of(part.heard.dialect.word().as_bytes());
+        let mut query = Self {
             stands_at: vec![places.start],
-            ends: vec![hash(part.heard.dialect.word().as_bytes())],
+            ends: vec![none],
+            ends_by_name: vec![Meaning::NOTHING],
             system: Vec::new(),
         };
+        let mut calls = Calls::default();
         for place in places {
             let item = &fragment.items[place];
             if item.kind == Kind::System {
-                asked.system.push((place, hash(reader.bytes(item)?)));
+                query.system.push((place, Meaning::of(reader.bytes(item)?)));
             } else if let Some(meaning) = reader.meaning(item)? {
-                let end = asked.ends.last().copied().unwrap_or_default();
-                asked.ends.push(chained(end, meaning));
-                asked.stands_at.push(place + 1);
-            } else if let Some(behind) = asked.stands_at.last_mut()
-                && asked.ends.len() > 1
+                let end = query.ends.last().copied().unwrap_or_default();
+                calls.take(end, item);
+                query.ends_by_name.push(calls.end);
+                query.ends.push(end.and(meaning));
+                query.stands_at.push(place + 1);
+            } else if let Some(after) = query.stands_at.last_mut()
+                && query.ends.len() > 1
             {
-                *behind = place + 1;
+                *after = place + 1;
             }
         }
-        Ok(asked)
+        Ok(query)
     }
 
-    fn system_digest(&self) -> u64 {
-        let texts = self.system.iter();
-        texts.fold(0, |digest, (_, text)| chained(digest, *text))
+    fn all_system(&self) -> Meaning {
+        let texts = self.system.iter().map(|(_, text)| *text);
+        texts.fold(Meaning::NOTHING, Meaning::and)
+    }
+}
+
+// What the items of an exchange say, so that a request is known by the history that it repeats.
+
+/// Reads what items say; the items of one line are read at once.
+struct Reader<'a> {
+    source: &'a Arc<dyn Source>,
+    records: &'a [Record],
+    /// The line that was read last, by the number of its record.
+    line: (u32, Vec<u8>),
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Arc<dyn Source>, records: &'a [Record]) -> Self {
+        Self {
+            source,
+            records,
+            line: (u32::MAX, Vec::new()),
+        }
+    }
+
+    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
+        let span = self.records.get(item.record as usize).map(|one| one.span);
+        let span = span.unwrap_or(item.span);
+        if self.line.0 != item.record {
+            self.source.read_into(span, &mut self.line.1)?;
+            self.line.0 = item.record;
+        }
+        let place = |at: u64| usize::try_from(at.saturating_sub(span.start)).unwrap_or(usize::MAX);
+        let inside = place(item.span.start)..place(item.span.end);
+        let gone = SourceError::Gone { span: item.span };
+        self.line.1.get(inside).ok_or(gone)
+    }
+
+    /// The id of a call's element (`fc_...`), where the call has an id of its own.
+    fn element_id(&mut self, item: &Item) -> Result<Option<CallId>, SourceError> {
+        if item.kind != Kind::Call || item.dialect != Some(Dialect::Responses) {
+            return Ok(None);
+        }
+        let mut found = None;
+        let mut cursor = Cursor::at(self.bytes(item)?, 0);
+        let read = cursor.object(|cursor, key| {
+            if key == b"id" && cursor.peek() == Some(b'"') {
+                let at = cursor.position() + 1;
+                found = cursor.string()?.map(|id| CallId::new(id, at));
+            }
+            Ok(())
+        });
+        let is_other = |id: &CallId| !id.is_none() && id.hash != item.call_id.hash;
+        Ok(found.filter(is_other).filter(|_| read.is_ok()))
+    }
+
+    /// What an item says; `None` for what a request need not repeat.
+    fn meaning(&mut self, item: &Item) -> Result<Option<Meaning>, SourceError> {
+        meaning_of(item, || self.bytes(item))
     }
 }

@@ -4,7 +4,7 @@
 //! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
 //! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or
 //! `began` entry has the same members as far as they are known, and `notice`, a sentence for the reader who
-//! finds no `exchange` behind it. The members that are only told (times, headers, status, ...) are in
+//! finds no `exchange` after it. The members that are only reported (times, headers, status, ...) are in
 //! `exchange::entry`, which writes them.
 
 use super::super::body;
@@ -26,10 +26,12 @@ struct Members {
     told: Option<Range<usize>>,
     /// What the provider was asked instead of the request.
     sent: Option<Range<usize>>,
-    notices: Vec<Range<usize>>,
+    status: u32,
+    /// Whether each is an error of the provider.
+    notices: Vec<(Range<usize>, bool)>,
 }
 
-pub(super) fn read(
+pub(in crate::formats) fn read(
     cursor: &mut Cursor<'_>,
     dialect: Dialect,
     base: u64,
@@ -64,10 +66,14 @@ pub(super) fn read(
     }
     out.note(Fact::ReplyBegins);
     if let Some(response) = &members.response {
-        read_reply(dialect, bytes, response, members.incomplete, base, out)?;
+        match members.status {
+            REFUSED.. => push_error(response, base, out),
+            _ => read_reply(dialect, bytes, response, members.incomplete, base, out)?,
+        }
     }
-    for notice in members.notices {
-        out.push(Kind::Notice, None, Span::within(base, notice));
+    for (notice, is_error) in members.notices {
+        let item = out.push(Kind::Notice, None, Span::within(base, notice));
+        item.flags.set_if(Flags::ERROR, is_error);
     }
     if let Some(told) = &members.told {
         out.note(Fact::ReplacementBegins);
@@ -81,8 +87,16 @@ pub(super) fn read(
     Ok(())
 }
 
+/// The lowest status of a reply that is an error.
+const REFUSED: u32 = 400;
+
+fn push_error(reply: &Range<usize>, base: u64, out: &mut Fragment) {
+    let span = Span::within(base, reply.clone());
+    out.push(Kind::Notice, None, span).flags = Flags::ERROR;
+}
+
 fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
-    let mut members = Members::default();
+    let (mut members, mut text) = (Members::default(), None);
     cursor.object(|cursor, key| {
         let opens = cursor.peek();
         match (key, opens) {
@@ -110,10 +124,16 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
             (b"response", Some(b'{')) => members.response = Some(cursor.skip()?),
             (b"told", Some(b'{')) => members.told = Some(cursor.skip()?),
             (b"sent", Some(b'{')) => members.sent = Some(cursor.skip()?),
-            (b"response_text" | b"notice", Some(b'"')) => members.notices.push(cursor.skip()?),
+            (b"status", _) => {
+                members.status = String::from_utf8_lossy(cursor.raw()?)
+                    .parse()
+                    .unwrap_or_default();
+            }
+            (b"response_text", Some(b'"')) => text = Some(cursor.skip()?),
+            (b"notice", Some(b'"')) => members.notices.push((cursor.skip()?, false)),
             (b"failures", Some(b'[')) => {
                 cursor.array(|cursor| {
-                    members.notices.push(cursor.skip()?);
+                    members.notices.push((cursor.skip()?, true));
                     Ok(())
                 })?;
             }
@@ -121,10 +141,13 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
         }
         Ok(())
     })?;
+    let is_refused = members.status >= REFUSED;
+    let text = text.map(|text| (text, is_refused));
+    members.notices.splice(0..0, text);
     Ok(members)
 }
 
-/// The id that stands under one of these names: a string, or the `id` or `previous_message_id` of an object.
+/// The id that is under one of these names: a string, or the `id` or `previous_message_id` of an object.
 /// Keyed hash; 0 for none.
 fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, JsonError> {
     let mut id = 0;
@@ -149,7 +172,7 @@ fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, JsonError> {
     Ok(id)
 }
 
-/// A reply, or what stands in its place: an error, which is shown as it is.
+/// A reply, or what is in its place: an error, which is shown as it is.
 fn read_reply(
     dialect: Dialect,
     bytes: &[u8],
@@ -160,8 +183,7 @@ fn read_reply(
 ) -> Result<(), JsonError> {
     let first = out.items.len();
     if is_error(bytes, reply.start)? {
-        let span = Span::within(base, reply.clone());
-        out.push(Kind::Notice, None, span);
+        push_error(reply, base, out);
         return Ok(());
     }
     body::read_reply(dialect, bytes, reply.start, base, out)?;

@@ -3,21 +3,20 @@
 //! The first line says what it is: `{"retake":"journal","version":1,...}`. Each further line is
 //! `{"seq":1,"crc":"89abcdef","entry":{"type":...}}`: `seq` counts from 1 without gaps, `crc` is the CRC-32
 //! (IEEE) of the decimal `seq`, a space and the bytes of `entry` as they stand. So a torn tail, a damaged line
-//! and a lost one are told apart, and every line is JSON.
+//! and a lost one are distinguished, and every line is JSON.
 //!
 //! Entries: `session` (`{"path","format","label"}`, what was opened), `item` (`{"dialect","item"}`, one item as
 //! it was on the wire), and those of a proxy's journal: `exchange`, `began` and `held` (see `exchange.rs`).
 //! Types that this version does not know are kept and left alone.
 
-use super::assemble::{chained, take_dialect_of_items};
+use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Record, Source, SourceError,
-    Span, hash,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Source, SourceError, Span,
 };
-use crate::wire::body_without_reasoning;
-use conversations::assemble_conversations;
+pub(super) use conversations::assemble_conversations;
+pub(super) use exchange::read as read_exchange;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,7 +89,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     })?;
     let dialect = dialect.and_then(|word| Dialect::named(std::str::from_utf8(word).ok()?));
     match (kind, dialect, item) {
-        (Some(b"exchange" | b"began" | b"held"), ..) => exchange::read(
+        (Some(b"exchange" | b"began" | b"held"), ..) => read_exchange(
             &mut Cursor::at(bytes, start),
             dialect.unwrap_or(FORMAT.dialect),
             base,
@@ -122,11 +121,11 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
     problems.append(&mut gaps(&fragment));
     let is_of_proxy = |(_, fact): &(u32, Fact)| matches!(fact, Fact::Exchange(_));
     if fragment.facts.iter().any(is_of_proxy) {
-        return Ok(assemble_conversations(fragment, source)?.behind(problems));
+        return Ok(assemble_conversations(FORMAT.id, fragment, source)?.after(problems));
     }
     let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
     contents.sessions.iter_mut().for_each(take_dialect_of_items);
-    Ok(contents.behind(problems))
+    Ok(contents.after(problems))
 }
 
 /// A journal of a newer retake may mean something else by the same words, so nothing of it is read.
@@ -184,7 +183,7 @@ fn gaps(fragment: &Fragment) -> Vec<Problem> {
             problems.push(Problem {
                 at,
                 kind: ProblemKind::Undecodable(format!(
-                    "line {number} of the journal stands where line {expected} was expected"
+                    "line {number} of the journal is where line {expected} was expected"
                 )),
             });
         }
@@ -271,7 +270,7 @@ impl<'a> Line<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
     pub seq: u64,
-    /// Where its entry stands.
+    /// Where its entry is.
     pub entry: Range<usize>,
     /// Where it ends; a line feed should follow.
     pub end: usize,
@@ -285,67 +284,4 @@ pub fn decode_line(bytes: &[u8]) -> Option<Sound> {
     let end = cursor.position();
     let is_sound = line.is_sound(seq, bytes.get(entry.clone())?);
     is_sound.then_some(Sound { seq, entry, end })
-}
-
-// What the items of an exchange say, so that a request is known by the history that it repeats.
-
-/// Reads what items say; the items of one line are read at once.
-struct Reader<'a> {
-    source: &'a Arc<dyn Source>,
-    records: &'a [Record],
-    /// The line that was read last, by the number of its record.
-    line: (u32, Vec<u8>),
-}
-
-impl<'a> Reader<'a> {
-    fn new(source: &'a Arc<dyn Source>, records: &'a [Record]) -> Self {
-        Self {
-            source,
-            records,
-            line: (u32::MAX, Vec::new()),
-        }
-    }
-
-    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
-        let span = self.records.get(item.record as usize).map(|one| one.span);
-        let span = span.unwrap_or(item.span);
-        if self.line.0 != item.record {
-            self.source.read_into(span, &mut self.line.1)?;
-            self.line.0 = item.record;
-        }
-        let place = |at: u64| usize::try_from(at.saturating_sub(span.start)).unwrap_or(usize::MAX);
-        let inside = place(item.span.start)..place(item.span.end);
-        let gone = SourceError::Gone { span: item.span };
-        self.line.1.get(inside).ok_or(gone)
-    }
-
-    /// What an item says, apart from how this or that side spells it: a call is its id, a message its text.
-    /// `None` for what a request need not repeat.
-    fn meaning(&mut self, item: &Item) -> Result<Option<u64>, SourceError> {
-        let is_compared = matches!(
-            item.kind,
-            Kind::User | Kind::Assistant | Kind::Call | Kind::Output | Kind::ApprovalResponse
-        );
-        if !is_compared {
-            return Ok(None);
-        }
-        let kind = u64::from(item.kind as u8);
-        if !item.call_id.is_none() {
-            return Ok(Some(chained(kind, item.call_id.hash)));
-        }
-        let name = item.name;
-        let bytes = self.bytes(item)?;
-        let Ok(body) = body_without_reasoning(item, bytes) else {
-            return Ok(Some(chained(kind, hash(bytes))));
-        };
-        let text = body.text.trim();
-        if text.is_empty() && item.kind == Kind::Assistant {
-            return Ok(None);
-        }
-        let said = [text, body.arguments.as_written()];
-        let texts = said
-            .iter()
-            .fold(kind, |digest, text| chained(digest, hash(text.as_bytes())));
-        Ok(Some(chained(texts, u64::from(name.0))))
-    }
 }

@@ -351,6 +351,32 @@ fn a_provider_that_keeps_the_history_is_followed_by_its_ids() {
 }
 
 #[test]
+fn a_request_may_name_a_call_by_the_id_of_its_element() {
+    let user = r#"{"role":"user","content":"hi"}"#;
+    let line = |id: u32, input: &str, output: &str| {
+        format!(
+            r#"{{"type":"exchange","id":{id},"dialect":"responses","model":"m","request":{{"model":"m","input":[{input}]}},"response":{{"output":[{output}]}}}}"#
+        )
+    };
+    let call =
+        r#"{"id":"fc_1","type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}"#;
+    let again = r#"{"type":"function_call","call_id":"fc_1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"fc_1","output":"ok"}"#;
+    let done =
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#;
+    let text = of_proxy(&[
+        line(1, user, call),
+        line(2, &format!("{user},{again}"), done),
+    ]);
+    let contents = read(&text);
+    assert_eq!(
+        told(&contents),
+        ["conversation 1: user call output assistant"]
+    );
+    let pairing = &contents.sessions[0].pairing;
+    assert_eq!(pairing.standing(1), crate::session::PairStatus::Paired(2));
+}
+
+#[test]
 fn a_damaged_line_of_a_proxy_costs_its_exchange_and_nothing_else() {
     let text = of_proxy(&[
         exchange(

@@ -2,8 +2,10 @@
 
 mod spending;
 
-use super::{Command, Earlier, Effect, Leader, Machine, OutOfPlace, Question, shuffle};
-use crate::lab::{Board, Caps, Class, End, Experiment, Phase, Sample, Stop, Tokens, boards};
+use super::{Earlier, LabCommand, LabEffect, LabMachine, Leader, OutOfPlace, Question, shuffle};
+use crate::lab::{
+    Board, Caps, Class, Experiment, LabPhase, LabSample, Stop, TokenCount, TrialEnd, boards,
+};
 use std::sync::Arc;
 
 /// Trials with these numbers of variants; one question at a time.
@@ -20,29 +22,29 @@ fn experiment(trials: &[usize], samples: u32) -> Experiment {
 
 const NOBODY: Leader = |_, _| None;
 
-fn machine(experiment: Experiment) -> Machine {
+fn machine(experiment: Experiment) -> LabMachine {
     led(experiment, NOBODY)
 }
 
 /// An experiment that may cost so many requests and tokens.
-fn capped(requests: Option<u32>, tokens: Option<u64>, experiment: Experiment) -> Machine {
+fn capped(requests: Option<u32>, tokens: Option<u64>, experiment: Experiment) -> LabMachine {
     machine(Experiment {
         caps: Caps { requests, tokens },
         ..experiment
     })
 }
 
-fn led(experiment: Experiment, leader: Leader) -> Machine {
-    Machine::new(Arc::new(experiment), Vec::new(), Vec::new(), leader)
+fn led(experiment: Experiment, leader: Leader) -> LabMachine {
+    LabMachine::new(Arc::new(experiment), Vec::new(), Vec::new(), leader)
 }
 
-fn sample(class: Class) -> Sample {
+fn sample(class: Class) -> LabSample {
     boards::sample(class, 5, 90, 10)
 }
 
 /// What an earlier run was answered to questions of these numbers.
 fn earlier(class: Class, numbers: &[u32]) -> Earlier {
-    let samples = numbers.iter().map(|number| Sample {
+    let samples = numbers.iter().map(|number| LabSample {
         number: *number,
         ..sample(class)
     });
@@ -52,8 +54,8 @@ fn earlier(class: Class, numbers: &[u32]) -> Earlier {
     }
 }
 
-fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
-    let Effect::Ask(Question {
+fn answer(machine: &mut LabMachine, ask: &LabEffect, class: Class) -> Vec<LabEffect> {
+    let LabEffect::Ask(Question {
         trial,
         variant,
         number,
@@ -65,7 +67,7 @@ fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
     machine.sampled(
         trial,
         variant,
-        Sample {
+        LabSample {
             number,
             ..sample(class)
         },
@@ -74,15 +76,15 @@ fn answer(machine: &mut Machine, ask: &Effect, class: Class) -> Vec<Effect> {
 
 /// Answers every question in the order in which they come, until nothing is on its way; gives the questions and what came besides.
 fn run(
-    machine: &mut Machine,
-    first: Vec<Effect>,
+    machine: &mut LabMachine,
+    first: Vec<LabEffect>,
     class: Class,
-) -> (Vec<(usize, usize)>, Vec<Effect>) {
+) -> (Vec<(usize, usize)>, Vec<LabEffect>) {
     let mut waiting = first;
     let (mut asked, mut told) = (Vec::new(), Vec::new());
     while !waiting.is_empty() {
         let effect = waiting.remove(0);
-        if let Effect::Ask(Question { trial, variant, .. }) = effect {
+        if let LabEffect::Ask(Question { trial, variant, .. }) = effect {
             asked.push((trial, variant));
             waiting.extend(answer(machine, &effect, class));
         } else {
@@ -92,12 +94,12 @@ fn run(
     (asked, told)
 }
 
-fn begun(machine: &mut Machine) -> Vec<Effect> {
+fn begun(machine: &mut LabMachine) -> Vec<LabEffect> {
     machine.begin()
 }
 
-fn only(why: OutOfPlace) -> Vec<Effect> {
-    vec![Effect::OutOfPlace(why)]
+fn only(why: OutOfPlace) -> Vec<LabEffect> {
+    vec![LabEffect::OutOfPlace(why)]
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn every_round_tries_each_wording_of_each_trial_once_in_an_order_of_its_own() {
     let mut machine = machine(experiment(&[3, 2], 4));
     let first = begun(&mut machine);
     let (asked, told) = run(&mut machine, first, Class::Corrected);
-    assert_eq!(told, [Effect::Ended(End::Complete)]);
+    assert_eq!(told, [LabEffect::Ended(TrialEnd::Complete)]);
     let rounds: Vec<Vec<_>> = asked.chunks(5).map(<[_]>::to_vec).collect();
     assert_eq!(rounds.len(), 4);
     for round in &rounds {
@@ -115,8 +117,8 @@ fn every_round_tries_each_wording_of_each_trial_once_in_an_order_of_its_own() {
     }
     assert!(rounds.iter().any(|round| *round != rounds[0]));
     assert_eq!(machine.board().spent.requests, 20);
-    assert_eq!(machine.board().phase, Phase::Ended(End::Complete));
-    assert_eq!(machine.board().ended, [Some(End::Complete); 2]);
+    assert_eq!(machine.board().phase, LabPhase::Ended(TrialEnd::Complete));
+    assert_eq!(machine.board().ended, [Some(TrialEnd::Complete); 2]);
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn no_more_questions_are_on_their_way_than_are_allowed() {
     assert_eq!(waiting.len(), 3);
     let mut numbers = Vec::new();
     while let Some(ask) = waiting.pop() {
-        if let Effect::Ask(Question {
+        if let LabEffect::Ask(Question {
             variant, number, ..
         }) = ask
         {
@@ -164,7 +166,7 @@ fn a_failed_request_uses_up_its_sample_and_five_in_a_row_end_their_trial() {
     let mut next = begun(&mut machine);
     let mut asked = [0, 0];
     let ended = loop {
-        let Some(ask @ Effect::Ask(Question { trial, .. })) = next.first().cloned() else {
+        let Some(ask @ LabEffect::Ask(Question { trial, .. })) = next.first().cloned() else {
             break next;
         };
         asked[trial] += 1;
@@ -178,8 +180,8 @@ fn a_failed_request_uses_up_its_sample_and_five_in_a_row_end_their_trial() {
         next = answer(&mut machine, &ask, class);
     };
     assert_eq!(asked, [9, 10]);
-    assert_eq!(ended, [Effect::Ended(End::ModelFailed)]);
-    let ends = [Some(End::ModelFailed), Some(End::Complete)];
+    assert_eq!(ended, [LabEffect::Ended(TrialEnd::ModelFailed)]);
+    let ends = [Some(TrialEnd::ModelFailed), Some(TrialEnd::Complete)];
     assert_eq!(machine.board().ended, ends);
     assert_eq!(machine.board().answered(0, 0).count(), 1);
 }
@@ -198,12 +200,12 @@ fn at_the_cap_on_requests_nobody_is_asked_and_what_is_on_its_way_is_waited_for()
     let third = answer(&mut machine, &asks[0], Class::Corrected);
     assert_eq!(third.len(), 1);
     assert_eq!(answer(&mut machine, &asks[1], Class::Corrected), []);
-    assert_eq!(machine.board().phase, Phase::Ending(End::Requests));
-    assert_eq!(machine.obey(Command::More(5)), only(OutOfPlace::IsSpent));
+    assert_eq!(machine.board().phase, LabPhase::Ending(TrialEnd::Requests));
+    assert_eq!(machine.obey(LabCommand::More(5)), only(OutOfPlace::IsSpent));
     let last = answer(&mut machine, &third[0], Class::Corrected);
-    assert_eq!(last, [Effect::Ended(End::Requests)]);
+    assert_eq!(last, [LabEffect::Ended(TrialEnd::Requests)]);
     assert_eq!(machine.board().spent.requests, 3);
-    assert_eq!(machine.board().ended, [Some(End::Requests)]);
+    assert_eq!(machine.board().ended, [Some(TrialEnd::Requests)]);
 }
 
 #[test]
@@ -211,7 +213,10 @@ fn at_the_cap_on_tokens_nobody_is_asked() {
     let mut machine = capped(None, Some(250), experiment(&[1], 10));
     let first = begun(&mut machine);
     let (asked, told) = run(&mut machine, first, Class::Corrected);
-    assert_eq!((asked.len(), told), (3, vec![Effect::Ended(End::Tokens)]));
+    assert_eq!(
+        (asked.len(), told),
+        (3, vec![LabEffect::Ended(TrialEnd::Tokens)])
+    );
 }
 
 #[test]
@@ -219,7 +224,7 @@ fn a_cap_that_is_reached_by_the_last_sample_cuts_nothing() {
     let mut machine = capped(Some(2), Some(200), experiment(&[1], 2));
     let first = begun(&mut machine);
     let (_, told) = run(&mut machine, first, Class::Corrected);
-    assert_eq!(told, [Effect::Ended(End::Complete)]);
+    assert_eq!(told, [LabEffect::Ended(TrialEnd::Complete)]);
 }
 
 const AFTER_THREE: Leader = |board: &Board, trial| {
@@ -243,11 +248,14 @@ fn a_trial_with_a_clear_leader_ends_and_the_others_go_on() {
     let (asked, told) = run(&mut machine, first, Class::Corrected);
     let of_first = asked.iter().filter(|(trial, _)| *trial == 0).count();
     assert_eq!((of_first, asked.len()), (6, 11));
-    assert_eq!(told, [Effect::Ended(End::Complete)]);
-    let ends = [Some(End::Clear { leader: 1 }), Some(End::Complete)];
+    assert_eq!(told, [LabEffect::Ended(TrialEnd::Complete)]);
+    let ends = [
+        Some(TrialEnd::Clear { leader: 1 }),
+        Some(TrialEnd::Complete),
+    ];
     assert_eq!(machine.board().ended, ends);
     // More are taken of it, too, and it is not ended again.
-    let more = machine.obey(Command::More(2));
+    let more = machine.obey(LabCommand::More(2));
     let (asked, _) = run(&mut machine, more, Class::Corrected);
     let of_first = asked.iter().filter(|(trial, _)| *trial == 0).count();
     assert_eq!((of_first, asked.len()), (8, 10));
@@ -264,28 +272,31 @@ fn without_the_wish_to_stop_early_nobody_looks_for_a_leader() {
 fn a_pause_lets_answers_in_and_asks_nobody() {
     let mut machine = machine(experiment(&[1], 3));
     let asks = begun(&mut machine);
-    assert_eq!(machine.obey(Command::Pause), []);
-    assert_eq!(machine.obey(Command::Pause), only(OutOfPlace::IsPaused));
+    assert_eq!(machine.obey(LabCommand::Pause), []);
+    assert_eq!(machine.obey(LabCommand::Pause), only(OutOfPlace::IsPaused));
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
-    assert_eq!(machine.board().phase, Phase::Paused);
-    let next = machine.obey(Command::Resume);
-    let ask = Effect::Ask(Question {
+    assert_eq!(machine.board().phase, LabPhase::Paused);
+    let next = machine.obey(LabCommand::Resume);
+    let ask = LabEffect::Ask(Question {
         trial: 0,
         variant: 0,
         number: 1,
         attempts: 1,
     });
     assert_eq!(next, [ask]);
-    assert_eq!(machine.obey(Command::Resume), only(OutOfPlace::NotPaused));
+    assert_eq!(
+        machine.obey(LabCommand::Resume),
+        only(OutOfPlace::NotPaused)
+    );
 }
 
 #[test]
 fn an_experiment_that_lacks_nothing_any_more_ends_in_a_pause_too() {
     let mut machine = machine(experiment(&[1], 1));
     let asks = begun(&mut machine);
-    machine.obey(Command::Pause);
+    machine.obey(LabCommand::Pause);
     let last = answer(&mut machine, &asks[0], Class::Corrected);
-    assert_eq!(last, [Effect::Ended(End::Complete)]);
+    assert_eq!(last, [LabEffect::Ended(TrialEnd::Complete)]);
 }
 
 #[test]
@@ -295,8 +306,11 @@ fn a_stop_calls_off_what_is_on_its_way_and_an_answer_that_crosses_it_counts() {
         ..experiment(&[2], 3)
     });
     let asks = begun(&mut machine);
-    let stopped = machine.obey(Command::Stop);
-    assert_eq!(stopped, [Effect::CallOff, Effect::Ended(End::Stopped)]);
+    let stopped = machine.obey(LabCommand::Stop);
+    assert_eq!(
+        stopped,
+        [LabEffect::CallOff, LabEffect::Ended(TrialEnd::Stopped)]
+    );
     assert!(
         machine
             .board()
@@ -307,11 +321,11 @@ fn a_stop_calls_off_what_is_on_its_way_and_an_answer_that_crosses_it_counts() {
     );
     assert_eq!(answer(&mut machine, &asks[0], Class::Corrected), []);
     assert_eq!(machine.board().samples[0].iter().flatten().count(), 1);
-    assert_eq!(machine.board().phase, Phase::Ended(End::Stopped));
-    for event in [Command::Stop, Command::Pause, Command::Resume] {
+    assert_eq!(machine.board().phase, LabPhase::Ended(TrialEnd::Stopped));
+    for event in [LabCommand::Stop, LabCommand::Pause, LabCommand::Resume] {
         assert_eq!(machine.obey(event), only(OutOfPlace::IsOver));
     }
-    assert_eq!(machine.obey(Command::More(1)), only(OutOfPlace::IsSpent));
+    assert_eq!(machine.obey(LabCommand::More(1)), only(OutOfPlace::IsSpent));
 }
 
 #[test]
@@ -320,35 +334,38 @@ fn an_interrupted_experiment_catches_up_first_and_what_it_spent_counts() {
         earlier(Class::Corrected, &[0, 1, 2]),
         earlier(Class::GaveUp, &[0]),
     ]];
-    let mut machine = Machine::new(Arc::new(experiment(&[2], 4)), Vec::new(), earlier, NOBODY);
+    let mut machine = LabMachine::new(Arc::new(experiment(&[2], 4)), Vec::new(), earlier, NOBODY);
     assert_eq!(machine.board().spent.requests, 4);
     assert_eq!(machine.board().spent.usage.input, 360);
     let first = begun(&mut machine);
     let (asked, told) = run(&mut machine, first, Class::Corrected);
     assert_eq!(asked[..2], [(0, 1), (0, 1)]);
-    assert_eq!((asked.len(), told), (4, vec![Effect::Ended(End::Complete)]));
+    assert_eq!(
+        (asked.len(), told),
+        (4, vec![LabEffect::Ended(TrialEnd::Complete)])
+    );
 }
 
 #[test]
 fn an_experiment_that_was_complete_asks_nobody_until_more_is_wanted() {
     let earlier = vec![vec![earlier(Class::Corrected, &[0, 1])]];
-    let mut machine = Machine::new(Arc::new(experiment(&[1], 2)), Vec::new(), earlier, NOBODY);
-    assert_eq!(begun(&mut machine), [Effect::Ended(End::Complete)]);
-    let ask = Effect::Ask(Question {
+    let mut machine = LabMachine::new(Arc::new(experiment(&[1], 2)), Vec::new(), earlier, NOBODY);
+    assert_eq!(begun(&mut machine), [LabEffect::Ended(TrialEnd::Complete)]);
+    let ask = LabEffect::Ask(Question {
         trial: 0,
         variant: 0,
         number: 2,
         attempts: 1,
     });
-    assert_eq!(machine.obey(Command::More(1)), [ask]);
+    assert_eq!(machine.obey(LabCommand::More(1)), [ask]);
     assert_eq!(machine.board().experiment.samples, 3);
-    assert_eq!(machine.board().phase, Phase::Running);
+    assert_eq!(machine.board().phase, LabPhase::Running);
 }
 
 #[test]
 fn of_earlier_samples_no_more_than_are_wanted_are_taken_in_and_all_were_spent() {
     let of_two = earlier(Class::Corrected, &[3, 1, 0, 2]);
-    let mut machine = Machine::new(
+    let mut machine = LabMachine::new(
         Arc::new(experiment(&[2], 2)),
         Vec::new(),
         vec![vec![of_two]],
@@ -363,19 +380,19 @@ fn of_earlier_samples_no_more_than_are_wanted_are_taken_in_and_all_were_spent() 
     let first = begun(&mut machine);
     let (asked, told) = run(&mut machine, first, Class::Corrected);
     assert_eq!(asked, [(0, 1), (0, 1)]);
-    assert_eq!(told, [Effect::Ended(End::Complete)]);
+    assert_eq!(told, [LabEffect::Ended(TrialEnd::Complete)]);
 }
 
 #[test]
 fn an_experiment_without_trials_is_over_at_once() {
     let mut machine = machine(experiment(&[], 2));
-    assert_eq!(begun(&mut machine), [Effect::Ended(End::Complete)]);
+    assert_eq!(begun(&mut machine), [LabEffect::Ended(TrialEnd::Complete)]);
 }
 
 #[test]
 fn events_that_do_not_belong_are_told_and_change_nothing() {
     let mut machine = machine(experiment(&[1], 1));
-    for event in [Command::Pause, Command::Resume, Command::More(1)] {
+    for event in [LabCommand::Pause, LabCommand::Resume, LabCommand::More(1)] {
         assert_eq!(machine.obey(event), only(OutOfPlace::NotBegun));
     }
     let asks = begun(&mut machine);

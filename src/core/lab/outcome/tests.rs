@@ -2,7 +2,7 @@
 
 mod spelling;
 
-use super::{FailedCall, Reply, classify};
+use super::{FailedCall, JudgedReply, classify};
 use crate::actions::fixture::{ActionFixture, fixture};
 use crate::lab::{Class, Meant, Subject};
 use crate::session::Dialect::{self, Anthropic, Chat, Responses};
@@ -76,7 +76,7 @@ fn judge_staged(
     let told = before.findings();
     let failing = told.iter().find(|finding| finding.rule.id == subject.rule);
     let failed = failing.and_then(|finding| FailedCall::of(&before.session, finding).unwrap());
-    let reply = Reply {
+    let reply = JudgedReply {
         session: &after.session,
         first: before.session.items.len(),
         findings: &after.findings(),

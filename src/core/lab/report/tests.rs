@@ -44,8 +44,8 @@ fn differences_are_to_the_baseline_which_has_none_itself() {
 
 #[test]
 fn medians_and_the_slow_ones_are_those_of_the_answers() {
-    let of = |samples: &[Sample]| Measured::of(samples.iter());
-    let mut samples: Vec<Sample> = (1..=10)
+    let of = |samples: &[LabSample]| Measured::of(samples.iter());
+    let mut samples: Vec<LabSample> = (1..=10)
         .map(|n| sample(Class::GaveUp, n * 100, n * 10, n))
         .collect();
     samples.push(sample(Class::Failed, 60_000, 0, 0));

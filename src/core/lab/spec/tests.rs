@@ -2,7 +2,7 @@
 
 use super::{Added, Assertion, Named, Spec, Wanted, Which};
 use crate::config::ConfigErrors;
-use crate::engine::agent::{Beside, Endpoint, Header, Model};
+use crate::engine::agent::{AgentModel, Beside, Header, ModelEndpoint};
 use crate::lab::{Caps, Stop};
 use crate::rules::RULES;
 use crate::session::Dialect;
@@ -112,7 +112,7 @@ fn everything_that_can_be_said_is_read() {
 #[test]
 fn the_script_of_an_agent_file_is_looked_for_beside_that_file() {
     let spec = parse(WHOLE).unwrap();
-    let Endpoint::Script { file, text } = &spec.models[0].at else {
+    let ModelEndpoint::Script { file, text } = &spec.models[0].at else {
         panic!("{:?}", spec.models[0])
     };
     assert_eq!(
@@ -247,8 +247,8 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     })
 }
 
-fn model() -> impl Strategy<Value = Model> {
-    let script = Just(Endpoint::Script {
+fn model() -> impl Strategy<Value = AgentModel> {
+    let script = Just(ModelEndpoint::Script {
         file: "a.script.toml".to_owned(),
         text: "a script".to_owned(),
     });
@@ -261,7 +261,7 @@ fn model() -> impl Strategy<Value = Model> {
         option::of(Just("DESK_KEY".to_owned())),
         option::of(Just("DESK".to_owned())),
     );
-    let http = http.prop_map(move |(key_env, env)| Endpoint::Http {
+    let http = http.prop_map(move |(key_env, env)| ModelEndpoint::Http {
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         key_env,
         headers: vec![header(env)],
@@ -274,7 +274,7 @@ fn model() -> impl Strategy<Value = Model> {
         let (rate, whole, key, word) = members;
         let rate = if rate.is_finite() { rate } else { 0.5 };
         let value = serde_json::json!({"rate": rate, "list": [whole, word, {}], key: {"a": true}});
-        Model {
+        AgentModel {
             dialect,
             name,
             at,

@@ -116,7 +116,7 @@ fn a_clear_leader_is_named_with_the_chance_that_it_is_none() {
     corrected(&mut board, 0, 1, 36, 40);
     let clear = "nearest is better than every other wording; chance of a false leader at most 5 %";
     assert_said(&board, &[clear]);
-    board.ended[0] = Some(End::Clear { leader: 1 });
+    board.ended[0] = Some(TrialEnd::Clear { leader: 1 });
     assert_said(
         &board,
         &[
@@ -135,7 +135,7 @@ fn a_trial_that_ends_without_a_leader_says_so() {
     }
     let alike = "recorded and nearest share the highest rate, 50 %";
     assert_said(&board, &[alike]);
-    board.ended[0] = Some(End::Requests);
+    board.ended[0] = Some(TrialEnd::Requests);
     assert_said(
         &board,
         &[
@@ -168,12 +168,12 @@ fn scripts_failures_and_a_missing_baseline_are_said() {
 fn one_wording_is_compared_with_nothing() {
     let mut board = board(&[&["nearest"]], CLEAR);
     corrected(&mut board, 0, 0, 40, 40);
-    board.ended[0] = Some(End::Complete);
+    board.ended[0] = Some(TrialEnd::Complete);
     assert_said(
         &board,
         &[
             "there is only one wording: nothing is compared",
-            "ended: every wording was tried as often as was asked for",
+            "ended: every wording was tried as often as requested",
         ],
     );
     assert_eq!(remarks(&board, 1), [""; 0], "there is no such trial");
@@ -183,23 +183,23 @@ fn one_wording_is_compared_with_nothing() {
 fn every_phase_and_every_end_has_its_words() {
     let mut board = board(&[&["nearest"]], Stop::Never);
     for (phase_of_board, said) in [
-        (Phase::Running, "running"),
-        (Phase::Paused, "paused"),
+        (LabPhase::Running, "running"),
+        (LabPhase::Paused, "paused"),
         (
-            Phase::Ending(End::Stopped),
+            LabPhase::Ending(TrialEnd::Stopped),
             "ending: stopped before the last sample",
         ),
         (
-            Phase::Ended(End::Tokens),
+            LabPhase::Ended(TrialEnd::Tokens),
             "ended: the cap on tokens is reached",
         ),
         (
-            Phase::Ended(End::Clear { leader: 0 }),
+            LabPhase::Ended(TrialEnd::Clear { leader: 0 }),
             "ended: the leader is clear",
         ),
         (
-            Phase::Ended(End::ModelFailed),
-            "ended: the model could not be asked several times in a row",
+            LabPhase::Ended(TrialEnd::ModelFailed),
+            "ended: several requests to the model in a row failed",
         ),
     ] {
         board.phase = phase_of_board;

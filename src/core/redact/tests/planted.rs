@@ -307,7 +307,7 @@ fn a_known_value_is_found_in_every_spelling_and_in_what_a_provider_checks() {
             for spelled in [STANDARD.encode(&plain), URL_SAFE_NO_PAD.encode(&plain)] {
                 let redacted = whole(&format!("Basis {spelled}."));
                 assert!(redacted.starts_with("Basis "), "{redacted}");
-                // Nothing is left but what spells the user and what stands behind.
+                // Nothing is left but what spells the user and what follows.
                 let left = redacted.len() - "Basis [redacted KEY 00000000].".len();
                 assert!(
                     redacted.contains("[redacted KEY ") && left <= 12,

@@ -1,4 +1,4 @@
-//! Stories of a request that comes again, and of one that goes on behind the end.
+//! Stories of a request that comes again, and of one that goes on after the end.
 
 use super::{assistant, chat, request, tape, user};
 use crate::replay::{Matching, NotFound, Tape};
@@ -13,7 +13,10 @@ fn answers(tape: &Tape, request: &Value, matching: Matching, times: usize) -> Ve
         let found = tape.find_next(&chat(request), matching, &served).unwrap();
         assert_eq!(found.differences, None);
         served.insert(found.place);
-        let said = tape.reply(found.place, Dialect::Chat, "m").unwrap().said;
+        let said = tape
+            .reply(found.place, Dialect::Chat, "m")
+            .unwrap()
+            .new_reply;
         said.texts.concat()
     };
     (0..times).map(|_| next()).collect()

@@ -41,7 +41,7 @@ fn blocks() -> Tape {
 /// The reply of the first turn in a dialect: as it is spelled, and its texts.
 fn first(tape: &Tape, dialect: Dialect) -> (Value, Vec<String>) {
     let place = tape.places().next().unwrap();
-    let said = tape.reply(place, dialect, "m").unwrap().said;
+    let said = tape.reply(place, dialect, "m").unwrap().new_reply;
     let spelled = said.spell(dialect);
     (serde_json::from_str(&spelled).unwrap(), said.texts)
 }

@@ -5,6 +5,7 @@ use crate::formats::convert::LossKind;
 use crate::replay::Tape;
 use crate::session::Dialect;
 use crate::wire::write::End;
+use crate::wire::{Input, ToolCall};
 use serde_json::json;
 
 #[test]
@@ -23,19 +24,19 @@ fn a_reply_keeps_its_ids_its_end_and_its_cost() {
     let tape = Tape::of(sessions("openai-chat", &line.to_string())).unwrap();
     let place = tape.places().next().unwrap();
     let reply = tape.reply(place, Dialect::Chat, "other").unwrap();
-    let said = &reply.said;
+    let said = &reply.new_reply;
     assert_eq!((said.model.as_str(), said.end), ("gpt-x", End::Length));
     assert_eq!((said.input_tokens, said.output_tokens), (12, 5));
     assert_eq!(said.texts, ["so"]);
     assert_eq!(said.reasoning.as_deref(), Some("hm"));
     assert_eq!(
-        (said.calls[0].id.as_str(), said.calls[0].arguments.as_str()),
-        ("call_9", "{\"a\": ")
+        said.calls,
+        [ToolCall::new("call_9", &said.calls[0].name, "{\"a\": ")]
     );
     assert_eq!(reply.left_out, []);
     let reply = tape.reply(place, Dialect::Anthropic, "other").unwrap();
     assert_eq!(
-        (reply.said.reasoning, reply.left_out),
+        (reply.new_reply.reasoning, reply.left_out),
         (None, vec![LossKind::Reasoning])
     );
 }
@@ -51,7 +52,7 @@ fn a_turn_that_only_a_later_request_tells_of_does_not_cost_what_the_reply_to_tha
         },
     });
     let tape = Tape::of(sessions("openai-chat", &line.to_string())).unwrap();
-    let said = |place| tape.reply(place, Dialect::Chat, "m").unwrap().said;
+    let said = |place| tape.reply(place, Dialect::Chat, "m").unwrap().new_reply;
     let costs = tape.places().map(said);
     let costs = costs.map(|said| (said.input_tokens, said.output_tokens));
     assert_eq!(costs.collect::<Vec<_>>(), [(0, 0), (12, 5)]);
@@ -69,10 +70,13 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
     let tape = Tape::of(sessions("openai-responses", &items.to_string())).unwrap();
     let place = tape.places().next().unwrap();
     let reply = tape.reply(place, Dialect::Responses, "asked").unwrap();
-    assert_eq!(reply.said.model, "asked");
-    assert_eq!(reply.said.refusal.as_deref(), Some("no"));
-    assert!(reply.said.texts.is_empty());
-    assert_eq!(reply.said.calls[0].input.as_deref(), Some("*** Begin"));
+    assert_eq!(reply.new_reply.model, "asked");
+    assert_eq!(reply.new_reply.refusal.as_deref(), Some("no"));
+    assert!(reply.new_reply.texts.is_empty());
+    assert_eq!(
+        reply.new_reply.calls[0].input,
+        Input::Free("*** Begin".to_owned())
+    );
     let tool = |name: &str| name.to_owned();
     assert_eq!(
         reply.left_out,
@@ -84,8 +88,10 @@ fn what_a_dialect_cannot_carry_is_left_out_of_a_reply_and_named() {
         ]
     );
     let reply = tape.reply(place, Dialect::Chat, "asked").unwrap();
-    assert_eq!(reply.said.calls[0].input, None);
-    assert_eq!(reply.said.calls[0].arguments, r#"{"input":"*** Begin"}"#);
+    assert_eq!(
+        reply.new_reply.calls[0].input,
+        Input::Json(r#"{"input":"*** Begin"}"#.to_owned())
+    );
     let as_function = LossKind::AsFunction { was: "custom" };
     assert!(reply.left_out.contains(&as_function));
 }

@@ -5,7 +5,7 @@ use crate::rules::fixture::{Fixture, fixture};
 use crate::session::Dialect;
 use serde_json::{Value, json};
 
-/// A request of each dialect whose history holds these items behind a message of the user.
+/// A request of each dialect whose history holds these items after a message of the user.
 fn request(dialect: Dialect, items: &[Value]) -> Fixture {
     let mut history = vec![json!({"role": "user", "content": "hi"})];
     history.extend_from_slice(items);

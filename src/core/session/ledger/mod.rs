@@ -29,13 +29,52 @@ pub enum ExecutionStatus {
     /// could not be recorded.
     MayHave,
     /// It ran to its end.
-    Yes {
-        output: String,
-        /// Whether that reports an error.
-        is_error: bool,
-        #[serde(default)]
-        failure: Option<Failure>,
-    },
+    Yes(CallOutcome),
+}
+
+/// What came of carrying out a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// What the model will read; never empty where it is an error.
+    pub output: String,
+    /// Whether that reports an error.
+    pub is_error: bool,
+    /// Why the tool did not do what it was called for, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<CallFailure>,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub ms: u64,
+}
+
+impl CallOutcome {
+    /// An error, at once.
+    pub fn failed(failure: CallFailure, output: String) -> Self {
+        Self {
+            output,
+            is_error: true,
+            failure: Some(failure),
+            ms: 0,
+        }
+    }
+}
+
+/// A complete reply of the model, without its items.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReplySummary {
+    /// The ids of its calls, in order.
+    pub calls: Vec<String>,
+    #[serde(default)]
+    pub usage: Usage,
+    /// Milliseconds until its first byte.
+    pub first_ms: u64,
+    /// Milliseconds until it was whole.
+    pub total_ms: u64,
+    /// Whether the stream reached its end.
+    pub ended: bool,
+    /// Why it ended, in the provider's word: `length`, `refusal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
 }
 
 /// The side effects of a run, by request and by call.
@@ -49,7 +88,7 @@ pub struct Ledger {
     begun: BTreeSet<TakeId>,
     growths: HashMap<(TakeId, u32), GrowthSource>,
     breakers: BTreeMap<String, String>,
-    failed: HashMap<CallKey, (Option<Failure>, String)>,
+    failed: HashMap<CallKey, (Option<CallFailure>, String)>,
     supplied: HashSet<CallKey>,
 }
 
@@ -73,7 +112,7 @@ pub enum CallResult {
     Ran,
     Failed {
         /// Why, where that is known.
-        failure: Option<Failure>,
+        failure: Option<CallFailure>,
         /// How its output began.
         text: String,
     },
@@ -95,23 +134,19 @@ pub enum GrowthSource {
     Error {
         call_id: String,
         /// Why the call failed, where that is known.
-        failure: Option<Failure>,
+        failure: Option<CallFailure>,
     },
 }
 
 /// One request to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelRequest {
     /// The take that sent it.
     pub take: TakeId,
     /// How often it was tried.
     pub attempts: u32,
-    /// The ids of the calls in the reply; `None` while there is no reply.
-    pub calls: Option<Vec<String>>,
-    /// Tokens of the reply.
-    pub usage: Usage,
-    /// Milliseconds until the reply was whole.
-    pub total_ms: u64,
+    /// `None` while there is no reply.
+    pub reply: Option<ReplySummary>,
     /// The provider's message, where it refused the request for its contents.
     pub refusal: Option<String>,
     /// The ids of the calls, to look one up.
@@ -134,28 +169,15 @@ impl Ledger {
                 self.endings.remove(take);
                 let request = self.asks.entry(*ask).or_insert_with(|| ModelRequest {
                     take: *take,
-                    attempts: 0,
-                    calls: None,
-                    usage: Usage::default(),
-                    total_ms: 0,
-                    refusal: None,
-                    ids: HashSet::new(),
+                    ..ModelRequest::default()
                 });
                 request.attempts = request.attempts.max(*attempt);
             }
-            LedgerEvent::Replied {
-                ask,
-                calls,
-                usage,
-                total_ms,
-                ..
-            } => {
-                self.usage.add(usage);
+            LedgerEvent::Replied { ask, reply, .. } => {
+                self.usage.add(&reply.usage);
                 if let Some(request) = self.asks.get_mut(ask) {
-                    request.ids = calls.iter().cloned().collect();
-                    request.calls = Some(calls.clone());
-                    request.usage = *usage;
-                    request.total_ms = *total_ms;
+                    request.ids = reply.calls.iter().cloned().collect();
+                    request.reply = Some(reply.clone());
                     request.refusal = None;
                 }
             }
@@ -169,22 +191,13 @@ impl Ledger {
             }
             LedgerEvent::Started {
                 call, arguments, ..
-            } => self.start(call, *arguments),
+            } => self.note_run(call, *arguments, ExecutionStatus::MayHave),
             LedgerEvent::Finished {
                 call,
                 arguments,
-                output,
-                is_error,
-                failure,
+                outcome,
                 ..
-            } => {
-                let ran = ExecutionStatus::Yes {
-                    output: output.clone(),
-                    is_error: *is_error,
-                    failure: *failure,
-                };
-                self.finish(call, *arguments, ran);
-            }
+            } => self.note_run(call, *arguments, ExecutionStatus::Yes(outcome.clone())),
             LedgerEvent::Ended { take, how } => {
                 self.endings.insert(*take, how.clone());
             }
@@ -221,11 +234,8 @@ impl Ledger {
     pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes) {
         self.apply(event);
         let (take, by) = match event {
-            LedgerEvent::Replied {
-                take, ended, stop, ..
-            } => {
-                let stop = stop.clone();
-                let ended = *ended;
+            LedgerEvent::Replied { take, reply, .. } => {
+                let (ended, stop) = (reply.ended, reply.stop.clone());
                 (*take, GrowthSource::Reply { ended, stop })
             }
             LedgerEvent::Failed {
@@ -256,19 +266,7 @@ impl Ledger {
         self.growths.get(&(take, step))
     }
 
-    fn start(&mut self, call: &CallKey, arguments: ContentDigest) {
-        let runs = self.runs.entry(call.clone()).or_default();
-        let again = runs.iter_mut().find(|run| run.arguments == arguments);
-        match again {
-            Some(run) => run.ran = ExecutionStatus::MayHave,
-            None => runs.push(Execution {
-                arguments,
-                ran: ExecutionStatus::MayHave,
-            }),
-        }
-    }
-
-    fn finish(&mut self, call: &CallKey, arguments: ContentDigest, ran: ExecutionStatus) {
+    fn note_run(&mut self, call: &CallKey, arguments: ContentDigest, ran: ExecutionStatus) {
         let runs = self.runs.entry(call.clone()).or_default();
         match runs.iter_mut().find(|run| run.arguments == arguments) {
             Some(run) => run.ran = ran,
@@ -342,7 +340,7 @@ impl Ledger {
             .iter()
             .filter(|(_, request)| line.contains(&request.take));
         let calls = asks.flat_map(|(ask, request)| {
-            let ids = request.calls.iter().flatten();
+            let ids = request.reply.iter().flat_map(|reply| &reply.calls);
             ids.map(|id| CallKey {
                 ask: *ask,
                 call_id: id.clone(),
@@ -369,8 +367,8 @@ impl Ledger {
         };
         let runs = self.runs.get(call).into_iter().flatten();
         let mut outputs = runs.filter_map(|run| match &run.ran {
-            ExecutionStatus::Yes { output, .. } => {
-                Some(output.chars().take(MOST_OF_A_FAILURE).collect())
+            ExecutionStatus::Yes(outcome) => {
+                Some(outcome.output.chars().take(MOST_OF_A_FAILURE).collect())
             }
             ExecutionStatus::No | ExecutionStatus::MayHave => None,
         });
@@ -438,7 +436,7 @@ impl Usage {
 #[serde(rename_all = "kebab-case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Failure {
+pub enum CallFailure {
     /// It took too long.
     Timeout,
     /// What runs it cannot be reached, or went away.
@@ -454,7 +452,7 @@ pub enum Failure {
     Unknown,
 }
 
-impl Failure {
+impl CallFailure {
     /// Whether the same call may succeed a moment later.
     pub fn is_recoverable(self) -> bool {
         matches!(self, Self::Timeout | Self::Connection)
@@ -530,19 +528,8 @@ pub enum LedgerEvent {
         ask: Ask,
         /// The take that the reply belongs to.
         take: TakeId,
-        /// The ids of its calls, in order.
-        calls: Vec<String>,
-        #[serde(default)]
-        usage: Usage,
-        /// Milliseconds until the first byte of the reply.
-        first_ms: u64,
-        /// Milliseconds until the reply was whole.
-        total_ms: u64,
-        /// Whether the stream reached its end.
-        ended: bool,
-        /// Why it ended, in the provider's word: `length`, `refusal`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        stop: Option<String>,
+        #[serde(flatten)]
+        reply: ReplySummary,
     },
     /// Somebody decided about a call or a finding.
     Decided {
@@ -600,14 +587,8 @@ pub enum LedgerEvent {
         /// Digest of the tool and the arguments.
         arguments: ContentDigest,
         attempt: u32,
-        /// What the model will read.
-        output: String,
-        /// Whether that reports an error.
-        is_error: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failure: Option<Failure>,
-        /// How long it took, in milliseconds.
-        ms: u64,
+        #[serde(flatten)]
+        outcome: CallOutcome,
     },
     /// The output that a call is given next reports an error; not every dialect has a mark for that.
     Failed {
@@ -617,7 +598,7 @@ pub enum LedgerEvent {
         tool: String,
         /// Why it failed, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        failure: Option<Failure>,
+        failure: Option<CallFailure>,
         /// The first line of the output, shortened.
         text: String,
     },
@@ -687,12 +668,11 @@ mod tests {
             LedgerEvent::Replied {
                 ask,
                 take,
-                calls: calls.iter().map(|id| (*id).to_owned()).collect(),
-                usage: Usage::default(),
-                first_ms: 1,
-                total_ms: 2,
-                ended: true,
-                stop: None,
+                reply: ReplySummary {
+                    calls: calls.iter().map(|id| (*id).to_owned()).collect(),
+                    ended: true,
+                    ..ReplySummary::default()
+                },
             },
         ]
     }
@@ -738,22 +718,20 @@ mod tests {
             ledger.ran(&call, LedgerEvent::digest("pay", "{\"n\":1}")),
             ExecutionStatus::No
         );
+        let outcome = CallOutcome {
+            output: "paid".to_owned(),
+            ms: 3,
+            ..CallOutcome::default()
+        };
         ledger.apply(&LedgerEvent::Finished {
             call: call.clone(),
             take: TakeId(1),
             tool: "pay".to_owned(),
             arguments,
             attempt: 1,
-            output: "paid".to_owned(),
-            is_error: false,
-            failure: None,
-            ms: 3,
+            outcome: outcome.clone(),
         });
-        let paid = ExecutionStatus::Yes {
-            failure: None,
-            output: "paid".to_owned(),
-            is_error: false,
-        };
+        let paid = ExecutionStatus::Yes(outcome);
         assert_eq!(ledger.ran(&call, arguments), paid);
     }
 }

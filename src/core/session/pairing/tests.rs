@@ -4,7 +4,7 @@ use super::*;
 use crate::session::{Dialect, Record, Span};
 use std::sync::Arc;
 
-/// Pairs a history written as words and writes each standing behind its word.
+/// Pairs a history written as words and writes each after its word.
 fn stand(history: &str) -> String {
     let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Responses);
     let mut records = Vec::new();
@@ -32,15 +32,10 @@ fn stand(history: &str) -> String {
             number: 0,
         });
         session.items.push(Item {
-            span: Span::default(),
             call_id: CallId::new(id.as_bytes(), 0),
             record: index as u32,
-            turn: 0,
-            name: NameId::default(),
-            kind,
             family,
-            dialect: Some(Dialect::Responses),
-            flags: Flags::default(),
+            ..Item::new(kind, Some(Dialect::Responses), Span::default())
         });
     }
     session.records = records.into();
@@ -140,15 +135,9 @@ fn calls_without_ids_pair_by_order() {
 fn in_chat_a_tool_message_answers_a_custom_call() {
     let mut session = Session::empty(Arc::new(Vec::new()), "test", Dialect::Chat);
     let item = |kind, family| Item {
-        span: Span::default(),
         call_id: CallId::new(b"a", 0),
-        record: 0,
-        turn: 0,
-        name: NameId::default(),
-        kind,
         family,
-        dialect: Some(Dialect::Chat),
-        flags: Flags::default(),
+        ..Item::new(kind, Some(Dialect::Chat), Span::default())
     };
     session.items = vec![
         item(Kind::Call, Family::Custom),

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A message so far.
 #[derive(Debug, Default)]
-pub(crate) struct Anthropic {
+pub(crate) struct AnthropicStream {
     message: Map<String, Value>,
     blocks: Vec<Block>,
     call_number: CallNumber,
@@ -48,7 +48,7 @@ impl Block {
     }
 }
 
-impl Decoder for Anthropic {
+impl Decoder for AnthropicStream {
     fn begins_next(&self, event: &Value) -> bool {
         text(event, "type") == "message_start" && self.started
     }
@@ -150,7 +150,7 @@ impl Decoder for Anthropic {
     }
 }
 
-impl Anthropic {
+impl AnthropicStream {
     /// Adds the final counts to those of the start, which alone may tell what was sent.
     fn count(&mut self, usage: Map<String, Value>) {
         let known = self.message.entry("usage").or_insert_with(|| json!({}));
@@ -267,7 +267,7 @@ pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, 
     Ok(look)
 }
 
-/// Whether the change of a message (Anthropic) says that it was cut off or refused.
+/// Whether the change of a message (AnthropicStream) says that it was cut off or refused.
 fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, JsonError> {
     let Some(delta) = delta else {
         return Ok(false);
@@ -286,8 +286,8 @@ fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, JsonEr
 mod tests {
     use super::*;
 
-    fn run(events: &[Value]) -> (Box<Anthropic>, Vec<Step>) {
-        let mut reply = Box::new(Anthropic::default());
+    fn run(events: &[Value]) -> (Box<AnthropicStream>, Vec<Step>) {
+        let mut reply = Box::new(AnthropicStream::default());
         let steps = events.iter().map(|event| reply.push(event)).collect();
         (reply, steps)
     }

@@ -10,18 +10,18 @@ use super::codec::{Codec, InsertedCalls, TextDelta, blocks_with_calls, content, 
 use super::edit::has_member;
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState, ToolSpelling,
+    ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
 use super::history::{NoReply, list_of};
-use super::new_reply::{NewEvent, NewReply, SentStream};
+use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted};
-use super::stream::{Decoder, EventSummary, text};
+use super::stream::{Decoder, EventSummary, input_of, text};
 use super::turn::{Element, Part, ToolCall, inline_data};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole};
+use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole, OutputSchema};
 use read::fault_of_block;
 pub use read::read_message;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(crate) const FACTS: Facts = Facts {
     instructions_key: Some("system"),
     calls_key: Some("content"),
     legacy_call_key: None,
-    tool: ToolSpelling::Untyped,
+    schema_key: "input_schema",
     own_members: &["model", "messages", "system", "tools", "stream"],
     limit_keys: &["max_tokens"],
     default_limit: Some(4096),
@@ -57,7 +57,17 @@ pub(crate) const FACTS: Facts = Facts {
     call_prefix: "toolu_",
     unit: RequestUnit::Role,
     call_marks: &["\"tool_use\""],
-    early_end_marks: &["\"max_tokens\"", "_window_exceeded\"", "\"refusal\""],
+    // A whole reply is a message.
+    reply_key: None,
+    stop_paths: &[&["stop_reason"]],
+    early_stops: &["max_tokens", "model_context_window_exceeded", "refusal"],
+    input_counts: &[
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ],
+    output_counts: &["output_tokens"],
+    total_count: None,
     names: Names {
         longest: 128,
         extra: b"",
@@ -70,6 +80,7 @@ pub(crate) const FACTS: Facts = Facts {
         takes_empty: false,
         limits_keys: true,
         is_needed: true,
+        has_upper_case_types: false,
     },
     call_ids: CallIds {
         // It names no limit; nothing that is longer than the longest of the others comes from a provider.
@@ -162,10 +173,8 @@ impl Codec for Anthropic {
     }
 
     fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
-        Ok(match item.kind {
-            Kind::Output | Kind::HostedOutput => ("tool_use_id", false),
-            _ => ("id", false),
-        })
+        let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
+        Ok((if is_output { "tool_use_id" } else { "id" }, false))
     }
 
     fn arguments_key(&self, _: bool) -> &'static str {
@@ -189,6 +198,11 @@ impl Codec for Anthropic {
         Ok(members)
     }
 
+    fn output_setting(&self, output: &OutputSchema) -> (&'static str, Value) {
+        let format = json!({"type": "json_schema", "schema": output.schema});
+        ("output_config", json!({"format": format}))
+    }
+
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {
         let content = list_of(reply, "content")?;
         Ok(vec![format!(
@@ -197,11 +211,11 @@ impl Codec for Anthropic {
     }
 
     fn encode_reply(&self, reply: &NewReply) -> String {
-        reply::whole(reply)
+        reply::whole(reply, input_of)
     }
 
-    fn encode_events(&self, reply: &NewReply, piece: usize, _: bool) -> Vec<NewEvent> {
-        reply::events(reply, piece)
+    fn encode_for_stream(&self, reply: &NewReply) -> String {
+        reply::whole(reply, quoted)
     }
 
     /// There is no place for a code of its own; clients pass over what they do not know.
@@ -252,7 +266,7 @@ impl Codec for Anthropic {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::Anthropic::default())
+        Box::new(decode::AnthropicStream::default())
     }
 
     fn owns_event(&self, event: &Value) -> bool {
@@ -287,8 +301,8 @@ impl Codec for Anthropic {
         decode::classify(event)
     }
 
-    fn continuation(&self, sent: &SentStream, reply: &str, usage: Usage, _: bool) -> Vec<u8> {
-        reply::continuation(sent, reply, usage)
+    fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
+        reply::stream(rest)
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// A chat completion so far; of several choices the first one.
 #[derive(Debug, Default)]
-pub(crate) struct Chat {
+pub(crate) struct ChatStream {
     head: Map<String, Value>,
     message: Map<String, Value>,
     calls: Vec<Call>,
@@ -112,7 +112,7 @@ impl Call {
     }
 }
 
-impl Decoder for Chat {
+impl Decoder for ChatStream {
     fn push_done(&mut self) -> Step {
         self.done = true;
         Step::Ends
@@ -196,7 +196,7 @@ impl Decoder for Chat {
     }
 }
 
-impl Chat {
+impl ChatStream {
     fn grow(&mut self, delta: &Value) -> Step {
         let mut step = Step::Nothing;
         for key in ["content", "refusal", "reasoning_content", "reasoning"] {
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
-        let mut reply = Box::new(Chat::default());
+        let mut reply = Box::new(ChatStream::default());
         for delta in deltas {
             reply.push(&json!({"choices": [{"index": 0, "delta": delta}]}));
         }

@@ -5,26 +5,28 @@ mod decode;
 mod read;
 mod reply;
 
-use super::codec::{Codec, InsertedCalls, TextDelta, content, id_member, named, typed_text};
+use super::codec::{
+    Codec, InsertedCalls, TextDelta, content, id_member, named, read_first, schema_name, typed_text,
+};
 use super::edit::set_member;
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState, ToolSpelling,
+    ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
 use super::history::{NoReply, list_of, without};
-use super::new_reply::{NewEvent, NewReply, SentStream};
+use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted, suffix, text_of};
 use super::stream::{Decoder, EventSummary, text};
 use super::turn::{Element, Input, Part, Role, ToolCall};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, Patch};
+use crate::session::{Dialect, Family, Fragment, Item, Kind, OutputSchema, Patch};
 use decode::first_choice;
 use read::{CONTENT_TYPES, fault_of_call, fault_of_message, walk_call};
 pub use read::{push_message, read_message};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 /// The other dialects say what differs from these.
@@ -42,6 +44,7 @@ pub(crate) const FACTS: Facts = Facts {
     methods: None,
     version: "v1",
     other_at: None,
+    stream_type: "text/event-stream",
     sdk_base: "/v1",
     key_header: ("authorization", "Bearer "),
     headers: &[],
@@ -53,7 +56,9 @@ pub(crate) const FACTS: Facts = Facts {
     calls_key: Some("tool_calls"),
     legacy_call_key: Some("function_call"),
     content_types: CONTENT_TYPES,
-    tool: ToolSpelling::Nested,
+    tools_member: [r#""tools":["#, "]"],
+    no_tools: r#""tools":[]"#,
+    schema_key: "parameters",
     own_members: &["model", "messages", "tools", "stream"],
     settings_key: None,
     limit_keys: &["max_tokens", "max_completion_tokens"],
@@ -69,7 +74,13 @@ pub(crate) const FACTS: Facts = Facts {
     call_prefix: "call_",
     unit: RequestUnit::Record,
     call_marks: &["\"tool_calls\"", "\"function_call\""],
-    early_end_marks: &["\"length\"", "\"content_filter\"", "\"refusal\""],
+    reply_key: Some(("choices", b'[')),
+    stop_paths: &[&["choices", "0", "finish_reason"]],
+    early_stops: &["length", "content_filter"],
+    usage_key: "usage",
+    input_counts: &["prompt_tokens"],
+    output_counts: &["completion_tokens"],
+    total_count: Some("total_tokens"),
     // `FunctionObject`
     names: Names {
         longest: 64,
@@ -83,6 +94,7 @@ pub(crate) const FACTS: Facts = Facts {
         takes_empty: true,
         limits_keys: false,
         is_needed: false,
+        has_upper_case_types: false,
     },
     call_ids: CallIds {
         // agno#5382
@@ -135,20 +147,16 @@ impl Codec for Chat {
         read_message(cursor, base, out)
     }
 
-    fn is_envelope(&self, kind: Kind, key: &[u8]) -> bool {
-        kind == Kind::Call && matches!(key, b"function" | b"custom")
-    }
-
     fn fault(&self, item: &Item, bytes: &[u8]) -> Option<ShapeFault> {
         let mut cursor = Cursor::new(bytes);
         if cursor.peek() == Some(b'"') {
             return None;
         }
         // The bytes were walked without a fault when the item was read.
-        match item.kind {
-            Kind::Call => fault_of_call(bytes, &walk_call(&mut cursor).ok()?.0, item.family),
-            _ => fault_of_message(bytes, &Fields::read(&mut cursor).ok()?),
+        if item.kind == Kind::Call {
+            return fault_of_call(bytes, &walk_call(&mut cursor).ok()?.0, item.family);
         }
+        fault_of_message(bytes, &Fields::read(&mut cursor).ok()?)
     }
 
     fn unknown_type(&self, bytes: &[u8]) -> String {
@@ -190,13 +198,15 @@ impl Codec for Chat {
 
     fn output(&self, call: &Item, id: &str, name: &str, text: &str, _: bool) -> Option<String> {
         let text = quoted(text);
-        Some(match call.family {
-            Family::Legacy => {
-                let name = quoted(name);
-                format!(r#"{{"role":"function","name":{name},"content":{text}}}"#)
-            }
-            _ => format!(r#"{{"role":"tool","tool_call_id":"{id}","content":{text}}}"#),
-        })
+        if call.family == Family::Legacy {
+            let name = quoted(name);
+            return Some(format!(
+                r#"{{"role":"function","name":{name},"content":{text}}}"#
+            ));
+        }
+        Some(format!(
+            r#"{{"role":"tool","tool_call_id":"{id}","content":{text}}}"#
+        ))
     }
 
     fn insert_calls(
@@ -224,18 +234,14 @@ impl Codec for Chat {
         })
     }
 
-    fn call_envelopes(&self, kind: Kind) -> &'static [&'static str] {
-        match kind {
-            Kind::Call => &["function", "custom"],
-            _ => &[],
-        }
+    fn envelopes(&self, kind: Kind) -> &'static [&'static str] {
+        let of_call = &["function", "custom"];
+        if kind == Kind::Call { of_call } else { &[] }
     }
 
     fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
-        Ok(match item.kind {
-            Kind::Output => ("tool_call_id", false),
-            _ => ("id", false),
-        })
+        let is_output = item.kind == Kind::Output;
+        Ok((if is_output { "tool_call_id" } else { "id" }, false))
     }
 
     fn arguments_key(&self, is_custom: bool) -> &'static str {
@@ -256,6 +262,26 @@ impl Codec for Chat {
     }
 
     /// The message of the first choice.
+    fn tool(&self, of_type: &'static str, members: Map<String, Value>) -> Value {
+        json!({"type": of_type, of_type: members})
+    }
+
+    fn output_setting(&self, output: &OutputSchema) -> (&'static str, Value) {
+        let (name, schema) = (schema_name(output), &output.schema);
+        let format =
+            json!({"type": "json_schema", "json_schema": {"name": name, "schema": schema}});
+        ("response_format", format)
+    }
+
+    fn read_reply(
+        &self,
+        cursor: &mut Cursor<'_>,
+        base: u64,
+        out: &mut Fragment,
+    ) -> Result<(), JsonError> {
+        read_first(self, b"message", cursor, base, out)
+    }
+
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {
         history_message(reply).map(|message| vec![message])
     }
@@ -266,10 +292,6 @@ impl Codec for Chat {
 
     fn encode_reply(&self, reply: &NewReply) -> String {
         reply::whole(reply).to_string()
-    }
-
-    fn encode_events(&self, reply: &NewReply, piece: usize, tells_usage: bool) -> Vec<NewEvent> {
-        reply::events(reply, piece, tells_usage)
     }
 
     /// The message without the beginning of its texts, and without its first calls.
@@ -304,7 +326,7 @@ impl Codec for Chat {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::Chat::default())
+        Box::new(decode::ChatStream::default())
     }
 
     fn owns_event(&self, event: &Value) -> bool {
@@ -343,14 +365,8 @@ impl Codec for Chat {
         true
     }
 
-    fn continuation(
-        &self,
-        sent: &SentStream,
-        reply: &str,
-        usage: Usage,
-        tells_usage: bool,
-    ) -> Vec<u8> {
-        reply::continuation(sent, reply, usage, tells_usage)
+    fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
+        reply::stream(rest)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads messages of Chat, and tells which of them the provider refuses.
 
 use crate::json::{Cursor, JsonError};
-use crate::session::{CallId, Dialect, Family, Flags, Fragment, Item, Kind, NameId, Span};
+use crate::session::{Dialect, Family, Flags, Fragment, Item, Kind, Span};
 use crate::wire::faults::{
     self, ShapeFault, first_byte, has_unknown_part, is_empty_list, is_longer,
 };
@@ -144,17 +144,9 @@ fn message(bytes: &[u8], base: u64, fields: &Fields<'_>, kind: Kind) -> Item {
     let mut flags = faults::mark(fault_of_message(bytes, fields));
     let is_unknown = kind == Kind::Other || has_unknown_part(bytes, &fields.content, CONTENT_TYPES);
     flags.set_if(Flags::UNKNOWN, is_unknown);
-    Item {
-        span: Span::within(base, fields.range.clone()),
-        call_id: CallId::default(),
-        record: 0,
-        turn: 0,
-        name: NameId::default(),
-        kind,
-        family: Family::None,
-        dialect: Some(Dialect::Chat),
-        flags,
-    }
+    let span = Span::within(base, fields.range.clone());
+    let item = Item::new(kind, Some(Dialect::Chat), span);
+    Item { flags, ..item }
 }
 
 fn push(item: Item, out: &mut Fragment) {

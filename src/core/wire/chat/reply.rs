@@ -1,10 +1,12 @@
 //! Replies of OpenAI Chat Completions, new ones and the rest of those that a client knows in part (OpenAI API
-//! reference). Reasoning stands where DeepSeek, vLLM and llama.cpp put it.
+//! reference). Reasoning is where DeepSeek, vLLM and llama.cpp put it.
 
 use super::decode;
 use crate::session::ledger::Usage;
-use crate::wire::new_reply::{End, NewEvent, NewReply, SentStream, counted, pieces, push_event};
-use crate::wire::object::{Object, elements, list, quoted, suffix, text_of};
+use crate::wire::new_reply::{
+    End, NewEvent, NewReply, SentStream, StreamRest, change_first, is_first, json_pieces, set_usage,
+};
+use crate::wire::object::{Object, elements, quoted, suffix};
 use crate::wire::stream::{Decoder, rejoin};
 use serde_json::{Map, Value, json};
 
@@ -19,10 +21,11 @@ pub(crate) fn whole(reply: &NewReply) -> Value {
     }
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
+            let arguments = call.input.as_object();
             json!({
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": arguments},
             })
         });
         message.insert("tool_calls".to_owned(), calls.collect());
@@ -54,103 +57,24 @@ fn usage(reply: &NewReply) -> Value {
     })
 }
 
-/// Its chunks, and the mark that ends a stream.
-pub(crate) fn events(reply: &NewReply, piece: usize, with_usage: bool) -> Vec<NewEvent> {
-    let said = reply.one_text();
-    let content = said.as_ref().map(|_| "");
-    let mut deltas = vec![json!({"role": "assistant", "content": content})];
-    for (key, text) in [
-        ("reasoning_content", &reply.reasoning),
-        ("content", &said),
-        ("refusal", &reply.refusal),
-    ] {
-        let text = text.iter().flat_map(|text| match text.as_str() {
-            // An empty text is one as well.
-            "" => vec![""],
-            text => pieces(text, piece),
-        });
-        deltas.extend(text.map(|delta| json!({key: delta})));
-    }
-    for (index, call) in reply.calls.iter().enumerate() {
-        // The first fragment has id and name, later ones only more of the arguments.
-        deltas.push(json!({"tool_calls": [{
-            "index": index,
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": ""},
-        }]}));
-        for delta in pieces(&call.arguments, piece) {
-            deltas
-                .push(json!({"tool_calls": [{"index": index, "function": {"arguments": delta}}]}));
-        }
-    }
-    let mut chunks = deltas
-        .into_iter()
-        .map(|delta| choice(&delta, None))
-        .collect::<Vec<_>>();
-    chunks.push(choice(&json!({}), Some(finish_reason(reply))));
-    if with_usage {
-        chunks.push(json!({"choices": [], "usage": usage(reply)}));
-    }
-    let chunk = |rest: Value| {
-        let mut chunk = json!({
-            "id": format!("chatcmpl-{}", reply.tag),
-            "object": "chat.completion.chunk",
-            "created": reply.created,
-            "model": reply.model,
-        });
-        if let (Value::Object(chunk), Value::Object(rest)) = (&mut chunk, rest) {
-            chunk.extend(rest);
-        }
-        chunk.to_string()
-    };
-    let chunks = chunks.into_iter().map(chunk);
-    let data = chunks.chain(["[DONE]".to_owned()]);
-    data.map(|data| NewEvent { name: None, data }).collect()
-}
-
-fn choice(delta: &Value, finish_reason: Option<&str>) -> Value {
-    json!({"choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}]})
-}
-
 /// Texts that come in pieces, in the order in which they are thought and said.
 const TEXTS: &[&str] = &["reasoning_content", "reasoning", "content", "refusal"];
 
-/// The members of the usage.
-const COUNTS: [&str; 2] = ["prompt_tokens", "completion_tokens"];
-
 pub(crate) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
     let mut reply = Object::read(template);
-    let choices = elements(reply.get("choices").unwrap_or_default());
-    let mut choices = choices.into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let first = choices.iter().position(|choice| is_first(choice));
-    let old = first
-        .map(|place| choices[place].clone())
-        .unwrap_or_default();
-    let mut choice = Object::read(&old);
-    choice.add("index", "0");
+    reply.add("object", "\"chat.completion\"");
     // A turn of Chat is one message.
     let mut message = Object::read(turn.last().map_or("{}", String::as_str));
     message.add("role", "\"assistant\"");
     message.add("content", "null");
-    let reason = fitting(&message, choice.get("finish_reason"));
-    choice.set("message", message.json());
-    choice.set("finish_reason", reason);
-    match first {
-        Some(place) => choices[place] = choice.json(),
-        None => choices.push(choice.json()),
-    }
-    reply.add("object", "\"chat.completion\"");
-    reply.set("choices", list(&choices));
-    let told = counted(COUNTS, reply.get("usage"), usage);
-    if let Some(told) = told {
-        reply.set("usage", told);
-    }
+    change_first(&mut reply, "choices", |choice| {
+        choice.add("index", "0");
+        let reason = fitting(&message, choice.get("finish_reason"));
+        choice.set("message", message.json());
+        choice.set("finish_reason", reason);
+    });
+    set_usage(&mut reply, &super::FACTS, usage);
     reply.json()
-}
-
-fn is_first(choice: &str) -> bool {
-    matches!(Object::read(choice).get("index"), None | Some("0"))
 }
 
 fn holds_calls(message: &Object<'_>) -> bool {
@@ -159,16 +83,16 @@ fn holds_calls(message: &Object<'_>) -> bool {
 }
 
 /// Why a turn ends with this message, as JSON.
-fn fitting(message: &Object<'_>, said: Option<&str>) -> String {
+fn fitting(message: &Object<'_>, stop: Option<&str>) -> String {
     let calls = message.get("tool_calls").map(elements).unwrap_or_default();
     let word = if !calls.is_empty() {
         "\"tool_calls\""
     } else if message.get("function_call").is_some() {
         "\"function_call\""
     } else {
-        match said {
+        match stop {
             None | Some("\"tool_calls\"" | "\"function_call\"") => "\"stop\"",
-            Some(said) => said,
+            Some(stop) => stop,
         }
     };
     word.to_owned()
@@ -190,7 +114,7 @@ struct Seen {
 impl Seen {
     fn read(sent: &SentStream) -> Self {
         let mut begun = Self::default();
-        let mut reply = Box::new(decode::Chat::default());
+        let mut reply = Box::new(decode::ChatStream::default());
         for (data, event) in &sent.events {
             reply.push(event);
             if event.get("choices").is_some() && begun.head.is_none() {
@@ -220,39 +144,45 @@ impl Seen {
     }
 }
 
-pub(crate) fn continuation(
-    sent: &SentStream,
-    reply: &str,
-    usage: Usage,
-    tells_usage: bool,
-) -> Vec<u8> {
-    let begun = Seen::read(sent);
-    let reply = Object::read(reply);
+/// The chunks that a client lacks, and the mark that ends a stream.
+pub(crate) fn stream(rest: &StreamRest<'_>) -> Vec<NewEvent> {
+    let begun = Seen::read(rest.sent);
+    let reply = Object::read(rest.reply);
     let choices = elements(reply.get("choices").unwrap_or_default());
     let choice = choices.iter().copied().find(|choice| is_first(choice));
     let choice = Object::read(choice.unwrap_or_default());
     let message = Object::read(choice.get("message").unwrap_or("{}"));
     let mut stream = Stream {
-        out: Vec::new(),
+        events: Vec::new(),
         head: head(begun.head.as_deref(), &reply),
+        piece: rest.piece,
     };
     if !begun.is_finished {
         if !begun.has_role {
-            stream.delta(r#"{"role":"assistant"}"#, "null");
+            let mut delta = Object::default();
+            delta.set("role", "\"assistant\"");
+            if rest.is_new() {
+                let content = message.get("content").map_or("null", |_| "\"\"");
+                delta.set("content", content);
+            }
+            stream.delta(&delta.json(), "null");
         }
         stream.message(&begun, &message);
         let seen = Object::read(&begun.message);
         // A call that the client has already is to be answered, whatever is still to come.
         let calls = [&message, &seen].into_iter().find(|one| holds_calls(one));
-        let reason = fitting(calls.unwrap_or(&message), choice.get("finish_reason"));
+        let reason = match choice.get("finish_reason") {
+            Some(reason) if rest.is_new() => reason.to_owned(),
+            reason => fitting(calls.unwrap_or(&message), reason),
+        };
         stream.delta("{}", &reason);
-        let told = counted(COUNTS, reply.get("usage"), usage);
-        if let Some(told) = told.filter(|_| tells_usage) {
-            stream.push("[]", Some(&told));
+        let counts = rest.counts(&super::FACTS, reply.get("usage"));
+        if let Some(counts) = counts.filter(|_| rest.reports_usage) {
+            stream.push("[]", Some(&counts));
         }
     }
-    push_event(&mut stream.out, None, "[DONE]");
-    stream.out
+    stream.events.push(NewEvent::new(None, "[DONE]"));
+    stream.events
 }
 
 /// What every chunk says beside its choices.
@@ -273,8 +203,9 @@ fn head<'a>(seen: Option<&'a str>, reply: &'a Object<'a>) -> Object<'a> {
 }
 
 struct Stream<'a> {
-    out: Vec<u8>,
+    events: Vec<NewEvent>,
     head: Object<'a>,
+    piece: usize,
 }
 
 impl Stream<'_> {
@@ -284,7 +215,7 @@ impl Stream<'_> {
         if let Some(usage) = usage {
             chunk.set("usage", usage);
         }
-        push_event(&mut self.out, None, &chunk.json());
+        self.events.push(NewEvent::new(None, &chunk.json()));
     }
 
     fn delta(&mut self, delta: &str, reason: &str) {
@@ -302,9 +233,13 @@ impl Stream<'_> {
             };
             // Text that does not go on with what was said follows it.
             let rest = suffix(&seen.text(key), &text).unwrap_or(text);
-            let is_said = text_of(&rest).is_empty() && seen.get(key).is_some();
-            if !is_said {
-                self.delta(&format!("{{\"{key}\":{rest}}}"), "null");
+            let mut pieces = json_pieces(&rest, self.piece);
+            // An empty text is one as well, unless it is the end of one.
+            if pieces.is_empty() && seen.get(key).is_none() {
+                pieces.push(rest);
+            }
+            for piece in pieces {
+                self.delta(&format!("{{\"{key}\":{piece}}}"), "null");
             }
         }
         let mut others = Object::default();
@@ -331,15 +266,35 @@ impl Stream<'_> {
             if !id.is_empty() && is_known(&id) {
                 continue;
             }
-            let mut piece = Object::default();
+            let mut entry = Object::default();
             let number = index.to_string();
-            piece.set("index", number);
+            entry.set("index", number);
             for (key, value) in call.members().filter(|(key, _)| *key != "index") {
-                piece.set(key, value);
+                entry.set(key, value);
             }
-            self.delta(&format!("{{\"tool_calls\":[{}]}}", piece.json()), "null");
+            let function = call.object("function");
+            let arguments = function.get("arguments").unwrap_or("\"\"");
+            if self.piece == usize::MAX {
+                self.call(&entry);
+            } else {
+                // The first piece has id and name, later ones only more of the arguments.
+                let mut start = function.clone();
+                start.set("arguments", "\"\"");
+                entry.set("function", start.json());
+                self.call(&entry);
+                for piece in json_pieces(arguments, self.piece) {
+                    let mut more = Object::default();
+                    more.set("index", index.to_string());
+                    more.set("function", format!("{{\"arguments\":{piece}}}"));
+                    self.call(&more);
+                }
+            }
             index += 1;
         }
+    }
+
+    fn call(&mut self, entry: &Object<'_>) {
+        self.delta(&format!("{{\"tool_calls\":[{}]}}", entry.json()), "null");
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 /// A reply so far; of several candidates the first one.
 #[derive(Debug, Default)]
-pub(crate) struct Gemini {
+pub(crate) struct GeminiStream {
     /// What chunks say beside their candidates; the last one counts.
     head: Map<String, Value>,
     candidate: Map<String, Value>,
@@ -36,7 +36,7 @@ pub(crate) fn call_in(part: &Map<String, Value>) -> Option<&Value> {
     call.filter(|call| call.is_object())
 }
 
-impl Decoder for Gemini {
+impl Decoder for GeminiStream {
     fn begins_next(&self, event: &Value) -> bool {
         let known = self.head.get("responseId").and_then(Value::as_str);
         let id = event.get("responseId").and_then(Value::as_str);
@@ -103,7 +103,7 @@ impl Decoder for Gemini {
     }
 }
 
-impl Gemini {
+impl GeminiStream {
     fn has_ended(&self) -> bool {
         let is_word = |value: Option<&Value>| {
             value
@@ -112,7 +112,7 @@ impl Gemini {
         };
         let blocked = self.head.get("promptFeedback");
         is_word(self.candidate.get("finishReason"))
-            || is_word(blocked.and_then(|told| told.get("blockReason")))
+            || is_word(blocked.and_then(|feedback| feedback.get("blockReason")))
     }
 
     fn take(&mut self, part: &Map<String, Value>) -> Step {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn texts_grow_calls_come_whole_and_signatures_stay_where_they_came() {
-        let mut reply = Box::new(Gemini::default());
+        let mut reply = Box::new(GeminiStream::default());
         let chunks = [
             json!({"candidates": [{"content": {"parts": [{"text": "h", "thought": true}], "role": "model"}}], "responseId": "r"}),
             json!({"candidates": [{"content": {"parts": [{"text": "m", "thought": true}, {"text": "Let "}]}}], "responseId": "r"}),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_blocked_prompt_is_a_reply_without_parts() {
-        let mut reply = Box::new(Gemini::default());
+        let mut reply = Box::new(GeminiStream::default());
         reply.push(&json!({"promptFeedback": {"blockReason": "SAFETY"}}));
         let reply = reply.finish();
         assert!(reply.ended);

@@ -5,27 +5,33 @@ mod decode;
 mod read;
 mod reply;
 
+use super::blocks;
 use super::chat;
-use super::codec::{Codec, InsertedCalls, TextDelta, blocks_with_calls, id_member, named};
+use super::codec::{
+    Codec, InsertedCalls, TextDelta, blocks_with_calls, id_member, named, read_first,
+};
 use super::edit::has_member;
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit,
-    Schemas, ToolSpelling,
+    Schemas,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
+use super::head::{RequestHead, count};
 use super::history::{NoReply, list_of};
-use super::new_reply::{NewEvent, NewReply, SentStream};
+use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted};
 use super::stream::{Decoder, EventSummary, text};
 use super::turn::{Element, Part, ToolCall, inline_data, joined};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole};
+use crate::session::{
+    Dialect, Fact, Family, Fragment, Item, Kind, MessageRole, OutputSchema, Span,
+};
 use decode::first_candidate;
 pub use read::read_content;
 use read::{PartFields, fault_of_part};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 pub(crate) const FACTS: Facts = Facts {
@@ -42,6 +48,7 @@ pub(crate) const FACTS: Facts = Facts {
     methods: Some(Methods {
         whole: "generateContent",
         streamed: "streamGenerateContent",
+        separator: ':',
         query: "alt=sse",
     }),
     version: "v1beta",
@@ -55,27 +62,44 @@ pub(crate) const FACTS: Facts = Facts {
     model_role: "model",
     calls_key: Some("parts"),
     legacy_call_key: None,
-    tool: ToolSpelling::Declared,
+    tools_member: [r#""tools":[{"functionDeclarations":["#, "]}]"],
+    schema_key: "parametersJsonSchema",
     own_members: &["model", "contents", "systemInstruction", "tools", "stream"],
     settings_key: Some("generationConfig"),
     limit_keys: &["maxOutputTokens"],
     tells_usage_last: false,
-    formats: &[&["generationConfig", "responseJsonSchema"]],
+    formats: &[],
     has_blocks: true,
     unit: RequestUnit::Role,
     call_marks: &["\"functionCall\"", "\"function_call\""],
-    early_end_marks: &[
-        "\"MAX_TOKENS\"",
-        "\"SAFETY\"",
-        "\"RECITATION\"",
-        "\"LANGUAGE\"",
-        "\"OTHER\"",
-        "\"BLOCKLIST\"",
-        "\"PROHIBITED_CONTENT\"",
-        "\"SPII\"",
-        "\"IMAGE_",
-        "_CALL\"",
+    reply_key: Some(("candidates", b'[')),
+    // A prompt that is blocked gets no candidate.
+    stop_paths: &[
+        &["candidates", "0", "finishReason"],
+        &["promptFeedback", "blockReason"],
     ],
+    // `FinishReason`, `BlockReason`
+    early_stops: &[
+        "MAX_TOKENS",
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "OTHER",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_OTHER",
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "TOO_MANY_TOOL_CALLS",
+    ],
+    usage_key: "usageMetadata",
+    input_counts: &["promptTokenCount", "toolUsePromptTokenCount"],
+    output_counts: &["candidatesTokenCount", "thoughtsTokenCount"],
+    total_count: Some("totalTokenCount"),
     names: Names {
         longest: 64,
         extra: b".:",
@@ -88,6 +112,7 @@ pub(crate) const FACTS: Facts = Facts {
         takes_empty: true,
         limits_keys: false,
         is_needed: false,
+        has_upper_case_types: true,
     },
     call_ids: CallIds {
         longest: 64,
@@ -113,6 +138,18 @@ pub(crate) const FACTS: Facts = Facts {
     ..chat::FACTS
 };
 
+/// The members that parts of calls and of their outputs are known by.
+const PARTS_OF_CALLS: [&str; 8] = [
+    "functionCall",
+    "function_call",
+    "functionResponse",
+    "function_response",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+];
+
 pub(crate) struct Gemini;
 
 impl Codec for Gemini {
@@ -127,23 +164,6 @@ impl Codec for Gemini {
         out: &mut Fragment,
     ) -> Result<(), JsonError> {
         read_content(cursor, base, out).map(|_| ())
-    }
-
-    fn is_envelope(&self, kind: Kind, key: &[u8]) -> bool {
-        matches!(
-            kind,
-            Kind::Call | Kind::Output | Kind::HostedCall | Kind::HostedOutput
-        ) && matches!(
-            key,
-            b"functionCall"
-                | b"function_call"
-                | b"functionResponse"
-                | b"function_response"
-                | b"executableCode"
-                | b"executable_code"
-                | b"codeExecutionResult"
-                | b"code_execution_result"
-        )
     }
 
     fn fault(&self, item: &Item, bytes: &[u8]) -> Option<ShapeFault> {
@@ -222,12 +242,12 @@ impl Codec for Gemini {
         Ok(blocks_with_calls(self, bytes, calls, left))
     }
 
-    fn call_envelopes(&self, kind: Kind) -> &'static [&'static str] {
-        match kind {
-            Kind::Call => &["functionCall", "function_call"],
-            Kind::Output => &["functionResponse", "function_response"],
-            _ => &[],
-        }
+    fn envelopes(&self, kind: Kind) -> &'static [&'static str] {
+        let is_of_call = matches!(
+            kind,
+            Kind::Call | Kind::Output | Kind::HostedCall | Kind::HostedOutput
+        );
+        if is_of_call { &PARTS_OF_CALLS } else { &[] }
     }
 
     fn call_id_key(&self, _: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
@@ -245,12 +265,101 @@ impl Codec for Gemini {
         text: &str,
         is_error: bool,
     ) -> Result<Vec<(&'static str, String)>, JsonError> {
-        Ok(match output.family {
-            Family::Function | Family::Legacy => {
-                vec![("response", response(&quoted(text), is_error))]
+        let has_text = matches!(output.family, Family::Function | Family::Legacy);
+        let members = has_text.then(|| ("response", response(&quoted(text), is_error)));
+        Ok(members.into_iter().collect())
+    }
+
+    /// There is a mode of calling for all tools instead of `strict`.
+    fn tool(&self, _: &'static str, mut members: Map<String, Value>) -> Value {
+        members.shift_remove("strict");
+        members.into()
+    }
+
+    fn instructions(&self, text: &str) -> String {
+        format!(r#"{{"parts":[{}]}}"#, self.text_block(text))
+    }
+
+    fn output_setting(&self, output: &OutputSchema) -> (&'static str, Value) {
+        let schema = &output.schema;
+        let config = json!({"responseMimeType": "application/json", "responseJsonSchema": schema});
+        ("generationConfig", config)
+    }
+
+    fn read_setting(
+        &self,
+        head: &mut RequestHead,
+        cursor: &mut Cursor<'_>,
+        key: &[u8],
+    ) -> Result<(), JsonError> {
+        if !is_config(key) {
+            return Ok(());
+        }
+        cursor.object(|cursor, key| {
+            match key {
+                b"seed" => head.seed = Some(cursor.skip()?),
+                b"responseMimeType" | b"response_mime_type" => {
+                    head.wants_json |= cursor.string()? == Some(b"application/json");
+                }
+                key if is_schema(key) && cursor.peek() == Some(b'{') => {
+                    (head.wants_json, head.has_output_schema) = (true, true);
+                    head.output_schema = Some(cursor.skip()?);
+                }
+                b"candidateCount" | b"candidate_count" => head.choices = count(cursor.raw()?),
+                _ => {}
             }
-            _ => Vec::new(),
-        })
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn note_member(
+        &self,
+        key: &[u8],
+        cursor: &mut Cursor<'_>,
+        base: u64,
+        out: &mut Fragment,
+    ) -> Result<bool, JsonError> {
+        match key {
+            b"modelVersion" | b"model_version" => {
+                if let Some(model) = cursor.string()? {
+                    out.note_model(model);
+                }
+                out.note(Fact::Reply);
+            }
+            b"usageMetadata" => out.note(Fact::Reply),
+            key if is_config(key) => {
+                cursor.object(|cursor, key| {
+                    if is_schema(key) {
+                        out.note(Fact::OutputSchema(Span::within(base, cursor.skip()?)));
+                    }
+                    Ok(())
+                })?;
+            }
+            // The contents that are cached come before those of the request.
+            b"cachedContent" | b"cached_content" => {
+                if cursor.peek() == Some(b'"') {
+                    out.note(Fact::ServerState);
+                }
+            }
+            b"systemInstruction" | b"system_instruction" => {
+                if cursor.peek() != Some(b'n') {
+                    let span = Span::within(base, cursor.skip()?);
+                    blocks::push_member(Kind::System, Dialect::Gemini, span, out);
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn read_reply(
+        &self,
+        cursor: &mut Cursor<'_>,
+        base: u64,
+        out: &mut Fragment,
+    ) -> Result<(), JsonError> {
+        read_first(self, b"content", cursor, base, out)
     }
 
     /// The content of the first candidate; none where a prompt was blocked, or a candidate has none.
@@ -279,11 +388,7 @@ impl Codec for Gemini {
         reply::whole(reply)
     }
 
-    fn encode_events(&self, reply: &NewReply, piece: usize, _: bool) -> Vec<NewEvent> {
-        reply::events(reply, piece)
-    }
-
-    /// The shape of Google's APIs (AIP-193). A code of its own stands as the reason in the details.
+    /// The shape of Google's APIs (AIP-193). A code of its own is as the reason in the details.
     fn error(&self, status: u16, message: &str, code: Option<&str>, _: &str) -> Value {
         let mut error = json!({"code": status, "message": message, "status": error_status(status)});
         if let Some(code) = code {
@@ -313,7 +418,7 @@ impl Codec for Gemini {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::Gemini::default())
+        Box::new(decode::GeminiStream::default())
     }
 
     fn owns_event(&self, event: &Value) -> bool {
@@ -340,8 +445,8 @@ impl Codec for Gemini {
         decode::classify(event)
     }
 
-    fn continuation(&self, sent: &SentStream, reply: &str, usage: Usage, _: bool) -> Vec<u8> {
-        reply::continuation(sent, reply, usage)
+    fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
+        reply::stream(rest)
     }
 }
 
@@ -372,6 +477,19 @@ impl Gemini {
             }
         }
     }
+}
+
+/// Whether a member says how the model is to answer (Gemini API reference, `GenerationConfig`).
+fn is_config(key: &[u8]) -> bool {
+    matches!(key, b"generationConfig" | b"generation_config")
+}
+
+/// Whether a member of it is the schema of the answer.
+fn is_schema(key: &[u8]) -> bool {
+    matches!(
+        key,
+        b"responseJsonSchema" | b"response_json_schema" | b"responseSchema" | b"response_schema"
+    )
 }
 
 /// The codes of gRPC by their HTTP status (`google.rpc.Code`).

@@ -2,9 +2,15 @@
 
 use super::*;
 use crate::wire::stream::{Decoder, Splitter};
+use crate::wire::turn::Input;
 use proptest::prelude::*;
 
-const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+const DIALECTS: [Dialect; 4] = [
+    Dialect::Responses,
+    Dialect::Chat,
+    Dialect::Anthropic,
+    Dialect::Converse,
+];
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -47,12 +53,7 @@ fn any_reply() -> impl Strategy<Value = NewReply> {
             tools: Vec::new(),
             calls: calls
                 .into_iter()
-                .map(|(id, name, arguments)| NewCall {
-                    id,
-                    name,
-                    arguments,
-                    input: None,
-                })
+                .map(|(id, name, arguments)| ToolCall::new(&id, &name, &arguments))
                 .collect(),
             end,
             input_tokens: 3,
@@ -101,14 +102,20 @@ proptest! {
         for dialect in DIALECTS {
             let events = reply.events(dialect, piece, true);
             let found = accumulated(dialect, &events, bytes);
+            // A stream of Converse is written from the whole reply, where white space around a value is none.
+            let spelled = |arguments: &str| match dialect {
+                Dialect::Converse => arguments.trim().to_owned(),
+                _ => arguments.to_owned(),
+            };
             let calls = found.calls().iter().map(|call| {
-                (call.id.to_owned(), call.name.to_owned(), call.arguments.to_owned())
+                (call.id.to_owned(), call.name.to_owned(), spelled(call.arguments))
             }).collect::<Vec<_>>();
             let wanted = reply.calls.iter().map(|call| {
                 // Where the input is a value, no text of it is an empty object.
-                let is_empty = dialect == Dialect::Anthropic && call.arguments.trim().is_empty();
-                let arguments = if is_empty { "{}" } else { &call.arguments };
-                (call.id.clone(), call.name.clone(), arguments.to_owned())
+                let arguments = call.input.as_written();
+                let is_empty = dialect.facts().object_arguments && arguments.trim().is_empty();
+                let arguments = if is_empty { "{}" } else { arguments };
+                (call.id.clone().unwrap(), call.name.clone(), spelled(arguments))
             }).collect::<Vec<_>>();
             prop_assert_eq!(calls, wanted, "{:?}", dialect);
             let found = found.finish();
@@ -132,7 +139,7 @@ proptest! {
         };
         let events = events.iter().filter(grows).cloned().collect::<Vec<_>>();
         let found = accumulated(Dialect::Responses, &events, 64);
-        prop_assert!(found.calls().iter().zip(&reply.calls).all(|(found, call)| found.arguments == call.arguments));
+        prop_assert!(found.calls().iter().zip(&reply.calls).all(|(found, call)| found.arguments == call.input.as_written()));
         let found = serde_json::from_str::<Value>(&found.finish().json).unwrap();
         let whole = serde_json::from_str::<Value>(&reply.spell(Dialect::Responses)).unwrap();
         let said = |value: &Value| {
@@ -182,18 +189,16 @@ fn errors_are_spelled_as_the_provider_would() {
 fn a_call_of_a_custom_tool_is_one_in_responses_and_a_function_call_elsewhere() {
     let input = "*** Begin Patch\n*** End Patch\n";
     let reply = NewReply {
-        calls: vec![NewCall {
-            id: "call_1".to_owned(),
-            name: "apply_patch".to_owned(),
-            arguments: r#"{"input":"as a function"}"#.to_owned(),
-            input: Some(input.to_owned()),
+        calls: vec![ToolCall {
+            input: Input::Free(input.to_owned()),
+            ..ToolCall::new("call_1", "apply_patch", "")
         }],
         ..NewReply::default()
     };
     for dialect in DIALECTS {
         let expected = match dialect {
             Dialect::Responses => input,
-            _ => r#"{"input":"as a function"}"#,
+            _ => r#"{"input":"*** Begin Patch\n*** End Patch\n"}"#,
         };
         let events = reply.events(dialect, 5, true);
         let found = accumulated(dialect, &events, 7);

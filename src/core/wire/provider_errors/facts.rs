@@ -1,5 +1,6 @@
-//! The closed list of what a refusal can mean, and who says so. Every word of explanation stands here, once.
+//! The closed list of what a refusal can mean, and who says so. Every word of explanation is here, once.
 
+use crate::session::{Dialect, Kind};
 use serde::Deserialize;
 
 /// Who speaks: a provider's API, or a program between the model and the operator.
@@ -33,6 +34,17 @@ pub enum Provider {
 }
 
 impl Provider {
+    /// Whether requests of a dialect are answered by this provider itself, not by one that speaks alike.
+    pub fn owns(self, dialect: Dialect) -> bool {
+        match dialect {
+            Dialect::Responses => matches!(self, Self::OpenAiResponses | Self::OpenAi),
+            Dialect::Chat => matches!(self, Self::OpenAiChat | Self::OpenAi),
+            Dialect::Anthropic => self == Self::Anthropic,
+            Dialect::Gemini => self == Self::Gemini,
+            Dialect::Converse => self == Self::Bedrock,
+        }
+    }
+
     /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -96,6 +108,48 @@ macro_rules! faults {
                 )
             }
 
+            /// Whether the history is at fault: it is refused again with each request that repeats it. A
+            /// request can offer other tools, end otherwise or send less.
+            pub fn is_of_history(self) -> bool {
+                let of_request = matches!(
+                    self,
+                    Fault::ToolSchemaInvalid
+                        | Fault::DuplicateToolNames
+                        | Fault::TooManyTools
+                        | Fault::ToolsNotOffered
+                        | Fault::AssistantPrefill
+                        | Fault::ContextTooLong
+                        | Fault::OutputNotCommitted
+                        | Fault::ApprovalMismatch
+                        | Fault::UnsupportedParameter
+                );
+                !of_request && !self.is_of_reply() && !self.is_of_service()
+            }
+
+            /// Whether the service, the key or the account is at fault, and nothing that a request says.
+            pub fn is_of_service(self) -> bool {
+                matches!(
+                    self,
+                    Fault::Overloaded | Fault::RateLimited | Fault::KeyRefused | Fault::NoCredit
+                )
+            }
+
+            /// Which half of a pair it is about.
+            pub fn half(self) -> Kind {
+                match self {
+                    Fault::OutputWithoutCall | Fault::DuplicateOutput | Fault::EmptyErrorContent => {
+                        Kind::Output
+                    }
+                    _ => Kind::Call,
+                }
+            }
+
+            /// Whether a rule finds a fault for which a provider refuses the request that holds it.
+            pub fn is_refused(rule: &str) -> bool {
+                let mut faults = Self::ALL.iter();
+                faults.any(|fault| !fault.is_of_reply() && fault.rule() == Some(rule))
+            }
+
             /// What it means, in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self { $(Fault::$name => $meaning,)* }
@@ -121,7 +175,7 @@ faults! {
         "Give each call of the turn exactly one output, all of them in the turn that follows.";
     TurnOrder, Some("misplaced-output"),
         "Two neighbouring messages stand in an order that this provider forbids.",
-        "Move the tool outputs right behind their calls and merge or drop what stands between.";
+        "Move the tool outputs to right after their calls and merge or drop what is between.";
     DuplicateOutput, Some("duplicate-output"),
         "One tool call has more than one output.",
         "Keep one output and drop the others.";
@@ -129,7 +183,7 @@ faults! {
         "Two tool calls carry the same id.",
         "Give the later call, and the output that answers it, an id of its own.";
     DuplicateItemId, Some("malformed-message"),
-        "The same item stands in the request twice.",
+        "The request holds the same item twice.",
         "Drop the copy; it often comes from sending both a stored response and its items.";
     MissingCallId, Some("missing-call-id"),
         "A tool call or its output has no call id.",
@@ -257,6 +311,21 @@ faults! {
     ApprovalMismatch, None,
         "An approval does not belong to the call it is meant for.",
         "Approve the call again from the state it was asked in.";
+    UnsupportedParameter, None,
+        "The request has a parameter that the model does not take.",
+        "Leave the parameter out, or use the one that the error names; it is set beside the history.";
+    Overloaded, None,
+        "The service is overloaded; nothing in the history causes it.",
+        "Wait and send the same request again.";
+    RateLimited, None,
+        "The account has sent too many requests or tokens in a short time; nothing in the history causes it.",
+        "Wait as long as the error says and send the same request again; smaller or fewer requests help.";
+    KeyRefused, None,
+        "The provider does not accept the API key or login; nothing in the history causes it.",
+        "Check the key or log in again, and that the key belongs to this provider and its base URL.";
+    NoCredit, None,
+        "The account has no credit or quota left; nothing in the history causes it.",
+        "Add credit or raise the limit of the account, or use another key; waiting does not help.";
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A provider's refusal, decoded: from the text of a 400 (or of an SDK's exception) to the fact behind it.
+//! A provider's refusal, decoded: from the text of a 400 (or of an SDK's exception) to the fact after it.
 //!
 //! The text may be a bare sentence, a JSON body, a Python or JavaScript rendering of one, or a log line around
 //! any of these: [`decode`] folds them all to one spelling (see `text.rs`) and looks for the sentences of
@@ -15,13 +15,14 @@ mod text;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use crate::session::Dialect;
 use regex::{Captures, Match, Regex};
 use serde::Deserialize;
 
 pub use facts::{Fault, Provider};
-pub use place::Place;
+pub use place::ErrorPlace;
 
-use text::Folded;
+use text::FoldedText;
 
 /// One refusal, as facts. What the text does not say stays empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub struct Decoded {
     /// The tool that the text names.
     pub tool: Option<String>,
     /// Where in the request as sent.
-    pub place: Option<Place>,
+    pub place: Option<ErrorPlace>,
     /// The offending value that the text quotes: an item type, a role, a reason.
     pub value: Option<String>,
     /// What would have been accepted: an id prefix or a pattern, without its quotes.
@@ -53,6 +54,13 @@ pub struct Decoded {
     pub misleading: Option<&'static str>,
 }
 
+impl Decoded {
+    /// Whether the history is at fault, and not what a request sends beside it ([`Fault::is_of_history`]).
+    pub fn is_of_history(&self) -> bool {
+        self.fault.is_of_history() && self.rule != Some("invalid-tool-definition")
+    }
+}
+
 /// The numbers of an error, in the unit of the error: characters, tokens, tools, parts or turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -64,17 +72,26 @@ pub struct Limits {
 const MATCHES_PER_ROW: usize = 32;
 
 /// Every sentence that is recognised, from the specific to the general.
-pub fn table() -> &'static [Row] {
-    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+pub fn table() -> &'static [ErrorSentence] {
+    static ROWS: LazyLock<Vec<ErrorSentence>> = LazyLock::new(|| {
         #[derive(Deserialize)]
         struct Table {
-            row: Vec<Row>,
+            row: Vec<ErrorSentence>,
         }
         // A test reads every row, so the text is in order.
         let table = toml::from_str(include_str!("rows.toml"));
         table.map_or_else(|_| Vec::new(), |Table { row }| row)
     });
     &ROWS
+}
+
+/// How the provider of a dialect refuses a request for what a rule finds in it: an example of its words. `None`
+/// where it is not known to, or where one rule finds many faults with texts of their own.
+pub fn refusal_of(rule: &str, dialect: Dialect) -> Option<&'static ErrorSentence> {
+    table().iter().find(|row| {
+        let is_one = row.fault.rule() == Some(rule) && rule != "malformed-message";
+        is_one && !row.fault.is_of_reply() && row.provider.owns(dialect)
+    })
 }
 
 /// The facts in a provider's error text, best first: the more specific sentence, then the earlier one.
@@ -89,15 +106,15 @@ pub fn decode(text: &str) -> Vec<Decoded> {
 }
 
 /// As [`decode`], with the row that each result comes from.
-fn decode_rows(text: &str) -> Vec<(&'static Row, Decoded)> {
-    static COMPILED: LazyLock<Vec<(&'static Row, Regex)>> = LazyLock::new(|| {
+fn decode_rows(text: &str) -> Vec<(&'static ErrorSentence, Decoded)> {
+    static COMPILED: LazyLock<Vec<(&'static ErrorSentence, Regex)>> = LazyLock::new(|| {
         let rows = table().iter();
         rows.filter_map(|row| Some((row, Regex::new(&row.pattern).ok()?)))
             .collect()
     });
-    let folded = Folded::new(text);
+    let folded = FoldedText::new(text);
     let mut taken: Vec<Range<usize>> = Vec::new();
-    let mut found: Vec<(&'static Row, Decoded)> = Vec::new();
+    let mut found: Vec<(&'static ErrorSentence, Decoded)> = Vec::new();
     for (row, regex) in COMPILED.iter() {
         for captures in regex.captures_iter(&folded.lower).take(MATCHES_PER_ROW) {
             let Some(span) = captures.get(0).map(|whole| whole.range()) else {
@@ -118,7 +135,11 @@ fn decode_rows(text: &str) -> Vec<(&'static Row, Decoded)> {
 }
 
 /// Adds a result unless the text said the same before; a repetition may still bring the place.
-fn absorb(found: &mut Vec<(&'static Row, Decoded)>, row: &'static Row, decoded: Decoded) {
+fn absorb(
+    found: &mut Vec<(&'static ErrorSentence, Decoded)>,
+    row: &'static ErrorSentence,
+    decoded: Decoded,
+) {
     let known = found.iter_mut().find(|(other_row, other)| {
         std::ptr::eq(*other_row, row)
             && other.call_ids == decoded.call_ids
@@ -140,21 +161,21 @@ fn absorb(found: &mut Vec<(&'static Row, Decoded)>, row: &'static Row, decoded: 
 /// A sentence that a provider or an agent runtime says. `rows.toml` holds them, and says what each member is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct ErrorSentence {
     pub provider: Provider,
     pub fault: Fault,
     pub source: String,
     pub pattern: String,
     pub example: String,
     #[serde(default)]
-    pub names: Names,
+    pub names: NamedItems,
     pub misleading: Option<String>,
 }
 
 /// What a text names: ids, a tool, a place, numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Names {
+pub struct NamedItems {
     pub calls: Vec<String>,
     /// Ids of other items.
     pub items: Vec<String>,
@@ -169,23 +190,24 @@ pub struct Names {
 }
 
 /// Reads what a match names.
-fn read(row: &'static Row, folded: &Folded, captures: &Captures<'_>) -> Decoded {
+fn read(row: &'static ErrorSentence, folded: &FoldedText, captures: &Captures<'_>) -> Decoded {
     let written = |group: Match<'_>| &folded.text[group.range()];
     let name = |group| captures.name(group).map(written).and_then(named);
     let number = |group| captures.name(group).and_then(|group| count(group.as_str()));
     let place = captures
         .name("place")
-        .and_then(|group| Place::parse(written(group)))
+        .and_then(|group| ErrorPlace::parse(written(group)))
         .or_else(|| {
             number("message").map(|index| {
-                Place::element("messages", usize::try_from(index).unwrap_or(usize::MAX))
+                ErrorPlace::element("messages", usize::try_from(index).unwrap_or(usize::MAX))
             })
         })
         .or_else(|| {
             captures
                 .get(0)
-                .and_then(|whole| Place::around(folded, whole.start(), whole.end()))
+                .and_then(|whole| ErrorPlace::around(folded, whole.start(), whole.end()))
         });
+    let place = place.filter(|_| !row.fault.is_of_service());
     let (limit, actual) = (number("limit"), number("actual"));
     Decoded {
         provider: match (
@@ -219,7 +241,7 @@ fn read(row: &'static Row, folded: &Folded, captures: &Captures<'_>) -> Decoded 
 }
 
 /// The rule that finds a fault; the names among the tools of a request are those of their definitions.
-fn rule_of(fault: Fault, place: Option<&Place>) -> Option<&'static str> {
+fn rule_of(fault: Fault, place: Option<&ErrorPlace>) -> Option<&'static str> {
     let of_tools = place.is_some_and(|place| place.path == "tools");
     match fault {
         Fault::InvalidToolName if of_tools => Some("invalid-tool-definition"),
@@ -258,7 +280,7 @@ fn count(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    impl Names {
+    impl NamedItems {
         fn of(decoded: &Decoded) -> Self {
             let place = decoded.place.clone();
             let limits = decoded.limits;
@@ -289,7 +311,7 @@ mod tests {
     }
 
     /// What is wrong with a row, judged by its own example.
-    fn complaint(row: &Row) -> Option<String> {
+    fn complaint(row: &ErrorSentence) -> Option<String> {
         if row.pattern != row.pattern.to_lowercase() || row.source.is_empty() {
             return Some(format!(
                 "pattern not in lower case, or no source: {}",
@@ -310,7 +332,7 @@ mod tests {
                 row.example, found.pattern
             ));
         }
-        let (named, expected) = (Names::of(decoded), &row.names);
+        let (named, expected) = (NamedItems::of(decoded), &row.names);
         (named != *expected).then(|| {
             format!(
                 "{}\n named    {named:?}\n expected {expected:?}",
@@ -320,8 +342,26 @@ mod tests {
     }
 
     #[test]
+    fn each_dialect_has_a_text_for_each_half_of_a_pair_that_is_missing() {
+        for dialect in Dialect::ALL {
+            for rule in ["orphan-call", "orphan-output"] {
+                let sentence = refusal_of(rule, dialect).unwrap();
+                assert_eq!(sentence.fault.rule(), Some(rule));
+                assert!(Fault::is_refused(rule));
+            }
+        }
+        let text = &refusal_of("orphan-call", Dialect::Anthropic)
+            .unwrap()
+            .example;
+        assert!(text.contains("`tool_use` ids were found without"), "{text}");
+        for rule in ["unknown-tool", "invalid-arguments", "tool-error"] {
+            assert!(!Fault::is_refused(rule), "{rule}");
+        }
+    }
+
+    #[test]
     fn every_example_decodes_to_its_own_row_with_what_it_names() {
-        assert_eq!(table().len(), 145);
+        assert_eq!(table().len(), 157);
         let complaints: Vec<_> = table().iter().filter_map(complaint).collect();
         assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
     }
@@ -351,6 +391,49 @@ mod tests {
         let results = decode(text);
         assert_eq!(results.len(), 1);
         assert_eq!(results[0].place.as_ref().unwrap().indices, [4]);
+    }
+
+    #[test]
+    fn errors_of_the_service_and_the_account_are_known() {
+        for (text, fault) in [
+            ("overloaded_error", Fault::Overloaded),
+            ("Overloaded", Fault::Overloaded),
+            ("API Error: 529", Fault::Overloaded),
+            (
+                "API Error: Repeated 529 Overloaded errors",
+                Fault::Overloaded,
+            ),
+            ("429 Too Many Requests", Fault::RateLimited),
+            ("HTTP 429", Fault::RateLimited),
+            (
+                "Rate limit reached for gpt-4o in organization org-1 on tokens per min",
+                Fault::RateLimited,
+            ),
+            ("rate_limit_error", Fault::RateLimited),
+            ("invalid x-api-key", Fault::KeyRefused),
+            ("authentication_error", Fault::KeyRefused),
+            ("Incorrect API key provided: sk-1", Fault::KeyRefused),
+            (
+                "Your credit balance is too low to access the Anthropic API.",
+                Fault::NoCredit,
+            ),
+            ("insufficient_quota", Fault::NoCredit),
+            (
+                "Unsupported parameter: 'max_tokens' is not supported",
+                Fault::UnsupportedParameter,
+            ),
+        ] {
+            let decoded = decode(text);
+            let faults = decoded.iter().map(|one| (one.fault, one.is_of_history()));
+            assert_eq!(faults.collect::<Vec<_>>(), [(fault, false)], "{text}");
+        }
+        for prose in [
+            "The road is overloaded.",
+            "Line 429 of main.rs",
+            "He paid 529 euros.",
+        ] {
+            assert_eq!(decode(prose), [], "{prose}");
+        }
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::text::Folded;
+use super::text::FoldedText;
 
 /// A place in the request as it was sent. Indices count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ErrorPlace {
     /// The list that the indices start in: `messages`, `input`, `tools`, `contents`, ...
     pub path: String,
     /// The indices on the way, outermost first: `messages.48.content.1` gives 48 and 1.
@@ -18,9 +18,9 @@ pub struct Place {
     pub text: String,
 }
 
-/// A path stands at most this far before its sentence.
+/// A path is at most this far before its sentence.
 const REACH_BEFORE: usize = 200;
-/// The `param` of an error body stands at most this far from its message.
+/// The `param` of an error body is at most this far from its message.
 const REACH_OF_PARAM: usize = 4096;
 
 const ROOTS: &str = r"messages?|input|tools|contents?|tool_calls|functions|function_declarations|system|diagnostics|input_schema";
@@ -34,9 +34,9 @@ static PLACE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static PARAM: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\bparam[:=]? ?([a-z0-9_.\[\]]+)").ok());
 
-impl Place {
+impl ErrorPlace {
     /// Reads a path such as `messages.[57].role`; a text that does not begin with one gives nothing.
-    pub fn parse(text: &str) -> Option<Place> {
+    pub fn parse(text: &str) -> Option<ErrorPlace> {
         let lower = text.to_ascii_lowercase();
         let captures = PLACE.as_ref()?.captures(&lower)?;
         let whole = captures.get(0).filter(|whole| whole.start() == 0)?;
@@ -57,7 +57,7 @@ impl Place {
             "message" => "messages",
             root => root,
         };
-        Some(Place {
+        Some(ErrorPlace {
             path: path.to_owned(),
             indices,
             text: text[whole.range()].to_owned(),
@@ -65,8 +65,8 @@ impl Place {
     }
 
     /// The element of one list, for errors that only say a number.
-    pub(crate) fn element(path: &str, index: usize) -> Place {
-        Place {
+    pub(crate) fn element(path: &str, index: usize) -> ErrorPlace {
+        ErrorPlace {
             path: path.to_owned(),
             indices: vec![index],
             text: format!("{path}[{index}]"),
@@ -75,7 +75,7 @@ impl Place {
 
     /// The place that belongs to the sentence at `start..end`: the path right before it, else the `param`
     /// of its error body.
-    pub(crate) fn around(folded: &Folded, start: usize, end: usize) -> Option<Place> {
+    pub(crate) fn around(folded: &FoldedText, start: usize, end: usize) -> Option<ErrorPlace> {
         let before = before(folded, start);
         let param = || param_near(folded, start, end);
         match before {
@@ -86,7 +86,7 @@ impl Place {
     }
 }
 
-fn before(folded: &Folded, start: usize) -> Option<Place> {
+fn before(folded: &FoldedText, start: usize) -> Option<ErrorPlace> {
     let from = folded
         .lower
         .floor_char_boundary(start.saturating_sub(REACH_BEFORE));
@@ -101,7 +101,7 @@ fn before(folded: &Folded, start: usize) -> Option<Place> {
             .chars()
             .all(|char| matches!(char, ' ' | '.' | ':' | '*'));
     let place = adjacent
-        .then(|| Place::parse(&folded.text[from + last.start()..start]))
+        .then(|| ErrorPlace::parse(&folded.text[from + last.start()..start]))
         .flatten()?;
     // `input:` and `content:` are keys of logged JSON as often as places; these two are places.
     (!place.indices.is_empty() || matches!(place.path.as_str(), "messages" | "tools"))
@@ -109,7 +109,7 @@ fn before(folded: &Folded, start: usize) -> Option<Place> {
 }
 
 /// A `param` counts when no object ends between it and the sentence.
-fn param_near(folded: &Folded, start: usize, end: usize) -> Option<Place> {
+fn param_near(folded: &FoldedText, start: usize, end: usize) -> Option<ErrorPlace> {
     let limit = folded
         .lower
         .floor_char_boundary((end + REACH_OF_PARAM).min(folded.lower.len()));
@@ -128,7 +128,7 @@ fn param_near(folded: &Folded, start: usize, end: usize) -> Option<Place> {
             .as_ref()?
             .captures(&folded.lower[range.clone()])?
             .get(1)?;
-        Place::parse(&folded.text[range.start + value.start()..range.start + value.end()])
+        ErrorPlace::parse(&folded.text[range.start + value.start()..range.start + value.end()])
     })
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, path: &str, indices: &[usize]) {
-        let place = Place::parse(text).unwrap();
+        let place = ErrorPlace::parse(text).unwrap();
         assert_eq!(
             (place.path.as_str(), place.indices.as_slice()),
             (path, indices),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn other_words_are_no_places() {
         for text in ["arguments", "the input[1]", "inputs[1]", "", "null"] {
-            assert_eq!(Place::parse(text), None, "{text}");
+            assert_eq!(ErrorPlace::parse(text), None, "{text}");
         }
     }
 
@@ -192,17 +192,19 @@ mod tests {
     #[test]
     fn the_param_of_another_error_is_not_taken() {
         let folded =
-            Folded::new(r#"{"error":{"message":"SENTENCE"}} {"error":{"param":"input[1]"}}"#);
+            FoldedText::new(r#"{"error":{"message":"SENTENCE"}} {"error":{"param":"input[1]"}}"#);
         let start = folded.text.find("SENTENCE").unwrap();
-        assert_eq!(Place::around(&folded, start, start + 8), None);
+        assert_eq!(ErrorPlace::around(&folded, start, start + 8), None);
     }
 
     #[test]
     fn a_param_before_its_message_counts() {
-        let folded = Folded::new(r#"{"error":{"param":"input[1].id","message":"SENTENCE"}}"#);
+        let folded = FoldedText::new(r#"{"error":{"param":"input[1].id","message":"SENTENCE"}}"#);
         let start = folded.text.find("SENTENCE").unwrap();
         assert_eq!(
-            Place::around(&folded, start, start + 8).unwrap().indices,
+            ErrorPlace::around(&folded, start, start + 8)
+                .unwrap()
+                .indices,
             [1]
         );
     }

@@ -9,13 +9,13 @@ const HEAD_BYTES: usize = 192 * 1024;
 const TAIL_BYTES: usize = 64 * 1024;
 
 /// A text without quotes and escapes, twice: as written, and in lower case. Byte positions agree.
-pub(crate) struct Folded {
+pub(crate) struct FoldedText {
     pub(crate) text: String,
     pub(crate) lower: String,
 }
 
-impl Folded {
-    pub(crate) fn new(source: &str) -> Folded {
+impl FoldedText {
+    pub(crate) fn new(source: &str) -> FoldedText {
         let mut folder = Folder {
             text: String::with_capacity(source.len().min(HEAD_BYTES + TAIL_BYTES)),
         };
@@ -27,7 +27,7 @@ impl Folded {
             folder.fold(&source[source.ceil_char_boundary(source.len() - TAIL_BYTES)..]);
         }
         let lower = folder.text.to_ascii_lowercase();
-        Folded {
+        FoldedText {
             text: folder.text,
             lower,
         }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn folded(source: &str) -> String {
-        Folded::new(source).text
+        FoldedText::new(source).text
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn both_spellings_have_the_same_positions() {
-        let folded = Folded::new("ÄÖ İ Tool X");
+        let folded = FoldedText::new("ÄÖ İ Tool X");
         assert_eq!(folded.text.len(), folded.lower.len());
     }
 }

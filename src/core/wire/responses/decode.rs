@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A Response so far.
 #[derive(Debug, Default)]
-pub(crate) struct Responses {
+pub(crate) struct ResponsesStream {
     response: Map<String, Value>,
     slots: Vec<Slot>,
     call_number: CallNumber,
@@ -118,7 +118,7 @@ const GROWTHS: &[Growth] = &[
     ),
 ];
 
-impl Decoder for Responses {
+impl Decoder for ResponsesStream {
     fn begins_next(&self, event: &Value) -> bool {
         text(event, "type") == "response.created"
             && (!self.response.is_empty() || !self.slots.is_empty())
@@ -206,7 +206,7 @@ impl Decoder for Responses {
     }
 }
 
-impl Responses {
+impl ResponsesStream {
     fn keep_response(&mut self, event: &Value) {
         if let Some(response) = object(event, "response") {
             self.response = response;
@@ -414,8 +414,8 @@ fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, JsonE
 mod tests {
     use super::*;
 
-    fn run(events: &[Value]) -> Box<Responses> {
-        let mut reply = Box::new(Responses::default());
+    fn run(events: &[Value]) -> Box<ResponsesStream> {
+        let mut reply = Box::new(ResponsesStream::default());
         for event in events {
             reply.push(event);
         }

@@ -1,13 +1,15 @@
 //! The events of a stream of Responses, in the order of the reference.
 
-use crate::wire::new_reply::push_event;
-use crate::wire::object::{Object, elements, quoted, suffix, text_of};
+use crate::wire::new_reply::{NewEvent, json_pieces};
+use crate::wire::object::{Object, elements, quoted, suffix};
 
 /// The events that are written.
 pub(crate) struct Stream {
-    pub(crate) out: Vec<u8>,
+    pub(crate) events: Vec<NewEvent>,
     /// The number of the next event; `None` where events of this stream have none.
     pub(crate) number: Option<u64>,
+    /// Characters of a text or of arguments in one event.
+    pub(crate) piece: usize,
 }
 
 /// An item that a client was sent, or its beginning.
@@ -19,22 +21,22 @@ pub(crate) struct BegunItem {
     pub(crate) part: Option<(bool, u64)>,
 }
 
-/// Where an event stands: the index of its item, and its id as JSON.
+/// Where an event is: the index of its item, and its id as JSON.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     index: &'a str,
     id: &'a str,
 }
 
-/// Where the parts of an item stand, and what events about them are called.
-pub(crate) struct Parts {
+/// The lists of parts of an item, and what events about them are called.
+struct Parts {
     is_summary: bool,
-    pub(crate) list: &'static str,
-    pub(crate) count: &'static str,
-    pub(crate) events: &'static str,
+    list: &'static str,
+    count: &'static str,
+    events: &'static str,
 }
 
-pub(crate) const PARTS: [Parts; 2] = [
+const PARTS: [Parts; 2] = [
     Parts {
         is_summary: true,
         list: "summary",
@@ -54,7 +56,7 @@ pub(crate) const PARTS: [Parts; 2] = [
 struct First {
     number: usize,
     is_open: bool,
-    said: String,
+    seen_text: String,
 }
 
 impl Stream {
@@ -69,7 +71,7 @@ impl Stream {
             event.set("sequence_number", number.to_string());
             self.number = number.checked_add(1);
         }
-        push_event(&mut self.out, Some(kind), &event.json());
+        self.events.push(NewEvent::new(Some(kind), &event.json()));
     }
 
     fn about(&mut self, kind: &str, place: Place<'_>, members: &[(&str, &str)]) {
@@ -142,7 +144,7 @@ impl Stream {
                     let first = First {
                         number,
                         is_open: open.is_some(),
-                        said: seen
+                        seen_text: seen
                             .get(number)
                             .map(|part| said_in(part))
                             .unwrap_or_default(),
@@ -161,25 +163,25 @@ impl Stream {
 
     fn call(&mut self, place: Place<'_>, item: &Object<'_>, stem: &str, field: &str) {
         let text = item.get(field).unwrap_or("\"\"");
-        if !text_of(text).is_empty() {
-            self.about(&format!("response.{stem}.delta"), place, &[("delta", text)]);
+        for piece in json_pieces(text, self.piece) {
+            let kind = format!("response.{stem}.delta");
+            self.about(&kind, place, &[("delta", &piece)]);
+        }
+        if item.text("status") == "incomplete" {
+            return;
         }
         let name = item.get("name").unwrap_or("\"\"");
-        let done = [("name", name), (field, text)];
+        let done = [(field, text), ("name", name)];
         // Only calls of functions repeat their name.
-        let members = if field == "arguments" {
-            &done[..]
-        } else {
-            &done[1..]
-        };
-        self.about(&format!("response.{stem}.done"), place, members);
+        let count = if field == "arguments" { 2 } else { 1 };
+        self.about(&format!("response.{stem}.done"), place, &done[..count]);
     }
 
     fn parts(&mut self, place: Place<'_>, item: &Object<'_>, parts: &Parts, first: &First) {
         let list = item.get(parts.list).map(elements).unwrap_or_default();
         for (number, json) in list.into_iter().enumerate().skip(first.number) {
-            let (said, is_open) = match number == first.number {
-                true => (first.said.as_str(), first.is_open),
+            let (seen_text, is_open) = match number == first.number {
+                true => (first.seen_text.as_str(), first.is_open),
                 false => ("", false),
             };
             let part = Object::read(json);
@@ -191,27 +193,27 @@ impl Stream {
                 self.about(&format!("{}.added", parts.events), place, &members);
             }
             if let Some((_, stem, field)) = text_of_part(&part) {
-                self.text(place, at, &part, (stem, field), said);
+                self.text(place, at, &part, (stem, field), seen_text);
             }
             let members = [at, ("part", json)];
             self.about(&format!("{}.done", parts.events), place, &members);
         }
     }
 
-    /// The text of a part, behind what was said of it.
+    /// The text of a part, after what was said of it.
     fn text(
         &mut self,
         place: Place<'_>,
         at: (&str, &str),
         part: &Object<'_>,
         (stem, field): (&str, &str),
-        said: &str,
+        seen_text: &str,
     ) {
         let text = part.get(field).unwrap_or("\"\"");
         let logprobs = stem.ends_with("output_text").then_some(("logprobs", "[]"));
-        let rest = suffix(said, text).unwrap_or_default();
-        if !text_of(&rest).is_empty() {
-            let mut members = vec![at, ("delta", rest.as_str())];
+        let rest = suffix(seen_text, text).unwrap_or_default();
+        for piece in json_pieces(&rest, self.piece) {
+            let mut members = vec![at, ("delta", piece.as_str())];
             members.extend(logprobs);
             self.about(&format!("{stem}.delta"), place, &members);
         }

@@ -7,24 +7,24 @@ mod read;
 mod reply;
 
 use super::chat;
-use super::codec::{Codec, InsertedCalls, TextDelta, content, id_member, typed_text};
+use super::codec::{Codec, InsertedCalls, TextDelta, content, id_member, schema_name, typed_text};
 use super::edit::has_member;
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, ServerState, ToolSpelling,
+    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
 use super::history::{NoReply, list_of, without};
-use super::new_reply::{NewEvent, NewReply, SentStream};
+use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::quoted;
 use super::stream::{Decoder, EventSummary, text};
 use super::turn::{Element, Input, Part, Role, ToolCall, ToolResult};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, Patch};
+use crate::session::{Dialect, Family, Fragment, Item, Kind, OutputSchema, Patch};
 use read::{CONTENT_TYPES, fault_of_item};
 pub use read::{push_item, read_item};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::ops::Range;
 
 pub(crate) const FACTS: Facts = Facts {
@@ -41,7 +41,6 @@ pub(crate) const FACTS: Facts = Facts {
     legacy_call_key: None,
     content_types: CONTENT_TYPES,
     plain_outputs: false,
-    tool: ToolSpelling::Flat,
     own_members: &["model", "input", "instructions", "tools", "stream"],
     limit_keys: &["max_output_tokens"],
     tells_usage_last: false,
@@ -52,7 +51,11 @@ pub(crate) const FACTS: Facts = Facts {
     server_state: ServerState::Replies,
     unit: RequestUnit::Item,
     call_marks: &["_call\"", "\"program\""],
-    early_end_marks: &["\"incomplete_details\"", "\"refusal\""],
+    reply_key: Some(("output", b'[')),
+    stop_paths: &[&["incomplete_details", "reason"]],
+    early_stops: &["max_output_tokens", "content_filter"],
+    input_counts: &["input_tokens"],
+    output_counts: &["output_tokens"],
     // `FunctionToolParam`
     names: Names {
         longest: 128,
@@ -219,6 +222,19 @@ impl Codec for Responses {
         Ok(members)
     }
 
+    fn tool(&self, of_type: &'static str, members: Map<String, Value>) -> Value {
+        let mut tool = Map::new();
+        tool.insert("type".to_owned(), of_type.into());
+        tool.extend(members);
+        tool.into()
+    }
+
+    fn output_setting(&self, output: &OutputSchema) -> (&'static str, Value) {
+        let (name, schema) = (schema_name(output), &output.schema);
+        let format = json!({"type": "json_schema", "name": name, "schema": schema});
+        ("text", json!({"format": format}))
+    }
+
     fn history_of(&self, reply: &str) -> Result<Vec<String>, NoReply> {
         let output = list_of(reply, "output")?;
         let mut items = Vec::new();
@@ -244,10 +260,6 @@ impl Codec for Responses {
         reply::whole(reply).to_string()
     }
 
-    fn encode_events(&self, reply: &NewReply, piece: usize, _: bool) -> Vec<NewEvent> {
-        reply::events(reply, piece)
-    }
-
     fn failure(&self, message: &str) -> NewEvent {
         NewEvent::named(&json!({
             "type": "error", "code": "server_error", "message": message, "param": null,
@@ -271,7 +283,7 @@ impl Codec for Responses {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::Responses::default())
+        Box::new(decode::ResponsesStream::default())
     }
 
     fn owns_event(&self, event: &Value) -> bool {
@@ -296,8 +308,8 @@ impl Codec for Responses {
         decode::classify(event)
     }
 
-    fn continuation(&self, sent: &SentStream, reply: &str, usage: Usage, _: bool) -> Vec<u8> {
-        reply::continuation(sent, reply, usage)
+    fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
+        reply::stream(rest)
     }
 }
 

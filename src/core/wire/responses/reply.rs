@@ -2,11 +2,12 @@
 //! Responses and its streaming events).
 
 use super::decode;
-use super::events::{BegunItem, PARTS, Parts, Stream};
+use super::events::{BegunItem, Stream};
 use crate::session::ledger::Usage;
-use crate::wire::new_reply::{End, NewCall, NewEvent, NewReply, SentStream, counted, pieces};
+use crate::wire::new_reply::{End, NewEvent, NewReply, SentStream, StreamRest, set_usage};
 use crate::wire::object::{Object, elements, list, quoted};
 use crate::wire::stream::{Decoder, rejoin};
+use crate::wire::turn::{Input, ToolCall};
 use serde_json::{Value, json};
 
 pub(crate) fn whole(reply: &NewReply) -> Value {
@@ -52,10 +53,10 @@ fn output(reply: &NewReply) -> Vec<Value> {
         }));
     }
     output.extend(messages(reply));
-    let call = |(number, call): (usize, &NewCall)| {
-        let (prefix, kind, key, said) = match &call.input {
-            Some(input) => ("ctc", "custom_tool_call", "input", input),
-            None => ("fc", "function_call", "arguments", &call.arguments),
+    let call = |(number, call): (usize, &ToolCall)| {
+        let (prefix, kind, key) = match call.input {
+            Input::Free(_) => ("ctc", "custom_tool_call", "input"),
+            Input::Json(_) => ("fc", "function_call", "arguments"),
         };
         json!({
             "id": format!("{prefix}_{}_{number}", reply.tag),
@@ -63,7 +64,7 @@ fn output(reply: &NewReply) -> Vec<Value> {
             "status": "completed",
             "call_id": call.id,
             "name": call.name,
-            key: said,
+            key: call.input.as_written(),
         })
     };
     output.extend(reply.calls.iter().enumerate().map(call));
@@ -96,115 +97,6 @@ fn messages(reply: &NewReply) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The events of its stream, in the order of the reference.
-pub(crate) fn events(reply: &NewReply, piece: usize) -> Vec<NewEvent> {
-    let whole = whole(reply);
-    let mut begun = whole.clone();
-    for (key, value) in [
-        ("status", json!("in_progress")),
-        ("output", json!([])),
-        ("usage", Value::Null),
-        ("incomplete_details", Value::Null),
-    ] {
-        begun[key] = value;
-    }
-    let mut events = vec![
-        json!({"type": "response.created", "response": begun}),
-        json!({"type": "response.in_progress", "response": begun}),
-    ];
-    for (index, item) in whole["output"].as_array().into_iter().flatten().enumerate() {
-        let kind = item["type"].as_str().unwrap_or_default();
-        let mut added = item.clone();
-        if item.get("status").is_some() {
-            added["status"] = "in_progress".into();
-        }
-        let (grown, empty) = match kind {
-            "function_call" => ("arguments", json!("")),
-            "custom_tool_call" => ("input", json!("")),
-            "reasoning" => ("summary", json!([])),
-            _ => ("content", json!([])),
-        };
-        added[grown] = empty;
-        events.push(
-            json!({"type": "response.output_item.added", "output_index": index, "item": added}),
-        );
-        match kind {
-            "function_call" | "custom_tool_call" => grow_call(item, index, piece, &mut events),
-            "reasoning" => grow_parts(item, index, piece, &PARTS[0], &mut events),
-            _ => grow_parts(item, index, piece, &PARTS[1], &mut events),
-        }
-        events.push(
-            json!({"type": "response.output_item.done", "output_index": index, "item": item}),
-        );
-    }
-    let status = whole["status"].as_str().unwrap_or_default();
-    events.push(json!({"type": format!("response.{status}"), "response": whole}));
-    for (number, event) in events.iter_mut().enumerate() {
-        event["sequence_number"] = number.into();
-    }
-    events.iter().map(NewEvent::named).collect()
-}
-
-fn grow_call(item: &Value, index: usize, piece: usize, events: &mut Vec<Value>) {
-    let (stem, key) = match item["type"] == "custom_tool_call" {
-        true => ("response.custom_tool_call_input", "input"),
-        false => ("response.function_call_arguments", "arguments"),
-    };
-    for delta in pieces(item[key].as_str().unwrap_or_default(), piece) {
-        events.push(json!({
-            "type": format!("{stem}.delta"), "item_id": item["id"], "output_index": index, "delta": delta,
-        }));
-    }
-    if item["status"] == "completed" {
-        let mut done = json!({
-            "type": format!("{stem}.done"), "item_id": item["id"], "output_index": index,
-            key: item[key],
-        });
-        if key == "arguments" {
-            done["name"] = item["name"].clone();
-        }
-        events.push(done);
-    }
-}
-
-fn grow_parts(item: &Value, index: usize, piece: usize, parts: &Parts, events: &mut Vec<Value>) {
-    for (number, part) in item[parts.list]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        let (stem, field) = match part["type"].as_str() {
-            Some("refusal") => ("response.refusal", "refusal"),
-            Some("summary_text") => ("response.reasoning_summary_text", "text"),
-            _ => ("response.output_text", "text"),
-        };
-        let mut push = |kind: &str, members: Value| {
-            let mut event = json!({
-                "type": kind, "item_id": item["id"], "output_index": index, parts.count: number,
-            });
-            if let (Value::Object(event), Value::Object(members)) = (&mut event, members) {
-                event.extend(members);
-            }
-            if kind.starts_with("response.output_text") {
-                event["logprobs"] = json!([]);
-            }
-            events.push(event);
-        };
-        let mut empty = part.clone();
-        empty[field] = "".into();
-        push(&format!("{}.added", parts.events), json!({"part": empty}));
-        for delta in pieces(part[field].as_str().unwrap_or_default(), piece) {
-            push(&format!("{stem}.delta"), json!({"delta": delta}));
-        }
-        push(&format!("{stem}.done"), json!({field: part[field]}));
-        push(&format!("{}.done", parts.events), json!({"part": part}));
-    }
-}
-
-/// The members of the usage.
-const COUNTS: [&str; 2] = ["input_tokens", "output_tokens"];
-
 pub(crate) fn reply_with(template: &str, turn: &[String], usage: Usage) -> String {
     let mut reply = Object::read(template);
     let id = reply.text("id");
@@ -221,10 +113,7 @@ pub(crate) fn reply_with(template: &str, turn: &[String], usage: Usage) -> Strin
     }
     reply.add("object", "\"response\"");
     reply.set("output", list(&items));
-    let told = counted(COUNTS, reply.get("usage"), usage);
-    if let Some(told) = told {
-        reply.set("usage", told);
-    }
+    set_usage(&mut reply, &super::FACTS, usage);
     reply.json()
 }
 
@@ -282,7 +171,7 @@ fn as_output(item: &str, response: &str, index: u64) -> String {
 /// What a client has seen of a Response.
 #[derive(Default)]
 struct Seen {
-    /// The Response as its last event told it.
+    /// The Response as its last event has it.
     response: Option<String>,
     items: Vec<BegunItem>,
 }
@@ -290,7 +179,7 @@ struct Seen {
 impl Seen {
     fn read(sent: &SentStream) -> Self {
         let mut begun = Self::default();
-        let mut reply = Box::new(decode::Responses::default());
+        let mut reply = Box::new(decode::ResponsesStream::default());
         for (data, event) in &sent.events {
             reply.push(event);
             begun.take(data, event);
@@ -361,9 +250,10 @@ impl Seen {
     }
 }
 
-pub(crate) fn continuation(sent: &SentStream, reply: &str, usage: Usage) -> Vec<u8> {
-    let begun = Seen::read(sent);
-    let mut response = Object::read(reply);
+/// The events that a client lacks.
+pub(crate) fn stream(rest: &StreamRest<'_>) -> Vec<NewEvent> {
+    let begun = Seen::read(rest.sent);
+    let mut response = Object::read(rest.reply);
     let known = Object::read(begun.response.as_deref().unwrap_or_default());
     for key in ["id", "created_at"] {
         if let Some(value) = known.get(key) {
@@ -374,8 +264,9 @@ pub(crate) fn continuation(sent: &SentStream, reply: &str, usage: Usage) -> Vec<
     let own = elements(response.get("output").unwrap_or_default());
     let own = own.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut stream = Stream {
-        out: Vec::new(),
-        number: sent.next_number,
+        events: Vec::new(),
+        number: rest.sent.next_number,
+        piece: rest.piece,
     };
     if begun.response.is_none() {
         stream.open(&response);
@@ -399,10 +290,7 @@ pub(crate) fn continuation(sent: &SentStream, reply: &str, usage: Usage) -> Vec<
         output.push(item);
     }
     response.set("output", list(&output));
-    let told = counted(COUNTS, response.get("usage"), usage);
-    if let Some(told) = told {
-        response.set("usage", told);
-    }
+    set_usage(&mut response, &super::FACTS, rest.usage);
     let status = match &*response.text("status") {
         status @ ("incomplete" | "failed") => status.to_owned(),
         _ => "completed".to_owned(),
@@ -410,7 +298,7 @@ pub(crate) fn continuation(sent: &SentStream, reply: &str, usage: Usage) -> Vec<
     response.set("status", quoted(&status));
     let json = response.json();
     stream.push(&format!("response.{status}"), &[("response", &json)]);
-    stream.out
+    stream.events
 }
 
 /// Whether an item is the one that the client has seen: the same id, or without one the same text.

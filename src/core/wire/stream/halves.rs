@@ -1,7 +1,7 @@
 //! Characters that are split over two events: a server that cuts its text by UTF-16 sends `\ud83d` in one delta
 //! and `\ude00` in the next.
 //!
-//! Neither half is text, so no JSON value can hold it. [`event_value`] lets a private character stand for each
+//! Neither half is text, so no JSON value can hold it. [`event_value`] lets a private character represent each
 //! half; once the reply is together, [`rejoin`] makes one character of two halves, and spells a half that
 //! stayed alone as the escape that it was.
 
@@ -92,7 +92,7 @@ fn mark(data: &str) -> String {
     marked
 }
 
-/// The half whose escape stands at the start of a text.
+/// The half whose escape is at the start of a text.
 fn half_at(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -100,7 +100,7 @@ fn half_at(text: &str) -> Option<u32> {
     HALVES.contains(&half).then_some(half)
 }
 
-/// The half that a private character stands for.
+/// The half that a private character represents.
 fn half_of(char: char) -> Option<u32> {
     let half = u32::from(char).checked_sub(FIRST)? + HALVES.start();
     HALVES.contains(&half).then_some(half)

@@ -3,15 +3,18 @@
 //! Nothing here reads or waits. A recording pushes all events at once, a live stream one by one, and what is
 //! known so far can be asked at any time.
 
+mod frames;
 mod halves;
 mod splitter;
 #[cfg(test)]
 mod tests;
 
+pub use frames::{FRAMES, FrameError, FrameReader, FrameWriter, is_framed};
+pub(crate) use frames::{is_exception, typed_event};
 pub use halves::{event_value, rejoin, visible};
-pub use splitter::{Event, Splitter};
+pub use splitter::{Splitter, StreamEvent};
 
-use super::stop::stops_early;
+use super::outcome::stops_early;
 use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::value::RawValue;
@@ -107,7 +110,7 @@ pub(crate) fn append(members: &mut Map<String, Value>, key: &str, more: &str) {
 }
 
 /// Writes an object; members of `raw` are written as they are, in place of those of the same
-/// name or behind them.
+/// name or after them.
 pub(crate) fn write_object(members: &Map<String, Value>, raw: &[(&str, String)], out: &mut String) {
     out.push('{');
     let mut first = true;

@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Event {
+pub struct StreamEvent {
     /// Its type; `message` where the stream names none.
     pub name: String,
     /// Its data lines, joined by line feeds; bytes that are no UTF-8 are replaced.
     pub data: String,
     /// The last event id that the stream has set; shared, as each event has it.
     pub id: Arc<str>,
-    /// Its bytes in the stream, with the blank line behind it.
+    /// Its bytes in the stream, with the blank line after it.
     pub range: Range<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct Splitter {
 
 impl Splitter {
     /// Takes the next bytes and calls `each` for each event that is complete.
-    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) {
+    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(StreamEvent)) {
         if bytes.is_empty() {
             return;
         }
@@ -70,9 +70,9 @@ impl Splitter {
         self.line.extend_from_slice(bytes);
     }
 
-    /// What a stream that ends here leaves behind: an event without its blank line, which a browser would drop,
+    /// What a stream that ends here leaves after: an event without its blank line, which a browser would drop,
     /// with the last line that may be cut.
-    pub fn finish(mut self) -> Option<Event> {
+    pub fn finish(mut self) -> Option<StreamEvent> {
         let line = take(&mut self.line);
         let start = self.position;
         if !line.is_empty() {
@@ -92,7 +92,7 @@ impl Splitter {
         self.retry
     }
 
-    fn take_line(&mut self, line: &[u8], start: u64) -> Option<Event> {
+    fn take_line(&mut self, line: &[u8], start: u64) -> Option<StreamEvent> {
         let line = match start {
             0 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
             _ => line,
@@ -124,14 +124,14 @@ impl Splitter {
         None
     }
 
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch(&mut self) -> Option<StreamEvent> {
         let start = self.start.take();
         let name = take(&mut self.name);
         let data = take(&mut self.data);
         if !take(&mut self.has_data) {
             return None;
         }
-        Some(Event {
+        Some(StreamEvent {
             name: if name.is_empty() {
                 "message".to_owned()
             } else {

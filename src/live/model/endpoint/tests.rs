@@ -101,13 +101,13 @@ fn a_url_that_holds_a_password_or_leads_to_no_server_is_refused_without_repeatin
 #[test]
 fn nothing_that_is_printed_of_an_endpoint_shows_a_secret() {
     let mut endpoint = endpoint(Dialect::Chat, "https://host/v1?key=hunter2");
-    endpoint.key = Key::new("sk-hunter2");
+    endpoint.key = ApiKey::new("sk-hunter2");
     endpoint.headers = vec![("api-key".to_owned(), "Bearer hunter2".to_owned())];
     let headers = endpoint.headers(true).unwrap();
     let shown = format!("{endpoint:?} {headers:?} {:?}", endpoint.target());
     assert!(!shown.contains("hunter2"), "{shown}");
     assert_eq!(endpoint.secrets(), ["hunter2", "sk-hunter2"]);
-    endpoint.key = Key::new("a\u{1}b");
+    endpoint.key = ApiKey::new("a\u{1}b");
     let error = endpoint.headers(true).unwrap_err().to_string();
     assert!(
         error.contains("authorization") && !error.contains('\u{1}'),

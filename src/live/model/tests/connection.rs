@@ -112,7 +112,7 @@ async fn a4_a_kept_connection_that_the_server_closed_is_replaced_by_a_new_one() 
     let server = Server::start(vec![Act::Send(reply)]).await;
     let model = model(Dialect::Chat, &server.url, |_| {});
     for asked in 1..=3 {
-        // The server closes behind each reply without saying so; the client may notice before it writes or while it does.
+        // The server closes after each reply without saying so; the client may notice before it writes or while it does.
         let (outcome, _) = ask_model(&model).await;
         match outcome {
             Ok(_) => assert!(server.requests().len() <= asked),
@@ -162,7 +162,7 @@ async fn a5_a_question_that_is_called_off_ends_at_once_with_its_connection() {
         let server = Server::start(vec![Act::Send(sent), Act::Hang]).await;
         let model = model(Dialect::Chat, &server.url, |_| {});
         let cancel = CancellationToken::new();
-        let mut nothing = |_: Progress<'_>| {};
+        let mut nothing = |_: ReplyProgress<'_>| {};
         let asked = model.ask(b"{}".to_vec(), &mut nothing, cancel.clone());
         let (outcome, ()) = tokio::join!(asked, async {
             while server.requests().is_empty() {

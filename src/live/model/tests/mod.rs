@@ -33,12 +33,12 @@ struct Shown {
 }
 
 impl Shown {
-    fn take(&mut self, progress: Progress<'_>) {
+    fn take(&mut self, progress: ReplyProgress<'_>) {
         match progress {
-            Progress::First { .. } => self.firsts += 1,
-            Progress::Text(more) => self.text.push_str(more),
-            Progress::Reasoning(more) => self.reasoning.push_str(more),
-            Progress::Call { place, call } => {
+            ReplyProgress::First { .. } => self.firsts += 1,
+            ReplyProgress::Text(more) => self.text.push_str(more),
+            ReplyProgress::Reasoning(more) => self.reasoning.push_str(more),
+            ReplyProgress::Call { place, call } => {
                 let state = (
                     call.id.to_owned(),
                     call.name.to_owned(),
@@ -51,7 +51,7 @@ impl Shown {
                     None => self.calls.push(state),
                 }
             }
-            Progress::Silent { .. } => self.silences += 1,
+            ReplyProgress::Silent { .. } => self.silences += 1,
         }
     }
 }
@@ -66,7 +66,7 @@ fn model(dialect: Dialect, url: &str, change: impl FnOnce(&mut Endpoint)) -> Mod
 async fn ask_model(model: &Model) -> (Result<Answer, ModelFault>, Shown) {
     let mut shown = Shown::default();
     let body = br#"{"stream":true}"#.to_vec();
-    let mut watcher = |progress: Progress<'_>| shown.take(progress);
+    let mut watcher = |progress: ReplyProgress<'_>| shown.take(progress);
     let outcome = model
         .ask(body, &mut watcher, CancellationToken::new())
         .await;

@@ -1,4 +1,4 @@
-//! Statuses that are no success, and what stands where a reply should be.
+//! Statuses that are no success, and what is where a reply should be.
 
 use super::server::{head, whole};
 use super::*;
@@ -77,7 +77,7 @@ async fn a16_a_refused_key_is_not_shown_and_not_tried_again() {
     for status in ["401 Unauthorized", "403 Forbidden"] {
         let server = Server::start(vec![Act::Send(whole(status, "", body))]).await;
         let model = model(Dialect::Chat, &server.url, |endpoint| {
-            endpoint.key = Key::new("sk-hidden-secret42");
+            endpoint.key = ApiKey::new("sk-hidden-secret42");
         });
         let fault = ask_model(&model).await.0.unwrap_err();
         assert!(!fault.is_recoverable && server.requests().len() == 1);

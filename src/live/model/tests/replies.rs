@@ -87,11 +87,11 @@ async fn the_request_is_sent_as_it_is_with_the_headers_of_its_dialect() {
     ] {
         let server = Server::start(vec![Act::Send(stream(example(dialect).0))]).await;
         let model = model(dialect, &server.url, |endpoint| {
-            endpoint.key = Key::new("sk-hidden-1");
+            endpoint.key = ApiKey::new("sk-hidden-1");
             endpoint.headers = vec![("X-Team".to_owned(), "blue".to_owned())];
         });
         let body = br#"{ "stream" : true, "n": 1e2, "n": "\u0041" }"#.to_vec();
-        let mut nothing = |_: Progress<'_>| {};
+        let mut nothing = |_: ReplyProgress<'_>| {};
         let asked = model.ask(body.clone(), &mut nothing, CancellationToken::new());
         asked.await.unwrap();
         let requests = server.requests();

@@ -1,21 +1,21 @@
 //! An exchange that gets a fault on purpose: the reply is collected whole, changed, and sent as the client
 //! requested it. If the fault does not fit, the reply is passed on unchanged.
 
-use super::state::Watcher;
-use crate::proxy::body::{Outgoing, next_data};
+use super::state::UpstreamWatcher;
+use crate::proxy::body::{Outgoing, UpstreamBody};
 use crate::proxy::chaos::{Chaos, ReplyId};
 use crate::proxy::client_side::{ClientSide, Gone};
 use crate::proxy::headers::{ask_for_plain, error_head, provider_error_head, reply_head, shape_of};
-use crate::proxy::news::Question;
+use crate::proxy::news::ProxyRequest;
 use crate::proxy::recent::StoredRequest;
-use crate::proxy::recorder::{self, Recorded, assemble};
+use crate::proxy::recorder::{self, RecordedExchange, assemble};
 use bytes::Bytes;
 use hyper::http::response::Parts;
-use retake_core::chaos::{FaultKind, FaultyReply, NotHere, Order, Request, inject};
+use retake_core::chaos::{ChaosRequest, FaultKind, FaultyReply, InjectionOrder, NotHere, inject};
 use retake_core::exchange::gate::Sent;
-use retake_core::exchange::machine::Shape;
+use retake_core::exchange::machine::BodyShape;
 use retake_core::exchange::rewrite::continuation;
-use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
 use retake_core::session::ledger::Usage;
 use retake_core::wire::stream::rejoin;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ const WORDS: &str = "injected by retake: try again later";
 
 /// One exchange that is to get a fault.
 pub(crate) struct Injected {
-    pub(crate) watcher: Watcher,
+    pub(crate) watcher: UpstreamWatcher,
     pub(crate) chaos: Arc<Chaos>,
-    pub(crate) order: Order,
+    pub(crate) order: InjectionOrder,
     /// Learns the id of the reply.
     pub(crate) reply_id: Option<ReplyId>,
-    pub(crate) request: Request,
+    pub(crate) request: ChaosRequest,
     /// Whether the client wants a Chat stream to report token usage.
     pub(crate) tells_usage: bool,
-    pub(crate) seen: Seen,
-    pub(crate) question: Question,
+    pub(crate) seen: ExchangeSummary,
+    pub(crate) question: ProxyRequest,
     pub(crate) plain: Bytes,
     pub(crate) client: ClientSide,
 }
@@ -59,12 +59,12 @@ impl Injected {
         };
         let total = began.elapsed().as_millis();
         self.seen.total_ms = u64::try_from(total).ok();
-        self.seen.phase = Phase::Ended(ending);
+        self.seen.phase = ExchangePhase::Ended(ending);
         self.finish(bodies);
     }
 
     /// The client gets an error, as its provider spells it.
-    fn refuse(&mut self, status: u16, bodies: &mut Bodies) -> Ending {
+    fn refuse(&mut self, status: u16, bodies: &mut Bodies) -> ExchangeEnding {
         let fault = self.order.trial.fault.id;
         self.begin_fault();
         let body = self
@@ -80,9 +80,9 @@ impl Injected {
             Ok(()) => {
                 self.chaos.course().read(&self.order);
                 let why = format!("chaos: {fault}");
-                Ending::Refused { why }
+                ExchangeEnding::Refused { why }
             }
-            Err(Gone) => Ending::ClientLeft,
+            Err(Gone) => ExchangeEnding::ClientLeft,
         }
     }
 
@@ -94,7 +94,7 @@ impl Injected {
             .push(format!("chaos: {}", self.order.trial.fault.id));
     }
 
-    async fn ask(&mut self, bodies: &mut Bodies) -> Ending {
+    async fn ask(&mut self, bodies: &mut Bodies) -> ExchangeEnding {
         let reply = match self.collect(bodies).await {
             Ok(reply) => reply,
             Err(ending) => {
@@ -103,7 +103,7 @@ impl Injected {
             }
         };
         let Some(head) = bodies.head.take() else {
-            return Ending::ClientLeft;
+            return ExchangeEnding::ClientLeft;
         };
         if let Some(reply_id) = &mut self.reply_id {
             reply_id.push(&reply);
@@ -120,15 +120,17 @@ impl Injected {
                     .notes
                     .push(format!("chaos: {fault} does not fit: {why}"));
                 let whole = reply_head(&head, Some(reply.len()));
-                self.client.give(whole, reply).map(|()| Ending::Passed)
+                self.client
+                    .give(whole, reply)
+                    .map(|()| ExchangeEnding::Passed)
             }
         };
         bodies.head = Some(head);
-        result.unwrap_or(Ending::ClientLeft)
+        result.unwrap_or(ExchangeEnding::ClientLeft)
     }
 
     /// The whole reply of the upstream; how it ends otherwise.
-    async fn collect(&mut self, bodies: &mut Bodies) -> Result<Bytes, Ending> {
+    async fn collect(&mut self, bodies: &mut Bodies) -> Result<Bytes, ExchangeEnding> {
         let mut lines = self.question.lines.clone();
         ask_for_plain(&mut lines);
         let (method, path_and_query) =
@@ -136,7 +138,7 @@ impl Injected {
         let body = Outgoing::whole(self.question.body.clone());
         let reply = tokio::select! {
             reply = self.watcher.upstream.send(method, path_and_query, lines, body) => reply,
-            () = self.client.left() => return Err(Ending::ClientLeft),
+            () = self.client.left() => return Err(ExchangeEnding::ClientLeft),
         };
         let reply = reply.map_err(|error| {
             let (status, why) = (error.status().as_u16(), error.to_string());
@@ -148,15 +150,15 @@ impl Injected {
                 .to_string();
             // Whoever has left needs no reply.
             let _gone = self.client.give(error_head(status), Bytes::from(body));
-            Ending::NoReply { why }
+            ExchangeEnding::NoReply { why }
         })?;
-        let (head, mut body) = reply.into_parts();
+        let (head, mut body) = UpstreamBody::open(reply);
         self.seen.status = Some(head.status.as_u16());
         let mut bytes = Vec::new();
         loop {
             let frame = tokio::select! {
-                frame = next_data(&mut body) => frame,
-                () = self.client.left() => return Err(Ending::ClientLeft),
+                frame = body.next() => frame,
+                () = self.client.left() => return Err(ExchangeEnding::ClientLeft),
             };
             match frame {
                 Some(Ok(piece)) => {
@@ -172,7 +174,7 @@ impl Injected {
                     }
                     self.client.abort();
                     bodies.head = Some(head);
-                    return Err(Ending::Truncated);
+                    return Err(ExchangeEnding::Truncated);
                 }
                 None => break,
             }
@@ -187,12 +189,12 @@ impl Injected {
             return Err(NotHere::Unreadable);
         }
         let (whole, stream) = match shape_of(head) {
-            Shape::Stream => {
+            BodyShape::Stream => {
                 let whole = assemble(Some(self.question.dialect), reply).reply;
                 (whole.map(|whole| rejoin(&whole).into_owned()), Some(reply))
             }
-            Shape::Whole => (std::str::from_utf8(reply).ok().map(str::to_owned), None),
-            Shape::Opaque => return Err(NotHere::Unreadable),
+            BodyShape::Whole => (std::str::from_utf8(reply).ok().map(str::to_owned), None),
+            BodyShape::Opaque => return Err(NotHere::Unreadable),
         };
         let dice = &mut self.order.dice;
         inject(
@@ -211,8 +213,8 @@ impl Injected {
         reply: &Bytes,
         faulty: FaultyReply,
         bodies: &mut Bodies,
-    ) -> Result<Ending, Gone> {
-        let is_stream = shape_of(head) == Shape::Stream;
+    ) -> Result<ExchangeEnding, Gone> {
+        let is_stream = shape_of(head) == BodyShape::Stream;
         match faulty {
             FaultyReply::Changed(json) if is_stream => {
                 let (dialect, sent) = (self.question.dialect, Sent::default());
@@ -223,14 +225,14 @@ impl Injected {
                 self.client.send(Bytes::from(body)).await?;
                 self.client.end().await?;
                 self.chaos.course().read(&self.order);
-                Ok(Ending::Mended)
+                Ok(ExchangeEnding::Mended)
             }
             FaultyReply::Changed(json) => {
                 bodies.sent = Some(json.clone().into_bytes());
                 let whole = reply_head(head, Some(json.len()));
                 self.client.give(whole, Bytes::from(json))?;
                 self.chaos.course().read(&self.order);
-                Ok(Ending::Mended)
+                Ok(ExchangeEnding::Mended)
             }
             FaultyReply::CutAt(at) => {
                 let part = reply.slice(..at.min(reply.len()));
@@ -238,7 +240,7 @@ impl Injected {
                 self.client.begin(reply_head(head, None))?;
                 self.client.send(part).await?;
                 self.client.abort();
-                Ok(Ending::Cut)
+                Ok(ExchangeEnding::Cut)
             }
             FaultyReply::Paused(pauses) => {
                 self.client.begin(reply_head(head, None))?;
@@ -252,7 +254,7 @@ impl Injected {
                 }
                 self.client.end().await?;
                 self.chaos.course().read(&self.order);
-                Ok(Ending::Passed)
+                Ok(ExchangeEnding::Passed)
             }
         }
     }
@@ -261,7 +263,7 @@ impl Injected {
         let reply_head = bodies.head.as_ref();
         let reply_head = reply_head.map(|head| recorder::RecordedHead::of(&head.headers));
         let stored = StoredRequest::of(&self.question, &self.watcher.upstream, self.plain);
-        let recorded = Recorded {
+        let recorded = RecordedExchange {
             seen: self.seen,
             request: recorder::RecordedBody::whole(self.question.body),
             request_head: recorder::RecordedHead::of(&self.question.lines),

@@ -3,9 +3,9 @@
 
 use crate::lock::lock;
 use crate::proxy::decode::decode;
-use crate::proxy::judge::{Judge, REPEATED, Reading, shielded};
+use crate::proxy::judge::{Judge, REPEATED, RequestReading, shielded};
 use bytes::Bytes;
-use retake_core::exchange::views::{Conversations, Views};
+use retake_core::exchange::views::{StoredReplies, Views};
 use retake_core::session::Dialect;
 use retake_core::wire::RequestHead;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 pub(crate) struct InspectInput {
     pub(crate) judge: Arc<Judge>,
     pub(crate) views: Arc<Mutex<Arc<Views>>>,
-    pub(crate) conversations: Arc<Conversations>,
+    pub(crate) conversations: Arc<StoredReplies>,
     pub(crate) dialect: Dialect,
     /// How its body is encoded, if it says so.
     pub(crate) encoding: Option<String>,
@@ -27,12 +27,12 @@ pub(crate) struct InspectInput {
 pub(crate) struct InspectedRequest {
     /// The body, decoded; as it came where it cannot be.
     pub(crate) plain: Bytes,
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<RequestReading>,
     pub(crate) request_head: RequestHead,
     /// Whether it and its reply can be judged at all.
     pub(crate) is_readable: bool,
     /// What the provider gets instead, with a notice about it.
-    pub(crate) restored: Option<(Vec<String>, Arc<Reading>)>,
+    pub(crate) restored: Option<(Vec<String>, Arc<RequestReading>)>,
     /// What the operator should know of it.
     pub(crate) note: Option<&'static str>,
 }
@@ -118,7 +118,7 @@ impl InspectInput {
     /// What is known of a body that nobody can read.
     fn unread(self) -> InspectedRequest {
         InspectedRequest {
-            reading: Arc::new(Reading::new(self.dialect, self.body.clone())),
+            reading: Arc::new(RequestReading::new(self.dialect, self.body.clone())),
             plain: self.body,
             request_head: RequestHead::default(),
             is_readable: false,
@@ -150,11 +150,11 @@ mod tests {
         }
     }
 
-    /// What a future has to say when it is asked once.
+    /// The output of a future that is ready at its first poll.
     async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
         poll_fn(|context| {
             Poll::Ready(match future.as_mut().poll(context) {
-                Poll::Ready(said) => Some(said),
+                Poll::Ready(output) => Some(output),
                 Poll::Pending => None,
             })
         })

@@ -9,15 +9,15 @@ mod pump;
 mod state;
 mod turns;
 
-pub(crate) use state::{ProxyState, Watcher};
+pub(crate) use state::{ProxyState, UpstreamWatcher};
 
-use super::body::Body;
+use super::body::{Body, framed};
 use super::chaos::{Chaos, ReplyId};
 use super::client_side::{ClientBody, ClientSide};
 use super::headers::{ask_for_plain, content_encoding};
-use super::judge::{Reading, Verdict, shielded};
-use super::news::{Observer, OpenedSocket, Passed, Question, TurnedAway, Watch};
-use super::recorder::Recorded;
+use super::judge::{ExchangeVerdict, RequestReading, shielded};
+use super::news::{Observer, OpenedSocket, Passed, ProxyRequest, TurnedAway, Watch};
+use super::recorder::RecordedExchange;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, Response};
 use injected::Injected;
@@ -25,12 +25,12 @@ use inspect_request::{InspectInput, InspectedRequest};
 use pump::Pump;
 use retake_core::chaos;
 use retake_core::exchange::client::Client;
-use retake_core::exchange::machine::Settings;
-use retake_core::exchange::{Phase, Seen};
+use retake_core::exchange::machine::ExchangeSettings;
+use retake_core::exchange::{ExchangePhase, ExchangeSummary};
 use retake_core::session::Dialect;
 use retake_core::wire::write::request::with_route;
 use retake_core::wire::{RequestHead, route, streams_events};
-use state::{ActiveExchange, Message, RequestKey, ms, ms_of};
+use state::{ActiveExchange, ExchangeMessage, RequestKey, ms, ms_of};
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 use turns::WebSocketRecorder;
@@ -39,15 +39,20 @@ use turns::WebSocketRecorder;
 #[derive(Default)]
 struct Chance {
     /// The fault that its reply is to get, and its request.
-    fault: Option<(Arc<Chaos>, chaos::Order, chaos::Request)>,
+    fault: Option<(Arc<Chaos>, chaos::InjectionOrder, chaos::ChaosRequest)>,
     /// Learns the id of its reply.
     reply_id: Option<ReplyId>,
 }
 
-impl Watcher {
+impl UpstreamWatcher {
     /// What is known of an exchange before it begins.
-    fn seen(&self, question: &Question, client: &Client, request_head: &RequestHead) -> Seen {
-        Seen {
+    fn seen(
+        &self,
+        question: &ProxyRequest,
+        client: &Client,
+        request_head: &RequestHead,
+    ) -> ExchangeSummary {
+        ExchangeSummary {
             id: self.state.number(),
             at_ms: ms_of(question.at),
             upstream: self.place,
@@ -60,7 +65,7 @@ impl Watcher {
             model: self.state.clean(&request_head.model, &question.lines),
             streams: request_head.streams,
             sent: question.body.len() as u64,
-            ..Seen::default()
+            ..ExchangeSummary::default()
         }
     }
 
@@ -68,10 +73,10 @@ impl Watcher {
     async fn chance(
         &self,
         chaos: &Arc<Chaos>,
-        (dialect, asked, reading): (Dialect, &[u8], &Arc<Reading>),
+        (dialect, body, reading): (Dialect, &[u8], &Arc<RequestReading>),
         is_retry: bool,
     ) -> Chance {
-        let Some((scheduled, request)) = chaos.schedule(dialect, asked, is_retry) else {
+        let Some((scheduled, request)) = chaos.schedule(dialect, body, is_retry) else {
             return Chance::default();
         };
         if scheduled.follows_change {
@@ -96,15 +101,15 @@ impl Watcher {
         tokio::spawn(async move {
             let verdict = match to_judge {
                 Some(to_judge) => judged(&state, to_judge).await,
-                None => Verdict::sound(),
+                None => ExchangeVerdict::sound(),
             };
             pump.run(verdict).await;
         });
     }
 }
 
-impl Watch for Watcher {
-    async fn exchange(&self, mut question: Question) -> Response<Body> {
+impl Watch for UpstreamWatcher {
+    async fn exchange(&self, mut question: ProxyRequest) -> Response<Body> {
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
         let look = InspectInput {
@@ -128,7 +133,7 @@ impl Watch for Watcher {
         // Otherwise it is a list in one piece of JSON, which nobody can hold back in parts.
         let is_framed = streams_events(dialect, question.path_and_query.query());
         let is_readable = is_readable && (is_framed || !request_head.streams);
-        let asked = match route(path) {
+        let body = match route(path) {
             Some(route) => with_route(&route, &plain),
             None => (&*plain).into(),
         };
@@ -136,7 +141,7 @@ impl Watch for Watcher {
         let (side, reply) = ClientSide::new();
         let chance = match &self.chaos {
             Some(chaos) if is_readable => {
-                self.chance(chaos, (dialect, &asked, &reading), client.retry > 0)
+                self.chance(chaos, (dialect, &body, &reading), client.retry > 0)
                     .await
             }
             _ => Chance::default(),
@@ -165,12 +170,12 @@ impl Watch for Watcher {
             tokio::spawn(injected.run());
         } else if let Some(inbox) = self.state.held_like(&request, client.retry) {
             // If it ends at this moment nobody answers; the client is to retry.
-            let _ = inbox.send(Message::Joined(side, question.presence));
+            let _ = inbox.send(ExchangeMessage::Joined(side, question.presence));
         } else {
             let intercepts = is_readable && self.state.intercepts();
             let seen = self.seen(&question, &client, &request_head);
             let retry = client.retry;
-            let settings = Settings {
+            let settings = ExchangeSettings {
                 dialect,
                 client,
                 streams: request_head.streams,
@@ -201,7 +206,7 @@ impl Watch for Watcher {
             self.begin(pump, looks);
         }
         match reply.await {
-            Ok(reply) => reply.map(|body| body.boxed_unsync()),
+            Ok(reply) => framed(Some(dialect), reply.map(|body| body.boxed_unsync())),
             // It was cut before its head: nothing of this reaches the client.
             Err(_) => Response::new(ClientBody::broken().boxed_unsync()),
         }
@@ -209,7 +214,7 @@ impl Watch for Watcher {
 
     fn passed(&self, passed: Passed) {
         let client = Client::of(|name| (name == "user-agent").then_some(&passed.agent));
-        let seen = Seen {
+        let seen = ExchangeSummary {
             id: self.state.number(),
             at_ms: ms_of(passed.at),
             upstream: self.place,
@@ -221,13 +226,13 @@ impl Watch for Watcher {
             received: passed.received,
             first_ms: passed.first.map(|time| ms(time.as_millis())),
             total_ms: Some(ms(passed.total.as_millis())),
-            phase: Phase::Ended(passed.ending),
-            ..Seen::default()
+            phase: ExchangePhase::Ended(passed.ending),
+            ..ExchangeSummary::default()
         };
         self.state.over_and_recorded(
-            Recorded {
+            RecordedExchange {
                 seen,
-                ..Recorded::default()
+                ..RecordedExchange::default()
             },
             None,
         );
@@ -262,8 +267,8 @@ impl Watch for Watcher {
 /// Judges a request before it leaves.
 async fn judged(
     state: &ProxyState,
-    (request, secrets): (Arc<Reading>, Vec<(String, String)>),
-) -> Verdict {
+    (request, secrets): (Arc<RequestReading>, Vec<(String, String)>),
+) -> ExchangeVerdict {
     let judge = state.judge.clone();
     let judged = if request.is_small(0) {
         shielded(|| judge.request(&request, &secrets))
@@ -271,7 +276,7 @@ async fn judged(
         let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
         judged.await.ok()
     };
-    judged.unwrap_or_else(Verdict::sound)
+    judged.unwrap_or_else(ExchangeVerdict::sound)
 }
 
 #[cfg(test)]

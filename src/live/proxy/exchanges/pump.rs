@@ -1,27 +1,29 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::state::{Judges, Message, Watcher};
-use crate::proxy::body::{ClientPresence, next_data};
+use super::state::{ExchangeMessage, Judges, UpstreamWatcher};
+use crate::proxy::body::{ClientPresence, UpstreamBody};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
 use crate::proxy::decode::decode;
 use crate::proxy::headers::{content_encoding, shape_of};
-use crate::proxy::holds::{HoldUpdate, WaitReason};
-use crate::proxy::judge::{Continuation, Reading, Verdict, shielded};
-use crate::proxy::news::Question;
-use crate::proxy::origin::NoReply;
+use crate::proxy::holds::HoldUpdate;
+use crate::proxy::judge::{Continuation, ExchangeVerdict, RequestReading, shielded};
+use crate::proxy::news::ProxyRequest;
+use crate::proxy::origin::UpstreamFailure;
 use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{
-    REPLY_CAP, Recorded, RecordedBody, RecordedHead, assemble, looks_streamed,
+    REPLY_CAP, RecordedBody, RecordedExchange, RecordedHead, assemble, looks_streamed,
 };
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::http::response::Parts;
-use retake_core::exchange::machine::{Decision, Event, Exchange, Head, Judgement, Settings, Timer};
+use retake_core::exchange::machine::{
+    Event, Exchange, ExchangeSettings, ExchangeTimer, HoldDecision, Judgement, ReplyHead,
+};
 use retake_core::exchange::views::Keeping;
-use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
 use retake_core::session::Dialect;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -42,37 +44,37 @@ const DISK: Duration = Duration::from_secs(1);
 mod effects;
 mod order;
 
-type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
+type Asking = Pin<Box<dyn Future<Output = Result<Response<Incoming>, UpstreamFailure>> + Send>>;
 
 pub(crate) struct Pump {
-    pub(crate) watcher: Watcher,
+    pub(crate) watcher: UpstreamWatcher,
     /// Remembers the reply where its client can continue it.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) machine: Exchange,
-    pub(crate) seen: Seen,
-    pub(crate) question: Question,
+    pub(crate) seen: ExchangeSummary,
+    pub(crate) question: ProxyRequest,
     plain: Bytes,
     /// Which request the agent's own one continues.
     continuation: Option<Continuation>,
     /// The request to the upstream, as it is judged.
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<RequestReading>,
     /// The request to the upstream, if it differs from the agent's.
     sent: Option<Bytes>,
     pub(crate) client: ClientSide,
-    pub(crate) inbox: UnboundedReceiver<Message>,
+    pub(crate) inbox: UnboundedReceiver<ExchangeMessage>,
     /// Messages that came while the client did not read.
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<ExchangeMessage>,
     began: Instant,
     asking: Option<Asking>,
-    reply: Option<Incoming>,
+    reply: Option<UpstreamBody>,
     head: Option<Parts>,
     /// Whether what is held is a reply.
     holds_reply: bool,
-    judging: Option<JoinHandle<Verdict>>,
+    judging: Option<JoinHandle<ExchangeVerdict>>,
     /// What was found in a reply that was judged at once.
-    judged: Option<Verdict>,
+    judged: Option<ExchangeVerdict>,
     given: Given,
-    begun_with: Option<Head>,
+    begun_with: Option<ReplyHead>,
     /// What came from the upstream last.
     latest: Bytes,
     /// What came from the upstream in reply to the latest request.
@@ -82,7 +84,7 @@ pub(crate) struct Pump {
     timers: [Option<Instant>; 3],
     clock: Pin<Box<Sleep>>,
     /// Time and phase of the last report.
-    last_report: (Instant, Phase),
+    last_report: (Instant, ExchangePhase),
     /// Whether something has happened since.
     is_report_due: bool,
     is_over: bool,
@@ -114,11 +116,11 @@ pub(crate) struct Pump {
 }
 
 enum Next {
-    Message(Message),
+    Message(ExchangeMessage),
     ClientGone,
     ClientHalfClosed,
-    Verdict(Result<Verdict, tokio::task::JoinError>),
-    Head(Result<Response<Incoming>, NoReply>),
+    Verdict(Result<ExchangeVerdict, tokio::task::JoinError>),
+    Head(Result<Response<Incoming>, UpstreamFailure>),
     Frame(Option<Result<Bytes, String>>),
     TimerFired,
     ReportDue,
@@ -127,12 +129,12 @@ enum Next {
 
 impl Pump {
     pub(crate) fn new(
-        watcher: Watcher,
-        settings: Settings,
-        seen: Seen,
-        (question, plain, reading): (Question, Bytes, Arc<Reading>),
+        watcher: UpstreamWatcher,
+        settings: ExchangeSettings,
+        seen: ExchangeSummary,
+        (question, plain, reading): (ProxyRequest, Bytes, Arc<RequestReading>),
         client: ClientSide,
-        inbox: UnboundedReceiver<Message>,
+        inbox: UnboundedReceiver<ExchangeMessage>,
     ) -> Self {
         let now = Instant::now();
         let is_own = *reading.body() == question.body;
@@ -163,7 +165,7 @@ impl Pump {
             first: None,
             timers: [None; 3],
             clock: Box::pin(sleep_until(now + Duration::from_secs(86_400))),
-            last_report: (now, Phase::Asking),
+            last_report: (now, ExchangePhase::Asking),
             is_report_due: false,
             is_over: false,
             is_readable: false,
@@ -182,7 +184,7 @@ impl Pump {
     }
 
     /// Runs the exchange to its end. `verdict` is what was found in its request.
-    pub(crate) async fn run(mut self, verdict: Verdict) {
+    pub(crate) async fn run(mut self, verdict: ExchangeVerdict) {
         let judgement = self.found(verdict);
         self.drive(Event::Asked(judgement)).await;
         while !self.is_over {
@@ -261,33 +263,32 @@ impl Pump {
         }
     }
 
-    async fn message(&mut self, message: Message) {
+    async fn message(&mut self, message: ExchangeMessage) {
         match message {
-            Message::Decided(outcome) => {
+            ExchangeMessage::Decided(outcome) => {
                 let decision = self.decision_of(outcome);
-                self.gets_another_reply |= matches!(decision, Decision::Reply { .. });
+                self.gets_another_reply |= matches!(decision, HoldDecision::Reply { .. });
                 self.drive(Event::Decided(decision)).await;
             }
-            Message::Hold(HoldUpdate::Waits(WaitReason::ForModel)) => {
-                self.drive(Event::AskedAgain).await
-            }
-            Message::Hold(HoldUpdate::Waits(WaitReason::ForDecision(why))) => {
+            ExchangeMessage::Hold(HoldUpdate::AwaitsModel) => self.drive(Event::AskedAgain).await,
+            ExchangeMessage::Hold(HoldUpdate::AwaitsDecision(why)) => {
                 self.drive(Event::WaitsAgain(why)).await;
             }
-            Message::Hold(HoldUpdate::Found(found)) => {
+            ExchangeMessage::Hold(HoldUpdate::Found(found)) => {
                 self.see(found);
                 self.keep_found();
                 self.report();
             }
-            Message::Release(by) => {
+            ExchangeMessage::Release(by) => {
                 self.watcher.state.holds.release(self.seen.id, &by);
-                self.drive(Event::Decided(Decision::AsItCame { by })).await;
+                self.drive(Event::Decided(HoldDecision::AsItCame { by }))
+                    .await;
             }
-            Message::Cut => {
+            ExchangeMessage::Cut => {
                 self.watcher.state.holds.cut(self.seen.id, "operator");
-                self.drive(Event::Decided(Decision::Cut)).await;
+                self.drive(Event::Decided(HoldDecision::Cut)).await;
             }
-            Message::Joined(client, presence) => self.joined(client, presence).await,
+            ExchangeMessage::Joined(client, presence) => self.joined(client, presence).await,
         }
     }
 
@@ -323,7 +324,7 @@ impl Pump {
     }
 
     async fn begins(&mut self, reply: Response<Incoming>) {
-        let (head, body) = reply.into_parts();
+        let (head, body) = UpstreamBody::open(reply);
         let status = head.status.as_u16();
         self.seen.status = Some(status);
         self.seen.first_ms = Some(self.ms());
@@ -410,20 +411,24 @@ impl Pump {
     }
 }
 
-const TIMERS: [Timer; 3] = [Timer::Beat, Timer::Deadline, Timer::Stall];
+const TIMERS: [ExchangeTimer; 3] = [
+    ExchangeTimer::Beat,
+    ExchangeTimer::Deadline,
+    ExchangeTimer::Stall,
+];
 
-fn place_of(timer: Timer) -> usize {
+fn place_of(timer: ExchangeTimer) -> usize {
     match timer {
-        Timer::Beat => 0,
-        Timer::Deadline => 1,
-        Timer::Stall => 2,
+        ExchangeTimer::Beat => 0,
+        ExchangeTimer::Deadline => 1,
+        ExchangeTimer::Stall => 2,
     }
 }
 
 /// The next bytes of a body; for ever where there is none.
-async fn next_frame(body: &mut Option<Incoming>) -> Option<Result<Bytes, String>> {
+async fn next_frame(body: &mut Option<UpstreamBody>) -> Option<Result<Bytes, String>> {
     match body {
-        Some(body) => next_data(body).await,
+        Some(body) => body.next().await,
         None => std::future::pending().await,
     }
 }
@@ -544,7 +549,7 @@ impl Pump {
     }
 
     /// What is written down of it.
-    pub(crate) fn recorded(&self) -> Recorded {
+    pub(crate) fn recorded(&self) -> RecordedExchange {
         let (reply_head, reply) = match &self.first {
             Some(first) => first.clone(),
             None => {
@@ -553,7 +558,7 @@ impl Pump {
                 (head.unwrap_or_default(), self.received.clone())
             }
         };
-        Recorded {
+        RecordedExchange {
             seen: self.seen.clone(),
             request: RecordedBody::whole(self.question.body.clone()),
             continuation: self.continuation.clone(),
@@ -566,26 +571,30 @@ impl Pump {
     }
 
     /// What is written down of it while its reply comes: the request alone.
-    pub(crate) fn recorded_so_far(&self) -> Recorded {
-        Recorded {
+    pub(crate) fn recorded_so_far(&self) -> RecordedExchange {
+        RecordedExchange {
             reply: RecordedBody::default(),
             ..self.recorded()
         }
     }
 
     /// What remains when it is over: the record, and the request that can be repeated.
-    fn end(&mut self) -> (Recorded, Option<StoredRequest>) {
+    fn end(&mut self) -> (RecordedExchange, Option<StoredRequest>) {
         self.seen.total_ms = Some(self.ms());
         self.seen.phase = match (self.is_cut, self.is_lost) {
-            (true, _) => Phase::Ended(Ending::Cut),
-            (false, true) => Phase::Ended(Ending::ClientLeft),
+            (true, _) => ExchangePhase::Ended(ExchangeEnding::Cut),
+            (false, true) => ExchangePhase::Ended(ExchangeEnding::ClientLeft),
             (false, false) => self.machine.phase(),
         };
         let differs_for_client = self.first.is_some()
             || self.gets_another_reply
             || matches!(
                 self.seen.phase,
-                Phase::Ended(Ending::Mended | Ending::Refused { .. } | Ending::NoReply { .. })
+                ExchangePhase::Ended(
+                    ExchangeEnding::Mended
+                        | ExchangeEnding::Refused { .. }
+                        | ExchangeEnding::NoReply { .. }
+                )
             );
         let mut recorded = self.recorded();
         recorded.told = differs_for_client.then(|| self.given.whole(&self.received));
@@ -636,7 +645,7 @@ impl Pump {
         head.map_or_else(String::new, |head| content_encoding(&head.headers))
     }
 
-    fn found_late(&mut self, verdict: Verdict) {
+    fn found_late(&mut self, verdict: ExchangeVerdict) {
         self.see_verdict(&verdict);
         self.keep_found();
         if let Some(recording) = verdict.recording

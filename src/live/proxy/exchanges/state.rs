@@ -9,19 +9,19 @@ use crate::proxy::chaos::Chaos;
 use crate::proxy::client_side::ClientSide;
 use crate::proxy::holds::{HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder};
 use crate::proxy::judge::Judge;
-use crate::proxy::news::{Command, News, OpenedSocket, Question, Report};
+use crate::proxy::news::{OpenedSocket, ProxyCommand, ProxyNews, ProxyRequest, Report};
 use crate::proxy::options::ProxyOptions;
-use crate::proxy::origin::Origin;
+use crate::proxy::origin::UpstreamOrigin;
 use crate::proxy::recent::{Recent, StoredRequest};
-use crate::proxy::recorder::{Recorded, RecordedHead, Recorder};
+use crate::proxy::recorder::{RecordedExchange, RecordedHead, Recorder};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::client::Client;
-use retake_core::exchange::entry::Entry;
-use retake_core::exchange::views::{Conversations, Views};
-use retake_core::exchange::{ExchangeId, Phase, Seen};
+use retake_core::exchange::entry::ExchangeNote;
+use retake_core::exchange::views::{StoredReplies, Views};
+use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::redact::{Redactor, Vault, is_key, without_tags};
 use retake_core::rules::Finding;
 use retake_core::session::hash;
@@ -74,7 +74,7 @@ pub(crate) struct RequestKey {
 }
 
 impl RequestKey {
-    pub(crate) fn new(place: usize, client: &Client, question: &Question) -> Self {
+    pub(crate) fn new(place: usize, client: &Client, question: &ProxyRequest) -> Self {
         let shown = Headers::passed_on(&question.lines).secrets();
         let shown = shown.iter().flat_map(|(name, secret)| [name, secret]);
         let shown = shown.map(|word| hash(word.as_bytes()).to_le_bytes());
@@ -89,7 +89,7 @@ impl RequestKey {
 }
 
 pub(crate) struct ActiveExchange {
-    inbox: UnboundedSender<Message>,
+    inbox: UnboundedSender<ExchangeMessage>,
     /// By what a retry of its request is known.
     request: RequestKey,
     /// How often its client has sent it before.
@@ -101,7 +101,11 @@ pub(crate) struct ActiveExchange {
 }
 
 impl ActiveExchange {
-    pub(crate) fn new(inbox: UnboundedSender<Message>, request: RequestKey, retry: u32) -> Self {
+    pub(crate) fn new(
+        inbox: UnboundedSender<ExchangeMessage>,
+        request: RequestKey,
+        retry: u32,
+    ) -> Self {
         Self {
             inbox,
             request,
@@ -164,23 +168,25 @@ impl ProxyState {
         let count = lost.count() as u64;
         if count > 0 {
             let at = wall_clock();
-            self.recorder.note(Entry::Lost { at, count });
+            self.recorder.note(ExchangeNote::Lost { at, count });
         }
         drop(under_way);
         self.recorder.close();
     }
 
     /// Does what the operator wants.
-    pub(crate) fn command(&self, command: &Command) {
+    pub(crate) fn command(&self, command: &ProxyCommand) {
         match command {
-            Command::Release(id) => self.send(*id, Message::Release("operator".to_owned())),
-            Command::ReleaseAll => self.release_all("operator"),
-            Command::Cut(id) => self.send(*id, Message::Cut),
-            Command::Breakpoints(breakpoints) => {
+            ProxyCommand::Release(id) => {
+                self.send(*id, ExchangeMessage::Release("operator".to_owned()))
+            }
+            ProxyCommand::ReleaseAll => self.release_all("operator"),
+            ProxyCommand::Cut(id) => self.send(*id, ExchangeMessage::Cut),
+            ProxyCommand::Breakpoints(breakpoints) => {
                 self.holds.set_breakpoints(breakpoints.clone());
                 self.judge.set_breakpoints(breakpoints.clone());
             }
-            Command::Intercept(is_on) => {
+            ProxyCommand::Intercept(is_on) => {
                 self.intercepts.store(*is_on, Ordering::Relaxed);
                 if !is_on {
                     self.release_all("interception was switched off");
@@ -212,18 +218,18 @@ impl ProxyState {
     fn release_all(&self, by: &str) {
         for active in lock(&self.under_way).values().filter(|one| one.is_held) {
             // It may have ended meanwhile.
-            let _ = active.inbox.send(Message::Release(by.to_owned()));
+            let _ = active.inbox.send(ExchangeMessage::Release(by.to_owned()));
         }
     }
 
-    fn send(&self, id: ExchangeId, message: Message) {
+    fn send(&self, id: ExchangeId, message: ExchangeMessage) {
         if let Some(inbox) = self.inbox(id) {
             // It may have ended meanwhile.
             let _ = inbox.send(message);
         }
     }
 
-    fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<Message>> {
+    fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<ExchangeMessage>> {
         let under_way = lock(&self.under_way);
         under_way.get(&id).map(|active| active.inbox.clone())
     }
@@ -267,7 +273,7 @@ impl ProxyState {
         &self,
         request: &RequestKey,
         retry: u32,
-    ) -> Option<UnboundedSender<Message>> {
+    ) -> Option<UnboundedSender<ExchangeMessage>> {
         let mut under_way = lock(&self.under_way);
         let like = under_way.iter_mut().filter(|(_, active)| {
             let is_next = active.is_gone || active.retry < retry;
@@ -279,23 +285,23 @@ impl ProxyState {
         Some(found.inbox.clone())
     }
 
-    pub(crate) fn begins(&self, seen: &Seen, active: ActiveExchange) {
+    pub(crate) fn begins(&self, seen: &ExchangeSummary, active: ActiveExchange) {
         lock(&self.under_way).insert(seen.id, active);
         self.report_seen(seen);
     }
 
     /// The status of an exchange has changed.
-    pub(crate) fn report_seen(&self, seen: &Seen) {
+    pub(crate) fn report_seen(&self, seen: &ExchangeSummary) {
         if let Some(active) = lock(&self.under_way).get_mut(&seen.id) {
             let hold = seen.phase.hold();
             active.is_held = hold.is_some();
             active.is_gone = hold.is_some_and(|holding| holding.is_gone);
         }
-        (self.report)(News::Exchange(Arc::new(seen.clone())));
+        (self.report)(ProxyNews::Exchange(Arc::new(seen.clone())));
     }
 
     pub(crate) fn report_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
-        (self.report)(News::Found {
+        (self.report)(ProxyNews::Found {
             id,
             findings: Arc::new(findings),
             session: Arc::new(session),
@@ -303,7 +309,7 @@ impl ProxyState {
     }
 
     pub(crate) fn notice(&self, words: String) {
-        (self.report)(News::Notice(words));
+        (self.report)(ProxyNews::Notice(words));
     }
 
     /// Where the journal of a hold goes.
@@ -313,7 +319,7 @@ impl ProxyState {
 
     /// What cannot be held passes as it came.
     pub(crate) fn release(&self, id: ExchangeId, by: String) {
-        self.send(id, Message::Release(by));
+        self.send(id, ExchangeMessage::Release(by));
     }
 
     /// Begins a hold; what it waits for and how it ends comes back as messages.
@@ -326,16 +332,16 @@ impl ProxyState {
             order,
             move |word| {
                 // The exchange may have ended meanwhile.
-                let _ = hears.send(Message::Hold(word));
+                let _ = hears.send(ExchangeMessage::Hold(word));
             },
             move |outcome| {
-                let _ = inbox.send(Message::Decided(outcome));
+                let _ = inbox.send(ExchangeMessage::Decided(outcome));
             },
         );
     }
 
     /// Writes down an exchange that has all that it will ever get; it may still be judged.
-    pub(crate) fn record(&self, recorded: Recorded) {
+    pub(crate) fn record(&self, recorded: RecordedExchange) {
         if let Some(active) = lock(&self.under_way).get_mut(&recorded.seen.id) {
             active.is_recorded = true;
         }
@@ -343,8 +349,8 @@ impl ProxyState {
     }
 
     /// Writes down what was found in an exchange since it was recorded.
-    pub(crate) fn record_judged(&self, seen: &Seen) {
-        self.recorder.note(Entry::Judged {
+    pub(crate) fn record_judged(&self, seen: &ExchangeSummary) {
+        self.recorder.note(ExchangeNote::Judged {
             id: seen.id,
             at: wall_clock(),
             found: seen.found.clone(),
@@ -353,7 +359,7 @@ impl ProxyState {
     }
 
     /// An exchange that is recorded is over.
-    pub(crate) fn over(&self, recorded: Recorded, stored: Option<StoredRequest>) {
+    pub(crate) fn over(&self, recorded: RecordedExchange, stored: Option<StoredRequest>) {
         let seen = recorded.seen.clone();
         if self.judge.has_operator {
             lock(&self.recent).keep(recorded, stored);
@@ -363,26 +369,30 @@ impl ProxyState {
     }
 
     /// An exchange about which nothing more is to be found out is over: it is recorded and reported.
-    pub(crate) fn over_and_recorded(&self, recorded: Recorded, stored: Option<StoredRequest>) {
+    pub(crate) fn over_and_recorded(
+        &self,
+        recorded: RecordedExchange,
+        stored: Option<StoredRequest>,
+    ) {
         self.record(recorded.clone());
         self.over(recorded, stored);
     }
 
     /// What is read along of a WebSocket.
-    pub(crate) fn observe(&self, place: usize, opened: &OpenedSocket) -> Seen {
+    pub(crate) fn observe(&self, place: usize, opened: &OpenedSocket) -> ExchangeSummary {
         self.recorder.learn(RecordedHead::of(&opened.lines));
-        Seen {
+        ExchangeSummary {
             id: self.number(),
             at_ms: ms_of(opened.at),
             upstream: place,
             method: "GET".to_owned(),
             path: self.clean(opened.path_and_query.path(), &opened.lines),
             status: Some(101),
-            phase: Phase::Replying,
+            phase: ExchangePhase::Replying,
             notes: vec![
                 "a WebSocket passes: it is read along, and nothing of it is held".to_owned(),
             ],
-            ..Seen::default()
+            ..ExchangeSummary::default()
         }
     }
 }
@@ -398,8 +408,8 @@ pub(crate) fn ms(millis: u128) -> u64 {
 
 /// The reports of holds, whose decisions are written down as well.
 fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
-    Arc::new(move |news: News| {
-        if let News::Decided {
+    Arc::new(move |news: ProxyNews| {
+        if let ProxyNews::Decided {
             id,
             rule,
             action,
@@ -408,7 +418,7 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
             ..
         } = &news
         {
-            let decided = Entry::Decided {
+            let decided = ExchangeNote::Decided {
                 id: *id,
                 at: wall_clock(),
                 rule: rule.clone(),
@@ -423,7 +433,7 @@ fn recorded(recorder: Arc<Recorder>, report: Report) -> Report {
     })
 }
 
-pub(crate) enum Message {
+pub(crate) enum ExchangeMessage {
     /// Its hold has ended.
     Decided(HoldOutcome),
     /// What its hold has found, or waits for.
@@ -438,9 +448,9 @@ pub(crate) enum Message {
 
 /// Watches the exchanges with one upstream.
 #[derive(Clone)]
-pub(crate) struct Watcher {
+pub(crate) struct UpstreamWatcher {
     pub(crate) state: Arc<ProxyState>,
-    pub(crate) upstream: Arc<Origin>,
+    pub(crate) upstream: Arc<UpstreamOrigin>,
     /// Its place on the command line.
     pub(crate) place: usize,
     /// Faults on purpose, if any.
@@ -448,13 +458,13 @@ pub(crate) struct Watcher {
     /// What agents and this provider see of the same histories.
     pub(crate) views: Arc<Mutex<Arc<Views>>>,
     /// The replies of this provider that its agents can continue.
-    pub(crate) conversations: Arc<Conversations>,
+    pub(crate) conversations: Arc<StoredReplies>,
 }
 
-impl Watcher {
+impl UpstreamWatcher {
     pub(crate) fn new(
         state: Arc<ProxyState>,
-        upstream: Arc<Origin>,
+        upstream: Arc<UpstreamOrigin>,
         place: usize,
         chaos: Option<Arc<Chaos>>,
     ) -> Self {
@@ -484,7 +494,7 @@ const END: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Judges an exchange that is over, or hears that it is not to be judged.
-pub(crate) type Work = Box<dyn FnOnce(Judges) + Send>;
+pub(crate) type JudgeJob = Box<dyn FnOnce(Judges) + Send>;
 
 /// Whether an exchange is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -497,7 +507,7 @@ pub(crate) enum Judges {
 /// The thread, and what waits for it.
 #[derive(Debug)]
 pub(crate) struct Late {
-    jobs: Mutex<Option<Sender<(usize, Work)>>>,
+    jobs: Mutex<Option<Sender<(usize, JudgeJob)>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     load: Arc<Load>,
 }
@@ -525,7 +535,7 @@ impl Late {
     }
 
     /// Has something judged that keeps so many bytes in memory. What comes alone is taken, whatever its length.
-    pub(crate) fn judge(&self, bytes: usize, work: Work) {
+    pub(crate) fn judge(&self, bytes: usize, work: JudgeJob) {
         let waiting = self.load.bytes.load(Ordering::Relaxed);
         let is_too_much = waiting > 0 && waiting.saturating_add(bytes) > WAITING;
         if is_too_much || self.load.count.load(Ordering::Relaxed) >= COUNT {
@@ -554,7 +564,7 @@ impl Late {
     }
 }
 
-fn run(jobs: &Receiver<(usize, Work)>, load: &Load) {
+fn run(jobs: &Receiver<(usize, JudgeJob)>, load: &Load) {
     while let Ok((bytes, work)) = jobs.recv() {
         work(match load.ends.load(Ordering::Relaxed) {
             true => Judges::No,

@@ -1,8 +1,8 @@
 //! A judge that fails: what cannot be judged passes, as it would have without retake.
 
-use crate::proxy::{News, Ports, Proxy, ProxyOptions, Upstream};
+use crate::proxy::{Ports, Proxy, ProxyNews, ProxyOptions, Upstream};
 use retake_core::engine::Policy;
-use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
@@ -80,17 +80,19 @@ fn what_the_judge_fails_over_passes_and_the_next_exchange_is_judged_again() {
     };
     let (sender, news) = channel();
     let sender = Mutex::new(sender);
-    let report = Arc::new(move |one: News| {
+    let report = Arc::new(move |one: ProxyNews| {
         let _over = sender.lock().unwrap().send(one);
     });
     let proxy = Proxy::start(options, report).unwrap();
     let address = news.iter().find_map(|one| match one {
-        News::Listening { address, .. } => Some(address),
+        ProxyNews::Listening { address, .. } => Some(address),
         _ => None,
     });
-    let over = || -> Arc<Seen> {
+    let over = || -> Arc<ExchangeSummary> {
         let over = news.iter().find_map(|one| match one {
-            News::Exchange(seen) if matches!(seen.phase, Phase::Ended(_)) => Some(seen),
+            ProxyNews::Exchange(seen) if matches!(seen.phase, ExchangePhase::Ended(_)) => {
+                Some(seen)
+            }
             _ => None,
         });
         over.unwrap()
@@ -104,15 +106,15 @@ fn what_the_judge_fails_over_passes_and_the_next_exchange_is_judged_again() {
         assert!(reply.ends_with(REPLY), "{at}: {reply}");
         let is_judged = at == "request";
         match &over().phase {
-            Phase::Ended(Ending::Passed) if !is_judged => {}
-            Phase::Ended(Ending::Released { .. }) if is_judged => {}
+            ExchangePhase::Ended(ExchangeEnding::Passed) if !is_judged => {}
+            ExchangePhase::Ended(ExchangeEnding::Released { .. }) if is_judged => {}
             phase => panic!("{at}: {phase:?}"),
         }
     }
     ask(address.unwrap(), &request("hello"));
     assert!(matches!(
         over().phase,
-        Phase::Ended(Ending::Released { .. })
+        ExchangePhase::Ended(ExchangeEnding::Released { .. })
     ));
     drop(proxy);
 }

@@ -7,14 +7,14 @@
 
 use super::state::{Judges, ProxyState};
 use crate::http::Headers;
-use crate::proxy::judge::{Reading, Verdict, shielded};
-use crate::proxy::news::{Direction, Observer, OpenedSocket};
-use crate::proxy::recorder::{Recorded, RecordedBody};
+use crate::proxy::judge::{ExchangeVerdict, RequestReading, shielded};
+use crate::proxy::news::{Observer, OpenedSocket, SocketDirection};
+use crate::proxy::recorder::{RecordedBody, RecordedExchange};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::entry::Side;
-use retake_core::exchange::{Ending, Found, Phase, Seen};
+use retake_core::exchange::entry::SocketSide;
+use retake_core::exchange::{ExchangeEnding, ExchangeFinding, ExchangePhase, ExchangeSummary};
 use retake_core::json::Cursor;
 use retake_core::wire::{RequestHead, WEBSOCKET};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Reads along on a WebSocket.
 pub(crate) struct WebSocketRecorder {
     state: Arc<ProxyState>,
-    seen: Seen,
+    seen: ExchangeSummary,
     turns: Turns,
     /// What its client has shown.
     secrets: Vec<(String, String)>,
@@ -30,7 +30,11 @@ pub(crate) struct WebSocketRecorder {
 }
 
 impl WebSocketRecorder {
-    pub(crate) fn new(state: Arc<ProxyState>, seen: Seen, opened: &OpenedSocket) -> Self {
+    pub(crate) fn new(
+        state: Arc<ProxyState>,
+        seen: ExchangeSummary,
+        opened: &OpenedSocket,
+    ) -> Self {
         let shown = Headers::passed_on(&opened.lines).secrets();
         Self {
             secrets: state.tokens().iter().cloned().chain(shown).collect(),
@@ -50,16 +54,16 @@ impl Drop for WebSocketRecorder {
 }
 
 impl Observer for WebSocketRecorder {
-    fn text(&mut self, direction: Direction, text: &str) {
+    fn text(&mut self, direction: SocketDirection, text: &str) {
         let length = text.len() as u64;
         let from = match direction {
-            Direction::ToUpstream => {
+            SocketDirection::ToUpstream => {
                 self.seen.sent += length;
-                Side::Agent
+                SocketSide::Agent
             }
-            Direction::ToClient => {
+            SocketDirection::ToClient => {
                 self.seen.received += length;
-                Side::Provider
+                SocketSide::Provider
             }
         };
         self.state.recorder.observed(self.seen.id, from, text);
@@ -67,7 +71,7 @@ impl Observer for WebSocketRecorder {
         self.turns.handle(&self.state, socket, direction, text);
     }
 
-    fn unreadable(&mut self, _: Direction) {
+    fn unreadable(&mut self, _: SocketDirection) {
         let note = "its messages cannot be read any more; they pass all the same".to_owned();
         if !self.seen.notes.contains(&note) {
             self.seen.notes.push(note);
@@ -79,13 +83,13 @@ impl Observer for WebSocketRecorder {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        self.seen.phase = Phase::Ended(Ending::Passed);
+        self.seen.phase = ExchangePhase::Ended(ExchangeEnding::Passed);
         let total = wall_clock().saturating_sub(self.seen.at_ms);
         self.seen.total_ms = Some(total);
         self.state.over_and_recorded(
-            Recorded {
+            RecordedExchange {
                 seen: std::mem::take(&mut self.seen),
-                ..Recorded::default()
+                ..RecordedExchange::default()
             },
             None,
         );
@@ -93,7 +97,7 @@ impl Observer for WebSocketRecorder {
 }
 
 /// The exchange that a connection is, and the secrets that its client has shown.
-type Socket<'a> = (&'a Seen, &'a [(String, String)]);
+type Socket<'a> = (&'a ExchangeSummary, &'a [(String, String)]);
 
 /// The turn that is under way.
 #[derive(Debug, Default)]
@@ -108,18 +112,18 @@ impl Turns {
         &mut self,
         state: &Arc<ProxyState>,
         socket: Socket<'_>,
-        from: Direction,
+        from: SocketDirection,
         text: &str,
     ) {
         let Some((kind, response)) = look(text.as_bytes()) else {
             return;
         };
         match (from, kind) {
-            (Direction::ToUpstream, b"response.create") => {
+            (SocketDirection::ToUpstream, b"response.create") => {
                 self.request_body = Some((wall_clock(), Bytes::copy_from_slice(text.as_bytes())));
             }
             (
-                Direction::ToClient,
+                SocketDirection::ToClient,
                 b"response.completed" | b"response.incomplete" | b"response.failed",
             ) => {
                 let reply = Bytes::copy_from_slice(response.unwrap_or_default());
@@ -156,7 +160,7 @@ fn over(
 ) {
     let dialect = WEBSOCKET;
     let model = RequestHead::read(dialect, &request_body).map(|request_body| request_body.model);
-    let seen = Seen {
+    let seen = ExchangeSummary {
         id: state.number(),
         at_ms: at,
         upstream: socket.upstream,
@@ -170,20 +174,20 @@ fn over(
         sent: request_body.len() as u64,
         received: reply.len() as u64,
         total_ms: Some(wall_clock().saturating_sub(at)),
-        phase: Phase::Ended(Ending::Passed),
+        phase: ExchangePhase::Ended(ExchangeEnding::Passed),
         notes: vec![format!(
             "a turn of the WebSocket that is exchange {}",
             socket.id
         )],
-        ..Seen::default()
+        ..ExchangeSummary::default()
     };
     let request = state.judge.recall(dialect, request_body.clone());
-    let mut recorded = Recorded {
+    let mut recorded = RecordedExchange {
         seen,
         continuation: Some(request.continuation().clone()),
         request: RecordedBody::whole(request_body),
         reply: RecordedBody::whole(reply.clone()),
-        ..Recorded::default()
+        ..RecordedExchange::default()
     };
     state.record(recorded.clone());
     let (judging, cost, secrets) = (state.clone(), recorded.cost(), secrets.to_vec());
@@ -207,9 +211,9 @@ fn over(
 
 fn judged(
     state: &ProxyState,
-    (request, reply): (&Arc<Reading>, &[u8]),
+    (request, reply): (&Arc<RequestReading>, &[u8]),
     secrets: &[(String, String)],
-) -> [Verdict; 2] {
+) -> [ExchangeVerdict; 2] {
     let reply = String::from_utf8_lossy(reply);
     [
         state.judge.request(request, secrets),
@@ -217,12 +221,15 @@ fn judged(
     ]
 }
 
-fn report(state: &ProxyState, seen: &mut Seen, verdict: Verdict) {
+fn report(state: &ProxyState, seen: &mut ExchangeSummary, verdict: ExchangeVerdict) {
     let Some(recording) = verdict.recording.filter(|_| !verdict.findings.is_empty()) else {
         return;
     };
     if let Some(session) = recording.sessions.first() {
-        let found = verdict.findings.iter().map(|one| Found::of(one, session));
+        let found = verdict
+            .findings
+            .iter()
+            .map(|one| ExchangeFinding::of(one, session));
         seen.found.extend(found);
     }
     state.report_found(seen.id, verdict.findings, recording);

@@ -1,11 +1,11 @@
 //! The threads of holds: each drives the run of one hold until it is over, or the screen takes it over.
 
 use super::run::{HeldRun, HoldContext, HoldOrder, HoldOutcome, HoldSettings, HoldUpdate};
-use crate::live::{IoEvent, News, Phase, RunInput};
+use crate::live::{IoEvent, Phase, RunInput, RunNews};
 use crate::lock::lock;
-use crate::proxy::news::{News as ProxyNews, Report};
+use crate::proxy::news::{ProxyNews, Report};
 use crate::{TakeError, TakeStore};
-use retake_core::engine::{Breakpoint, Command};
+use retake_core::engine::{Breakpoint, RunCommand};
 use retake_core::exchange::ExchangeId;
 use retake_core::session::ledger::Ending;
 use retake_core::session::takes::TakeId;
@@ -176,7 +176,7 @@ impl Holds {
         };
         while !run.has_ended() {
             let input = match hold.closing() {
-                Some(closing) => RunInput::Operator(Command::End(closing.ending.clone())),
+                Some(closing) => RunInput::Operator(RunCommand::End(closing.ending.clone())),
                 None => match inputs.recv() {
                     Ok(HoldInput::Io(event)) => RunInput::Io(event),
                     Ok(HoldInput::Close) => continue,
@@ -236,7 +236,7 @@ fn start_run(
 pub(crate) fn report_and_decide(
     run: &mut HeldRun,
     store: &mut TakeStore,
-    news: &[News],
+    news: &[RunNews],
     hold: &Hold,
 ) {
     hold.report(run.report(news));
@@ -433,8 +433,7 @@ impl Hold {
 // The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
 // the handle is dropped.
 
-/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held behind
-/// the screen; the store of its journal is to be dropped before.
+/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held; the store of its journal is to be dropped before.
 pub struct HoldHandle {
     holds: Arc<Holds>,
     hold: Arc<Hold>,
@@ -473,7 +472,7 @@ impl HoldHandle {
     }
 
     /// Goes on with the run, in a store of its takes; everything is reported again.
-    pub fn start(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+    pub fn start(&mut self, store: &mut TakeStore) -> Result<Vec<RunNews>, TakeError> {
         let Some(Active { run, .. }) = &mut self.active else {
             return Ok(Vec::new());
         };
@@ -483,14 +482,14 @@ impl HoldHandle {
     }
 
     /// Handles an input. Of an exchange that was decided nothing goes on.
-    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+    pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
         let Some(Active { run, .. }) = &mut self.active else {
             return Vec::new();
         };
         let news = match (self.hold.closing(), run.has_ended()) {
             (Some(closing), false) => {
-                let mut news = vec![News::Notice(closing.words.clone())];
-                let end = RunInput::Operator(Command::End(closing.ending.clone()));
+                let mut news = vec![RunNews::Notice(closing.words.clone())];
+                let end = RunInput::Operator(RunCommand::End(closing.ending.clone()));
                 news.extend(run.handle(store, end));
                 news
             }
@@ -498,7 +497,7 @@ impl HoldHandle {
             (_, true) if matches!(input, RunInput::Went(_) | RunInput::Io(_)) => Vec::new(),
             (_, true) => {
                 let text = "the exchange is decided: nothing goes on here any more";
-                vec![News::Notice(text.to_owned())]
+                vec![RunNews::Notice(text.to_owned())]
             }
             (None, false) => run.handle(store, input),
         };
@@ -507,7 +506,7 @@ impl HoldHandle {
     }
 
     /// Handles what has happened meanwhile: to its model, and to its exchange.
-    pub fn handle_io(&mut self, store: &mut TakeStore) -> Vec<News> {
+    pub fn handle_io(&mut self, store: &mut TakeStore) -> Vec<RunNews> {
         let mut news = Vec::new();
         while let Some(Ok(input)) = self.active.as_ref().map(|active| active.inputs.try_recv()) {
             match input {

@@ -17,4 +17,4 @@ mod tests;
 pub use drive::HoldHandle;
 pub use drive::Holder;
 pub use run::HoldSettings;
-pub use run::{ASKS, EditedExchange, HoldOrder, HoldOutcome, HoldUpdate, WaitReason};
+pub use run::{ASKS, EditedExchange, HoldOrder, HoldOutcome, HoldUpdate};

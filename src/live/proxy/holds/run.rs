@@ -1,18 +1,18 @@
 //! The run of a held exchange: started from its order, reported as proxy news, and read for its
 //! outcome in the end.
 
-use crate::http::{Headers, Http, Target};
+use crate::http::{Headers, Http, HttpTarget};
 use crate::live::{
-    IoThread, Judged, ModelBinding, News, Phase, Report as RunReport, Run, RunInfo, RunInput,
-    RunIo, Thread, UpstreamResult,
+    IoThread, Judged, LiveRun, ModelBinding, Phase, Report as RunReport, RunInfo, RunInput, RunIo,
+    RunNews, Thread, UpstreamResult,
 };
 use crate::lock::lock;
 use crate::model::{Model, Timeouts};
-use crate::proxy::news::{News as ProxyNews, Report};
+use crate::proxy::news::{ProxyNews, Report};
 use crate::takes::{About, wall_clock};
 use crate::{TakeError, TakeStore};
 use retake_core::engine::{Breakpoint, Config, Machine, Policy, Reason, RunFault, ToolOwner};
-use retake_core::exchange::{ExchangeId, Found};
+use retake_core::exchange::{ExchangeFinding, ExchangeId};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
 use retake_core::session::ledger::{Ending, LedgerEvent, Usage};
@@ -35,7 +35,7 @@ const BETWEEN: Duration = Duration::from_millis(50);
 /// A run with what belongs to its exchange.
 pub(crate) struct HeldRun {
     id: ExchangeId,
-    run: Run,
+    run: LiveRun,
     /// The agent's request, as it came.
     base: Vec<u8>,
     journal: PathBuf,
@@ -50,11 +50,11 @@ pub(crate) struct HeldRun {
     /// The findings of the last report.
     found: Vec<RunFault>,
     /// The wait reason of the last report.
-    waits: Option<WaitReason>,
+    waits: Option<HoldUpdate>,
 }
 
 /// A run that has started, the store of its takes and its first news.
-pub(crate) type StartedRun = (Box<HeldRun>, Box<TakeStore>, Vec<News>);
+pub(crate) type StartedRun = (Box<HeldRun>, Box<TakeStore>, Vec<RunNews>);
 
 impl HeldRun {
     /// Starts the run of an order. Fails, in words for the operator, where the exchange cannot be held.
@@ -105,7 +105,7 @@ impl HeldRun {
         };
         let store = TakeStore::begin_run(&order.journal, about, &first, wall_clock);
         let mut store = Box::new(store.map_err(|error| error.to_string())?);
-        let mut run = Run::new(Machine::new(config), who, io);
+        let mut run = LiveRun::new(Machine::new(config), who, io);
         let news = run.start_held(&mut store, order.came);
         let news = news.map_err(|error| error.to_string())?;
         let path = order.journal.clone();
@@ -126,7 +126,7 @@ impl HeldRun {
         Ok((run, store, news))
     }
 
-    pub(crate) fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &LiveRun {
         &self.run
     }
 
@@ -157,7 +157,7 @@ impl HeldRun {
     }
 
     /// Reports everything again to a new watcher.
-    pub(crate) fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<News>, TakeError> {
+    pub(crate) fn start_again(&mut self, store: &mut TakeStore) -> Result<Vec<RunNews>, TakeError> {
         if store.takes().current() != self.run.take() {
             store.go_to(self.run.take())?;
         }
@@ -165,7 +165,7 @@ impl HeldRun {
     }
 
     /// Handles an input; a change that the operator made to its takes is reported as a decision.
-    pub(crate) fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<News> {
+    pub(crate) fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
         if let RunInput::Edited(take) = input
             && let Some(take) = store.takes().get(take)
         {
@@ -206,37 +206,37 @@ impl HeldRun {
     }
 
     /// Reports the news of the run to the proxy; returns what is new for the exchange.
-    pub(crate) fn report(&mut self, news: &[News]) -> Vec<HoldUpdate> {
+    pub(crate) fn report(&mut self, news: &[RunNews]) -> Vec<HoldUpdate> {
         let mut words = Vec::new();
         for news in news {
             match news {
-                News::Recorded(LedgerEvent::Decided {
+                RunNews::Recorded(LedgerEvent::Decided {
                     rule,
                     action,
                     by,
                     wording,
                     ..
                 }) => self.decided(rule.clone(), action.clone(), *by, wording.clone()),
-                News::Judged(judged) => words.extend(self.report_found(judged)),
-                News::Notice(text) => self.notice(text),
+                RunNews::Judged(judged) => words.extend(self.report_found(judged)),
+                RunNews::Notice(text) => self.notice(text),
                 _ => {}
             }
         }
-        words.extend(self.new_waits().map(HoldUpdate::Waits));
+        words.extend(self.new_waits());
         words
     }
 
     /// What it waits for, where that is new.
-    fn new_waits(&mut self) -> Option<WaitReason> {
+    fn new_waits(&mut self) -> Option<HoldUpdate> {
         let waits = match self.run.phase() {
             Phase::Paused { reasons } => {
                 let why = reasons.iter().map(|reason| match reason {
                     Reason::TurnLimit { .. } => self.closed.clone().unwrap_or(reason.words()),
                     reason => reason.words(),
                 });
-                WaitReason::ForDecision(why.collect::<Vec<_>>().join("; "))
+                HoldUpdate::AwaitsDecision(why.collect::<Vec<_>>().join("; "))
             }
-            Phase::Asking { .. } | Phase::Waiting { .. } => WaitReason::ForModel,
+            Phase::Asking { .. } | Phase::Waiting { .. } => HoldUpdate::AwaitsModel,
             Phase::Idle | Phase::Running { .. } | Phase::Ended(_) => return None,
         };
         if self.waits.as_ref() == Some(&waits) {
@@ -258,7 +258,7 @@ impl HeldRun {
         let findings = findings.filter(|one| places.contains(&(one.rule.id, one.item)));
         let findings: Vec<Finding> = findings.cloned().collect();
         let session = judged.recording().sessions.first()?;
-        let found = findings.iter().map(|one| Found::of(one, session));
+        let found = findings.iter().map(|one| ExchangeFinding::of(one, session));
         let word = HoldUpdate::Found(found.collect());
         (self.report)(ProxyNews::Found {
             id: self.id,
@@ -297,7 +297,7 @@ impl HeldRun {
                 }
             })),
             Ending::ModelFailed { why } => {
-                Ok(released(format!("the model cannot be asked: {why}")))
+                Ok(released(format!("the request to the model failed: {why}")))
             }
             Ending::Unattended { why } => Ok(released(why)),
         };
@@ -389,7 +389,7 @@ pub struct HoldOrder {
     /// The model of the request.
     pub model: String,
     /// Where the client's request goes, with its path and its query.
-    pub target: Target,
+    pub target: HttpTarget,
     /// Whether the server must prove who it is.
     pub is_verified: bool,
     /// The client's own lines ([`Headers::passed_on`]).
@@ -462,20 +462,14 @@ pub struct EditedExchange {
     pub let_pass_by: Option<String>,
 }
 
-/// What a hold tells its exchange before it is decided.
+/// Progress of a hold before its decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HoldUpdate {
-    Found(Vec<Found>),
-    Waits(WaitReason),
-}
-
-/// What a hold waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WaitReason {
-    /// Somebody's decision: why, in a few words that hold text of the exchange.
-    ForDecision(String),
-    /// Another reply of the model.
-    ForModel,
+    Found(Vec<ExchangeFinding>),
+    /// It waits for a decision: why, in a few words that hold text of the exchange.
+    AwaitsDecision(String),
+    /// It waits for another reply of the model.
+    AwaitsModel,
 }
 
 // What the runs of all holds share.
@@ -542,7 +536,7 @@ impl HoldContext {
     }
 
     /// The client for a target, which is believed as the exchange itself believes it.
-    pub(crate) fn http(&self, target: &Target, is_verified: bool) -> Result<Http, String> {
+    pub(crate) fn http(&self, target: &HttpTarget, is_verified: bool) -> Result<Http, String> {
         let kind = (target.is_encrypted(), is_verified);
         let mut clients = lock(&self.clients);
         if let Some(known) = clients.get(&kind) {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// A body is compared with another one in pieces of so many bytes.
 const PIECE: usize = 4096;
-/// About what is kept of an item beside its bytes: what it is, where it stands, whose half it is, what was
+/// About what is kept of an item beside its bytes: what it is, its position, whose half it is, what was
 /// found out about it.
 const ITEM: usize = 200;
 
@@ -29,10 +29,10 @@ pub(crate) const REPEATED: usize = 1024 * 1024;
 
 /// A request, with what is found out about it as soon as somebody wants to know.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct RequestReading {
     dialect: Dialect,
     body: Bytes,
-    asked: OnceLock<Option<RequestHead>>,
+    head: OnceLock<Option<RequestHead>>,
     /// What it goes on from; let go of once it is read.
     basis: Mutex<Option<Basis>>,
     continuation: Continuation,
@@ -54,10 +54,10 @@ pub(crate) struct Continuation {
     pub(crate) of: Option<(u64, Range<usize>)>,
 }
 
-/// A request that was read before, and what stands in this one instead of a part of it.
+/// A request that was read before, and the part that differs in this one.
 #[derive(Debug, Clone)]
 pub(crate) struct Basis {
-    earlier: Arc<Reading>,
+    earlier: Arc<RequestReading>,
     splice: Splice,
     /// How many bytes both begin with.
     before: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Basis {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommonEnds {
     pub(crate) before: usize,
-    behind: usize,
+    suffix: usize,
 }
 
 /// The items in which nothing was found: they stand in the first bytes of the text.
@@ -83,7 +83,7 @@ struct Knowledge {
 #[derive(Debug, Clone)]
 struct Text(Bytes);
 
-impl Reading {
+impl RequestReading {
     /// A request of which nothing is known yet.
     pub(crate) fn new(dialect: Dialect, body: Bytes) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -91,7 +91,7 @@ impl Reading {
             dialect,
             fresh: body.len(),
             body,
-            asked: OnceLock::new(),
+            head: OnceLock::new(),
             basis: Mutex::new(None),
             continuation: Continuation {
                 reading: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -104,7 +104,7 @@ impl Reading {
     }
 
     /// A request that goes on from an earlier one.
-    pub(crate) fn on(body: Bytes, (basis, asked): (Basis, RequestHead)) -> Self {
+    pub(crate) fn on(body: Bytes, (basis, head): (Basis, RequestHead)) -> Self {
         let knowledge = basis.earlier.knowledge();
         let new = Self::new(basis.earlier.dialect, body);
         Self {
@@ -114,7 +114,7 @@ impl Reading {
             },
             repeats_all: basis.earlier.is_whole_before(basis.before),
             fresh: basis.splice.with.len(),
-            asked: OnceLock::from(Some(asked)),
+            head: OnceLock::from(Some(head)),
             known: Mutex::new(Knowledge {
                 until: knowledge.until.min(basis.before as u64),
                 ..knowledge
@@ -140,7 +140,7 @@ impl Reading {
     /// What it asks for; `None` where it is not one JSON object.
     pub(crate) fn request_head(&self) -> Option<&RequestHead> {
         let read = || RequestHead::read(self.dialect, &self.body);
-        self.asked.get_or_init(read).as_ref()
+        self.head.get_or_init(read).as_ref()
     }
 
     /// How much of it has to be read that was not read before, in bytes.
@@ -194,7 +194,7 @@ impl Reading {
         read_document_again(earlier, Arc::new(self.text()), (&rope, &splices), false)
     }
 
-    /// The history that goes on with what splices put behind the request, where only that has to be read.
+    /// The history that goes on with what splices append to the request, where only that has to be read.
     /// `rope` is its text.
     pub(crate) fn with_reply(&self, rope: &Arc<Rope>, splices: &[Splice]) -> Option<Recording> {
         read_document_again(self.read()?, rope.clone(), (rope, splices), true)
@@ -246,14 +246,14 @@ impl Reading {
         let bracket = self.bracket()?;
         let before = common(&self.body, body);
         let most = self.body.len().min(body.len()) - before;
-        let behind = common_end(&self.body, body, most);
+        let suffix = common_end(&self.body, body, most);
         // One that repeats little of it is read as fast anew.
-        let is_mostly_known = before + behind >= body.len() / 2;
-        (is_mostly_known && behind >= self.body.len() - bracket)
-            .then_some(CommonEnds { before, behind })
+        let is_mostly_known = before + suffix >= body.len() / 2;
+        (is_mostly_known && suffix >= self.body.len() - bracket)
+            .then_some(CommonEnds { before, suffix })
     }
 
-    /// Where the bracket stands that closes its list.
+    /// The position of the bracket that closes its list.
     fn bracket(&self) -> Option<usize> {
         let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
         usize::try_from(list.end).ok()?.checked_sub(1)
@@ -263,17 +263,17 @@ impl Reading {
     pub(crate) fn basis_of(
         self: &Arc<Self>,
         body: &[u8],
-        CommonEnds { before, behind }: CommonEnds,
+        CommonEnds { before, suffix }: CommonEnds,
     ) -> Option<(Basis, RequestHead)> {
         let list = self.read.get()?.as_ref()?.kept.as_ref()?.list()?;
         let bracket = self.bracket()?;
         let from = self.element_before(before, list)?;
-        let asked = self.request_head()?;
+        let head = self.request_head()?;
         let after = self.body.len() - bracket;
-        let asked = asked.going_on(body, from, after)?;
+        let head = head.going_on(body, from, after)?;
         let splice = Splice {
-            at: Span::within(0, before..self.body.len() - behind),
-            with: body[before..body.len() - behind].to_vec(),
+            at: Span::within(0, before..self.body.len() - suffix),
+            with: body[before..body.len() - suffix].to_vec(),
         };
         let earlier = self.clone();
         Some((
@@ -283,7 +283,7 @@ impl Reading {
                 before,
                 new: from..body.len() - after,
             },
-            asked,
+            head,
         ))
     }
 
@@ -385,17 +385,17 @@ const LEAST: usize = 2048;
 
 /// The requests that were read last, the latest first.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<VecDeque<Arc<Reading>>>);
+pub(crate) struct Memory(Mutex<VecDeque<Arc<RequestReading>>>);
 
 impl Memory {
     /// A request, by what is remembered of those before it.
-    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<Reading> {
+    pub(crate) fn recall(&self, dialect: Dialect, body: Bytes) -> Arc<RequestReading> {
         let known = match body.len() < LEAST {
             true => Vec::new(),
             false => lock(&self.0).iter().cloned().collect::<Vec<_>>(),
         };
-        let of_dialect = |reading: &&Arc<Reading>| reading.dialect() == dialect;
-        let mut best: Option<(&Arc<Reading>, CommonEnds)> = None;
+        let of_dialect = |reading: &&Arc<RequestReading>| reading.dialect() == dialect;
+        let mut best: Option<(&Arc<RequestReading>, CommonEnds)> = None;
         for reading in known.iter().filter(of_dialect) {
             if *reading.body() == body {
                 return reading.clone();
@@ -414,13 +414,13 @@ impl Memory {
         }
         let best = best.and_then(|(reading, shared)| reading.basis_of(&body, shared));
         Arc::new(match best {
-            Some(found) => Reading::on(body, found),
-            None => Reading::new(dialect, body),
+            Some(found) => RequestReading::on(body, found),
+            None => RequestReading::new(dialect, body),
         })
     }
 
     /// Remembers a request that was read, in the place of one that it repeats.
-    pub(crate) fn keep(&self, reading: &Arc<Reading>) {
+    pub(crate) fn keep(&self, reading: &Arc<RequestReading>) {
         if reading.body().len() < LEAST || !reading.is_ground() || reading.cost() > MOST {
             return;
         }
@@ -428,7 +428,7 @@ impl Memory {
         kept.retain(|other| !Arc::ptr_eq(other, reading) && !other.is_repeated_by(reading));
         kept.push_front(reading.clone());
         let mut bytes = 0;
-        let fits = |reading: &Arc<Reading>| {
+        let fits = |reading: &Arc<RequestReading>| {
             bytes += reading.cost();
             bytes <= MOST
         };

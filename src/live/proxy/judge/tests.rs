@@ -205,7 +205,7 @@ const STEPS: [&str; 27] = [
 /// Elements after which nothing is remembered.
 const ODD: [&str; 2] = ["number", "number"];
 
-/// How a request spells what stands around its list.
+/// How a request spells what is around its list.
 #[derive(Debug, Clone, Copy)]
 struct Spelling {
     is_pretty: bool,
@@ -290,7 +290,7 @@ enum Next {
     Edited(prop::sample::Index, &'static str),
     /// The same again.
     Repeats,
-    /// What stands around the list is spelled otherwise.
+    /// What is around the list is spelled otherwise.
     Spelled(Spelling),
     /// It stops in the middle of its text, which is no request.
     Torn(prop::sample::Index),

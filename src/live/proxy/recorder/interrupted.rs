@@ -2,8 +2,8 @@
 //! them is sent again.
 
 use crate::journal::{Folder, JournalHeader, JournalSubject, Subfolder, lock, unlock, wall_clock};
-use retake_core::exchange::entry::Entry;
-use retake_core::exchange::{Ending, ExchangeId};
+use retake_core::exchange::entry::ExchangeNote;
+use retake_core::exchange::{ExchangeEnding, ExchangeId};
 use retake_core::formats::retake_journal::{decode_line, encode_line};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub fn close_interrupted(
         if !is_of_proxy || !lock(&file).unwrap_or(false) {
             continue;
         }
-        // What cannot be read is said when it is opened.
+        // What cannot be read is reported when it is opened.
         if let Ok(Some(left)) = Left::read(&mut file, is_over) {
             for (id, why) in &left.held {
                 report(Interrupted {
@@ -135,12 +135,12 @@ impl Left {
     /// Appends the ends. A torn line stays what it is, on a line of its own.
     fn close(&self, file: &mut File) -> io::Result<()> {
         let at = wall_clock();
-        let ends = self.held.keys().map(|id| Entry::Ended {
+        let ends = self.held.keys().map(|id| ExchangeNote::Ended {
             id: *id,
             at,
-            ending: Ending::Interrupted,
+            ending: ExchangeEnding::Interrupted,
         });
-        let entries = ends.chain(std::iter::once(Entry::Closed { at }));
+        let entries = ends.chain(std::iter::once(ExchangeNote::Closed { at }));
         let mut text = String::from(if self.is_torn { "\n" } else { "" });
         for (seq, entry) in (self.last + 1..).zip(entries) {
             text.push_str(&encode_line(seq, &serde_json::to_string(&entry)?));

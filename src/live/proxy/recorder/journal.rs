@@ -3,7 +3,7 @@
 //! What is not known to be on the disk is kept in memory, up to a bound, and written as soon as that works
 //! again. A file is never trusted after a failed sync: the next one begins with what that may have lost.
 
-use super::recorded::Recorded;
+use super::recorded::RecordedExchange;
 use super::secrets::{Secrets, Spread};
 use super::spell::{self, RecordStage};
 use crate::journal::{
@@ -11,7 +11,7 @@ use crate::journal::{
 };
 use crate::lock::lock;
 use retake_core::exchange::ExchangeId;
-use retake_core::exchange::entry::{Entry, Side};
+use retake_core::exchange::entry::{ExchangeNote, SocketSide};
 use retake_core::redact::HeaderSecret;
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 pub(crate) const SYNC: Duration = Duration::from_millis(100);
 /// Most bytes that are in the memory of the system only: they are kept in ours until then.
 const UNSYNCED: usize = 4 << 20;
-/// How long until it is tried again when the system said no.
+/// How long until the next attempt after an error of the system.
 const RETRY: Duration = Duration::from_secs(1);
 /// How much is kept in memory while nothing can be written.
 const BACKLOG: usize = 64 << 20;
@@ -169,7 +169,7 @@ impl ProxyJournal {
 
     fn write(&mut self) -> Result<(), JournalError> {
         if self.lost > 0 {
-            let lost = Entry::Lost {
+            let lost = ExchangeNote::Lost {
                 at: self.now(),
                 count: self.lost,
             };
@@ -235,7 +235,7 @@ impl ProxyJournal {
         self.start()
     }
 
-    /// Begins a file with everything that waits, of the name that was asked for, or of one with a number.
+    /// Begins a file with everything that waits, of the wanted name, or of one with a number.
     fn start(&mut self) -> Result<(), JournalError> {
         let failed = |error| self.location.failed(error);
         let folder = self.location.make_folder().map_err(failed)?;
@@ -298,9 +298,9 @@ pub(crate) struct WriteJob {
 
 #[derive(Debug)]
 pub(crate) enum WriteItem {
-    Exchange(Box<Recorded>, RecordStage),
-    Observed(ExchangeId, u64, Side, String),
-    Entry(Entry),
+    Exchange(Box<RecordedExchange>, RecordStage),
+    Observed(ExchangeId, u64, SocketSide, String),
+    Entry(ExchangeNote),
     /// Secrets of header lines, to be known from now on.
     Shown(Vec<HeaderSecret>),
 }
@@ -317,7 +317,7 @@ pub(crate) struct Writer {
     pub(crate) spread: Spread,
     pub(crate) load: Arc<Load>,
     pub(crate) tell: Tell,
-    /// Why nothing is recorded, as it was told.
+    /// Why nothing is recorded, as it was reported.
     pub(crate) trouble: Option<String>,
     /// What is held, as far as it was taken.
     pub(crate) held: BTreeSet<ExchangeId>,
@@ -356,7 +356,7 @@ impl Writer {
         }
         if self.held.is_empty() {
             let at = self.journal.now();
-            self.add(&Entry::Closed { at });
+            self.add(&ExchangeNote::Closed { at });
         }
         self.flush(true);
     }
@@ -387,7 +387,7 @@ impl Writer {
                 let message = serde_json::from_str(&text);
                 let mut message = message.unwrap_or_else(|_| Value::from(text));
                 self.spread.redact(id, &mut message, &self.secrets);
-                let entry = Entry::Observed {
+                let entry = ExchangeNote::Observed {
                     id,
                     at,
                     from,
@@ -415,7 +415,7 @@ impl Writer {
         }
     }
 
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &ExchangeNote) {
         // An entry without bodies can always be spelled.
         if let Ok(entry) = serde_json::to_string(entry) {
             self.journal.add(entry, None);

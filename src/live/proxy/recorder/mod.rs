@@ -19,7 +19,7 @@ mod tests;
 pub use interrupted::{Interrupted, close_interrupted};
 pub(crate) use recorded::{assemble, looks_streamed};
 
-pub use recorded::{REPLY_CAP, REQUEST_CAP, Recorded, RecordedBody, RecordedHead};
+pub use recorded::{REPLY_CAP, REQUEST_CAP, RecordedBody, RecordedExchange, RecordedHead};
 
 use crate::journal::{
     Clock, JournalError, JournalHeader, JournalSubject, Location, NotRecording, OpenFile,
@@ -29,7 +29,7 @@ use crate::lock::lock;
 use journal::ProxyJournal;
 use journal::{Load, Tell, WriteItem, WriteJob, Writer};
 use retake_core::exchange::ExchangeId;
-use retake_core::exchange::entry::{Entry, Side};
+use retake_core::exchange::entry::{ExchangeNote, SocketSide};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
 use secrets::{Secrets, Spread};
 use spell::RecordStage;
@@ -60,7 +60,7 @@ pub struct RecorderOptions {
     /// Secrets that must not be in any file, each with what its placeholder calls it.
     pub secrets: Vec<(String, String)>,
     pub clock: Clock,
-    /// Is told when nothing can be recorded any more, and when it works again; from another thread.
+    /// Is called when nothing can be recorded any more, and when it works again; from another thread.
     pub tell: Tell,
 }
 
@@ -71,7 +71,7 @@ pub fn proxies_folder(root: &Path) -> PathBuf {
 
 /// A journal that holds nothing but this exchange, without its secrets and these.
 pub(crate) fn as_journal(
-    recorded: &Recorded,
+    recorded: &RecordedExchange,
     upstreams: &[String],
     secrets: &[(String, String)],
 ) -> serde_json::Result<Vec<u8>> {
@@ -166,31 +166,31 @@ impl Recorder {
     }
 
     /// Records an exchange that is over.
-    pub fn exchange(&self, recorded: Recorded) {
+    pub fn exchange(&self, recorded: RecordedExchange) {
         self.hand_over(recorded, RecordStage::Over, None);
     }
 
     /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed,
     /// its request is there.
-    pub fn began(&self, recorded: Recorded) {
+    pub fn began(&self, recorded: RecordedExchange) {
         self.hand_over(recorded, RecordStage::Began, None);
     }
 
     /// Records what nobody waits for.
-    pub fn note(&self, entry: Entry) {
+    pub fn note(&self, entry: ExchangeNote) {
         self.send(WriteItem::Entry(entry), 0, None);
     }
 
     /// Records an exchange that waits for a decision, as far as it is known; `run` is the file of the run that
     /// the hold is. Nothing of it is to be answered before this is on the disk, or cannot be.
-    pub fn held(&self, recorded: Recorded, run: Option<PathBuf>) -> OnDisk {
+    pub fn held(&self, recorded: RecordedExchange, run: Option<PathBuf>) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
         self.hand_over(recorded, RecordStage::Held(run), Some(acknowledge));
         on_disk
     }
 
     /// Records what is to be on the disk before it takes effect: a decision about a held exchange.
-    pub fn write(&self, entry: Entry) -> OnDisk {
+    pub fn write(&self, entry: ExchangeNote) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
         self.send(WriteItem::Entry(entry), 0, Some(acknowledge));
         on_disk
@@ -203,7 +203,7 @@ impl Recorder {
 
     /// Records a message of a WebSocket that passed. One that is longer than `REPLY_CAP` is
     /// named by its length.
-    pub fn observed(&self, id: ExchangeId, from: Side, message: &str) {
+    pub fn observed(&self, id: ExchangeId, from: SocketSide, message: &str) {
         let cost = message.len();
         let is_too_much =
             cost as u64 > REPLY_CAP || self.queued().0.saturating_add(cost) > self.most;
@@ -217,7 +217,7 @@ impl Recorder {
 
     fn hand_over(
         &self,
-        recorded: Recorded,
+        recorded: RecordedExchange,
         stage: RecordStage,
         acknowledge: Option<oneshot::Sender<bool>>,
     ) {
@@ -244,7 +244,7 @@ impl Recorder {
         };
         if let Some(jobs) = &*lock(&self.jobs) {
             // The thread ends after this sender is gone. Should it have failed, the receiver of the
-            // acknowledgement is told by its end.
+            // acknowledgement is its end.
             let _ = jobs.send(job);
         }
     }
@@ -293,7 +293,7 @@ fn location(options: &RecorderOptions) -> Result<Location, JournalError> {
     })
 }
 
-/// What is to be said of a folder that is there and open to others; retake's own folder is
+/// The warning about an existing folder that is open to others; retake's own folder is
 /// closed to them instead.
 fn warning(location: &Location) -> Option<String> {
     let path = location.below.path(&location.root);

@@ -6,14 +6,14 @@ use crate::proxy::headers::content_encoding;
 use crate::proxy::judge::Continuation;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::Seen;
+use retake_core::exchange::ExchangeSummary;
 use retake_core::redact::{HeaderSecret, header_holds_a_secret};
 use retake_core::session::Dialect;
-use retake_core::wire::stream::{Event, Splitter, Step};
+use retake_core::wire::stream::{Splitter, Step, StreamEvent};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Most bytes of a reply that are recorded; what stands behind them only passes.
+/// Most bytes of a reply that are recorded; the rest only passes.
 pub const REPLY_CAP: u64 = 16 << 20;
 /// Most bytes of a request that are recorded: as many as a proxy takes.
 pub const REQUEST_CAP: u64 = 64 << 20;
@@ -22,9 +22,9 @@ const VALUE_CAP: usize = 512;
 
 /// An exchange with its bodies, as they went over the wire.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
+pub struct RecordedExchange {
     /// What is known of it.
-    pub seen: Seen,
+    pub seen: ExchangeSummary,
     pub request: RecordedBody,
     /// Which request it continues, where that is known.
     pub(crate) continuation: Option<Continuation>,
@@ -38,7 +38,7 @@ pub struct Recorded {
     pub sent: Option<Bytes>,
 }
 
-impl Recorded {
+impl RecordedExchange {
     /// What it keeps in memory, in bytes.
     pub(crate) fn cost(&self) -> usize {
         let told = self.told.as_ref().map_or(0, RecordedBody::memory);
@@ -64,7 +64,7 @@ const BLOCK: usize = 64 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct RecordedBody {
     blocks: Vec<Bytes>,
-    /// What came behind the blocks; shorter than one.
+    /// The bytes after the blocks; fewer than a block.
     tail: Vec<u8>,
     kept: u64,
     total: u64,
@@ -263,7 +263,7 @@ pub(crate) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
     };
     let mut reply = dialect.codec().decoder();
     let (mut any, mut ended, mut is_odd) = (false, false, false);
-    let mut take = |event: Event| {
+    let mut take = |event: StreamEvent| {
         let data = event.data.trim();
         if data == "[DONE]" {
             reply.push_done();
@@ -326,7 +326,7 @@ pub(crate) fn raw(bytes: &[u8], secrets: &mut Secrets) -> Option<String> {
     is_clean.then_some(out)
 }
 
-/// The texts of events by the names that they stand under, one behind the other: deltas join to what
+/// The texts of events by their names, one after the other: deltas join to what
 /// they are deltas of.
 fn gather(name: &str, value: &Value, out: &mut HashMap<String, String>) {
     match value {

@@ -103,7 +103,7 @@ impl Secrets {
     }
 
     /// Whether a request continues one without secrets, and what is new of it holds none, either: it is written
-    /// as it stands, and is JSON on one line.
+    /// as it is, and is JSON on one line.
     pub(crate) fn stays_clean(&mut self, continuation: &Continuation, body: &[u8]) -> bool {
         let is_clean = |reading| self.clean.iter().any(|one| one.reading == reading);
         let Some((_, new)) = continuation.of.as_ref().filter(|(of, _)| is_clean(*of)) else {
@@ -214,13 +214,13 @@ impl Spread {
             *delta = format!("[{} bytes]", delta.len());
             return;
         }
-        let said = self.0.entry(key).or_default();
-        let before = said.len();
-        said.push_str(delta);
-        *delta = secrets.grown(said, before);
-        if said.len() > 2 * KEPT {
-            let from = said.ceil_char_boundary(said.len() - KEPT);
-            said.drain(..from);
+        let text_so_far = self.0.entry(key).or_default();
+        let before = text_so_far.len();
+        text_so_far.push_str(delta);
+        *delta = secrets.grown(text_so_far, before);
+        if text_so_far.len() > 2 * KEPT {
+            let from = text_so_far.ceil_char_boundary(text_so_far.len() - KEPT);
+            text_so_far.drain(..from);
         }
     }
 

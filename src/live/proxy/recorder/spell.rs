@@ -1,11 +1,15 @@
 //! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out.
 
-use super::recorded::{Recorded, RecordedBody, RecordedHead, assemble, looks_streamed, raw};
+use super::recorded::{
+    RecordedBody, RecordedExchange, RecordedHead, assemble, looks_streamed, raw,
+};
 use super::secrets::Secrets;
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::judge::Continuation;
 use bytes::Bytes;
-use retake_core::exchange::entry::{ExchangeEntry, HeadersEntry, Request, Response, Told};
+use retake_core::exchange::entry::{
+    AgentResponseEntry, ExchangeEntry, HeadersEntry, RequestEntry, ResponseEntry,
+};
 use retake_core::session::Dialect;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -23,7 +27,7 @@ pub(crate) enum RecordStage {
 
 /// What is written of an exchange: one JSON object without line feeds and without secrets.
 pub(crate) fn exchange(
-    recorded: &Recorded,
+    recorded: &RecordedExchange,
     upstreams: &[String],
     stage: &RecordStage,
     secrets: &mut Secrets,
@@ -42,27 +46,27 @@ pub(crate) fn exchange(
     let stays_clean =
         body.is_some_and(|(continuation, body)| secrets.stays_clean(continuation, body));
     entry.request = match stays_clean {
-        true => Request {
+        true => RequestEntry {
             request: Some(RawValue::NULL.to_owned()),
             sent: sent(recorded),
-            ..Request::default()
+            ..RequestEntry::default()
         },
         false => request(recorded, notes),
     };
     let is_json = entry.request.request.is_some();
     let replied = open(&recorded.reply, &recorded.reply_head, "reply", notes);
     let is_stream = recorded.reply_head.is_stream;
-    entry.response = replied.map_or_else(Response::default, |bytes| {
+    entry.response = replied.map_or_else(ResponseEntry::default, |bytes| {
         reply(dialect, bytes, is_stream, secrets, notes)
     });
-    if let Some(told) = &recorded.told {
-        if told.is_cut() {
-            notes.push(cut(told, "reply that the agent got"));
+    if let Some(body) = &recorded.told {
+        if body.is_cut() {
+            notes.push(cut(body, "reply that the agent got"));
         }
-        let told = reply(dialect, told.bytes(), false, secrets, notes);
-        entry.told = Told {
-            told: told.response,
-            told_text: told.response_text,
+        let received = reply(dialect, body.bytes(), false, secrets, notes);
+        entry.told = AgentResponseEntry {
+            told: received.response,
+            told_text: received.response_text,
         };
     }
     match stage {
@@ -70,7 +74,7 @@ pub(crate) fn exchange(
         RecordStage::Began => {
             entry.kind = "began";
             entry.notice = Some(format!(
-                "asked at {}, and no end of it is recorded: interrupted, or still under way",
+                "sent at {}, and no end of it is recorded: interrupted, or still under way",
                 time(entry.at)
             ));
         }
@@ -101,26 +105,26 @@ const LATER: &str = r#""request":null"#;
 
 /// An entry with the request that was left out of it.
 fn with_request(entry: &str, request: &[u8]) -> String {
-    let Some((before, behind)) = entry.split_once(LATER) else {
+    let Some((before, after)) = entry.split_once(LATER) else {
         return entry.to_owned();
     };
     let mut text = String::with_capacity(entry.len() + request.len());
     text.push_str(before);
     text.push_str("\"request\":");
     text.push_str(&String::from_utf8_lossy(request));
-    text.push_str(behind);
+    text.push_str(after);
     text
 }
 
 /// A request that is there as it is written, whole and without an encoding, and what it continues.
-fn plain_request(recorded: &Recorded) -> Option<(&Continuation, &Bytes)> {
+fn plain_request(recorded: &RecordedExchange) -> Option<(&Continuation, &Bytes)> {
     let body = recorded.request.as_whole()?;
     let is_plain = recorded.request_head.encoding.is_empty();
     let continuation = recorded.continuation.as_ref().filter(|_| is_plain);
     Some((continuation?, body))
 }
 
-/// What a reader is told who finds no end of what is held.
+/// The notice for a reader of a hold without an end.
 fn notice(since: u64, why: &str) -> String {
     let since = time(since);
     format!(
@@ -135,8 +139,8 @@ fn time(at: u64) -> String {
     format!("{hours:02}:{minutes:02}:{:02} UTC", seconds % 60)
 }
 
-fn request(recorded: &Recorded, notes: &mut Vec<String>) -> Request {
-    let mut request = Request::default();
+fn request(recorded: &RecordedExchange, notes: &mut Vec<String>) -> RequestEntry {
+    let mut request = RequestEntry::default();
     if let Some(bytes) = open(&recorded.request, &recorded.request_head, "request", notes) {
         match piece(bytes) {
             Piece::Nothing => {}
@@ -149,7 +153,7 @@ fn request(recorded: &Recorded, notes: &mut Vec<String>) -> Request {
     request
 }
 
-fn sent(recorded: &Recorded) -> Option<Box<RawValue>> {
+fn sent(recorded: &RecordedExchange) -> Option<Box<RawValue>> {
     match piece(recorded.sent.as_ref()?.to_vec()) {
         Piece::Json(json) => Some(json),
         Piece::Nothing | Piece::Text(_) | Piece::Binary(_) => None,
@@ -205,8 +209,8 @@ fn reply(
     is_stream: bool,
     secrets: &mut Secrets,
     notes: &mut Vec<String>,
-) -> Response {
-    let mut response = Response::default();
+) -> ResponseEntry {
+    let mut response = ResponseEntry::default();
     if !is_stream && !looks_streamed(&bytes) {
         match piece(bytes) {
             Piece::Nothing => {}
@@ -257,7 +261,7 @@ fn piece(bytes: Vec<u8>) -> Piece {
     if memchr::memchr2(b'\n', b'\r', json.get().as_bytes()).is_none() {
         return Piece::Json(json.to_owned());
     }
-    // In JSON a line feed stands between tokens only, where a space means the same.
+    // In JSON a raw line feed occurs between tokens only, where a space means the same.
     match RawValue::from_string(text.replace(['\n', '\r'], " ")) {
         Ok(json) => Piece::Json(json),
         Err(_) => Piece::Text(text),

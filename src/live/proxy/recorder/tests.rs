@@ -5,11 +5,11 @@ mod kills;
 mod secrets;
 
 use super::*;
-use crate::proxy::judge::{Judge, Reading};
+use crate::proxy::judge::{Judge, RequestReading};
 use crate::{ReadOptions, check_recording, read_path};
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::{Ending, Holding, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding};
 use retake_core::session::Dialect;
 use retake_core::session::takes::Author;
 use std::fs;
@@ -36,8 +36,8 @@ fn head(headers: &[(&'static str, &str)]) -> RecordedHead {
     RecordedHead::of(&map)
 }
 
-fn seen(id: u32, dialect: Dialect) -> Seen {
-    Seen {
+fn seen(id: u32, dialect: Dialect) -> ExchangeSummary {
+    ExchangeSummary {
         id: ExchangeId(id),
         at_ms: NOW,
         client: "openai-python 3.52.0".to_owned(),
@@ -46,29 +46,29 @@ fn seen(id: u32, dialect: Dialect) -> Seen {
         dialect: Some(dialect),
         model: "m".to_owned(),
         status: Some(200),
-        phase: Phase::Ended(Ending::Passed),
-        ..Seen::default()
+        phase: ExchangePhase::Ended(ExchangeEnding::Passed),
+        ..ExchangeSummary::default()
     }
 }
 
-fn chat(id: u32, request: &str, reply: &str) -> Recorded {
-    Recorded {
+fn chat(id: u32, request: &str, reply: &str) -> RecordedExchange {
+    RecordedExchange {
         seen: seen(id, Dialect::Chat),
         request: RecordedBody::whole(Bytes::from(request.to_owned())),
         reply: RecordedBody::whole(Bytes::from(reply.to_owned())),
-        ..Recorded::default()
+        ..RecordedExchange::default()
     }
 }
 
 /// A request as it is read after those that were read before it.
-fn read(judge: &Judge, request: &str) -> Arc<Reading> {
+fn read(judge: &Judge, request: &str) -> Arc<RequestReading> {
     let reading = judge.recall(Dialect::Chat, Bytes::from(request.to_owned()));
     judge.request(&reading, &[]);
     reading
 }
 
-fn held(mut recorded: Recorded) -> Recorded {
-    recorded.seen.phase = Phase::Held(Holding {
+fn held(mut recorded: RecordedExchange) -> RecordedExchange {
+    recorded.seen.phase = ExchangePhase::Held(Holding {
         is_request: false,
         is_gone: false,
         has: retake_core::exchange::AgentHas::default(),
@@ -79,8 +79,8 @@ fn held(mut recorded: Recorded) -> Recorded {
     recorded
 }
 
-fn decided(action: &str, rule: Option<&str>, wording: Option<&str>) -> Entry {
-    Entry::Decided {
+fn decided(action: &str, rule: Option<&str>, wording: Option<&str>) -> ExchangeNote {
+    ExchangeNote::Decided {
         id: ExchangeId(1),
         at: NOW,
         rule: rule.map(str::to_owned),
@@ -157,7 +157,7 @@ fn a_recorded_exchange_opens_with_the_findings_of_its_bodies() {
     for byte in streamed().as_bytes().chunks(7) {
         stream.push_reply(byte);
     }
-    recorder.exchange(Recorded {
+    recorder.exchange(RecordedExchange {
         reply: stream,
         reply_head: head(&[("content-type", "text/event-stream")]),
         ..chat(1, ASKS, "")
@@ -229,7 +229,7 @@ fn a_giant_reply_costs_its_cap_and_says_so() {
     }
     assert_eq!(body.total(), 5 << 30);
     assert!(body.is_cut());
-    let recorded = Recorded {
+    let recorded = RecordedExchange {
         reply: body,
         ..chat(1, ASKS, "")
     };
@@ -247,7 +247,7 @@ fn a_giant_reply_costs_its_cap_and_says_so() {
     cut.push(b"{\"choices\":[]} and more", 14);
     let recorder = Recorder::begin(options(home.path())).unwrap();
     let path = recorder.path();
-    recorder.exchange(Recorded {
+    recorder.exchange(RecordedExchange {
         reply: cut,
         ..chat(2, ASKS, "")
     });
@@ -293,7 +293,7 @@ fn a_hold_and_what_was_decided_are_on_the_disk_when_that_is_said() {
     let folder = proxies_folder(home.path());
     assert_eq!(interrupted(&folder), []);
     let mut mended = chat(1, ASKS, CALLS);
-    mended.seen.phase = Phase::Ended(Ending::Mended);
+    mended.seen.phase = ExchangePhase::Ended(ExchangeEnding::Mended);
     mended.told = Some(RecordedBody::whole(Bytes::from_static(
         br#"{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"mended"}}]}"#,
     )));

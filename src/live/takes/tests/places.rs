@@ -121,6 +121,10 @@ fn the_second_of_two_is_read_only_until_the_first_is_gone() {
             matches!(trouble.why, JournalError::OpenElsewhere { .. }),
             "{trouble}"
         );
+        if cfg!(target_os = "linux") {
+            let own = format!("process {}", std::process::id());
+            assert!(trouble.to_string().contains(&own), "{trouble}");
+        }
     }
     assert!(!keep_take(&mut second));
     assert!(keep_take(&mut first));

@@ -34,7 +34,7 @@ fn started() -> LedgerEvent {
 }
 
 fn said(number: u32) -> TakeEvent {
-    // Behind the message that is there, and behind those that came before.
+    // After the message that is there, and after those that came before.
     let said = |number| format!(r#",{{"role":"user","content":"number {number}"}}"#);
     let base = BASE.len() as u64 - 2;
     let before: String = (0..number).map(said).collect();
@@ -52,7 +52,7 @@ fn said(number: u32) -> TakeEvent {
 }
 
 /// A run with a call that was started and ten messages that were appended.
-fn run(path: &Path) -> Opened {
+fn run(path: &Path) -> OpenedTakes {
     Journal::begin_run(path, about(), BASE.as_bytes(), clock).unwrap();
     let mut opened = Journal::open_run(path, clock);
     let take = fork(&mut opened);
@@ -82,7 +82,7 @@ fn a_run_is_one_private_file_that_nobody_else_writes_to() {
     let mut second = Journal::open_run(&path, clock);
     assert_eq!((second.takes.count(), second.base.is_some()), (2, true));
     let trouble = second.journal.append(&started()).unwrap_err().to_string();
-    assert!(trouble.contains("another retake has"), "{trouble}");
+    assert!(trouble.contains("another retake (process"), "{trouble}");
     drop((opened, second));
     let again = Journal::open_run(&path, clock);
     assert!(again.journal.not_recording().is_none());

@@ -2,7 +2,7 @@
 
 use super::capture::CapturedText;
 use super::supervisor::{EndReason, Ended};
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::CallFailure;
 use rustix::io::Errno;
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ToolOutput {
     pub(crate) output: String,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<CallFailure>,
 }
 
 impl ToolOutput {
     /// Begins with `Error:`, which is how an output that no provider marks is known as an error.
-    pub(crate) fn failed(failure: Failure, words: &str) -> Self {
+    pub(crate) fn failed(failure: CallFailure, words: &str) -> Self {
         Self {
             output: format!("Error: {words}"),
             failure: Some(failure),
@@ -38,13 +38,13 @@ pub(crate) fn ended(
     let mut words = match (ended.why, ended.code, ended.signal) {
         (EndReason::Timeout, ..) => {
             let killed = if ended.was_killed {
-                "; it did not end when it was asked to, and was killed"
+                "; it did not end after SIGTERM, and was killed"
             } else {
                 ""
             };
             let limit = seconds(timeout);
             ToolOutput::failed(
-                Failure::Timeout,
+                CallFailure::Timeout,
                 &format!("the tool timed out: it was stopped after {limit}{killed}"),
             )
         }
@@ -55,9 +55,9 @@ pub(crate) fn ended(
         },
         (EndReason::ByItself, Some(code), _) => {
             let usual = if code == NOT_EXECUTABLE {
-                Failure::Permission
+                CallFailure::Permission
             } else {
-                Failure::Reported
+                CallFailure::Reported
             };
             let detail = hint.as_ref().map(|hint| hint.message.as_str());
             let detail = detail.filter(|message| !message.is_empty());
@@ -68,7 +68,7 @@ pub(crate) fn ended(
             )
         }
         (EndReason::ByItself, None, signal) => {
-            ToolOutput::failed(Failure::Unknown, &by_signal(signal))
+            ToolOutput::failed(CallFailure::Unknown, &by_signal(signal))
         }
     };
     if words.failure.is_some() {
@@ -89,7 +89,7 @@ pub(crate) fn ended(
 /// A command that the operator stopped, or called off.
 pub(crate) fn stopped() -> ToolOutput {
     ToolOutput::failed(
-        Failure::Stopped,
+        CallFailure::Stopped,
         "aborted by user: the tool was stopped before it ended",
     )
 }
@@ -109,23 +109,26 @@ pub(crate) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Too
     let errno = errno.map(Errno::from_raw_os_error);
     let (failure, why) = match errno {
         Some(Errno::NOENT) => (
-            Failure::Unknown,
+            CallFailure::Unknown,
             "it was not found, or the interpreter that it names was not".to_owned(),
         ),
         Some(Errno::ACCESS | Errno::PERM) => (
-            Failure::Permission,
+            CallFailure::Permission,
             "permission denied: it may not be executed".to_owned(),
         ),
         Some(Errno::TOOBIG) => (
-            Failure::Unknown,
+            CallFailure::Unknown,
             "its command line and environment are longer than the system takes".to_owned(),
         ),
-        Some(Errno::NOMEM) => (Failure::Unknown, "the system is out of memory".to_owned()),
+        Some(Errno::NOMEM) => (
+            CallFailure::Unknown,
+            "the system is out of memory".to_owned(),
+        ),
         Some(Errno::NOEXEC) => (
-            Failure::Unknown,
+            CallFailure::Unknown,
             "it is no program that the system knows, and has no `#!` line".to_owned(),
         ),
-        _ => (Failure::Unknown, words.to_owned()),
+        _ => (CallFailure::Unknown, words.to_owned()),
     };
     ToolOutput::failed(
         failure,
@@ -137,12 +140,16 @@ pub(crate) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Too
 /// {"kind": "timeout", "message": "..."}}`.
 #[derive(Debug, PartialEq, Eq)]
 struct Hint {
-    kind: Failure,
+    kind: CallFailure,
     message: String,
 }
 
 impl Hint {
-    const KINDS: [Failure; 3] = [Failure::Timeout, Failure::Connection, Failure::Permission];
+    const KINDS: [CallFailure; 3] = [
+        CallFailure::Timeout,
+        CallFailure::Connection,
+        CallFailure::Permission,
+    ];
 
     fn read(stdout: &str) -> Option<Self> {
         let value = serde_json::from_str::<serde_json::Value>(stdout).ok()?;
@@ -238,51 +245,51 @@ mod tests {
         }
     }
 
-    fn said(of: &Ended, stdout: &str, stderr: &str) -> ToolOutput {
+    fn output_of(of: &Ended, stdout: &str, stderr: &str) -> ToolOutput {
         ended(of, Duration::from_secs(30), &text(stdout), &text(stderr))
     }
 
     #[test]
     fn a_success_is_its_standard_output_and_nothing_else() {
-        let words = said(&by_itself(0), "{\"ok\": true}\n", "a warning");
+        let words = output_of(&by_itself(0), "{\"ok\": true}\n", "a warning");
         assert_eq!(words.output, "{\"ok\": true}\n");
         assert_eq!(words.failure, None);
-        assert_eq!(said(&by_itself(0), "", "").output, "");
+        assert_eq!(output_of(&by_itself(0), "", "").output, "");
     }
 
     #[test]
     fn a_failure_tells_its_code_and_both_streams() {
-        let words = said(&by_itself(3), "half\n", "boom\n");
+        let words = output_of(&by_itself(3), "half\n", "boom\n");
         assert_eq!(
             words.output,
             "Error: the tool ended with exit code 3\nstderr:\nboom\nstdout:\nhalf"
         );
-        assert_eq!(words.failure, Some(Failure::Reported));
+        assert_eq!(words.failure, Some(CallFailure::Reported));
         assert_eq!(
-            said(&by_itself(1), "", "").output,
+            output_of(&by_itself(1), "", "").output,
             "Error: the tool ended with exit code 1"
         );
         assert_eq!(
-            said(&by_itself(126), "", "").failure,
-            Some(Failure::Permission)
+            output_of(&by_itself(126), "", "").failure,
+            Some(CallFailure::Permission)
         );
     }
 
     #[test]
     fn a_failing_tool_may_say_what_kind_of_failure_it_was() {
         for (kind, failure) in [
-            ("timeout", Failure::Timeout),
-            ("connection", Failure::Connection),
-            ("permission", Failure::Permission),
-            ("stopped", Failure::Reported),
+            ("timeout", CallFailure::Timeout),
+            ("connection", CallFailure::Connection),
+            ("permission", CallFailure::Permission),
+            ("stopped", CallFailure::Reported),
         ] {
             let stdout =
                 format!("{{\"error\":{{\"kind\":\"{kind}\",\"message\":\"no route\"}}}}\n");
-            let words = said(&by_itself(75), &stdout, "");
+            let words = output_of(&by_itself(75), &stdout, "");
             assert_eq!(words.failure, Some(failure));
             assert!(words.output.contains("no route"), "{}", words.output);
             assert_eq!(
-                said(&by_itself(0), &stdout, "").failure,
+                output_of(&by_itself(0), &stdout, "").failure,
                 None,
                 "it succeeded"
             );
@@ -294,7 +301,7 @@ mod tests {
         let mut ended = by_itself(0);
         ended.left = "sleep (42)".to_owned();
         assert_eq!(
-            said(&ended, "done", "").output,
+            output_of(&ended, "done", "").output,
             "done\n[processes that the tool left running were ended: sleep (42)]\n"
         );
     }
@@ -310,10 +317,10 @@ mod tests {
             ..Ended::default()
         };
         let mut texts = vec![
-            said(&by_itself(1), "", ""),
-            said(&signal, "", ""),
-            said(&why(EndReason::Timeout), "", ""),
-            said(&why(EndReason::Stopped), "", ""),
+            output_of(&by_itself(1), "", ""),
+            output_of(&signal, "", ""),
+            output_of(&why(EndReason::Timeout), "", ""),
+            output_of(&why(EndReason::Stopped), "", ""),
         ];
         for errno in [
             Errno::NOENT,

@@ -4,10 +4,9 @@
 //! times in [`WINDOW`]. A call that was under way when it went away ends with an error; it is not made again,
 //! since nobody knows how far it came.
 
-use crate::http::{Broken, ClientError, Headers, Http, Target};
+use crate::http::{Broken, ClientError, Headers, Http, HttpTarget};
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessSession};
-use retake_core::engine::Outcome;
-use retake_core::session::ledger::Failure;
+use retake_core::session::ledger::{CallFailure, CallOutcome};
 use retake_core::session::{Tool, ToolKind};
 use rmcp::ServiceExt;
 use rmcp::handler::client::ClientHandler;
@@ -80,26 +79,31 @@ impl Server {
     }
 
     /// Carries out one call. The arguments are the text of a JSON object.
-    pub async fn call(&self, tool: &str, arguments: &str, cancel: &CancellationToken) -> Outcome {
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        cancel: &CancellationToken,
+    ) -> CallOutcome {
         let started = Instant::now();
         let object: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(object) => object,
             Err(error) => {
                 let why = format!("the arguments are no JSON object: {error}");
-                return failed(Failure::Reported, why, started);
+                return failed(CallFailure::Reported, why, started);
             }
         };
         let connection = tokio::select! {
             connection = self.connection() => connection,
             () = cancel.cancelled() => {
-                return failed(Failure::Stopped, "stopped by the operator".to_owned(), started);
+                return failed(CallFailure::Stopped, "stopped by the operator".to_owned(), started);
             }
         };
         let connection = match connection {
             Ok(connection) => connection,
             Err(fault) => {
                 let why = format!("the MCP server {} cannot be used: {fault}", self.spec.name);
-                return failed(Failure::Connection, why, started);
+                return failed(CallFailure::Connection, why, started);
             }
         };
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(object);
@@ -117,13 +121,13 @@ impl Server {
         handle: RequestHandle<RoleClient>,
         cancel: &CancellationToken,
         started: Instant,
-    ) -> Outcome {
+    ) -> CallOutcome {
         let (peer, id) = (handle.peer.clone(), handle.id.clone());
         tokio::select! {
             answer = handle.await_response() => match answer {
                 Ok(ServerResult::CallToolResult(result)) => answered(result, started),
                 Ok(_) => failed(
-                    Failure::Unknown,
+                    CallFailure::Unknown,
                     format!("the MCP server {} answered something else", self.spec.name),
                     started,
                 ),
@@ -134,38 +138,38 @@ impl Server {
                 let cancelled = rmcp::model::CancelledNotificationParam::new(Some(id), reason);
                 // A server that is gone needs no notice.
                 let _ = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(cancelled)).await;
-                failed(Failure::Stopped, "stopped by the operator".to_owned(), started)
+                failed(CallFailure::Stopped, "stopped by the operator".to_owned(), started)
             }
         }
     }
 
-    fn fault(&self, error: ServiceError, started: Instant) -> Outcome {
+    fn fault(&self, error: ServiceError, started: Instant) -> CallOutcome {
         let name = &self.spec.name;
         match error {
             ServiceError::McpError(error) => {
                 let why = format!("the MCP server {name} refused the call: {}", error.message);
-                failed(Failure::Reported, why, started)
+                failed(CallFailure::Reported, why, started)
             }
             ServiceError::Timeout { .. } => {
                 let limit = self.spec.timeout.as_secs_f64();
                 let why = format!("the tool gave no answer within {limit} s");
-                failed(Failure::Timeout, why, started)
+                failed(CallFailure::Timeout, why, started)
             }
             ServiceError::TransportSend(error) if never_arrived(&error) => {
                 let why = format!(
                     "the MCP server {name} cannot be used: {}",
                     transport(&error)
                 );
-                failed(Failure::Connection, why, started)
+                failed(CallFailure::Connection, why, started)
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let why = format!(
                     "the MCP server {name} went away while the tool ran; it may or may not have done its work"
                 );
-                failed(Failure::Unknown, why, started)
+                failed(CallFailure::Unknown, why, started)
             }
             other => failed(
-                Failure::Unknown,
+                CallFailure::Unknown,
                 format!("the MCP server {name}: {other}"),
                 started,
             ),
@@ -213,7 +217,7 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 pub struct ServerSpec {
     /// What notices call it.
     pub name: String,
-    pub reach: Reach,
+    pub reach: McpReach,
     /// How long one call may take; starting and listing have their own limits.
     pub timeout: Duration,
     /// The tools that are offered; `None` for all of them.
@@ -222,7 +226,7 @@ pub struct ServerSpec {
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
-pub enum Reach {
+pub enum McpReach {
     /// A program of ours that speaks over its standard input and output.
     Command {
         command: Vec<String>,
@@ -263,7 +267,7 @@ impl ServerFault {
     pub(crate) fn of_hello(error: &ClientInitializeError) -> Self {
         Self::Refused(match error {
             ClientInitializeError::ConnectionClosed(_) => {
-                "it ended before it said hello".to_owned()
+                "it ended before it answered the handshake".to_owned()
             }
             ClientInitializeError::TransportError { error, .. } => transport(error),
             ClientInitializeError::JsonRpcError(error) => shortened(&error.message),
@@ -309,7 +313,7 @@ pub(crate) fn shortened(text: &str) -> String {
 const ENDS: usize = 64 * 1024;
 
 /// An answer as text: its texts, and for what is no text a word about it.
-pub(crate) fn answered(result: CallToolResult, started: Instant) -> Outcome {
+pub(crate) fn answered(result: CallToolResult, started: Instant) -> CallOutcome {
     let texts: Vec<String> = result.content.iter().map(text_of).collect();
     let text = match (texts.is_empty(), &result.structured_content) {
         (true, Some(value)) => value.to_string(),
@@ -320,21 +324,19 @@ pub(crate) fn answered(result: CallToolResult, started: Instant) -> Outcome {
         (true, true) => "the tool reported an error without saying which".to_owned(),
         _ => bounded(text),
     };
-    Outcome {
+    CallOutcome {
         output,
         is_error,
-        failure: is_error.then_some(Failure::Reported),
+        failure: is_error.then_some(CallFailure::Reported),
         ms: passed(started),
     }
 }
 
 /// A call that brought no answer.
-pub(crate) fn failed(failure: Failure, why: String, started: Instant) -> Outcome {
-    Outcome {
-        output: bounded(why),
-        is_error: true,
-        failure: Some(failure),
+pub(crate) fn failed(failure: CallFailure, why: String, started: Instant) -> CallOutcome {
+    CallOutcome {
         ms: passed(started),
+        ..CallOutcome::failed(failure, bounded(why))
     }
 }
 
@@ -562,7 +564,7 @@ impl ClientHandler for Hearing {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        let notice = "the server offers other tools now; the run keeps those that it was told of";
+        let notice = "the server offers other tools now; the run keeps those that it knows";
         (self.listener)(&self.name, notice);
     }
 }
@@ -578,7 +580,7 @@ pub(crate) async fn connect(
     };
     let hello = async {
         match &spec.reach {
-            Reach::Command {
+            McpReach::Command {
                 command,
                 folder,
                 environment,
@@ -590,10 +592,10 @@ pub(crate) async fn connect(
                 let connected = hearing.serve(child).await;
                 connected.map_err(|error| ServerFault::of_hello(&error))
             }
-            Reach::Url { url, headers } => {
+            McpReach::Url { url, headers } => {
                 let bad =
                     |error: &dyn std::fmt::Display| ServerFault::BadAddress(error.to_string());
-                let target = Target::parse(url).map_err(|error| bad(&error))?;
+                let target = HttpTarget::parse(url).map_err(|error| bad(&error))?;
                 let client = Http::new(&target, REACH).map_err(|error| bad(&error))?;
                 let mut lines = Headers::default();
                 for (name, value) in headers {

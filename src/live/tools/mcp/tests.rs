@@ -31,7 +31,7 @@ fn story(how: &str) -> Option<Story> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let spec = ServerSpec {
         name: "test".to_owned(),
-        reach: Reach::Command {
+        reach: McpReach::Command {
             command: vec![
                 "python3".to_owned(),
                 text(&script),
@@ -68,7 +68,7 @@ impl Story {
         }
     }
 
-    fn call(&self, tool: &str) -> Outcome {
+    fn call(&self, tool: &str) -> CallOutcome {
         let cancel = CancellationToken::new();
         let call = self.server.call(tool, r#"{"words":"hi"}"#, &cancel);
         self.runtime.block_on(call)
@@ -79,7 +79,7 @@ impl Story {
     }
 }
 
-fn told(outcome: &Outcome) -> (&str, Option<Failure>) {
+fn told(outcome: &CallOutcome) -> (&str, Option<CallFailure>) {
     (&outcome.output, outcome.failure)
 }
 
@@ -101,7 +101,7 @@ fn a_tool_is_listed_and_called() {
         told(&failed),
         (
             "the tool reported an error without saying which",
-            Some(Failure::Reported)
+            Some(CallFailure::Reported)
         )
     );
 }
@@ -129,7 +129,7 @@ fn e10_a_server_that_dies_is_told_and_started_again_three_times() {
         for _ in 0..RESTARTS {
             assert_eq!(
                 story.call("say").failure,
-                Some(Failure::Connection),
+                Some(CallFailure::Connection),
                 "{how}"
             );
         }
@@ -148,7 +148,7 @@ fn e10_a_call_under_which_the_server_dies_ends_once_and_the_next_one_finds_a_new
         "{lost:?}"
     );
     // What may have been done is not tried again by itself.
-    assert_eq!(lost.failure, Some(Failure::Unknown));
+    assert_eq!(lost.failure, Some(CallFailure::Unknown));
     assert!(story.folder.path().join("mark").exists());
     assert_eq!(told(&story.call("say")), ("said hi", None));
 }
@@ -162,7 +162,10 @@ fn e11_a_server_that_hangs_costs_its_time_limit_and_the_late_reply_reaches_nobod
     let outcome = story.call("say");
     assert_eq!(
         told(&outcome),
-        ("the tool gave no answer within 1 s", Some(Failure::Timeout))
+        (
+            "the tool gave no answer within 1 s",
+            Some(CallFailure::Timeout)
+        )
     );
 }
 
@@ -182,7 +185,7 @@ fn e11_the_operator_can_stop_a_call() {
     });
     assert_eq!(
         told(&outcome),
-        ("stopped by the operator", Some(Failure::Stopped))
+        ("stopped by the operator", Some(CallFailure::Stopped))
     );
 }
 

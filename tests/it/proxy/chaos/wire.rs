@@ -4,7 +4,7 @@ use crate::proxy::speech::{Agent, GOOD, body, events, http, read_stream, turn, w
 use crate::proxy::stage::{PATIENCE, keeping, options, upstream};
 use crate::proxy_wire::client::{Client, Got};
 use crate::proxy_wire::fake::Fake;
-use retake_core::chaos::{Injection, Plan, Reaction, Spec};
+use retake_core::chaos::{ChaosSpec, Injection, InjectionPlan, Reaction};
 use retake_core::session::Dialect;
 use retake_core::wire::stream::visible;
 use retake_core::wire::write::{calls_of, history_of};
@@ -26,8 +26,8 @@ struct Stage {
 impl Stage {
     fn new(upstream: Fake, spec: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let spec = Spec::parse(spec).unwrap();
-        let chaos = Arc::new(Chaos::new(&spec, Plan::InTurn(spec.trials())));
+        let spec = ChaosSpec::parse(spec).unwrap();
+        let chaos = Arc::new(Chaos::new(&spec, InjectionPlan::InTurn(spec.trials())));
         let options = options(&[upstream.url()], folder.path().join("proxy.jsonl"));
         let (report, news) = keeping();
         let proxy = Proxy::start_with_chaos(options, chaos.clone(), report).unwrap();
@@ -156,7 +156,9 @@ fn an_error_comes_without_asking_the_upstream_and_its_retry_is_answered() {
             assert_eq!(refused.status, Some(status));
             assert_eq!(stage.upstream.requests().len(), 0);
             let told = serde_json::from_str::<serde_json::Value>(&refused.text()).unwrap();
-            assert!(told["error"]["message"].is_string(), "{told}");
+            // The error of Converse is the body itself.
+            let error = told.get("error").unwrap_or(&told);
+            assert!(error["message"].is_string(), "{told}");
             let retry_after = refused.header("retry-after").map(str::to_owned);
             assert_eq!(retry_after.is_some(), status == 429);
             assert_eq!(refused.header("x-should-retry"), None);

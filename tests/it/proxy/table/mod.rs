@@ -22,6 +22,9 @@ type Way = (Dialect, bool);
 
 const MODES: [&str; 3] = ["recorded", "live", "proxied"];
 
+/// The dialects in which its histories are spelled.
+const SPELLED: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+
 /// A fault that a rule finds.
 struct Fault {
     rule: &'static str,
@@ -73,6 +76,11 @@ const COUNTED: &str = "the agent counts its turns itself";
 
 /// Faults that a dialect cannot have, with the reason.
 const ABSENT: &[(&str, &[Dialect], &str)] = &[
+    (
+        "provider-error",
+        &[Dialect::Chat, Dialect::Anthropic],
+        "a recording of a refused request is the same in all dialects: one stands for all",
+    ),
     (
         "broken-chain",
         &[Dialect::Responses, Dialect::Chat],
@@ -137,6 +145,7 @@ const OF_RECORDINGS: &[&str] = &[
     "invalid-tool-definition",
     "broken-chain",
     "run-failed",
+    "provider-error",
     "exposed-secret",
 ];
 
@@ -235,8 +244,7 @@ fn rows(fault: &Fault, folder: &Path) -> Rows {
     let (mut rows, name) = (Rows::default(), fault.name());
     for recovery in recoveries(fault.rule) {
         let _ = write!(rows.text, "{name:<34} {recovery:<16}");
-        // Its histories are spelled in the other three.
-        for way in ways().filter(|way| way.0 != Dialect::Gemini) {
+        for way in ways().filter(|(dialect, _)| SPELLED.contains(dialect)) {
             for mode in MODES {
                 let mark = match cell(fault, recovery, way, mode, &known) {
                     Cell::Works => {
@@ -262,13 +270,25 @@ fn rows(fault: &Fault, folder: &Path) -> Rows {
 }
 
 fn faults() -> Vec<Fault> {
-    let chain = Fault {
-        rule: "broken-chain",
+    let of_file = |rule, dialect, path| Fault {
+        rule,
         form: "",
-        makes: Makes::File(Dialect::Anthropic, "sessions/broken-chain.jsonl"),
+        makes: Makes::File(dialect, path),
     };
+    let files = [
+        of_file(
+            "broken-chain",
+            Dialect::Anthropic,
+            "sessions/broken-chain.jsonl",
+        ),
+        of_file(
+            "provider-error",
+            Dialect::Responses,
+            "tests/it/proxy/table/refused.json",
+        ),
+    ];
     let all = replies::faults().into_iter().chain(histories::faults());
-    all.chain([chain]).collect()
+    all.chain(files).collect()
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::proxy::speech::{Agent, complaints, http, http_body, path, turn};
 use crate::proxy::stage::{PATIENCE, addresses, keeping, options, upstream};
 use crate::proxy_wire::client::Client;
 use retake_core::engine;
-use retake_core::exchange::{ExchangeId, Phase};
-use retake_live::proxy::{Command, News, Proxy};
+use retake_core::exchange::{ExchangeId, ExchangePhase};
+use retake_live::proxy::{Proxy, ProxyCommand, ProxyNews};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ struct Stage {
     _folder: tempfile::TempDir,
     proxy: Proxy,
     address: SocketAddr,
-    news: Arc<Mutex<Vec<News>>>,
+    news: Arc<Mutex<Vec<ProxyNews>>>,
 }
 
 impl Stage {
@@ -52,8 +52,8 @@ impl Stage {
         loop {
             let phase = self.phase(id);
             match phase {
-                Some(Phase::Held(_)) => break,
-                Some(Phase::Ended(_)) => return Ok(false),
+                Some(ExchangePhase::Held(_)) => break,
+                Some(ExchangePhase::Ended(_)) => return Ok(false),
                 _ => {}
             }
             assert!(
@@ -69,7 +69,7 @@ impl Stage {
         drop(seat);
         // A note mends nothing.
         if mended.is_err() || recovery == "edit" {
-            self.proxy.command(&Command::ReleaseAll);
+            self.proxy.command(&ProxyCommand::ReleaseAll);
         }
         if mended.is_err() {
             client.receive(PATIENCE);
@@ -77,10 +77,10 @@ impl Stage {
         mended.map(|_| true)
     }
 
-    fn phase(&self, id: ExchangeId) -> Option<Phase> {
+    fn phase(&self, id: ExchangeId) -> Option<ExchangePhase> {
         let news = self.news.lock().unwrap();
         news.iter().rev().find_map(|one| match one {
-            News::Exchange(seen) if seen.id == id => Some(seen.phase.clone()),
+            ProxyNews::Exchange(seen) if seen.id == id => Some(seen.phase.clone()),
             _ => None,
         })
     }
@@ -89,7 +89,7 @@ impl Stage {
     fn expect(&self, rule: &str, wanted: &str) -> Result<(), String> {
         let news = self.news.lock().unwrap();
         let decided = news.iter().filter_map(|one| match one {
-            News::Decided { rule, action, .. } => Some((rule.as_deref()?, action.as_str())),
+            ProxyNews::Decided { rule, action, .. } => Some((rule.as_deref()?, action.as_str())),
             _ => None,
         });
         let decided = decided.collect::<Vec<_>>();

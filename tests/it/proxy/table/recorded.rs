@@ -2,7 +2,7 @@
 
 use super::replies::{DOWN, Reply, Says};
 use super::{Fault, Makes, live};
-use crate::proxy::speech::{Agent, DIALECTS, calls_in, http_body};
+use crate::proxy::speech::{Agent, calls_in, http_body};
 use crate::proxy::stage::PATIENCE;
 use crate::proxy_wire::client::Client;
 use retake_core::actions::{self, ActionContext, ActionError, ActionInput, Plan};
@@ -25,7 +25,7 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn of(fault: &Fault, folder: &Path) -> Self {
         let mut files = Vec::new();
-        for dialect in DIALECTS.into_iter().filter(|it| *it != Dialect::Gemini) {
+        for dialect in super::SPELLED {
             let name = format!("{}-{}-{}", fault.rule, fault.form, dialect.word());
             let Some(path) = written(fault, dialect, &folder.join(name)) else {
                 continue;

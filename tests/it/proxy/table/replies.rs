@@ -2,11 +2,11 @@
 
 use super::{Fault, Makes, Way};
 use crate::proxy::policies::wants_answer;
-use crate::proxy::speech::{Agent, events, turn};
+use crate::proxy::speech::{Agent, events, stream_head, turn};
 use crate::proxy::stage::upstream;
-use crate::proxy_wire::fake::{Fake, STREAM, chunk, ok};
+use crate::proxy_wire::fake::{Fake, chunk, ok};
 use retake_core::script::Script;
-use retake_live::scripted::{ANY_PORT, Endpoint};
+use retake_live::scripted::{ANY_PORT, ScriptedServer};
 use std::fmt::Write as _;
 
 /// A turn of a model.
@@ -36,7 +36,7 @@ pub(super) const DOWN: &str = "Error: user not found";
 
 /// The model that is asked.
 pub(super) enum Model {
-    Scripted(Endpoint),
+    Scripted(ScriptedServer),
     Gateway(Fake),
 }
 
@@ -73,7 +73,7 @@ impl Reply {
             Says::Stop => Model::Gateway(gateway(way)),
             _ => {
                 let script = Script::parse("table", &self.script()).unwrap();
-                Model::Scripted(Endpoint::start(script, ANY_PORT).unwrap())
+                Model::Scripted(ScriptedServer::start(script, ANY_PORT).unwrap())
             }
         }
     }
@@ -106,7 +106,7 @@ fn gateway((dialect, streams): Way) -> Fake {
         let chunks = events(dialect, &reply).into_iter();
         let chunks = chunks.map(|event| chunk(&swap(&event)));
         [
-            STREAM.as_bytes(),
+            stream_head(dialect).as_bytes(),
             &chunks.collect::<Vec<_>>().concat(),
             b"0\r\n\r\n",
         ]

@@ -1,20 +1,20 @@
 //! Stories of the lab with what works for it.
 
 use super::super::desk::{Desk, World};
-use super::super::subject::{Bench, Order};
+use super::super::subject::{ExperimentOrder, LabBench};
 use super::fake::{Done, Fake};
 use super::*;
 use crate::tui::effect::Effect;
 use crate::tui::layer::Input;
-use retake_core::engine::agent::Endpoint;
-use retake_core::lab::Command;
-use retake_live::lab::News;
+use retake_core::engine::agent::ModelEndpoint;
+use retake_core::lab::LabCommand;
+use retake_live::lab::LabNews;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The lab in front of a bench, and its wakes.
 fn desk(fake: &Arc<Fake>) -> (Desk, Receiver<()>) {
     let (waker, wakes) = channel();
-    let subject = Subject {
+    let subject = LabSubject {
         agent: Some(SCRIPT.to_owned()),
         ..subject()
     };
@@ -41,15 +41,15 @@ fn an_experiment_begins_beside_the_screen_and_ends_with_the_lab() {
     wakes.recv().unwrap();
     desk.collect();
     let report = fake.report.lock().unwrap().clone().unwrap();
-    report(News::Notice("the key is old".to_owned()));
-    report(News::Board(halfway(Phase::Running)));
+    report(LabNews::Notice("the key is old".to_owned()));
+    report(LabNews::Board(halfway(LabPhase::Running)));
     wakes.recv().unwrap();
     desk.collect();
     let shown = screen(&desk.lab, (100, 30));
     assert!(shown.contains("the key is old"), "{shown}");
     assert!(shown.contains("90 %"), "{shown}");
     take(&mut desk, "p");
-    assert_eq!(done.recv().unwrap(), Done::Commanded(Command::Pause));
+    assert_eq!(done.recv().unwrap(), Done::Commanded(LabCommand::Pause));
     let nexts = take(&mut desk, "j enter enter");
     assert!(
         matches!(&nexts[..], [Effect::Sample(_, TakeId(21))]),
@@ -115,12 +115,12 @@ fn a_test_of_the_winner_is_written_for_the_folder_that_it_is_saved_in() {
     done.recv().unwrap();
     wakes.recv().unwrap();
     desk.collect();
-    // What stands there was measured with this model.
-    let mut measured = halfway(Phase::Paused);
+    // What is there was measured with this model.
+    let mut measured = halfway(LabPhase::Paused);
     let experiment = Arc::make_mut(&mut Arc::make_mut(&mut measured).experiment);
     experiment.trials[0].model = "scripted".to_owned();
     let report = fake.report.lock().unwrap().clone().unwrap();
-    report(News::Board(measured));
+    report(LabNews::Board(measured));
     wakes.recv().unwrap();
     desk.collect();
     take(&mut desk, "j y tab tab");
@@ -136,16 +136,16 @@ fn a_test_of_the_winner_is_written_for_the_folder_that_it_is_saved_in() {
 #[test]
 fn a_spec_names_its_files_so_that_they_are_found_from_its_folder() {
     let lab = lab();
-    let subject = Subject {
+    let subject = LabSubject {
         file: Some("sessions/unknown-tool.json".into()),
         ..lab.subject().clone()
     };
     let mut spec = lab.form.order().unwrap().spec;
-    let Endpoint::Script { file, .. } = &mut spec.models[0].at else {
+    let ModelEndpoint::Script { file, .. } = &mut spec.models[0].at else {
         panic!("{:?}", spec.models[0]);
     };
     "sessions/agents/flights.script.toml".clone_into(file);
-    let order = Order {
+    let order = ExperimentOrder {
         spec,
         subject: Arc::new(subject),
         is_fresh: false,
@@ -153,7 +153,7 @@ fn a_spec_names_its_files_so_that_they_are_found_from_its_folder() {
     let world = World::new(Arc::default(), None);
     let files = |folder: &str| {
         let spec = world.spec(&order, folder.as_ref()).unwrap();
-        let Endpoint::Script { file, .. } = &spec.models[0].at else {
+        let ModelEndpoint::Script { file, .. } = &spec.models[0].at else {
             panic!("{:?}", spec.models[0]);
         };
         [spec.findings[0].path.clone(), file.clone()]

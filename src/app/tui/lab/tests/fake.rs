@@ -1,7 +1,7 @@
 //! A bench that asks nobody: it tells what it is told to tell.
 
-use super::super::subject::{Bench, Order, Running};
-use retake_core::lab::{Command, Spec};
+use super::super::subject::{ExperimentOrder, LabBench, Running};
+use retake_core::lab::{LabCommand, Spec};
 use retake_live::lab::Report;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, PartialEq)]
 pub(super) enum Done {
     Begun(String),
-    Commanded(Command),
+    Commanded(LabCommand),
     Dropped,
 }
 
@@ -36,8 +36,8 @@ impl Fake {
     }
 }
 
-impl Bench for Fake {
-    fn begin(&self, order: &Order, report: Report) -> Result<Running, String> {
+impl LabBench for Fake {
+    fn begin(&self, order: &ExperimentOrder, report: Report) -> Result<Running, String> {
         let done = self.done.lock().unwrap().clone();
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
@@ -51,7 +51,7 @@ impl Bench for Fake {
         }))
     }
 
-    fn spec(&self, order: &Order, folder: &Path) -> Result<Spec, String> {
+    fn spec(&self, order: &ExperimentOrder, folder: &Path) -> Result<Spec, String> {
         Ok(Spec {
             name: format!("{} in {}", order.spec.name, folder.display()),
             ..order.spec.clone()

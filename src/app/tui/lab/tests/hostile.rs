@@ -20,7 +20,7 @@ fn hostile() -> Arc<Board> {
             variant.words = text.to_owned();
         }
     }
-    let known = halfway(Phase::Running);
+    let known = halfway(LabPhase::Running);
     let mut board = Board {
         experiment: Arc::new(experiment),
         ..(*known).clone()
@@ -80,7 +80,7 @@ proptest! {
         keys in prop::collection::vec(prop_oneof![any::<char>(), prop::sample::select(vec!['j', 'G', 's', 'p', '+', 't', 'y', 'w', 'a', 'q', 'X'])], 0..8),
         runs in any::<bool>(),
     ) {
-        let mut lab = if runs { measuring(Phase::Running) } else { lab() };
+        let mut lab = if runs { measuring(LabPhase::Running) } else { lab() };
         for key in keys {
             lab.key(KeyCode::Char(key).into());
             screen(&lab, (width, height));

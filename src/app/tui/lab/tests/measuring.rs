@@ -3,16 +3,16 @@
 use super::*;
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
-use retake_core::lab::Command;
-use retake_core::lab::End;
+use retake_core::lab::LabCommand;
+use retake_core::lab::TrialEnd;
 
 #[test]
 fn the_table_fills_in_as_samples_arrive() {
     let mut lab = lab();
     press(&mut lab, "enter");
-    lab.hear(board(&[], Phase::Running));
+    lab.hear(board(&[], LabPhase::Running));
     insta::assert_snapshot!("table_empty", screen(&lab, (100, 30)));
-    lab.hear(halfway(Phase::Running));
+    lab.hear(halfway(LabPhase::Running));
     press(&mut lab, "j");
     insta::assert_snapshot!("table", screen(&lab, (100, 30)));
     insta::assert_snapshot!("table_80", screen(&lab, (80, 24)));
@@ -23,7 +23,7 @@ fn the_table_fills_in_as_samples_arrive() {
 
 #[test]
 fn the_best_stand_first_and_the_cursor_stays_on_its_wording() {
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     let nearest_stands_first = |lab: &Lab| {
         let shown = screen(lab, (100, 30));
         let at = |name: &str| shown.lines().position(|row| row.contains(name)).unwrap();
@@ -34,54 +34,53 @@ fn the_best_stand_first_and_the_cursor_stays_on_its_wording() {
     assert!(nearest_stands_first(&lab));
     assert!(screen(&lab, (100, 30)).contains("recorded as the model reads it"));
     press(&mut lab, "g");
-    lab.hear(halfway(Phase::Paused));
+    lab.hear(halfway(LabPhase::Paused));
     assert!(screen(&lab, (100, 30)).contains("nearest as the model reads it"));
 }
 
 #[test]
 fn an_experiment_pauses_goes_on_takes_more_and_stops_after_a_question() {
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     let told = |wishes: Vec<Effect>| match &wishes[..] {
         [Effect::Experiment(command)] => Some(*command),
         _ => None,
     };
-    assert_eq!(told(press(&mut lab, "p")), Some(Command::Pause));
-    lab.hear(halfway(Phase::Paused));
+    assert_eq!(told(press(&mut lab, "p")), Some(LabCommand::Pause));
+    lab.hear(halfway(LabPhase::Paused));
     let shown = screen(&lab, (100, 30));
     assert!(
         shown.contains("paused") && shown.contains("p go on"),
         "{shown}"
     );
-    assert_eq!(told(press(&mut lab, "space")), Some(Command::Resume));
-    assert_eq!(told(press(&mut lab, "+")), Some(Command::More(10)));
+    assert_eq!(told(press(&mut lab, "space")), Some(LabCommand::Resume));
+    assert_eq!(told(press(&mut lab, "+")), Some(LabCommand::More(10)));
     assert_eq!(told(press(&mut lab, "X")), None);
     assert!(screen(&lab, (100, 30)).contains("End the experiment?"));
-    assert_eq!(told(press(&mut lab, "n X y")), Some(Command::Stop));
-    lab.hear(halfway(Phase::Ended(End::Stopped)));
+    assert_eq!(told(press(&mut lab, "n X y")), Some(LabCommand::Stop));
+    lab.hear(halfway(LabPhase::Ended(TrialEnd::Stopped)));
     assert!(
-        screen(&lab, (100, 30))
-            .contains("stopped before the last sample: y shows what a wording becomes")
+        screen(&lab, (100, 30)).contains("stopped before the last sample: y exports the wording")
     );
     assert_eq!(told(press(&mut lab, "p")), None);
-    assert!(screen(&lab, (100, 30)).contains("it is over: + takes more samples"));
+    assert!(screen(&lab, (100, 30)).contains("the experiment has ended: + takes more samples"));
     assert_eq!(told(press(&mut lab, "X")), None);
 }
 
 #[test]
 fn who_leaves_while_it_runs_is_asked() {
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     assert!(press(&mut lab, "q").is_empty());
     assert!(screen(&lab, (100, 30)).contains("End it and leave?"));
     assert!(matches!(press(&mut lab, "n q y")[..], [Effect::Close]));
     assert!(press(&mut lab, "Q").is_empty());
     assert!(matches!(press(&mut lab, "y")[..], [Effect::Quit]));
-    let mut lab = measuring(Phase::Ended(End::Complete));
+    let mut lab = measuring(LabPhase::Ended(TrialEnd::Complete));
     assert!(matches!(press(&mut lab, "q")[..], [Effect::Close]));
 }
 
 #[test]
 fn each_sample_opens_its_take() {
-    let mut lab = measuring(Phase::Ended(End::Complete));
+    let mut lab = measuring(LabPhase::Ended(TrialEnd::Complete));
     press(&mut lab, "j enter");
     insta::assert_snapshot!("samples", screen(&lab, (100, 30)));
     insta::assert_snapshot!("samples_80", screen(&lab, (80, 24)));
@@ -101,13 +100,13 @@ fn each_sample_opens_its_take() {
 
 #[test]
 fn samples_that_come_while_they_are_listed_move_nothing() {
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     let wishes = press(&mut lab, "j enter j j enter");
     let counts: [&[(Class, u32)]; 2] = [
         &[(Class::Corrected, 2), (Class::SameMistake, 8)],
         &[(Class::Corrected, 9), (Class::GaveUp, 5)],
     ];
-    lab.hear(board(&counts, Phase::Running));
+    lab.hear(board(&counts, LabPhase::Running));
     let again = press(&mut lab, "enter");
     assert_eq!(format!("{wishes:?}"), format!("{again:?}"));
     assert!(screen(&lab, (100, 30)).contains("nearest: 14 samples"));
@@ -129,9 +128,9 @@ fn several_models_are_looked_at_one_after_the_other() {
     assert!(screen(&lab, (100, 30)).contains("2/2  sonnet  [scripted]"));
     press(&mut lab, "tab");
     assert!(screen(&lab, (100, 30)).contains("1/2"));
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     press(&mut lab, "tab");
-    assert!(screen(&lab, (100, 30)).contains("one model is asked"));
+    assert!(screen(&lab, (100, 30)).contains("a single model is used"));
 }
 
 #[test]
@@ -146,7 +145,7 @@ fn what_cannot_begin_is_said_in_the_form() {
 
 #[test]
 fn the_wheel_moves_through_wordings() {
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     screen(&lab, (100, 30));
     lab.mouse(MouseEvent {
         kind: MouseEventKind::ScrollDown,
@@ -160,7 +159,7 @@ fn the_wheel_moves_through_wordings() {
 #[test]
 fn without_colour_and_without_utf_8_everything_is_still_told() {
     let theme = Theme::new(Looks::Mono, Glyphs::ASCII);
-    let mut lab = measuring(Phase::Running);
+    let mut lab = measuring(LabPhase::Running);
     press(&mut lab, "j");
     for (name, keys) in [("table_ascii", ""), ("samples_ascii", "enter")] {
         press(&mut lab, keys);

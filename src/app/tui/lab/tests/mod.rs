@@ -8,7 +8,7 @@ mod ordering;
 
 use super::form::read_models;
 use super::state::Lab;
-use super::subject::Subject;
+use super::subject::LabSubject;
 use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::state::tests::opened;
@@ -18,7 +18,8 @@ use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use retake_core::lab::{
-    Board, Caps, Class, Experiment, Meant, Origin, Phase, Sample, Stop, Tokens, Trial, Variant,
+    Board, Caps, Class, Experiment, LabPhase, LabSample, Meant, Origin, Stop, TokenCount, Trial,
+    WordingVariant,
 };
 use retake_core::session::ledger::Usage;
 use retake_core::session::takes::TakeId;
@@ -43,17 +44,17 @@ const SCRIPT: &str = concat!(
     "/../../sessions/agents/flights.script.toml"
 );
 
-fn subject() -> Subject {
+fn subject() -> LabSubject {
     subject_in(UNKNOWN_TOOL)
 }
 
 /// What `W` opens the lab for in a recording, at its first finding.
-fn subject_in(recording: &str) -> Subject {
+fn subject_in(recording: &str) -> LabSubject {
     subject_after(recording, &["]", "W"])
 }
 
 /// What these keys open the lab for in a recording.
-fn subject_after(recording: &str, keys: &[&str]) -> Subject {
+fn subject_after(recording: &str, keys: &[&str]) -> LabSubject {
     let mut state = opened(recording, (100, 30));
     for key in keys {
         let key = keymap::event(key).unwrap();
@@ -71,7 +72,7 @@ fn lab() -> Lab {
 }
 
 /// The lab with a scripted model.
-fn lab_on(subject: Subject) -> Lab {
+fn lab_on(subject: LabSubject) -> Lab {
     let wordings = Wordings::default();
     let mut models = read_models(SCRIPT, subject.dialect, &wordings);
     for asked in models.iter_mut().flatten() {
@@ -88,13 +89,13 @@ fn lab_on(subject: Subject) -> Lab {
     )
 }
 
-fn variant(name: &str, origin: Origin, words: &str) -> Variant {
+fn variant(name: &str, origin: Origin, words: &str) -> WordingVariant {
     let axes =
         retake_core::wording::find(FailureKind::UnknownTool, name).map(|wording| wording.axes);
-    Variant {
+    WordingVariant {
         axes,
         words: words.to_owned(),
-        ..Variant::new(name, name, origin, words.to_owned())
+        ..WordingVariant::new(name, name, origin, words.to_owned())
     }
 }
 
@@ -131,18 +132,18 @@ fn experiment() -> Experiment {
     }
 }
 
-fn sample(class: Class, take: u32) -> Sample {
+fn sample(class: Class, take: u32) -> LabSample {
     let why = match class {
         Class::Corrected => "calls search_flights",
         Class::SameMistake => "unknown-tool serch_flights",
         Class::Failed => "503 overloaded",
         _ => "says that it cannot",
     };
-    Sample {
+    LabSample {
         class,
         why: why.to_owned(),
         number: 0,
-        tokens: Tokens::Counted(Usage {
+        tokens: TokenCount::Counted(Usage {
             input: 300,
             output: u64::from(take),
         }),
@@ -152,8 +153,8 @@ fn sample(class: Class, take: u32) -> Sample {
     }
 }
 
-/// Where an experiment stands after so many samples of each class, by wording.
-fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
+/// Where an experiment is after so many samples of each class, by wording.
+fn board(counts: &[&[(Class, u32)]], phase: LabPhase) -> Arc<Board> {
     let journals = vec!["/state/labs/trial-1.jsonl".into()];
     let mut board = Board::new(Arc::new(experiment()), journals);
     board.phase = phase;
@@ -164,7 +165,7 @@ fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
                 take += 1;
                 let samples = &mut board.samples[0][variant];
                 let number = u32::try_from(samples.len()).unwrap();
-                let sample = Sample {
+                let sample = LabSample {
                     number,
                     ..sample(*class, take)
                 };
@@ -174,7 +175,7 @@ fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
             }
         }
     }
-    if phase == Phase::Running {
+    if phase == LabPhase::Running {
         board.in_flight[0][1] = vec![10, 11, 12];
         board.in_flight[0][2] = vec![5];
     }
@@ -182,7 +183,7 @@ fn board(counts: &[&[(Class, u32)]], phase: Phase) -> Arc<Board> {
 }
 
 /// Half way.
-fn halfway(phase: Phase) -> Arc<Board> {
+fn halfway(phase: LabPhase) -> Arc<Board> {
     let counts: [&[(Class, u32)]; 3] = [
         &[(Class::Corrected, 2), (Class::SameMistake, 8)],
         &[(Class::Corrected, 9), (Class::GaveUp, 1)],
@@ -192,15 +193,15 @@ fn halfway(phase: Phase) -> Arc<Board> {
 }
 
 /// The lab in the middle of an experiment.
-fn measuring(phase: Phase) -> Lab {
+fn measuring(phase: LabPhase) -> Lab {
     let mut lab = lab();
     press(&mut lab, "enter");
-    lab.hear(halfway(Phase::Running));
+    lab.hear(halfway(LabPhase::Running));
     lab.hear(halfway(phase));
     lab
 }
 
-/// Presses keys, written as in the table of keys; what stands in quotes is typed.
+/// Presses keys, written as in the table of keys; what is in quotes is typed.
 fn press(lab: &mut Lab, keys: &str) -> Vec<Effect> {
     let mut wishes = Vec::new();
     for (number, part) in keys.split('`').enumerate() {

@@ -49,7 +49,7 @@ fn on_the_output_of_an_unknown_tool_the_lab_is_about_the_call() {
 fn wordings_are_left_out_but_never_that_of_the_recording() {
     let mut lab = lab();
     press(&mut lab, "space");
-    assert!(screen(&lab, (100, 30)).contains("the words of the recording are always in"));
+    assert!(screen(&lab, (100, 30)).contains("the recorded wording is always included"));
     press(&mut lab, "j space");
     let wishes = press(&mut lab, "enter");
     let spec = begun(&wishes);
@@ -165,11 +165,11 @@ fn the_spec_is_saved_and_the_form_is_left() {
 fn everything_has_a_key_in_the_help_and_a_name_in_the_palette() {
     let mut lab = lab();
     press(&mut lab, "?");
-    assert!(screen(&lab, (120, 50)).contains("add words of your own"));
-    press(&mut lab, "esc : `to the end` enter k space");
+    assert!(screen(&lab, (120, 50)).contains("add your own wording"));
+    press(&mut lab, "esc : `to the bottom` enter k space");
     assert!(screen(&lab, (100, 30)).contains("[x] stop when clear"));
     press(&mut lab, "g t");
-    assert!(screen(&lab, (100, 30)).contains("esc leave"));
+    assert!(screen(&lab, (100, 30)).contains("esc close"));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn where_nothing_is_told_to_the_model_the_debugger_says_so() {
     assert!(effects.is_empty());
     let notice = state.notice.unwrap();
     assert!(
-        notice.contains("nothing here is told to the model"),
+        notice.contains("needs a finding with an error for the model"),
         "{notice}"
     );
 }

@@ -1,18 +1,19 @@
 //! The takes of the recording that is open, and what is shown of them.
 
 use super::conductor::{Conductor, Stir};
-use crate::tui::effect::{LiveCommand, Order, TakesCommand};
+use crate::tui::effect::{LiveCommand, TakeOrder, TakesCommand};
 use crate::tui::state::document::{Document, Extent};
 use retake_core::engine::Breakpoint;
 use retake_core::session::takes::{FindingCounts, TakeId};
 use retake_live::TakeStore;
 use retake_live::live::Phase;
+use retake_live::lock::lock;
 use retake_live::takes::{Clock, usual_root, wall_clock};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The takes, with the document that they were opened for: a recording that has grown is another one.
 pub(super) type Open = Option<(Arc<Document>, TakeStore)>;
@@ -21,7 +22,7 @@ pub(super) type Open = Option<(Arc<Document>, TakeStore)>;
 pub(in super::super) struct Bench {
     open: Mutex<Open>,
     facts: Mutex<Facts>,
-    live: Mutex<Live>,
+    live: Mutex<OpenRun>,
     /// Where more work for the takes goes, while the file is open.
     jobs: Mutex<Option<Sender<Job>>>,
     /// Whether the file is closed: nobody opens its takes any more.
@@ -37,20 +38,20 @@ pub(in super::super) struct Bench {
 #[derive(Debug)]
 pub(in super::super) enum Job {
     /// A take is to be made.
-    Make(Box<Order>),
+    Make(Box<TakeOrder>),
     /// Something is to be done where the screen shows this.
     Obey(TakesCommand, Option<Arc<Document>>),
     /// Something is to be done to the live run.
     Live(LiveCommand),
     /// Something comes from outside of the screen for whoever drives the take.
     Stir(Stir),
-    /// The file is closed: the run ends, and that is told.
+    /// The file is closed: the run ends, and that is reported.
     Close(Sender<()>),
 }
 
 /// The run of the recording that is open, if there is one.
 #[derive(Default)]
-pub(in super::super) struct Live {
+pub(in super::super) struct OpenRun {
     pub(super) run: Option<Box<dyn Conductor>>,
     /// The number of the session that it goes on in.
     pub(super) session: usize,
@@ -59,7 +60,7 @@ pub(in super::super) struct Live {
     pub(super) breakpoints: Vec<Breakpoint>,
 }
 
-impl Live {
+impl OpenRun {
     pub(super) fn is_there(&self) -> bool {
         self.run.is_some()
     }
@@ -112,7 +113,7 @@ impl Bench {
     }
 
     pub(super) fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     /// Lets go of the takes for good, and of the lock of their journal.
@@ -127,8 +128,8 @@ impl Bench {
     }
 
     /// The live run; held for moments, and after the takes where both are.
-    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn live(&self) -> MutexGuard<'_, OpenRun> {
+        lock(&self.live)
     }
 
     /// Whether there is a live run.
@@ -137,16 +138,16 @@ impl Bench {
     }
 
     pub(in super::super) fn set_jobs(&self, jobs: Option<Sender<Job>>) {
-        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = jobs;
+        *lock(&self.jobs) = jobs;
     }
 
     pub(super) fn jobs(&self) -> Option<Sender<Job>> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = lock(&self.jobs);
         jobs.clone()
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.facts)
     }
 
     /// Notes what the recording reads like now.

@@ -1,4 +1,4 @@
-//! What cannot be changed where it stands (a log of exchanges, a stream) is changed as one request: the
+//! What cannot be changed in place (a log of exchanges, a stream) is changed as one request: the
 //! same change, carried over.
 
 use super::checking::Check;
@@ -32,19 +32,19 @@ impl Work {
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
             let id = bench.take(index_number(session), request, edits, about)?;
-            let said = format!("take {id}, of the history as one request; u takes it back");
-            return self.show(bench, before, None, carried_to(bench, id, meant), said);
+            let message = format!("take {id} (history rebuilt as one request); u undoes it");
+            return self.show(bench, before, None, carried_to(bench, id, meant), message);
         }
         let at = Some(Place {
             session: 0,
             item: counterpart(history, request, meant),
         });
-        let said = format!("{error}: this is its history as one request; now do it again");
-        self.show(bench, before, None, at, said)
+        let message = format!("{error}: this is the history as one request; repeat the action");
+        self.show(bench, before, None, at, message)
     }
 }
 
-/// Behind the item, where the take wrote something.
+/// After the item, where the take wrote something.
 fn carried_to(bench: &TakeStore, id: TakeId, meant: usize) -> Option<Place> {
     let asks = bench.takes().get(id)?.outcome.asks_model;
     (!asks).then_some(Place {
@@ -53,7 +53,7 @@ fn carried_to(bench: &TakeStore, id: TakeId, meant: usize) -> Option<Place> {
     })
 }
 
-/// Whether edits mean the same in the request: its items stand for those of the history, and what is rewritten
+/// Whether edits mean the same in the request: its items represent those of the history, and what is rewritten
 /// is spelled the same.
 fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
     let same_bytes = |item: u32| {
@@ -67,7 +67,7 @@ fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
         })
 }
 
-/// The item of the request that stands for one of the history: the same half of the same call, else the
+/// The item of the request that corresponds to one of the history: the same half of the same call, else the
 /// one of this number.
 fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
     let last = request.items.len().saturating_sub(1);
@@ -86,7 +86,7 @@ fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
     same.unwrap_or(number)
 }
 
-/// The items of two sessions that stand for each other, if all do.
+/// The items of two sessions that represent each other, if all do.
 fn is_parallel(one: &Session, other: &Session) -> bool {
     one.items.len() == other.items.len()
         && one

@@ -21,7 +21,7 @@ pub(in super::super) struct Check {
     pub(super) parent: Option<TakeId>,
     pub(super) document: Arc<Document>,
     pub(super) rope: Option<Arc<Rope>>,
-    /// What the provider said, where it refused what the take asks.
+    /// The provider's message, where it refused the request of the take.
     pub(super) refusal: Option<String>,
 }
 

@@ -36,8 +36,8 @@ impl Work {
             TakesCommand::Undo => return self.undo(bench, shown),
             TakesCommand::Redo => match bench.redo() {
                 Some(id) => {
-                    let said = format!("forward to take {id}");
-                    return self.show(bench, before, shown, None, said);
+                    let message = format!("redone: take {id}");
+                    return self.show(bench, before, shown, None, message);
                 }
                 None => self.refuse("nothing to redo"),
             },
@@ -45,8 +45,8 @@ impl Work {
                 let is_back = bench.takes().parent(before) == Some(TakeId(id));
                 let at = begun_at(bench, before).filter(|_| is_back);
                 bench.go_to(TakeId(id))?;
-                let said = format!("take {}", TakeId(id));
-                return self.show(bench, before, shown, at, said);
+                let message = format!("take {}", TakeId(id));
+                return self.show(bench, before, shown, at, message);
             }
             TakesCommand::Compare(left, right) => {
                 let comparison = self.comparison(bench, TakeId(left), TakeId(right))?;
@@ -94,8 +94,8 @@ impl Work {
         let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
-                let said = format!("back in take {id}; ^r goes forward again");
-                self.show(bench, before, shown, at, said)
+                let message = format!("undone: back in take {id}; ^r redoes it");
+                self.show(bench, before, shown, at, message)
             }
             None => {
                 self.refuse("nothing to undo: this is the recording");

@@ -1,7 +1,7 @@
 //! Two takes beside each other, and where they begin to differ.
 
 use crate::tui::loader::work::Work;
-use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
+use crate::tui::recovery::comparison::{Comparison, ItemText, TakeSide};
 use crate::tui::state::document::{Document, Place};
 use retake_core::actions::with_open_arguments;
 use retake_core::session::takes::TakeId;
@@ -47,10 +47,10 @@ impl Work {
         };
         let (one, other) = (of(&left_recording), of(&right_recording));
         let digests = [digests(&one)?, digests(&other)?];
-        let read = |which: Which, index: usize| {
+        let read = |which: TakeSide, index: usize| {
             let session = match which {
-                Which::Left => &one,
-                Which::Right => &other,
+                TakeSide::Left => &one,
+                TakeSide::Right => &other,
             };
             item_text(session, index)
         };
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// Digests of items that are the same wherever an item stands.
+/// Digests of items that are the same wherever an item is.
 fn digests(session: &Session) -> Result<Vec<u64>, TakeError> {
     let mut bytes = Vec::new();
     let digests = session.items.iter().map(|item| {
@@ -82,7 +82,7 @@ fn item_text(session: &Session, index: usize) -> ItemText {
     );
     if head.len() < item.span.len() {
         let more = item.span.len() - head.len();
-        text.push_str(&format!("\n... {more} bytes more"));
+        text.push_str(&format!("\n... {more} more bytes"));
     }
     ItemText {
         open: with_open_arguments(&item, &text),

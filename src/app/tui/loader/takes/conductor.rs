@@ -4,12 +4,13 @@ use crate::tui::state::live::AgentInfo;
 use retake_core::engine::Breakpoint;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{IoEvent, News, Phase, PreparedRun, Run, RunInput};
+use retake_live::live::{IoEvent, LiveRun, Phase, PreparedRun, RunInput, RunNews};
+use retake_live::lock::lock;
 use retake_live::proxy::holds::HoldHandle;
 use retake_live::{TakeError, TakeStore};
 use std::fmt;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Drives a take. It owns none: each time it is handed the workbench of the recording.
 pub trait Conductor: Send {
@@ -19,10 +20,10 @@ pub trait Conductor: Send {
         bench: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, TakeError>;
+    ) -> Result<Vec<RunNews>, TakeError>;
 
     /// Hears something, and does what follows from it.
-    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News>;
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<RunNews>;
 
     /// The take that it drives.
     fn take(&self) -> TakeId;
@@ -31,7 +32,7 @@ pub trait Conductor: Send {
     fn phase(&self) -> Phase;
 
     /// Hears what has happened where it was woken from.
-    fn wake(&mut self, _bench: &mut TakeStore) -> Vec<News> {
+    fn wake(&mut self, _bench: &mut TakeStore) -> Vec<RunNews> {
         Vec::new()
     }
 }
@@ -45,35 +46,40 @@ pub enum Stir {
     Wake,
 }
 
-impl Conductor for Run {
+impl Conductor for LiveRun {
     fn start(
         &mut self,
         bench: &mut TakeStore,
         session: u32,
         from: TakeId,
-    ) -> Result<Vec<News>, TakeError> {
-        Run::start(self, bench, session, from)
+    ) -> Result<Vec<RunNews>, TakeError> {
+        LiveRun::start(self, bench, session, from)
     }
 
-    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News> {
-        Run::handle(self, bench, input)
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
+        LiveRun::handle(self, bench, input)
     }
 
     fn take(&self) -> TakeId {
-        Run::take(self)
+        LiveRun::take(self)
     }
 
     fn phase(&self) -> Phase {
-        Run::phase(self)
+        LiveRun::phase(self)
     }
 }
 
 impl Conductor for HoldHandle {
-    fn start(&mut self, bench: &mut TakeStore, _: u32, _: TakeId) -> Result<Vec<News>, TakeError> {
+    fn start(
+        &mut self,
+        bench: &mut TakeStore,
+        _: u32,
+        _: TakeId,
+    ) -> Result<Vec<RunNews>, TakeError> {
         HoldHandle::start(self, bench)
     }
 
-    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<News> {
+    fn handle(&mut self, bench: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
         HoldHandle::handle(self, bench, input)
     }
 
@@ -85,7 +91,7 @@ impl Conductor for HoldHandle {
         HoldHandle::phase(self)
     }
 
-    fn wake(&mut self, bench: &mut TakeStore) -> Vec<News> {
+    fn wake(&mut self, bench: &mut TakeStore) -> Vec<RunNews> {
         self.handle_io(bench)
     }
 }
@@ -103,7 +109,7 @@ pub struct StagedRun {
 pub struct Seated {
     /// Who drives its take.
     pub conductor: Box<dyn Conductor>,
-    /// What comes for it: replies that retake itself has asked for, times that are up, decisions elsewhere.
+    /// What comes for it: replies to retake's own requests, timers, decisions elsewhere.
     pub events: Receiver<Stir>,
     /// Whose calls are held.
     pub agent: AgentInfo,
@@ -151,6 +157,6 @@ impl Staged {
     }
 
     fn held(&self) -> MutexGuard<'_, Option<Begins>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

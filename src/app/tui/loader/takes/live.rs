@@ -1,6 +1,6 @@
-//! The live run behind the screen: the worker of the takes drives it, since a run is a take that grows.
+//! The live run of the screen: the worker of the takes drives it, since a run is a take that grows.
 
-use super::bench::{Job, Live};
+use super::bench::{Job, OpenRun};
 use super::checking::Check;
 use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
 use super::view::view_of;
@@ -9,12 +9,12 @@ use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
 use crate::tui::state::live::{AgentInfo, TrustRequest};
 use retake_core::engine::agent::By;
-use retake_core::engine::{Breakpoint, Command};
+use retake_core::engine::{Breakpoint, RunCommand};
 use retake_core::session::index_number;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{News, PreparedRun, RunInput, RunOptions, prepare};
+use retake_live::live::{PreparedRun, RunInput, RunNews, RunOptions, prepare};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, MutexGuard};
 
-/// How many entries of the ledger the screen is told when a recording is opened.
+/// How many entries of the ledger the screen gets when a recording is opened.
 const TOLD: usize = 1000;
 
 /// Where a run begins.
@@ -61,7 +61,7 @@ impl Work {
             LiveCommand::ConfirmTrust(is_trusted) => self.trusted(is_trusted),
             LiveCommand::SetBreakpoints(breakpoints) => {
                 self.live().breakpoints.clone_from(&breakpoints);
-                self.handle(RunInput::Operator(Command::Breakpoints(breakpoints)))
+                self.handle(RunInput::Operator(RunCommand::Breakpoints(breakpoints)))
             }
             LiveCommand::Say(text) => self.handle(RunInput::Say(text)),
             LiveCommand::Engine(command) => self.handle(RunInput::Operator(command)),
@@ -123,7 +123,7 @@ impl Work {
         self.end_run();
     }
 
-    fn live(&self) -> MutexGuard<'_, Live> {
+    fn live(&self) -> MutexGuard<'_, OpenRun> {
         self.bench.live()
     }
 
@@ -184,7 +184,7 @@ impl Work {
             });
             self.tell(Report::Trust(TrustRequest {
                 agent: file.path.to_string_lossy().into_owned(),
-                why: "this file, as it is now, was not run before".to_owned(),
+                why: "first run of this version of the file".to_owned(),
                 powers,
             }));
             return Ok(None);
@@ -215,7 +215,7 @@ impl Work {
         let (session, from) = (start.session, start.from);
         self.tell(Report::Agent(Box::new(start.agent)));
         for note in start.notes {
-            self.tell(Report::Live(News::Notice(note)));
+            self.tell(Report::Live(RunNews::Notice(note)));
         }
         self.tell(Report::Breakpoints(start.breakpoints.clone()));
         {
@@ -239,7 +239,7 @@ impl Work {
             return None;
         };
         if !is_trusted {
-            self.refuse("the agent is not trusted: nothing of it runs");
+            self.refuse("the agent is not trusted: nothing runs");
             return None;
         }
         let wordings = Wordings::read(&usual_files(Path::new(".")));
@@ -249,7 +249,7 @@ impl Work {
             .and_then(|file| {
                 let trust = Trust::open(self.bench.root.as_deref());
                 let confirmed = trust.confirm(&file.path, &file.content);
-                confirmed.map_err(|error| format!("the confirmation cannot be kept: {error}"))
+                confirmed.map_err(|error| format!("cannot store the confirmation: {error}"))
             });
         match confirmed {
             Ok(()) => self.command_live(waiting?),
@@ -271,7 +271,7 @@ impl Work {
     /// Does something with the run and the takes, and tells what came of it.
     fn on_run(
         &self,
-        work: impl FnOnce(&mut dyn Conductor, &mut TakeStore) -> Result<Vec<News>, TakeError> + Send,
+        work: impl FnOnce(&mut dyn Conductor, &mut TakeStore) -> Result<Vec<RunNews>, TakeError> + Send,
     ) -> Option<Check> {
         let done = in_background(|| {
             self.with_bench(|this, bench| {
@@ -290,14 +290,14 @@ impl Work {
         })
     }
 
-    /// What has grown is shown first, so that what is said about it finds its place.
+    /// What has grown is shown first, so that the news about it find their place.
     fn tell_news(
         &self,
         bench: &mut TakeStore,
-        news: Vec<News>,
+        news: Vec<RunNews>,
     ) -> Result<Option<Check>, TakeError> {
         let grown = news.iter().rev().find_map(|news| match news {
-            News::Grown(take) => Some(*take),
+            RunNews::Grown(take) => Some(*take),
             _ => None,
         });
         let check = grown.map(|take| self.show_grown(bench, take)).transpose()?;

@@ -5,20 +5,23 @@ use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::SaveFormat;
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
-use retake_core::formats::convert::{Options, convert};
+use retake_core::formats::convert::{AgentProgram, Converted, Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session, SourceError};
+use retake_core::usage::working_folder;
 use retake_live::replace::{Backup, replace};
 use retake_live::{
-    Input, ReadOptions, TakeStore, is_same_file, read_input, save_take, without_secrets, write_take,
+    Input, ReadOptions, TakeStore, is_same_file, new_session, prepare_store, read_input, save_take,
+    session_path, without_secrets, write_session, write_take,
 };
+use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of larger sessions the losses of a conversion are told when it is made.
+/// Of larger sessions the losses of a conversion are reported when it is made.
 const COUNTED: usize = 50_000;
 
 impl Work {
@@ -49,6 +52,7 @@ impl Work {
                     true => ".json".to_owned(),
                     false => self.ending(own),
                 },
+                path: None,
                 losses: Vec::new(),
             });
         }
@@ -58,7 +62,24 @@ impl Work {
                 id: id_of(to),
                 title: title_of(to).to_owned(),
                 ending: ".json".to_owned(),
-                losses: history.map_or_else(Vec::new, |history| losses(history, to)),
+                path: None,
+                losses: history.map_or_else(Vec::new, |history| {
+                    losses(history, &|write| convert(history, to, OPTIONS, write))
+                }),
+            });
+        }
+        let new = history.map(|history| (history, new_session(&folder(history))));
+        let agents = new
+            .iter()
+            .flat_map(|new| AgentProgram::ALL.map(|agent| (agent, new)));
+        for (agent, (history, new)) in agents {
+            let path = session_path(agent, new, &|name| env::var_os(name));
+            formats.push(SaveFormat {
+                id: agent.word(),
+                title: agent.title().to_owned(),
+                ending: agent.ending().to_owned(),
+                path: path.map(|path| path.to_string_lossy().into_owned()),
+                losses: losses(history, &|write| write_session(history, agent, new, write)),
             });
         }
         for form in PageForm::ALL {
@@ -66,6 +87,7 @@ impl Work {
                 id: form.word(),
                 title: form.title().to_owned(),
                 ending: form.ending().to_owned(),
+                path: None,
                 losses: Vec::new(),
             });
         }
@@ -106,7 +128,7 @@ impl Work {
         let recorded = self.opening.input().path.as_deref();
         if recorded.is_some_and(|recorded| is_same_file(recorded, &path)) {
             return Report::TakesRefused(
-                "the recording itself is never written to; choose another name".to_owned(),
+                "the recording itself is never overwritten; choose another name".to_owned(),
             );
         }
         if path.exists() && !force {
@@ -115,10 +137,12 @@ impl Work {
         let id = bench.takes().current();
         let dialect = Dialect::ALL.into_iter().find(|to| id_of(*to) == format);
         let form = PageForm::ALL.into_iter().find(|form| form.word() == format);
-        let saved = match (dialect, form) {
-            (Some(to), _) => save_converted(shown, session, to, &path),
-            (None, Some(form)) => self.save_page(bench, id, session, form, &path),
-            (None, None) => save_own(bench, id, &path),
+        let history = shown.and_then(|document| document.recording.sessions.get(session));
+        let saved = match (dialect, AgentProgram::named(format), form) {
+            (Some(to), _, _) => save_history(history, to, &path),
+            (None, Some(agent), _) => save_session(history, agent, &path),
+            (None, None, Some(form)) => self.save_page(bench, id, session, form, &path),
+            (None, None, None) => save_own(bench, id, &path),
         };
         match saved {
             Ok(said) => Report::Saved(said),
@@ -186,19 +210,60 @@ fn save_own(bench: &mut TakeStore, id: TakeId, path: &Path) -> Result<String, St
     Ok(format!("take {id} is saved as {}", replaced.path.display()))
 }
 
-fn save_converted(
-    shown: Option<&Arc<Document>>,
-    session: usize,
-    to: Dialect,
+/// Why there is nothing to convert.
+const NO_SESSION: &str = "there is no such session";
+
+fn save_history(history: Option<&Session>, to: Dialect, path: &Path) -> Result<String, String> {
+    let history = history.ok_or(NO_SESSION)?;
+    save_converted(title_of(to), path, &|write| {
+        convert(history, to, OPTIONS, write)
+    })
+}
+
+/// Writes a session that an agent goes on from.
+fn save_session(
+    history: Option<&Session>,
+    agent: AgentProgram,
     path: &Path,
 ) -> Result<String, String> {
-    let document = shown.ok_or_else(|| "nothing is open".to_owned())?;
-    let history = document.recording.sessions.get(session);
-    let history = history.ok_or_else(|| "there is no such session".to_owned())?;
+    let history = history.ok_or(NO_SESSION)?;
+    let new = new_session(&folder(history)).named_by(path);
+    let proposed = session_path(agent, &new, &|name| env::var_os(name));
+    let is_installed = proposed.is_some_and(|proposed| proposed.parent() == path.parent());
+    if is_installed {
+        prepare_store(agent, &new, path).map_err(|error| error.to_string())?;
+    }
+    let saved = save_converted(agent.title(), path, &|write| {
+        write_session(history, agent, &new, write)
+    })?;
+    let name = path.to_string_lossy();
+    let command = agent.resume(&new.id, Some(&*name).filter(|_| !is_installed));
+    Ok(match command {
+        Some(command) => format!("{saved}; `{command}` resumes it"),
+        None => saved,
+    })
+}
+
+/// The folder that an agent works in when it goes on from a session.
+fn folder(history: &Session) -> PathBuf {
+    let recorded = working_folder(history)
+        .map(|folder| PathBuf::from(folder.trim_end_matches('/')))
+        .filter(|folder| folder.is_dir());
+    recorded.unwrap_or_else(|| env::current_dir().unwrap_or_default())
+}
+
+/// What writes a conversion piece by piece.
+type Convert<'a, E> = &'a dyn Fn(&mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<Converted, E>;
+
+fn save_converted(
+    title: &str,
+    path: &Path,
+    convert: Convert<'_, Stopped>,
+) -> Result<String, String> {
     let mut losses = 0;
     let replaced = replace(path, Backup::None, |out| {
         let mut write = |piece: &[u8]| out.write_all(piece).map_err(Stopped::Output);
-        let converted = convert(history, to, OPTIONS, &mut write).map_err(Stopped::into_io)?;
+        let converted = convert(&mut write).map_err(Stopped::into_io)?;
         losses = converted.losses.len();
         Ok(())
     });
@@ -209,8 +274,7 @@ fn save_converted(
         count => format!("; {count} losses"),
     };
     Ok(format!(
-        "saved as {} in {}{lost}",
-        title_of(to),
+        "saved as {title} in {}{lost}",
         replaced.path.display()
     ))
 }
@@ -242,12 +306,12 @@ const OPTIONS: Options = Options {
 };
 
 /// What a conversion loses, a sentence for each kind of loss.
-fn losses(session: &Session, to: Dialect) -> Vec<String> {
+fn losses(session: &Session, convert: Convert<'_, SourceError>) -> Vec<String> {
     if session.items.len() > COUNTED {
-        return vec!["what it loses is counted when it is saved".to_owned()];
+        return vec!["losses are counted on saving".to_owned()];
     }
     let mut nothing = |_: &[u8]| Ok::<(), SourceError>(());
-    let Ok(converted) = convert(session, to, OPTIONS, &mut nothing) else {
+    let Ok(converted) = convert(&mut nothing) else {
         return Vec::new();
     };
     let mut counted: Vec<(String, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The two threads for takes: one does what is asked for, in that order; the other checks what is shown, and
+//! The two threads for takes: one carries out the requests, in order; the other checks what is shown, and
 //! leaves off when another take is.
 
 use super::bench::Job;
@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Starts the threads; they end when nobody can ask for anything any more.
 pub(in super::super) fn start(work: Work) -> Sender<Job> {
-    let (jobs, asked) = channel::<Job>();
+    let (jobs, queue) = channel::<Job>();
     let (checks, shown) = channel::<Check>();
     let checker = work.clone();
     std::thread::spawn(move || check(&checker, &shown));
     std::thread::spawn(move || {
-        for job in asked {
+        for job in queue {
             if let Job::Close(closed) = job {
                 work.close();
                 // Whoever waited may have given up.
@@ -38,7 +38,7 @@ fn check(work: &Work, shown: &Receiver<Check>) {
 }
 
 impl Work {
-    /// Does what is asked for; gives back what is to be checked then.
+    /// Carries out the requests; returns what is to be checked then.
     pub(in super::super) fn perform(&self, job: Job) -> Option<Check> {
         match job {
             Job::Make(order) => {

@@ -10,7 +10,7 @@ use crate::tui::request::OpenRequest;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
 use crate::tui::view;
-use retake_live::proxy::Command;
+use retake_live::proxy::ProxyCommand;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 struct Desk {
     fake: Arc<Fake>,
     watching: Watching,
-    news: Sender<News>,
+    news: Sender<ProxyNews>,
     loader: Direct,
     state: State,
     left: Vec<Effect>,
@@ -40,7 +40,7 @@ impl Desk {
         desk
     }
 
-    fn open(fake: Fake, seen: Seen, folder: TempDir) -> Self {
+    fn open(fake: Fake, seen: ExchangeSummary, folder: TempDir) -> Self {
         let fake = Arc::new(fake);
         let (mut watching, news) = watching(fake.clone());
         watching.start(|| {});
@@ -111,7 +111,7 @@ impl Desk {
     }
 
     /// The proxy tells something, and it is collected.
-    fn tell(&mut self, seen: Seen) -> Vec<Effect> {
+    fn tell(&mut self, seen: ExchangeSummary) -> Vec<Effect> {
         let (id, phase) = (seen.id, seen.phase.clone());
         self.news.send(news(seen)).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -157,9 +157,9 @@ fn a_held_exchange_is_opened_mended_with_the_usual_keys_and_left_with_a_notice()
         .sees("held: 4:32")
         .sees("openai-python 3.52.0")
         .sees("i inject");
-    desk.press("i ^s enter").comes("ended: final message");
-    desk.misses("go on").sees("q to the list");
-    desk.watching.board.hear(vec![News::Decided {
+    desk.press("i ^s enter").comes("finished");
+    desk.misses("c continue").sees("q back to list");
+    desk.watching.board.hear(vec![ProxyNews::Decided {
         id: ExchangeId(4),
         rule: Some("unknown-tool".to_owned()),
         action: "inject-error".to_owned(),
@@ -167,12 +167,12 @@ fn a_held_exchange_is_opened_mended_with_the_usual_keys_and_left_with_a_notice()
         wording: Some("nearest".to_owned()),
         text_sent: false,
     }]);
-    let next = desk.tell(exchange(4, Phase::Ended(Ending::Mended)));
+    let next = desk.tell(exchange(4, ExchangePhase::Ended(ExchangeEnding::Mended)));
     assert!(matches!(next[..], [Effect::Close]), "{next:?}");
     desk.watching.closed(&desk.state);
     let shown = screen(&desk.watching.board, (120, 14));
     let said =
-        "exchange 4: mended: the agent got the corrected reply (the operator: inject-error for";
+        "exchange 4: fixed: the agent got the corrected reply (the operator: inject-error for";
     assert!(shown.contains(said), "{shown}");
 }
 
@@ -190,7 +190,7 @@ fn however_narrow_the_screen_the_time_that_is_left_is_seen() {
 #[test]
 fn both_views_are_at_hand() {
     let mut desk = Desk::on_a_hold();
-    desk.press("i ^s enter").comes("ended: final message");
+    desk.press("i ^s enter").comes("finished");
     desk.sees("provider sees");
     let provider = desk.items();
     assert_eq!(provider.iter().filter(|kind| **kind == "call").count(), 2);
@@ -212,8 +212,8 @@ fn b2_the_client_that_leaves_leaves_nothing_to_decide() {
     desk.press("i");
     assert!(desk.state.has_overlay());
     let began = Instant::now();
-    let next = desk.tell(Seen {
-        ..exchange(4, Phase::Ended(Ending::ClientLeft))
+    let next = desk.tell(ExchangeSummary {
+        ..exchange(4, ExchangePhase::Ended(ExchangeEnding::ClientLeft))
     });
     assert!(next.is_empty(), "{next:?}");
     desk.sees("too late: the client is gone");
@@ -250,7 +250,7 @@ fn what_the_agent_has_of_a_held_reply_is_told_from_what_it_has_not() {
     );
     desk.misses("c continue").misses(". step").sees("A release");
     let mut seen = held(4, Some(302));
-    if let Phase::Held(holding) = &mut seen.phase {
+    if let ExchangePhase::Held(holding) = &mut seen.phase {
         (holding.has.is_begun, holding.has.text) = (true, true);
     }
     assert!(desk.tell(seen).is_empty());
@@ -260,21 +260,24 @@ fn what_the_agent_has_of_a_held_reply_is_told_from_what_it_has_not() {
         has.contains(&"assistant") && !has.contains(&"call"),
         "{has:?}"
     );
-    // Asking again is a turn behind the words that it has read.
+    // Asking again is a turn after the words that it has read.
     desk.press("v ] r ^s")
-        .sees("the agent has read the text of this reply already");
+        .sees("the agent has already read the text of this reply");
 }
 
 /// What is written when the time of a hold is up is not thrown away, and its keys are not for the list.
 #[test]
 fn a_hold_whose_time_is_up_warns_whoever_writes_and_keeps_what_is_written() {
     let mut desk = Desk::on_a_hold();
-    desk.press("i ^a ^k N o p e").misses("s are left");
+    desk.press("i ^a ^k N o p e").misses("s left");
     let wall = |desk: &mut Desk, ms| desk.state.exchange.as_mut().unwrap().wall_ms = BEGAN + ms;
     wall(&mut desk, 290_000);
-    desk.sees("12 s are left: then it is released as it came");
+    desk.sees("12 s left: then it is released unchanged");
     let by = "the client would have given up".to_owned();
-    let next = desk.tell(exchange(4, Phase::Ended(Ending::Released { by })));
+    let next = desk.tell(exchange(
+        4,
+        ExchangePhase::Ended(ExchangeEnding::Released { by }),
+    ));
     assert!(next.is_empty(), "the words stay: {next:?}");
     desk.sees("too late").press("a q !").sees("Nopeaq!");
     assert!(desk.left.is_empty() && desk.fake.commands.lock().unwrap().is_empty());
@@ -303,7 +306,7 @@ fn a_hold_whose_time_is_up_warns_whoever_writes_and_keeps_what_is_written() {
 fn an_exchange_that_is_held_again_leaves_the_first_hold() {
     let mut desk = Desk::on_a_hold();
     let mut again = held(4, Some(400));
-    if let Phase::Held(holding) = &mut again.phase {
+    if let ExchangePhase::Held(holding) = &mut again.phase {
         holding.since_ms += 1;
     }
     let next = desk.tell(again);
@@ -321,14 +324,17 @@ fn a_hold_is_released_and_cut_from_inside() {
     desk.press("X y");
     let id = ExchangeId(4);
     assert!(
-        matches!(&desk.left[..], [Effect::Proxy(Command::Cut(cut))] if *cut == id),
+        matches!(&desk.left[..], [Effect::Proxy(ProxyCommand::Cut(cut))] if *cut == id),
         "{:?}",
         desk.left
     );
     desk.left.clear();
     desk.press("I").sees("interception is off");
     assert!(
-        matches!(&desk.left[..], [Effect::Proxy(Command::Intercept(false))]),
+        matches!(
+            &desk.left[..],
+            [Effect::Proxy(ProxyCommand::Intercept(false))]
+        ),
         "{:?}",
         desk.left
     );
@@ -348,7 +354,7 @@ fn what_else_becomes_held_is_told_and_quitting_asks() {
     );
     desk.left.clear();
     desk.press("Q")
-        .sees("2 exchanges are held and would end with the proxy: quit?");
+        .sees("2 held exchanges would end with the proxy: quit?");
     desk.press("y");
     assert!(matches!(desk.left[..], [Effect::Quit]), "{:?}", desk.left);
 }
@@ -362,11 +368,15 @@ fn what_is_over_is_read_like_any_recording() {
         recording: Some(bundled),
         ..Fake::default()
     };
-    let mut desk = Desk::open(fake, exchange(7, Phase::Ended(Ending::Passed)), folder);
+    let mut desk = Desk::open(
+        fake,
+        exchange(7, ExchangePhase::Ended(ExchangeEnding::Passed)),
+        folder,
+    );
     desk.sees("exchange 7")
         .sees("passed")
         .misses("provider sees");
-    desk.press("v").sees("only one view");
+    desk.press("v").sees("has two views");
     desk.press("q");
     assert!(matches!(desk.left[..], [Effect::Close]), "{:?}", desk.left);
 }
@@ -375,7 +385,7 @@ fn what_is_over_is_read_like_any_recording() {
 fn what_cannot_be_opened_says_why() {
     let fake = Arc::new(Fake::default());
     let (mut watching, _news) = watching(fake);
-    let over = exchange(1, Phase::Ended(Ending::Passed));
+    let over = exchange(1, ExchangePhase::Ended(ExchangeEnding::Passed));
     watching.board.hear(vec![news(over), news(held(2, None))]);
     let request = OpenRequest::default();
     let why = |watching: &mut Watching, id| {

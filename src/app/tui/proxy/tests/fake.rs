@@ -1,14 +1,14 @@
-//! A proxy that is told by hand: it records what it is commanded, and a live run of a bundled agent stands for a held exchange.
+//! A proxy that is told by hand: it records what it is commanded, and a live run of a bundled agent represents a held exchange.
 
 use super::super::watching::Watching;
-use super::super::{Exchanges, Request, Watched};
+use super::super::{CurlRequest, Exchanges, Watched};
 use super::about;
 use crate::tui::loader::takes::conductor::{Conductor, Seated, Stir};
 use crate::tui::state::live::AgentInfo;
 use retake_core::exchange::ExchangeId;
 use retake_live::agents::AgentFile;
 use retake_live::live::{RunOptions, prepare};
-use retake_live::proxy::{Command, News};
+use retake_live::proxy::{ProxyCommand, ProxyNews};
 use retake_live::wordings::Wordings;
 use retake_live::{Input, TakeStore};
 use std::fs;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(super) struct Fake {
     /// What it was commanded.
-    pub(super) commands: Mutex<Vec<Command>>,
+    pub(super) commands: Mutex<Vec<ProxyCommand>>,
     /// What can be taken over.
     pub(super) seat: Mutex<Option<(PathBuf, Seated)>>,
     /// A recording of what is over.
@@ -28,7 +28,7 @@ pub(super) struct Fake {
 }
 
 impl Exchanges for Fake {
-    fn obey(&self, command: Command) {
+    fn obey(&self, command: ProxyCommand) {
         self.commands.lock().unwrap().push(command);
     }
 
@@ -41,13 +41,13 @@ impl Exchanges for Fake {
         retake_live::open(path).map_err(|error| error.to_string())
     }
 
-    fn request(&self, _: ExchangeId) -> Option<Request> {
+    fn request(&self, _: ExchangeId) -> Option<CurlRequest> {
         None
     }
 }
 
 /// The list in front of a proxy, and where its news come from.
-pub(super) fn watching(fake: Arc<Fake>) -> (Watching, Sender<News>) {
+pub(super) fn watching(fake: Arc<Fake>) -> (Watching, Sender<ProxyNews>) {
     let (sender, news) = channel();
     let watched = Watched {
         proxy: fake,

@@ -5,8 +5,8 @@ use crate::tui::loader::takes::conductor::{Conductor, Staged};
 use crate::tui::loader::{Knowledge, Loader};
 use crate::tui::report::Report;
 use retake_core::session::takes::TakeId;
-use retake_live::live::{News, Phase, RunInput};
-use retake_live::{Opening, ReadOptions, TakeError, TakeStore};
+use retake_live::live::{Phase, RunInput, RunNews};
+use retake_live::{OpenedInput, ReadOptions, TakeError, TakeStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -20,11 +20,11 @@ struct Patient {
 }
 
 impl Conductor for Patient {
-    fn start(&mut self, _: &mut TakeStore, _: u32, _: TakeId) -> Result<Vec<News>, TakeError> {
-        Ok(vec![News::Notice("seated".to_owned())])
+    fn start(&mut self, _: &mut TakeStore, _: u32, _: TakeId) -> Result<Vec<RunNews>, TakeError> {
+        Ok(vec![RunNews::Notice("seated".to_owned())])
     }
 
-    fn handle(&mut self, _: &mut TakeStore, _: RunInput) -> Vec<News> {
+    fn handle(&mut self, _: &mut TakeStore, _: RunInput) -> Vec<RunNews> {
         Vec::new()
     }
 
@@ -46,7 +46,7 @@ impl Drop for Patient {
 
 fn is_free(journal: &Path) -> bool {
     let input = retake_live::open(journal).unwrap();
-    let opening = Opening::begin(input, &ReadOptions::default()).unwrap();
+    let opening = OpenedInput::begin(input, &ReadOptions::default()).unwrap();
     let recording = Arc::new(opening.read(&|_, _| ()).unwrap());
     let (bench, _) = TakeStore::open(recording, Some(journal), None, || 0);
     bench.not_recording().is_none()
@@ -66,7 +66,7 @@ fn a_seat_that_is_left_finds_its_journal_free() {
     let (_world, events) = channel();
     let staged = Staged::seated(seated(Box::new(patient), events));
     let input = retake_live::open(&journal).unwrap();
-    let opening = Arc::new(Opening::begin(input, &ReadOptions::default()).unwrap());
+    let opening = Arc::new(OpenedInput::begin(input, &ReadOptions::default()).unwrap());
     let (sender, reports) = channel();
     let reports_of = Arc::new(move |report| {
         // The test is over.
@@ -76,7 +76,7 @@ fn a_seat_that_is_left_finds_its_journal_free() {
     let loader = Loader::start(opening, knowledge, staged, reports_of);
     loop {
         let report = reports.recv_timeout(Duration::from_secs(30)).unwrap();
-        if matches!(&report, Report::Live(News::Notice(said)) if said == "seated") {
+        if matches!(&report, Report::Live(RunNews::Notice(said)) if said == "seated") {
             break;
         }
     }

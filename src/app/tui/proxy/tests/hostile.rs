@@ -5,9 +5,9 @@ use crate::tui::tests::hostile::{is_harmless, texts};
 use retake_core::session::takes::Author;
 
 /// A list with this text in every place.
-fn everywhere(text: &str) -> Board {
+fn everywhere(text: &str) -> ExchangeBoard {
     let own = || text.to_owned();
-    let mut board = Board::new(About {
+    let mut board = ExchangeBoard::new(ProxyInfo {
         upstreams: vec![own(), own()],
         unverified: vec![own()],
         connect: vec![own(), own()],
@@ -16,13 +16,13 @@ fn everywhere(text: &str) -> Board {
         is_intercepting: true,
         breakpoints: Vec::new(),
     });
-    let seen = |id, phase| Seen {
+    let seen = |id, phase| ExchangeSummary {
         client: own(),
         method: own(),
         path: own(),
         model: own(),
         notes: vec![own()],
-        found: vec![Found {
+        found: vec![ExchangeFinding {
             tool: Some(own()),
             message: own(),
             ..unknown_tool()
@@ -38,21 +38,21 @@ fn everywhere(text: &str) -> Board {
         why: own(),
     };
     let ends = [
-        Ending::Released { by: own() },
-        Ending::Refused { why: own() },
-        Ending::NoReply { why: own() },
+        ExchangeEnding::Released { by: own() },
+        ExchangeEnding::Refused { why: own() },
+        ExchangeEnding::NoReply { why: own() },
     ];
     let mut told = vec![
-        News::Listening {
+        ProxyNews::Listening {
             base: String::new(),
             address: ([127, 0, 0, 1], 4000).into(),
             upstream: own(),
         },
-        News::Output {
+        ProxyNews::Output {
             text: own(),
             is_error: false,
         },
-        News::Decided {
+        ProxyNews::Decided {
             id: ExchangeId(1),
             rule: Some(own()),
             action: own(),
@@ -60,14 +60,14 @@ fn everywhere(text: &str) -> Board {
             wording: Some(own()),
             text_sent: false,
         },
-        news(seen(1, Phase::Held(holding))),
-        News::Notice(own()),
+        news(seen(1, ExchangePhase::Held(holding))),
+        ProxyNews::Notice(own()),
     ];
     for (number, ending) in (2..).zip(ends) {
-        told.push(news(seen(number, Phase::Ended(ending))));
-        told.push(news(Seen {
+        told.push(news(seen(number, ExchangePhase::Ended(ending))));
+        told.push(news(ExchangeSummary {
             found: Vec::new(),
-            ..seen(number + 10, Phase::Asking)
+            ..seen(number + 10, ExchangePhase::Asking)
         }));
     }
     board.hear(told);
@@ -77,7 +77,7 @@ fn everywhere(text: &str) -> Board {
 #[test]
 fn hostile_text_is_shown_and_never_obeyed() {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
-    // Several texts at once: a screen shows the beginning of each place's text, and each text stands at the beginning of one.
+    // Several texts at once: a screen shows the beginning of each place's text, and each text is at the beginning of one.
     for text in texts() {
         let mut board = everywhere(&text);
         for (keys, size) in [
@@ -93,9 +93,9 @@ fn hostile_text_is_shown_and_never_obeyed() {
                 assert!(is_harmless(symbol), "{symbol:?} after {keys:?}: {text:?}");
             }
         }
-        let empty = Board::new(About {
+        let empty = ExchangeBoard::new(ProxyInfo {
             connect: vec![text.clone()],
-            ..About::default()
+            ..ProxyInfo::default()
         });
         let backend = drawn(&empty, (60, 15), &theme);
         let mut cells = backend.buffer().content().iter();

@@ -5,14 +5,14 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
 use retake_core::engine::BreakpointTarget;
 use retake_core::session::takes::Author;
-use retake_live::proxy::Command;
+use retake_live::proxy::ProxyCommand;
 
 #[test]
 fn an_empty_list_says_how_agents_are_pointed_at_the_proxy() {
     let mut board = board(0);
     insta::assert_snapshot!("empty", screen(&board, (100, 14)));
     insta::assert_snapshot!("empty_small", screen(&board, (60, 15)));
-    board.hear(vec![news(exchange(1, Phase::Waiting))]);
+    board.hear(vec![news(exchange(1, ExchangePhase::Waiting))]);
     assert!(!screen(&board, (100, 14)).contains("OPENAI_BASE_URL"));
     press(&mut board, "c");
     assert!(screen(&board, (100, 14)).contains("OPENAI_BASE_URL"));
@@ -38,7 +38,7 @@ fn a_busy_list_tells_what_each_exchange_is_doing() {
 fn held_exchanges_count_down_and_stand_in_the_header_wherever_the_cursor_is() {
     let mut board = busy();
     for id in 10..60 {
-        board.hear(vec![news(exchange(id, Phase::Replying))]);
+        board.hear(vec![news(exchange(id, ExchangePhase::Replying))]);
     }
     let shown = screen(&board, (100, 14));
     assert!(
@@ -57,10 +57,10 @@ fn held_exchanges_count_down_and_stand_in_the_header_wherever_the_cursor_is() {
     press(&mut board, "}");
     let shown = screen(&board, (100, 14));
     assert!(
-        shown.contains("held (kept alive): unknown-tool serch_flights"),
+        shown.contains("held (keep-alive): unknown-tool serch_flights"),
         "{shown}"
     );
-    assert!(shown.contains("held, alive +2"), "{shown}");
+    assert!(shown.contains("● held +2"), "{shown}");
     press(&mut board, "}");
     assert_eq!(board.here(), Some(ExchangeId(4)), "around the end");
     press(&mut board, "f `model:claude*` enter }");
@@ -78,17 +78,20 @@ fn what_is_held_is_released_one_by_one_or_all_together() {
     let mut board = busy();
     assert!(press(&mut board, "a").is_empty());
     assert!(screen(&board, (100, 14)).contains("exchange 9 is not held"));
-    let released = [Effect::Proxy(Command::Release(ExchangeId(4)))];
+    let released = [Effect::Proxy(ProxyCommand::Release(ExchangeId(4)))];
     assert_asks(press(&mut board, "} a"), &released);
     assert_asks(
         press(&mut board, "A"),
-        &[Effect::Proxy(Command::ReleaseAll)],
+        &[Effect::Proxy(ProxyCommand::ReleaseAll)],
     );
-    let ending = Ending::Released {
+    let ending = ExchangeEnding::Released {
         by: "operator".to_owned(),
     };
     for id in [4, 5] {
-        board.hear(vec![news(exchange(id, Phase::Ended(ending.clone())))]);
+        board.hear(vec![news(exchange(
+            id,
+            ExchangePhase::Ended(ending.clone()),
+        ))]);
     }
     assert!(press(&mut board, "a A").is_empty());
     assert!(screen(&board, (100, 14)).contains("nothing is held"));
@@ -100,10 +103,10 @@ fn a_connection_is_cut_only_after_a_question() {
     assert!(press(&mut board, "{ X").is_empty());
     assert!(screen(&board, (100, 14)).contains("Cut the connection of exchange 5?"));
     assert!(press(&mut board, "n").is_empty());
-    let cut = [Effect::Proxy(Command::Cut(ExchangeId(5)))];
+    let cut = [Effect::Proxy(ProxyCommand::Cut(ExchangeId(5)))];
     assert_asks(press(&mut board, "X y"), &cut);
     assert!(press(&mut board, "g X").is_empty());
-    assert!(screen(&board, (100, 14)).contains("exchange 1 is over"));
+    assert!(screen(&board, (100, 14)).contains("exchange 1 has ended"));
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn interception_is_switched_and_that_is_seen() {
     let mut board = busy();
     assert!(screen(&board, (100, 14)).contains("  intercepting"));
     let told = press(&mut board, "I");
-    assert_asks(told, &[Effect::Proxy(Command::Intercept(false))]);
+    assert_asks(told, &[Effect::Proxy(ProxyCommand::Intercept(false))]);
     for width in [40, 60, 80, 100] {
         let shown = screen(&board, (width, 14));
         assert!(shown.contains("NOT INTERCEPTING"), "{shown}");
@@ -119,7 +122,7 @@ fn interception_is_switched_and_that_is_seen() {
     }
     assert_asks(
         press(&mut board, "I"),
-        &[Effect::Proxy(Command::Intercept(true))],
+        &[Effect::Proxy(ProxyCommand::Intercept(true))],
     );
 }
 
@@ -136,7 +139,7 @@ fn findings_texts_and_filters_lead_to_exchanges() {
     assert_eq!(board.here(), Some(ExchangeId(7)));
     press(&mut board, "n");
     assert_eq!(board.here(), Some(ExchangeId(7)), "the only hit");
-    let shown = |board: &mut Board, filter: &str| {
+    let shown = |board: &mut ExchangeBoard, filter: &str| {
         press(board, &format!("f ^u `{filter}` enter g"));
         let mut ids = Vec::new();
         for _ in 0..board.rows.len() {
@@ -153,7 +156,7 @@ fn findings_texts_and_filters_lead_to_exchanges() {
         ("error", &[2, 4, 5]),
         ("client:anthropic*", &[5]),
         ("status:404", &[7]),
-        ("state:mended", &[2]),
+        ("state:fixed", &[2]),
         ("!finding !open", &[1, 3, 6, 7]),
         ("~anthrpc", &[5]),
         ("\"not intercepted\"", &[7]),
@@ -164,7 +167,7 @@ fn findings_texts_and_filters_lead_to_exchanges() {
     press(&mut board, "f `model:` enter");
     assert!(screen(&board, (100, 14)).contains("`model:` needs a value"));
     press(&mut board, "esc f ^u `nowhere` enter");
-    assert!(screen(&board, (100, 14)).contains("nothing matches the filter; esc shows all"));
+    assert!(screen(&board, (100, 14)).contains("no matches; esc clears the filter"));
     press(&mut board, "esc");
     assert_eq!(board.rows.len(), 9);
 }
@@ -173,15 +176,15 @@ fn findings_texts_and_filters_lead_to_exchanges() {
 fn the_newest_exchange_is_followed_until_the_operator_moves_up() {
     let mut board = busy();
     assert_eq!(board.here(), Some(ExchangeId(9)));
-    board.hear(vec![news(exchange(10, Phase::Waiting))]);
+    board.hear(vec![news(exchange(10, ExchangePhase::Waiting))]);
     assert_eq!(board.here(), Some(ExchangeId(10)));
     press(&mut board, "k");
-    board.hear(vec![news(exchange(11, Phase::Waiting))]);
+    board.hear(vec![news(exchange(11, ExchangePhase::Waiting))]);
     assert_eq!(board.here(), Some(ExchangeId(9)));
     press(&mut board, "F");
     assert_eq!(board.here(), Some(ExchangeId(11)));
     press(&mut board, "k G");
-    board.hear(vec![news(exchange(12, Phase::Waiting))]);
+    board.hear(vec![news(exchange(12, ExchangePhase::Waiting))]);
     assert_eq!(
         board.here(),
         Some(ExchangeId(12)),
@@ -212,7 +215,7 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
     press(&mut board, "} b");
     assert!(screen(&board, (100, 14)).contains("tool serch_flights"));
     let told = press(&mut board, "enter");
-    let Some(Effect::Proxy(Command::Breakpoints(set))) = told.first() else {
+    let Some(Effect::Proxy(ProxyCommand::Breakpoints(set))) = told.first() else {
         panic!("{told:?}");
     };
     assert_eq!(
@@ -221,12 +224,12 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
     );
     let told = press(&mut board, "B a `arg .n > 9` enter");
     assert!(
-        matches!(&told[..], [Effect::Proxy(Command::Breakpoints(set))] if set.len() == 2),
+        matches!(&told[..], [Effect::Proxy(ProxyCommand::Breakpoints(set))] if set.len() == 2),
         "{told:?}"
     );
     let told = press(&mut board, "space");
     assert!(
-        matches!(&told[..], [Effect::Proxy(Command::Breakpoints(set))] if !set[1].is_enabled),
+        matches!(&told[..], [Effect::Proxy(ProxyCommand::Breakpoints(set))] if !set[1].is_enabled),
         "{told:?}"
     );
 }
@@ -235,7 +238,7 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
 fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     let mut board = busy();
     assert!(press(&mut board, "q").is_empty());
-    assert!(screen(&board, (100, 14)).contains("2 exchanges are held and would end"));
+    assert!(screen(&board, (100, 14)).contains("2 held exchanges would end"));
     assert_asks(press(&mut board, "y"), &[Effect::Quit]);
     let mut quiet = super::board(0);
     assert_asks(press(&mut quiet, "q"), &[Effect::Quit]);
@@ -243,7 +246,7 @@ fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     assert!(press(&mut quiet, "Q").is_empty());
     assert!(screen(&quiet, (100, 14)).contains("python agent.py is running and would be stopped"));
     press(&mut quiet, "esc");
-    quiet.hear(vec![News::AgentEnded(
+    quiet.hear(vec![ProxyNews::AgentEnded(
         std::os::unix::process::ExitStatusExt::from_raw(0 << 8),
     )]);
     assert_asks(press(&mut quiet, "Q"), &[Effect::Quit]);
@@ -255,16 +258,16 @@ fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
 fn the_agent_that_was_started_has_a_pane() {
     let mut board = busy();
     press(&mut board, "o");
-    assert!(screen(&board, (100, 14)).contains("has started no agent"));
+    assert!(screen(&board, (100, 14)).contains("no agent was started"));
     board.about.child = Some("python agent.py".to_owned());
-    let lines = (0..EVENTS_SAID).map(|number| News::Output {
+    let lines = (0..EVENTS_SAID).map(|number| ProxyNews::Output {
         text: format!("\u{1b}[1;32mline {number}\u{1b}[0m\u{1b}[2J"),
         is_error: false,
     });
     board.hear(lines.collect());
     press(&mut board, "o");
     insta::assert_snapshot!("child", screen(&board, (100, 20)));
-    board.hear(vec![News::AgentEnded(
+    board.hear(vec![ProxyNews::AgentEnded(
         std::os::unix::process::ExitStatusExt::from_raw(3 << 8),
     )]);
     insta::assert_snapshot!("child_narrow", screen(&board, (60, 15)));
@@ -279,7 +282,7 @@ const EVENTS_SAID: u32 = 3000;
 fn what_is_decided_and_what_goes_wrong_stands_in_the_log() {
     let mut board = busy();
     board.hear(vec![
-        News::Decided {
+        ProxyNews::Decided {
             id: ExchangeId(4),
             rule: Some("unknown-tool".to_owned()),
             action: "inject-error".to_owned(),
@@ -287,8 +290,8 @@ fn what_is_decided_and_what_goes_wrong_stands_in_the_log() {
             wording: Some("nearest".to_owned()),
             text_sent: false,
         },
-        news(exchange(4, Phase::Ended(Ending::Mended))),
-        News::Notice("the journal cannot be written: disk full".to_owned()),
+        news(exchange(4, ExchangePhase::Ended(ExchangeEnding::Mended))),
+        ProxyNews::Notice("the journal cannot be written: disk full".to_owned()),
     ]);
     assert!(screen(&board, (100, 20)).contains("disk full"));
     press(&mut board, "L");
@@ -299,7 +302,7 @@ fn what_is_decided_and_what_goes_wrong_stands_in_the_log() {
 fn who_did_what_about_an_exchange_stays_in_its_footer() {
     let mut board = busy();
     board.hear(vec![
-        News::Decided {
+        ProxyNews::Decided {
             id: ExchangeId(4),
             rule: Some("unknown-tool".to_owned()),
             action: "inject-error".to_owned(),
@@ -307,7 +310,7 @@ fn who_did_what_about_an_exchange_stays_in_its_footer() {
             wording: None,
             text_sent: false,
         },
-        news(exchange(4, Phase::Ended(Ending::Mended))),
+        news(exchange(4, ExchangePhase::Ended(ExchangeEnding::Mended))),
     ]);
     board.go_to(ExchangeId(4));
     for keys in ["", "k j", "? esc"] {
@@ -339,7 +342,7 @@ fn everything_has_a_key_in_the_help_and_a_name_in_the_palette() {
     assert!(screen(&board, (120, 50)).contains("interception on or off"));
     press(&mut board, "esc : `interception` enter");
     assert!(!board.is_intercepting);
-    press(&mut board, ": `to the beginning` enter");
+    press(&mut board, ": `to the top` enter");
     assert_eq!(board.here(), Some(ExchangeId(1)));
 }
 

@@ -23,8 +23,8 @@ fn ten_thousand_news_wake_the_screen_a_few_times_and_none_is_lost() {
     for round in 0..2 {
         for id in 1..=5000 {
             let phase = match round {
-                0 => Phase::Waiting,
-                _ => Phase::Ended(Ending::Passed),
+                0 => ExchangePhase::Waiting,
+                _ => ExchangePhase::Ended(ExchangeEnding::Passed),
             };
             sender.send(news(exchange(id, phase))).unwrap();
             if id % 100 == 0 {
@@ -47,9 +47,11 @@ fn ten_thousand_news_wake_the_screen_a_few_times_and_none_is_lost() {
 fn what_waits_while_nobody_looks_is_bounded() {
     let (sender, receiver) = channel();
     for id in 1..=u32::try_from(3 * KEPT).unwrap() {
-        sender.send(news(exchange(id, Phase::Waiting))).unwrap();
         sender
-            .send(News::Output {
+            .send(news(exchange(id, ExchangePhase::Waiting)))
+            .unwrap();
+        sender
+            .send(ProxyNews::Output {
                 text: "x".to_owned(),
                 is_error: false,
             })
@@ -70,7 +72,7 @@ fn the_list_keeps_the_newest_and_whatever_is_held() {
     for some in ids.chunks(500) {
         let seen = some
             .iter()
-            .map(|id| exchange(*id, Phase::Ended(Ending::Passed)));
+            .map(|id| exchange(*id, ExchangePhase::Ended(ExchangeEnding::Passed)));
         board.hear(seen.map(news).collect());
     }
     assert_eq!(board.rows.listed(), KEPT);
@@ -80,7 +82,10 @@ fn the_list_keeps_the_newest_and_whatever_is_held() {
     press(&mut board, "j");
     assert_eq!(board.here(), Some(ExchangeId(count - 9998)));
     // What fell out does not come back.
-    board.hear(vec![news(exchange(2, Phase::Ended(Ending::Passed)))]);
+    board.hear(vec![news(exchange(
+        2,
+        ExchangePhase::Ended(ExchangeEnding::Passed),
+    ))]);
     assert!(board.of(ExchangeId(2)).is_none());
     assert!(screen(&board, (100, 14)).contains("20000 exchanges"));
 }

@@ -7,26 +7,28 @@ mod hostile;
 mod list;
 mod many;
 
-use super::About;
-use super::board::Board;
+use super::ProxyInfo;
+use super::board::ExchangeBoard;
 use crate::tui::effect::Effect;
 use crate::tui::keymap;
 use crate::tui::theme::{Glyphs, Theme, Variant};
 use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use retake_core::exchange::{Ending, ExchangeId, Found, Holding, Phase, Seen};
+use retake_core::exchange::{
+    ExchangeEnding, ExchangeFinding, ExchangeId, ExchangePhase, ExchangeSummary, Holding,
+};
 use retake_core::rules::Severity;
 use retake_core::session::Dialect;
-use retake_live::proxy::News;
+use retake_live::proxy::ProxyNews;
 use std::sync::Arc;
 
 /// When the first request came, in milliseconds since 1970.
 const BEGAN: u64 = 1_790_000_000_000;
 
 /// What is known of the proxy of these tests.
-fn about() -> About {
-    About {
+fn about() -> ProxyInfo {
+    ProxyInfo {
         upstreams: vec!["api.openai.com".to_owned()],
         connect: vec![
             "openai, openai-agents   OPENAI_BASE_URL=http://127.0.0.1:4000/v1".to_owned(),
@@ -34,14 +36,14 @@ fn about() -> About {
         ],
         recording: Some("/data/proxy-1.jsonl".into()),
         is_intercepting: true,
-        ..About::default()
+        ..ProxyInfo::default()
     }
 }
 
 /// An exchange that is doing this.
-fn exchange(id: u32, phase: Phase) -> Seen {
-    let is_answered = !matches!(phase, Phase::Asking | Phase::Waiting);
-    Seen {
+fn exchange(id: u32, phase: ExchangePhase) -> ExchangeSummary {
+    let is_answered = !matches!(phase, ExchangePhase::Asking | ExchangePhase::Waiting);
+    ExchangeSummary {
         id: ExchangeId(id),
         at_ms: BEGAN + u64::from(id) * 1000,
         client: "openai-python 3.52.0".to_owned(),
@@ -54,15 +56,15 @@ fn exchange(id: u32, phase: Phase) -> Seen {
         sent: 12_000,
         received: if is_answered { 4321 } else { 0 },
         first_ms: is_answered.then_some(420),
-        total_ms: matches!(phase, Phase::Ended(_)).then_some(12_345),
+        total_ms: matches!(phase, ExchangePhase::Ended(_)).then_some(12_345),
         phase,
-        ..Seen::default()
+        ..ExchangeSummary::default()
     }
 }
 
 /// A tool that was never offered.
-fn unknown_tool() -> Found {
-    Found {
+fn unknown_tool() -> ExchangeFinding {
+    ExchangeFinding {
         rule: "unknown-tool",
         severity: Severity::Error,
         tool: Some("serch_flights".to_owned()),
@@ -71,7 +73,7 @@ fn unknown_tool() -> Found {
 }
 
 /// An exchange whose reply is held until a time, counted from the beginning.
-fn held(id: u32, until_s: Option<u64>) -> Seen {
+fn held(id: u32, until_s: Option<u64>) -> ExchangeSummary {
     let holding = Holding {
         is_gone: false,
         has: retake_core::exchange::AgentHas::default(),
@@ -80,21 +82,21 @@ fn held(id: u32, until_s: Option<u64>) -> Seen {
         until_ms: until_s.map(|seconds| BEGAN + seconds * 1000),
         why: "unknown-tool serch_flights".to_owned(),
     };
-    Seen {
+    ExchangeSummary {
         found: vec![unknown_tool()],
-        ..exchange(id, Phase::Held(holding))
+        ..exchange(id, ExchangePhase::Held(holding))
     }
 }
 
-fn news(seen: Seen) -> News {
-    News::Exchange(Arc::new(seen))
+fn news(seen: ExchangeSummary) -> ProxyNews {
+    ProxyNews::Exchange(Arc::new(seen))
 }
 
 /// A list that is watched for so many seconds.
-fn board(seconds: u64) -> Board {
-    let mut board = Board::new(about());
+fn board(seconds: u64) -> ExchangeBoard {
+    let mut board = ExchangeBoard::new(about());
     board.set_now(BEGAN + seconds * 1000);
-    board.hear(vec![News::Listening {
+    board.hear(vec![ProxyNews::Listening {
         base: String::new(),
         address: ([127, 0, 0, 1], 4000).into(),
         upstream: "api.openai.com".to_owned(),
@@ -103,22 +105,22 @@ fn board(seconds: u64) -> Board {
 }
 
 /// A list with exchanges of all sorts.
-fn busy() -> Board {
+fn busy() -> ExchangeBoard {
     let mut board = board(30);
-    let ended = |id, ending| exchange(id, Phase::Ended(ending));
-    let released = Ending::Released {
+    let ended = |id, ending| exchange(id, ExchangePhase::Ended(ending));
+    let released = ExchangeEnding::Released {
         by: "policy".to_owned(),
     };
     board.hear(
         [
-            ended(1, Ending::Passed),
-            Seen {
+            ended(1, ExchangeEnding::Passed),
+            ExchangeSummary {
                 found: vec![unknown_tool()],
-                ..ended(2, Ending::Mended)
+                ..ended(2, ExchangeEnding::Mended)
             },
             ended(3, released),
             held(4, Some(302)),
-            Seen {
+            ExchangeSummary {
                 client: "anthropic-node 1.11.0".to_owned(),
                 path: "/v1/messages".to_owned(),
                 dialect: Some(Dialect::Anthropic),
@@ -126,18 +128,18 @@ fn busy() -> Board {
                 retries: 2,
                 ..held(5, None)
             },
-            ended(6, Ending::Truncated),
-            Seen {
+            ended(6, ExchangeEnding::Truncated),
+            ExchangeSummary {
                 method: "GET".to_owned(),
                 path: "/v1/models".to_owned(),
                 dialect: None,
                 model: String::new(),
                 status: Some(404),
                 notes: vec!["not intercepted".to_owned()],
-                ..ended(7, Ending::Passed)
+                ..ended(7, ExchangeEnding::Passed)
             },
-            exchange(8, Phase::Replying),
-            exchange(9, Phase::Waiting),
+            exchange(8, ExchangePhase::Replying),
+            exchange(9, ExchangePhase::Waiting),
         ]
         .map(news)
         .to_vec(),
@@ -145,8 +147,8 @@ fn busy() -> Board {
     board
 }
 
-/// Presses keys, written as in the table of keys; what stands in quotes is typed.
-fn press(board: &mut Board, keys: &str) -> Vec<Effect> {
+/// Presses keys, written as in the table of keys; what is in quotes is typed.
+fn press(board: &mut ExchangeBoard, keys: &str) -> Vec<Effect> {
     let mut wishes = Vec::new();
     for (number, part) in keys.split('`').enumerate() {
         if number % 2 == 1 {
@@ -161,13 +163,13 @@ fn press(board: &mut Board, keys: &str) -> Vec<Effect> {
     wishes
 }
 
-fn drawn(board: &Board, (width, height): (u16, u16), theme: &Theme) -> TestBackend {
+fn drawn(board: &ExchangeBoard, (width, height): (u16, u16), theme: &Theme) -> TestBackend {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| board.view(frame, theme)).unwrap();
     terminal.backend().clone()
 }
 
-fn screen(board: &Board, size: (u16, u16)) -> String {
+fn screen(board: &ExchangeBoard, size: (u16, u16)) -> String {
     let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
     drawn(board, size, &theme).to_string().replace('"', "")
 }

@@ -1,7 +1,7 @@
 //! A row of the list.
 
-use super::super::board::Board;
-use super::super::columns::Id;
+use super::super::board::ExchangeBoard;
+use super::super::columns::ExchangeColumn;
 use super::super::rows::{is_held, is_over};
 use super::super::words;
 use crate::tui::columns::Column;
@@ -9,16 +9,16 @@ use crate::tui::columns::size;
 use crate::tui::theme::Theme;
 use ratatui::style::Style;
 use ratatui::text::Span;
-use retake_core::exchange::{Ending, Phase, Seen};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 
-impl Board {
+impl ExchangeBoard {
     pub(super) fn row(
         &self,
-        seen: &Seen,
+        seen: &ExchangeSummary,
         is_chosen: bool,
-        columns: &[(Column<Id>, usize)],
+        columns: &[(Column<ExchangeColumn>, usize)],
         theme: &Theme,
     ) -> Vec<Span<'static>> {
         let cursor = if is_chosen { theme.glyphs.cursor } else { " " };
@@ -30,23 +30,33 @@ impl Board {
         spans
     }
 
-    fn cell(&self, seen: &Seen, column: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    fn cell(
+        &self,
+        seen: &ExchangeSummary,
+        column: ExchangeColumn,
+        width: usize,
+        theme: &Theme,
+    ) -> Vec<Span<'static>> {
         let text = |text: &str, style| theme.spans(&SafeText::single_line(text, width), style);
         let held = is_held(seen);
         let plain = if held { theme.warning } else { theme.text };
         match column {
-            Id::Number => text(&seen.id.to_string(), plain),
-            Id::Time => text(&words::time(seen.at_ms), theme.dim),
-            Id::Client => text(&seen.client, plain),
-            Id::Upstream => {
+            ExchangeColumn::Number => text(&seen.id.to_string(), plain),
+            ExchangeColumn::Time => text(&words::time(seen.at_ms), theme.dim),
+            ExchangeColumn::Client => text(&seen.client, plain),
+            ExchangeColumn::Upstream => {
                 let name = self.about.upstreams.get(seen.upstream);
                 text(name.map_or("", String::as_str), theme.dim)
             }
-            Id::Dialect => text(seen.dialect.map_or("", |dialect| dialect.word()), theme.dim),
-            Id::Model => text(&seen.model, plain),
-            Id::Path if seen.method.is_empty() || seen.method == "POST" => text(&seen.path, plain),
-            Id::Path => text(&format!("{} {}", seen.method, seen.path), plain),
-            Id::Status => {
+            ExchangeColumn::Dialect => {
+                text(seen.dialect.map_or("", |dialect| dialect.word()), theme.dim)
+            }
+            ExchangeColumn::Model => text(&seen.model, plain),
+            ExchangeColumn::Path if seen.method.is_empty() || seen.method == "POST" => {
+                text(&seen.path, plain)
+            }
+            ExchangeColumn::Path => text(&format!("{} {}", seen.method, seen.path), plain),
+            ExchangeColumn::Status => {
                 let status = seen.status.map_or_else(String::new, |it| it.to_string());
                 let style = match seen.status {
                     Some(400..) => theme.error,
@@ -54,44 +64,46 @@ impl Board {
                 };
                 text(&status, style)
             }
-            Id::Bytes if seen.received == 0 => Vec::new(),
-            Id::Bytes => text(&size(seen.received), theme.dim),
-            Id::Timing => {
+            ExchangeColumn::Bytes if seen.received == 0 => Vec::new(),
+            ExchangeColumn::Bytes => text(&size(seen.received), theme.dim),
+            ExchangeColumn::Timing => {
                 // What is not over is counted.
                 let so_far = || self.now.checked_sub(seen.at_ms).filter(|_| !is_over(seen));
                 let total = words::span(seen.total_ms.or_else(so_far));
                 let first = words::span(seen.first_ms);
                 text(&format!("{first}/{total}"), theme.dim)
             }
-            Id::State => self.state(seen, width, theme),
-            Id::Found => found(seen, width, theme),
+            ExchangeColumn::State => self.state(seen, width, theme),
+            ExchangeColumn::Found => found(seen, width, theme),
         }
     }
 
-    fn state(&self, seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    fn state(&self, seen: &ExchangeSummary, width: usize, theme: &Theme) -> Vec<Span<'static>> {
         let (glyph, style): (&str, Style) = match &seen.phase {
-            Phase::Asking | Phase::Waiting => (theme.glyphs.dot, theme.dim),
-            Phase::Replying => (theme.glyphs.down, theme.info),
-            Phase::Held(_) => (theme.glyphs.run, theme.warning),
-            Phase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
-            Phase::Ended(Ending::Passed) => (theme.glyphs.ok, theme.dim),
-            Phase::Ended(Ending::Mended) => (theme.glyphs.ok, theme.ok),
-            Phase::Ended(Ending::Released { .. }) => (theme.glyphs.info, theme.text),
-            Phase::Ended(_) => (theme.glyphs.warning, theme.error),
+            ExchangePhase::Asking | ExchangePhase::Waiting => (theme.glyphs.dot, theme.dim),
+            ExchangePhase::Replying => (theme.glyphs.down, theme.info),
+            ExchangePhase::Held(_) => (theme.glyphs.run, theme.warning),
+            ExchangePhase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
+            ExchangePhase::Ended(ExchangeEnding::Passed) => (theme.glyphs.ok, theme.dim),
+            ExchangePhase::Ended(ExchangeEnding::Mended) => (theme.glyphs.ok, theme.ok),
+            ExchangePhase::Ended(ExchangeEnding::Released { .. }) => {
+                (theme.glyphs.info, theme.text)
+            }
+            ExchangePhase::Ended(_) => (theme.glyphs.warning, theme.error),
         };
-        let mut said = words::phase(seen, self.now);
+        let mut label = words::phase(seen, self.now);
         if seen.retries > 0 {
-            said = format!("{said} +{}", seen.retries);
+            label = format!("{label} +{}", seen.retries);
         }
         let mut spans = vec![Span::styled(format!("{glyph} "), style)];
-        let text = SafeText::single_line(&said, width.saturating_sub(2));
+        let text = SafeText::single_line(&label, width.saturating_sub(2));
         spans.extend(theme.spans(&text, style));
         spans
     }
 }
 
 /// The rules that found something, each once, the worst first; without any why it ended, or the last note.
-fn found(seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn found(seen: &ExchangeSummary, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut rules: Vec<(&str, Severity)> = Vec::new();
     for found in &seen.found {
         if !rules.iter().any(|(rule, _)| *rule == found.rule) {
@@ -113,8 +125,8 @@ fn found(seen: &Seen, width: usize, theme: &Theme) -> Vec<Span<'static>> {
         spans.push(Span::styled(format!("{glyph} "), style));
         spans.extend(theme.spans(&name, theme.text));
     }
-    let said = words::why(&seen.phase).or(seen.notes.last().map(String::as_str));
-    if let (true, Some(note)) = (spans.is_empty(), said) {
+    let label = words::why(&seen.phase).or(seen.notes.last().map(String::as_str));
+    if let (true, Some(note)) = (spans.is_empty(), label) {
         return theme.spans(&SafeText::single_line(note, width), theme.dim);
     }
     spans

@@ -1,11 +1,11 @@
 //! Which of two readings of broken arguments was meant: what was written, and below it the readings, one above
 //! the other, with what tells them apart emphasised.
 
-use super::super::difference::{Pieces, Row, compare, lines_of};
+use super::super::difference::{DifferenceRow, Pieces, compare, lines_of};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::popup::Popup;
-use crate::tui::text::Page;
+use crate::tui::text::TextWindow;
 use crate::tui::text::{Line, Tone};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -18,7 +18,7 @@ const INDENT: usize = 4;
 
 /// What broken arguments may have meant.
 #[derive(Debug, Clone)]
-pub struct Reading {
+pub struct ArgumentReading {
     /// Who reads it so: the name of the repair.
     pub by: String,
     pub text: String,
@@ -28,20 +28,20 @@ pub struct Reading {
 pub struct Readings {
     title: SafeText,
     written: String,
-    readings: [Reading; 2],
+    readings: [ArgumentReading; 2],
     chosen: usize,
-    page: Page,
+    page: TextWindow,
 }
 
 impl Readings {
     /// Asks which reading of `written` was meant.
-    pub fn new(title: &str, written: &str, readings: [Reading; 2]) -> Self {
+    pub fn new(title: &str, written: &str, readings: [ArgumentReading; 2]) -> Self {
         let mut question = Self {
             title: SafeText::single_line(title, 200),
             written: written.to_owned(),
             readings,
             chosen: 0,
-            page: Page::default(),
+            page: TextWindow::default(),
         };
         question.lay_out();
         question
@@ -112,7 +112,7 @@ impl<S> Layer<S> for Readings {
     }
 }
 
-fn heading(number: usize, reading: &Reading, is_chosen: bool) -> Line {
+fn heading(number: usize, reading: &ArgumentReading, is_chosen: bool) -> Line {
     let mark = if is_chosen { "[x]" } else { "[ ]" };
     let words = format!("{mark} {}  ", number + 1);
     let tone = if is_chosen { Tone::Title } else { Tone::Plain };
@@ -122,7 +122,7 @@ fn heading(number: usize, reading: &Reading, is_chosen: bool) -> Line {
 }
 
 /// The lines of one reading; `~` marks those that the other one reads otherwise.
-fn side(rows: &[Row], number: usize, text: &str) -> Vec<Line> {
+fn side(rows: &[DifferenceRow], number: usize, text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let plain = |text: &str| {
         let mut safe = SafeText::from_static("  ");
@@ -131,16 +131,16 @@ fn side(rows: &[Row], number: usize, text: &str) -> Vec<Line> {
     };
     for row in rows {
         match row {
-            Row::Same(text) => lines.push(plain(text)),
-            Row::Changed(one, other) => {
+            DifferenceRow::Same(text) => lines.push(plain(text)),
+            DifferenceRow::Changed(one, other) => {
                 let pieces = if number == 0 { one } else { other };
                 lines.extend(pieces.as_ref().map(marked));
             }
-            Row::Folded(count) => {
+            DifferenceRow::Folded(count) => {
                 let words = format!("  ... {count} lines the same in both");
                 lines.push(Line::new(Tone::Dim, SafeText::from_str(&words)));
             }
-            Row::Uncompared(..) => {
+            DifferenceRow::Uncompared(..) => {
                 let more = format!("  ... of {} lines", lines_of(text).len());
                 lines.push(Line::new(Tone::Dim, SafeText::from_str(&more)));
             }
@@ -177,11 +177,11 @@ mod tests {
             "repair arguments: the repairs disagree",
             "{\"city\": \"Paris, \"days\": 3, note: 'it\u{1b}s'",
             [
-                Reading {
+                ArgumentReading {
                     by: "jsonrepair-rs".to_owned(),
                     text: r#"{"city":"Paris","days":3,"note":"its"}"#.to_owned(),
                 },
-                Reading {
+                ArgumentReading {
                     by: "jsonfix".to_owned(),
                     text: r#"{"city":"Paris, ","days":3,"note":"its"}"#.to_owned(),
                 },

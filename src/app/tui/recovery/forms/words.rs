@@ -1,10 +1,10 @@
 //! A text that an action or a run asks for: a fallback value, an output, feedback, new arguments, the first
-//! message. What it is for, or what it answers, stands above it.
+//! message. What it is for, or what it answers, is above it.
 
 use crate::tui::keymap::{Command, Context, Direction, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::popup::{Popup, centred, rows, rule, split_bottom, split_top, write};
-use crate::tui::text::{Line, Page, Tone};
+use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
@@ -13,6 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
+use std::fmt;
+use std::sync::Arc;
 
 /// The widest that the form grows.
 const WIDEST: u16 = 96;
@@ -24,14 +26,36 @@ const COMPLAINT: u16 = 4;
 /// What the form begins with.
 #[derive(Debug, Clone, Default)]
 pub struct WordsSetup {
-    /// What is asked for: `accept fallback: the final message`.
+    /// The title: `accept fallback: the final message`.
     pub title: String,
     /// What the text is for and what it has to satisfy, or what it answers.
     pub above: Vec<Line>,
-    /// The text that stands there already.
+    /// The initial text.
     pub text: String,
     /// A question beside the text, and its answer so far; `None` where there is none.
     pub question: Option<(&'static str, bool)>,
+    /// What is wrong with a text, shown at every change.
+    pub check: TextCheck,
+    /// Whether it is one of several values that can be edited one after the other.
+    pub has_others: bool,
+}
+
+/// Says what is wrong with a text.
+#[derive(Clone, Default)]
+pub struct TextCheck(Option<Arc<CheckText>>);
+
+type CheckText = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl TextCheck {
+    pub fn new(check: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+}
+
+impl fmt::Debug for TextCheck {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("TextCheck")
+    }
 }
 
 impl WordsSetup {
@@ -43,25 +67,29 @@ impl WordsSetup {
             title,
             above: lines.collect(),
             text,
-            question: None,
+            ..Self::default()
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenWords {
     pub text: String,
     /// The answer to the question beside it; false where there was none.
     pub is_yes: bool,
+    /// Whether another value is to be edited as well.
+    pub goes_on: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct WordsForm {
     title: SafeText,
-    above: Page,
+    above: TextWindow,
     text: TextBox,
     question: Option<(&'static str, bool)>,
     complaint: Option<SafeText>,
+    check: TextCheck,
+    has_others: bool,
 }
 
 impl WordsForm {
@@ -70,13 +98,24 @@ impl WordsForm {
         if setup.text.contains('\n') {
             text.go_to_start();
         }
-        Self {
+        let mut form = Self {
             title: SafeText::single_line(&setup.title, 200),
-            above: Page::new(setup.above),
+            above: TextWindow::new(setup.above),
             text,
             question: setup.question,
             complaint: None,
-        }
+            check: setup.check,
+            has_others: setup.has_others,
+        };
+        form.changed();
+        form
+    }
+
+    /// Checks the text, which is another one now.
+    fn changed(&mut self) {
+        let check = self.check.0.as_ref();
+        let complaint = check.and_then(|check| check(&self.text.text()));
+        self.complaint = complaint.as_deref().map(SafeText::from_str);
     }
 
     pub fn text(&self) -> String {
@@ -113,29 +152,34 @@ impl WordsForm {
 }
 
 impl<S> Layer<S> for WordsForm {
-    type Output = Written;
+    type Output = WrittenWords;
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Words]
     }
 
-    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<Written> {
+    fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<WrittenWords> {
         match command(Context::Words, &key) {
             Some(Command::Leave) => return Step::Leave,
             Some(Command::Editor) => return Step::Edit(self.text()),
-            Some(Command::Accept) => {
-                return Step::Done(Written {
+            Some(command @ (Command::Accept | Command::Value(_)))
+                if command == Command::Accept || self.has_others =>
+            {
+                return Step::Done(WrittenWords {
                     text: self.text(),
                     is_yes: self.question.is_some_and(|(_, is_yes)| is_yes),
+                    goes_on: command != Command::Accept,
                 });
             }
             Some(Command::OtherAnswer) => {
                 self.question = self.question.map(|(words, is_yes)| (words, !is_yes));
             }
             Some(Command::Preview(direction)) if self.above.is_cut() => self.above.turn(direction),
-            Some(Command::Undo) if self.text.undo() => self.complaint = None,
-            Some(Command::Redo) if self.text.redo() => self.complaint = None,
-            None | Some(Command::Preview(_)) if self.text.key(key) => self.complaint = None,
+            Some(Command::Undo) if self.text.undo() => self.changed(),
+            Some(Command::Redo) if self.text.redo() => self.changed(),
+            None | Some(Command::Preview(_) | Command::Type) if self.text.key(key) => {
+                self.changed()
+            }
             _ => {}
         }
         Step::Stay
@@ -143,14 +187,17 @@ impl<S> Layer<S> for WordsForm {
 
     fn paste(&mut self, text: &str, _: &mut S) {
         if self.text.paste(text) {
-            self.complaint = None;
+            self.changed();
         }
     }
 
     fn edited(&mut self, text: &str, _: &mut S) {
-        self.text.replace(text.strip_suffix('\n').unwrap_or(text));
+        // Editors end the last line, too.
+        let ended = text.strip_suffix('\n');
+        let ended = ended.filter(|_| !self.text().ends_with('\n'));
+        self.text.replace(ended.unwrap_or(text));
         self.text.go_to_start();
-        self.complaint = None;
+        self.changed();
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
@@ -158,6 +205,9 @@ impl<S> Layer<S> for WordsForm {
         let mut without = Vec::new();
         if self.question.is_none() {
             without.push(Command::OtherAnswer);
+        }
+        if !self.has_others {
+            without.push(Command::Value(Direction::Forward));
         }
         if !self.above.is_cut() {
             without.extend([Direction::Forward, Direction::Backward].map(Command::Preview));
@@ -175,7 +225,7 @@ impl<S> Layer<S> for WordsForm {
         let text = self.text.rows(wide, area.height).max(LEAST);
         let needed = above.saturating_add(text).saturating_add(foot_rows + 4);
         let inside = popup.view(frame, centred(area, WIDEST, needed), theme);
-        // The text has its rows before what stands above it: that can be scrolled.
+        // The text has its rows before what is above it: that can be scrolled.
         let least = (LEAST + foot_rows + 1).min(inside.height);
         let above = above.min(inside.height - least);
         let [head, mut below] = split_top(inside, above);
@@ -204,7 +254,7 @@ mod tests {
         assert_draws_at_any_size, events, plain_screen, screen,
     };
 
-    fn press(form: &mut WordsForm, keys: &str) -> Step<Written> {
+    fn press(form: &mut WordsForm, keys: &str) -> Step<WrittenWords> {
         let mut last = Step::Stay;
         for event in events(keys) {
             last = form.key(event, &mut ());
@@ -214,10 +264,10 @@ mod tests {
 
     fn fallback() -> WordsForm {
         WordsForm::new(WordsSetup {
-            question: Some(("into the history that the model sees", false)),
+            question: Some(("include in the history that the model sees", false)),
             ..WordsSetup::for_purpose(
                 "accept fallback: the final message".to_owned(),
-                "The value stands in the place of the final message. It has to satisfy the output schema: an object with answer.",
+                "The value replaces the final message. It has to satisfy the output schema: an object with answer.",
                 "{\"answer\": 1}".to_owned(),
             )
         })
@@ -239,7 +289,7 @@ mod tests {
         assert!(!changed.contains("is not of type"), "{changed}");
         assert!(matches!(
             press(&mut form, "^t ^s"),
-            Step::Done(Written { is_yes: true, .. })
+            Step::Done(WrittenWords { is_yes: true, .. })
         ));
     }
 
@@ -247,7 +297,7 @@ mod tests {
     fn words_without_a_question_ask_none() {
         let mut form = WordsForm::new(WordsSetup::for_purpose(
             "supply output".to_owned(),
-            "What the tool would have said.",
+            "The result of the tool.",
             String::new(),
         ));
         let shown = screen((80, 24), |frame, area, theme| {
@@ -262,10 +312,11 @@ mod tests {
         assert_eq!(press(&mut form, "^e"), Step::Edit(text.clone()));
         form.edited("other\n", &mut ());
         assert_eq!(
-            press(&mut form, "^u F2"),
-            Step::Done(Written {
+            press(&mut form, "^z F2"),
+            Step::Done(WrittenWords {
                 text,
-                is_yes: false
+                is_yes: false,
+                goes_on: false,
             })
         );
         assert_eq!(press(&mut form, "esc"), Step::Leave);

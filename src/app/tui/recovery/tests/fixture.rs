@@ -14,7 +14,7 @@ pub(in crate::tui) fn event(name: &str) -> KeyEvent {
     keymap::event(name).unwrap_or_else(|| panic!("no key {name}"))
 }
 
-/// The events of keys, written as in the table of keys with spaces between; what stands in quotes is typed.
+/// The events of keys, written as in the table of keys with spaces between; what is in quotes is typed.
 pub(in crate::tui) fn events(keys: &str) -> Vec<KeyEvent> {
     let mut events = Vec::new();
     for (number, part) in keys.split('"').enumerate() {

@@ -2,13 +2,13 @@
 
 use super::fixture::cells;
 use crate::tui::layer::Layer as _;
-use crate::tui::recovery::comparison::{Comparison, ItemText, Which};
-use crate::tui::recovery::forms::{Confirmation, Reading, Readings, WordsForm, WordsSetup};
-use crate::tui::recovery::offers::{Group, Offered, OffersMenu};
-use crate::tui::recovery::proposal::{Change, Fate, Proposal, Proposed};
+use crate::tui::recovery::comparison::{Comparison, ItemText, TakeSide};
+use crate::tui::recovery::forms::{ArgumentReading, Confirmation, Readings, WordsForm, WordsSetup};
+use crate::tui::recovery::offers::{Group, OfferRow, OffersMenu};
+use crate::tui::recovery::proposal::{Fate, Proposal, Proposed, ProposedChange};
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
-use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::recovery::wording::{Previewer, Setup, TemplateFault, WordingEditor, WordingEntry};
 use crate::tui::state::recovery::TakeRow;
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
@@ -29,7 +29,7 @@ fn faces(text: &str) -> Vec<View> {
         title: own(),
         safety: Safety::Unsafe,
         notes: vec![own()],
-        changes: vec![Change {
+        changes: vec![ProposedChange {
             fate: Fate::Changed,
             number: Some(1),
             kind: Kind::Call,
@@ -45,11 +45,11 @@ fn faces(text: &str) -> Vec<View> {
         tool: own(),
         open: None,
         text: match which {
-            Which::Left => own(),
-            Which::Right => serde_json::json!({text: [text, 1]}).to_string(),
+            TakeSide::Left => own(),
+            TakeSide::Right => serde_json::json!({text: [text, 1]}).to_string(),
         },
     });
-    let readings = [own(), format!("{text}2")].map(|text| Reading { by: own(), text });
+    let readings = [own(), format!("{text}2")].map(|text| ArgumentReading { by: own(), text });
     let readings = Readings::new(text, text, readings);
     let confirmation = Confirmation::new(text, text, text);
     let mut form = WordsForm::new(WordsSetup {
@@ -62,7 +62,7 @@ fn faces(text: &str) -> Vec<View> {
         severity: Severity::Error,
         message: own(),
         has_words: true,
-        offers: vec![Offered {
+        offers: vec![OfferRow {
             offer: Offer::safe("retry"),
             refusal: Some(own()),
         }],
@@ -71,6 +71,7 @@ fn faces(text: &str) -> Vec<View> {
         id: "own",
         title: own(),
         ending: own(),
+        path: None,
         losses: vec![own()],
     };
     let dialog = SaveDialog::new(text, 1, vec![format]);
@@ -104,7 +105,7 @@ fn editors(text: &str) -> [View; 2] {
             if is_good {
                 Ok(own.clone())
             } else {
-                Err(Fault {
+                Err(TemplateFault {
                     line: Some(1),
                     message: own.clone(),
                 })
@@ -114,7 +115,7 @@ fn editors(text: &str) -> [View; 2] {
         let editor = WordingEditor::new(Setup {
             title: own(),
             text: own(),
-            library: vec![Entry {
+            library: vec![WordingEntry {
                 name: own(),
                 title: own(),
                 axes: own(),

@@ -12,25 +12,22 @@ fn previewer() -> Previewer {
         for (number, line) in template.lines().enumerate() {
             let known = line.replace("{{ tool }}", "");
             if known.contains("{{") {
-                return Err(Fault {
+                return Err(TemplateFault {
                     line: Some(number + 1),
                     message: "no such placeholder; known are: tool".to_owned(),
                 });
             }
         }
         let text = template.replace("{{ tool }}", "serch_flights");
-        let output = |id: &str| serde_json::json!({"type": "function_call_output", "call_id": id, "output": text});
-        let items = if whole_turn {
-            serde_json::json!([output("c1"), output("c2")])
-        } else {
-            output("c1")
-        };
-        Ok(items.to_string())
+        Ok(match whole_turn {
+            true => format!("{text}\n\n{text}"),
+            false => text,
+        })
     })
 }
 
-fn entry(name: &str, title: &str, axes: &str, text: &str) -> Entry {
-    Entry {
+fn entry(name: &str, title: &str, axes: &str, text: &str) -> WordingEntry {
+    WordingEntry {
         name: name.to_owned(),
         title: title.to_owned(),
         axes: axes.to_owned(),
@@ -105,10 +102,10 @@ fn a_fault_is_shown_with_its_line_above_the_last_good_preview() {
     press(&mut editor, r#"down end " {{ who }}""#);
     insta::assert_snapshot!("faulty", shown(&editor, (80, 20)));
     assert_eq!(press(&mut editor, "^s"), Step::Stay, "nothing to accept");
-    editor.key(event("^u"), &mut ());
+    editor.key(event("^z"), &mut ());
     let mut undone = 1;
     while editor.text().contains("{{ w") {
-        editor.key(event("^u"), &mut ());
+        editor.key(event("^z"), &mut ());
         undone += 1;
         assert!(undone < 20);
     }
@@ -123,7 +120,7 @@ fn the_library_is_previewed_and_taken_in_one_step_that_can_be_undone() {
     assert_eq!(editor.text(), text, "looking changes nothing");
     press(&mut editor, "enter");
     assert_eq!(editor.text(), "No {{ tool }}!\nDo not repeat the call.");
-    press(&mut editor, "^u");
+    press(&mut editor, "^z");
     assert_eq!(editor.text(), text);
     press(&mut editor, "^r");
     assert!(editor.text().starts_with("No {{ tool }}!"));
@@ -168,11 +165,14 @@ fn leaving_keeps_the_words_for_this_finding() {
     let mut editor = WordingEditor::new(setup());
     press(&mut editor, r#"down end " More.""#);
     assert_eq!(press(&mut editor, "esc"), Step::Leave);
-    drafts.keep((120, "unknown-tool"), editor.text());
-    let text = drafts.find((120, "unknown-tool")).unwrap().to_owned();
+    drafts.keep((120, "unknown-tool".to_owned()), editor.text());
+    let text = drafts
+        .find(&(120, "unknown-tool".to_owned()))
+        .unwrap()
+        .to_owned();
     let again = WordingEditor::new(Setup { text, ..setup() });
     assert!(again.text().ends_with(" More."));
-    assert_eq!(drafts.find((7, "unknown-tool")), None);
+    assert_eq!(drafts.find(&(7, "unknown-tool".to_owned())), None);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn the_operators_own_editor_gets_the_text_and_gives_it_back() {
     };
     editor.edited(&format!("{text}\nThird.\n"), &mut ());
     assert!(editor.text().ends_with("Third."));
-    press(&mut editor, "^u");
+    press(&mut editor, "^z");
     assert_eq!(editor.text(), text);
     editor.paste("one\r\ntwo", &mut ());
     assert!(editor.text().contains("one\ntwo"));

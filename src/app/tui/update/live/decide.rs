@@ -4,19 +4,19 @@
 use super::super::{exchange, recover as recoveries};
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
-use crate::tui::live::approval::{self, Approval};
+use crate::tui::live::approval::{self, ApprovalForm};
 use crate::tui::live::words;
-use crate::tui::recovery::forms::{Confirmation, WordsForm, WordsSetup, Written};
-use crate::tui::stack::{Flow, Opening, Screen as _};
+use crate::tui::recovery::forms::{Confirmation, WordsForm, WordsSetup, WrittenWords};
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::state::State;
 use crate::tui::text::{Line, Tone};
-use retake_core::engine::{Command as Wish, Reason};
+use retake_core::engine::{Reason, RunCommand as Wish};
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::CallKey;
 
 /// What the model reads of a call that is rejected, until the operator writes something else.
 const REJECTED: &str = "The operator rejected this call.";
-const MUTE: &str = "the model needs words to read";
+const MUTE: &str = "enter a text for the model";
 
 /// A key of recovering at a pause, where what holds there wants something else than a recording does; whether
 /// it does.
@@ -55,8 +55,8 @@ pub(super) fn always(state: &mut State) {
     match here.or_else(|| state.live.reasons().first()) {
         Some(Reason::Approval { .. }) => open_approval(state),
         Some(Reason::Fault { .. } | Reason::Breakpoint { .. }) => state.command(Wish::Release),
-        Some(_) => state.say("there is nothing to release here"),
-        None => state.say("nothing holds"),
+        Some(_) => state.say("nothing to release here"),
+        None => state.say("nothing is held"),
     }
 }
 
@@ -79,18 +79,20 @@ pub(super) fn open_approval(state: &mut State) {
         return;
     };
     let runs = state.live.runs(&tool);
-    let dialog = Approval::new(call.clone(), &tool, arguments.clone(), runs);
+    let dialog = ApprovalForm::new(call.clone(), &tool, arguments.clone(), runs);
     let waiting = call.clone();
-    let decide = move |state: &mut State, dialog: &mut Approval, said| match said {
+    let decide = move |state: &mut State, dialog: &mut ApprovalForm, said| match said {
         Command::Yes | Command::Always => {
             let (call, always) = (dialog.call.clone(), said == Command::Always);
             state.command(Wish::Approve { call, always });
         }
         Command::No => reject(state, dialog.call.clone()),
         Command::Change => edit_call(state, &dialog.call),
-        _ => state.notice = Some("the call still waits: a asks again".to_owned()),
+        _ => {
+            state.notice = Some("the call is still waiting: a opens the question again".to_owned())
+        }
     };
-    Opening::new(dialog, decide)
+    OpeningLayer::new(dialog, decide)
         // Nothing is approved but what was shown.
         .as_long_as(move |state| {
             state.live.reasons().iter().any(|reason| {
@@ -140,7 +142,7 @@ fn reject(state: &mut State, call: CallKey) {
     });
     let title = format!("reject {}", tool.unwrap_or_default());
     let text = draft(state, &call).unwrap_or_else(|| REJECTED.to_owned());
-    let purpose = "what the model reads as the output of the call";
+    let purpose = "what the model reads as the result of the call";
     let setup = WordsSetup::for_purpose(title, purpose, text);
     ask_about(state, setup, call, |call, written| Wish::Reject {
         call,
@@ -148,33 +150,36 @@ fn reject(state: &mut State, call: CallKey) {
     });
 }
 
-/// Opens a form about a call. A text that is left stands there again the next time.
+/// Opens a form about a call. A text that is left is there again the next time.
 fn ask_about(
     state: &mut State,
     setup: WordsSetup,
     call: CallKey,
-    command: fn(CallKey, Written) -> Wish,
+    command: fn(CallKey, WrittenWords) -> Wish,
 ) {
     let (left, waiting) = (call.clone(), call.clone());
     let form = WordsForm::new(setup);
-    Opening::new(form, move |state: &mut State, form, written: Written| {
-        let command = command(call.clone(), written);
-        // An output may be empty where it is no error; what the model is told never is.
-        let is_mute = match &command {
-            Wish::Supply {
-                output, is_error, ..
-            } => *is_error && output.trim().is_empty(),
-            Wish::Reject { words, .. } => words.trim().is_empty(),
-            _ => false,
-        };
-        if is_mute {
-            form.complain(MUTE);
-            return Flow::Stay;
-        }
-        state.live.draft = None;
-        state.command(command);
-        Flow::Close
-    })
+    OpeningLayer::new(
+        form,
+        move |state: &mut State, form, written: WrittenWords| {
+            let command = command(call.clone(), written);
+            // An output may be empty where it is no error; what the model reads never is.
+            let is_mute = match &command {
+                Wish::Supply {
+                    output, is_error, ..
+                } => *is_error && output.trim().is_empty(),
+                Wish::Reject { words, .. } => words.trim().is_empty(),
+                _ => false,
+            };
+            if is_mute {
+                form.complain(MUTE);
+                return Flow::Stay;
+            }
+            state.live.draft = None;
+            state.command(command);
+            Flow::Close
+        },
+    )
     .if_left(move |state, form| state.live.draft = Some((left, form.text())))
     .as_long_as(move |state| waits(state, &waiting))
     .over(state);
@@ -224,6 +229,7 @@ pub(super) fn open_answer(state: &mut State, is_error: bool) {
         above: told,
         text,
         question: Some(("reports an error", is_error)),
+        ..WordsSetup::default()
     };
     ask_about(state, setup, call, |call, written| Wish::Supply {
         call,
@@ -273,7 +279,7 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) {
     );
     let question = Confirmation::new("run again", &reason, &format!("Run {tool} again?"));
     let waiting = call.clone();
-    Opening::new(question, move |state: &mut State, _, ()| {
+    OpeningLayer::new(question, move |state: &mut State, _, ()| {
         let call = call.clone();
         state.command(Wish::RunAgain { call });
     })
@@ -285,7 +291,7 @@ fn run_again(state: &mut State, call: CallKey, tool: &str) {
 pub(crate) fn answer_trust(state: &mut State, is_trusted: bool) {
     if !is_trusted {
         state.live.agent = None;
-        state.notice = Some("nothing of the agent runs".to_owned());
+        state.notice = Some("the agent is not trusted: nothing runs".to_owned());
     }
     let command = LiveCommand::ConfirmTrust(is_trusted);
     state.effects.push(Effect::Live(command));

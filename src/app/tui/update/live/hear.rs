@@ -2,7 +2,7 @@
 
 use super::super::{exchange, layers, leaving, motion, recover, takes};
 use super::decide;
-use crate::tui::live::approval::Trust;
+use crate::tui::live::approval::TrustForm;
 use crate::tui::live::words;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::document::Document;
@@ -12,16 +12,16 @@ use crate::tui::state::{Follow, Stage, State};
 use retake_core::engine::Reason;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::Author;
-use retake_live::live::{News, Phase};
+use retake_live::live::{Phase, RunNews};
 use std::sync::Arc;
 
 /// Takes news of the run.
-pub(crate) fn hear(state: &mut State, news: News) {
-    if let News::Notice(text) = &news {
+pub(crate) fn hear(state: &mut State, news: RunNews) {
+    if let RunNews::Notice(text) = &news {
         state.notice = Some(text.clone());
     }
     let was_on = state.live.is_on();
-    if let News::Recorded(event @ LedgerEvent::Decided { by, .. }) = &news
+    if let RunNews::Recorded(event @ LedgerEvent::Decided { by, .. }) = &news
         && was_on
         && *by == Author::Policy
     {
@@ -39,7 +39,7 @@ pub(crate) fn hear(state: &mut State, news: News) {
     let document = state.document.as_ref();
     live.find_places(document.and_then(|document| document.session(state.session)));
     if state.leave_outdated() {
-        state.notice = Some("the run has gone on: what was begun is closed".to_owned());
+        state.notice = Some("the run has continued: the open dialog was closed".to_owned());
     }
     if state.live.is_paused() {
         drop_one_shots(state);
@@ -71,11 +71,11 @@ pub(crate) fn past_agent(state: &mut State, path: String) {
 /// Asks whether an agent's file is trusted; later, where the operator is at something else.
 pub(crate) fn trust(state: &mut State, request: TrustRequest) {
     if state.has_overlay() {
-        state.notice = Some("the agent's file has to be trusted first: c shows it".to_owned());
+        state.notice = Some("trust the agent's file first: c shows it".to_owned());
         state.live.trust = Some(request);
         return;
     }
-    state.open(Trust::new(&request), |state, _, is_trusted| {
+    state.open(TrustForm::new(&request), |state, _, is_trusted| {
         decide::answer_trust(state, is_trusted);
     });
 }
@@ -128,7 +128,7 @@ fn jump(state: &mut State) -> bool {
     state.live.jumps = false;
     motion::reveal(state, item);
     state.has_moved = true;
-    state.go_to(item);
+    motion::show_item(state, item);
     true
 }
 

@@ -2,16 +2,19 @@
 
 use crate::tui::recovery::changes::result_of;
 use crate::tui::recovery::difference::lines_of;
-use crate::tui::recovery::forms::{WordsForm, WordsSetup};
-use crate::tui::recovery::wording::{Entry, Fault, Previewer, Setup, WordingEditor};
+use crate::tui::recovery::forms::{TextCheck, ValueRow, ValuesMenu, WordsForm, WordsSetup};
+use crate::tui::recovery::wording::{Previewer, Setup, TemplateFault, WordingEditor, WordingEntry};
 use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
-use crate::tui::state::recovery::{Attempt, TakeRow};
-use retake_core::actions::{self, wording_kind};
+use crate::tui::state::recovery::{Attempt, DraftKey, TakeRow};
+use retake_core::actions::{self, ItemValue, OpenItem, types_of, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::rules::{Finding, Run};
+use retake_core::safe_text::SafeText;
+use retake_core::schema::{Validator, Violation};
 use retake_core::session::{Dialect, Item, Kind, Session};
+use retake_core::wire::body_of;
 use retake_core::wording;
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,12 +38,11 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Wording
     let session = attempt.document.session(attempt.place.session)?;
     let kind = kind_of(attempt, state.recovery.target)?;
     let findings = state.findings_of(attempt.place.session);
-    let item = session.items.get(attempt.place.item)?;
-    let kept = state
+    let key = attempt.draft_key("")?;
+    let text = state
         .recovery
         .drafts
-        .find((item.span.start, attempt.action.id));
-    let text = kept
+        .find(&key)
         .unwrap_or(wording::default_of(kind).template)
         .to_owned();
     let faulty = faulty_calls(session, &findings, attempt);
@@ -79,7 +81,7 @@ pub(crate) fn previewer(state: &State, finding: &Finding, document: &Arc<Documen
     let target = state.recovery.target;
     Previewer::new(move |template, whole_turn| {
         if let Err(fault) = wording::check(template) {
-            return Err(Fault {
+            return Err(TemplateFault {
                 line: fault.line(),
                 message: fault.to_string(),
             });
@@ -93,14 +95,14 @@ pub(crate) fn previewer(state: &State, finding: &Finding, document: &Arc<Documen
     })
 }
 
-/// The JSON of the items that a template makes, or why it makes none.
+/// The text that the model reads of a template, else the JSON of the items, or why it makes none.
 fn preview(
     attempt: &Attempt,
     findings: &[Finding],
     target: Option<Dialect>,
     template: &str,
     whole_turn: bool,
-) -> Result<String, Fault> {
+) -> Result<String, TemplateFault> {
     let attempt = Attempt {
         words: Some(template.to_owned()),
         whole_turn,
@@ -109,12 +111,18 @@ fn preview(
     let line = wording::check(template)
         .err()
         .and_then(|fault| fault.line());
-    let planned = attempt.plan(findings, target).map_err(|refusal| Fault {
-        line,
-        message: refusal.to_string(),
-    })?;
+    let planned = attempt
+        .plan(findings, target)
+        .map_err(|refusal| TemplateFault {
+            line,
+            message: refusal.to_string(),
+        })?;
+    if !planned.texts.is_empty() {
+        return Ok(planned.texts.join("\n\n"));
+    }
     let session = attempt.document.session(attempt.place.session);
-    Ok(session.map_or_else(String::new, |session| result_of(session, &planned.edits)))
+    let json = session.map(|session| result_of(session, &planned.edits));
+    Ok(lines_of(&json.unwrap_or_default()).join("\n"))
 }
 
 fn faulty_calls(session: &Session, findings: &[Finding], attempt: &Attempt) -> usize {
@@ -140,7 +148,7 @@ fn library(
     session: &Session,
     attempt: &Attempt,
     kind: wording::FailureKind,
-) -> Vec<Entry> {
+) -> Vec<WordingEntry> {
     let output = session.pairing.partner(attempt.place.item);
     let output = output
         .and_then(|output| session.items.get(output))
@@ -148,9 +156,9 @@ fn library(
     let recorded = output.and_then(|output| {
         let bytes = session.bytes(output).ok()?;
         let body = retake_core::wire::body_of(output, &bytes).ok()?;
-        Some(Entry {
+        Some(WordingEntry {
             name: "recorded".to_owned(),
-            title: "what the recording says".to_owned(),
+            title: "as recorded".to_owned(),
             axes: String::new(),
             text: wording::recorded(&body.text),
         })
@@ -160,7 +168,7 @@ fn library(
         .wordings
         .of(kind)
         .into_iter()
-        .map(|choice| Entry {
+        .map(|choice| WordingEntry {
             name: choice.name.to_owned(),
             title: choice.title.to_owned(),
             axes: wording::find(kind, choice.name)
@@ -186,17 +194,12 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
 pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Option<WordsForm> {
     let session = attempt.document.session(attempt.place.session)?;
     let item = session.items.get(attempt.place.item)?;
-    let kept = state
-        .recovery
-        .drafts
-        .find((item.span.start, attempt.action.id));
-    let text = match (kept, attempt.action.id) {
+    let key = attempt.draft_key("")?;
+    let text = match (state.recovery.drafts.find(&key), attempt.action.id) {
         (Some(kept), _) => kept.to_owned(),
         (None, "edit") => {
-            let bytes = session.bytes(item).ok()?;
-            let json = String::from_utf8_lossy(&bytes);
-            let open = actions::with_open_arguments(item, &json);
-            lines_of(open.as_deref().unwrap_or(&json)).join("\n")
+            let open = OpenItem::new(item, &session.bytes(item).ok()?, None);
+            lines_of(open.json()).join("\n")
         }
         (None, "fallback") => final_value(session, item),
         (None, _) => String::new(),
@@ -207,11 +210,206 @@ pub(super) fn words_form(state: &State, attempt: &Attempt, purpose: &str) -> Opt
         named(session, attempt.place.item)
     );
     let is_fallback = attempt.action.id == "fallback";
-    let question = ("into the history that the model sees", attempt.in_history);
+    let question = (
+        "include in the history that the model sees",
+        attempt.in_history,
+    );
     Some(WordsForm::new(WordsSetup {
         question: is_fallback.then_some(question),
         ..WordsSetup::for_purpose(title, purpose, text)
     }))
+}
+
+/// An item whose values are edited one by one.
+#[derive(Clone)]
+pub(super) struct EditedItem {
+    pub(super) open: OpenItem,
+    /// The item as it was recorded.
+    recorded: Arc<OpenItem>,
+    schema: Option<Value>,
+    item: Item,
+    /// What it is called.
+    name: String,
+    /// Compiled from the schema of its arguments.
+    validator: Option<Arc<Validator>>,
+    /// Where its arguments break that schema.
+    violations: Vec<Violation>,
+}
+
+/// Larger items are not checked at every key.
+const CHECKED: usize = 256 * 1024;
+/// Cells of a value in a list.
+const SHOWN: usize = 200;
+
+impl EditedItem {
+    pub(super) fn new(state: &State, attempt: &Attempt) -> Option<Self> {
+        let session = attempt.document.session(attempt.place.session)?;
+        let item = session.items.get(attempt.place.item)?;
+        let run = Run::new(session, state.recovery.target);
+        let offered = run.offered(attempt.place.item);
+        let tool = offered.and_then(|offered| offered.tool(item.name));
+        let schema = tool.and_then(|tool| tool.parameters.as_ref());
+        let schema = schema.filter(|_| item.kind == Kind::Call);
+        let open = OpenItem::new(item, &session.bytes(item).ok()?, schema);
+        let validator = schema.and_then(|schema| Validator::compile_either(schema).ok());
+        let mut edited = Self {
+            item: *item,
+            name: named(session, attempt.place.item).to_owned(),
+            violations: Vec::new(),
+            validator: validator.map(Arc::new),
+            schema: schema.cloned(),
+            recorded: Arc::new(open.clone()),
+            open,
+        };
+        edited.violations = edited.violations(edited.open.json());
+        Some(edited)
+    }
+
+    /// The same item with other JSON.
+    pub(super) fn with_json(&self, json: &str) -> Self {
+        let open = OpenItem::new(&self.item, json.as_bytes(), self.schema.as_ref());
+        Self {
+            violations: self.violations(open.json()),
+            open,
+            ..self.clone()
+        }
+    }
+
+    /// What the list of its values is kept as a draft for.
+    pub(super) fn draft_key(&self, attempt: &Attempt) -> Option<DraftKey> {
+        attempt.draft_key(&format!("values {}", self.recorded.json()))
+    }
+
+    /// Whether a value differs from the recorded one.
+    fn is_changed(&self, value: &ItemValue) -> bool {
+        let mut recorded = self.recorded.values().iter();
+        let same = recorded.find(|it| it.name == value.name);
+        same.is_none_or(|same| same.text != value.text || same.is_given != value.is_given)
+    }
+
+    /// Where the arguments break the schema in the item as it is now.
+    fn violations(&self, json: &str) -> Vec<Violation> {
+        let found = || {
+            let validator = self.validator.as_ref().filter(|_| json.len() <= CHECKED)?;
+            let body = body_of(&self.item, json.as_bytes()).ok()?;
+            let arguments = serde_json::from_str(body.arguments.json()?).ok()?;
+            validator.violations(&arguments).ok()
+        };
+        found().unwrap_or_default()
+    }
+
+    /// The list of its values, with the cursor after the one that was edited last.
+    pub(super) fn menu(&self, last: Option<usize>) -> ValuesMenu {
+        let changed: Vec<_> = self
+            .open
+            .values()
+            .iter()
+            .map(|it| self.is_changed(it))
+            .collect();
+        let values = self.open.values().iter().enumerate();
+        let rows = values.map(|(index, value)| {
+            let types = value.schema.as_ref().map(types_of).unwrap_or_default();
+            let shown = match (value.is_given, value.is_required) {
+                (true, _) => value.text.clone(),
+                (false, true) => format!("not given, required: {}", types.join(" or ")),
+                (false, false) => format!("not given: {}", types.join(" or ")),
+            };
+            ValueRow {
+                name: SafeText::single_line(&value.name, SHOWN),
+                value: SafeText::single_line(&shown, SHOWN),
+                is_given: value.is_given,
+                is_faulty: self.violations.iter().any(|it| self.is_place(value, it)),
+                // Of an object only the members count that were changed.
+                is_changed: changed[index] && {
+                    let inside = format!("{}/", value.name);
+                    let mut others = self.open.values().iter().zip(&changed);
+                    !others.any(|(other, changed)| *changed && other.name.starts_with(&inside))
+                },
+            }
+        });
+        ValuesMenu::new(&format!("edit: {}", self.name), rows.collect(), last)
+    }
+
+    /// Whether a violation is shown beside this value: at its own place, else at what should hold it.
+    fn is_place(&self, value: &ItemValue, violation: &Violation) -> bool {
+        let is_at = |it: &ItemValue, pointer: &str| it.pointer.as_deref() == Some(pointer);
+        let mut values = self.open.values().iter();
+        match values.any(|it| is_at(it, &violation.pointer)) {
+            true => is_at(value, &violation.pointer),
+            false => is_at(value, violation.holder()),
+        }
+    }
+
+    /// The form for a value, with a draft of it.
+    pub(super) fn form(
+        self: &Arc<Self>,
+        state: &State,
+        draft: Option<&DraftKey>,
+        value: &ItemValue,
+    ) -> WordsForm {
+        let kept = draft.and_then(|key| state.recovery.drafts.find(key));
+        let text = match (kept, value.is_string) {
+            (Some(kept), _) => kept.to_owned(),
+            (None, true) => value.text.clone(),
+            (None, false) => lines_of(&value.text).join("\n"),
+        };
+        let title = format!("edit: {}, {}", self.name, value.name);
+        let (edited, checked) = (self.clone(), value.clone());
+        WordsForm::new(WordsSetup {
+            check: TextCheck::new(move |text| edited.fault(&checked, text)),
+            has_others: self.open.values().len() > 1,
+            ..WordsSetup::for_purpose(title, &value_purpose(value), text)
+        })
+    }
+
+    /// What is wrong with a text for a value.
+    fn fault(&self, value: &ItemValue, text: &str) -> Option<String> {
+        if !value.is_given && text.is_empty() {
+            return None;
+        }
+        let json = match self.open.with(value, text) {
+            Ok(json) => json,
+            Err(fault) => return Some(fault),
+        };
+        let found = self.violations(&json).into_iter();
+        let mut found = found.filter(|it| is_at(it, value));
+        let reason = found.next()?.message;
+        Some(format!(
+            "against the schema: {reason} (it may be accepted anyway)"
+        ))
+    }
+}
+
+/// Whether a violation is about a value or something in it.
+fn is_at(violation: &Violation, value: &ItemValue) -> bool {
+    let inside = value.pointer.as_ref();
+    let inside = inside.and_then(|pointer| violation.pointer.strip_prefix(pointer.as_str()));
+    inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What is edited, and what the schema says about it.
+fn value_purpose(value: &ItemValue) -> String {
+    let how = if value.is_string {
+        "as text"
+    } else {
+        "as JSON"
+    };
+    let mut purpose = format!("{} {how}", value.name);
+    let Some(schema) = &value.schema else {
+        return purpose;
+    };
+    let types = types_of(schema);
+    if !types.is_empty() {
+        purpose.push_str(&format!("; the schema: {}", types.join(" or ")));
+    }
+    if let Some(Value::Array(choices)) = schema.get("enum") {
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        purpose.push_str(&format!(", one of {}", choices.join(", ")));
+    }
+    if let Some(description) = schema.get("description").and_then(Value::as_str) {
+        purpose.push_str(&format!("\n{description}"));
+    }
+    purpose
 }
 
 /// What the model gave as its final output, where that is JSON: there is a value to mend.
@@ -233,9 +431,9 @@ pub(super) fn fallback_purpose(attempt: &Attempt) -> String {
     let finding = attempt.finding.as_ref();
     let is_end = finding.is_some_and(|finding| finding.rule.id == TURN_LIMIT);
     match (item.map(|item| item.kind).filter(|_| !is_end), schema) {
-        (Some(Kind::Call | Kind::Output), _) => "the output to go on with".to_owned(),
-        (_, Some(schema)) => format!("the value to go on with: {}", outline(&schema.schema)),
-        (_, None) => "the value to go on with".to_owned(),
+        (Some(Kind::Call | Kind::Output), _) => "the output to continue with".to_owned(),
+        (_, Some(schema)) => format!("the value to continue with: {}", outline(&schema.schema)),
+        (_, None) => "the value to continue with".to_owned(),
     }
 }
 

@@ -2,8 +2,8 @@
 //! what the machine wants done about it.
 
 use super::world::{World, config};
-use crate::engine::{Breakpoint, Command, Config, Event, ModelFault, Outcome};
-use crate::session::ledger::{Ask, CallKey, Failure};
+use crate::engine::{Breakpoint, Config, ModelFault, RunCommand, RunEvent};
+use crate::session::ledger::{Ask, CallFailure, CallKey, CallOutcome};
 
 /// Plays a script and gives what happened, with the effects below each event.
 pub(crate) fn play(config: Config, script: &str) -> String {
@@ -22,10 +22,10 @@ pub(crate) fn play(config: Config, script: &str) -> String {
 fn happen(world: &mut World, line: &str) {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "stands" => world.handle(Event::StatusChanged(world.standing().into())),
+        "stands" => world.handle(RunEvent::StatusChanged(world.standing().into())),
         "agent-asks" => {
             let take = world.standing().take;
-            world.handle(Event::AgentRequested { take });
+            world.handle(RunEvent::AgentRequested { take });
             world.asking = Some((Ask(1), 1));
         }
         "calls" => world.reply(calls(rest), None, true),
@@ -39,17 +39,17 @@ fn happen(world: &mut World, line: &str) {
             let (id, how) = rest.split_once(' ').unwrap_or((rest, "ok"));
             let place = world.running.iter().position(|run| run.key.call_id == id);
             let failure = match how {
-                "timeout" => Some(Failure::Timeout),
-                "connection" => Some(Failure::Connection),
-                "reported" => Some(Failure::Reported),
-                "stopped" => Some(Failure::Stopped),
+                "timeout" => Some(CallFailure::Timeout),
+                "connection" => Some(CallFailure::Connection),
+                "reported" => Some(CallFailure::Reported),
+                "stopped" => Some(CallFailure::Stopped),
                 _ => None,
             };
             match place {
                 Some(place) => world.end(place, failure, failure.is_some()),
-                None => world.handle(Event::Finished {
+                None => world.handle(RunEvent::Finished {
                     call: key(world, id),
-                    outcome: Outcome {
+                    outcome: CallOutcome {
                         output: "late".to_owned(),
                         is_error: false,
                         failure,
@@ -62,14 +62,14 @@ fn happen(world: &mut World, line: &str) {
             let place = world.running.iter().position(|run| run.key.call_id == rest);
             let call = world.running.remove(place.unwrap()).key;
             let note = "no recorded output fits".to_owned();
-            world.handle(Event::NeedsOperator { call, note });
+            world.handle(RunEvent::NeedsOperator { call, note });
         }
         "rings" => world.ring(),
         "crash" => world.crash(),
         "close" => world.close_and_resume(),
         "go" => {
             world.current = rest.parse().unwrap();
-            world.handle(Event::StatusChanged(world.standing().into()));
+            world.handle(RunEvent::StatusChanged(world.standing().into()));
         }
         "edit" => {
             let (id, arguments) = rest.split_once(' ').unwrap();
@@ -83,51 +83,51 @@ fn happen(world: &mut World, line: &str) {
                     .filter(|slot| slot.key == key)
                     .for_each(|slot| slot.arguments = arguments.to_owned());
             });
-            world.handle(Event::StatusChanged(world.standing().into()));
+            world.handle(RunEvent::StatusChanged(world.standing().into()));
         }
         "inject-error" | "take-suggestion" | "repair-arguments" | "drop-pair" | "retry" => {
             let call = (!rest.is_empty()).then(|| key(world, rest));
             world.recover(word, call);
-            world.handle(Event::StatusChanged(world.standing().into()));
+            world.handle(RunEvent::StatusChanged(world.standing().into()));
         }
         _ => {
             let command = command(world, word, rest);
-            world.handle(Event::Operator(command));
+            world.handle(RunEvent::Operator(command));
         }
     }
 }
 
-fn command(world: &World, word: &str, rest: &str) -> Command {
+fn command(world: &World, word: &str, rest: &str) -> RunCommand {
     let (id, words) = rest.split_once(' ').unwrap_or((rest, ""));
     match word {
-        "continue" => Command::Continue,
-        "step" => Command::Step,
-        "pause" => Command::Pause,
-        "abort" => Command::Abort,
-        "release" => Command::Release,
-        "now" => Command::Now,
-        "accept-fallback" => Command::AcceptFallback,
-        "more-turns" => Command::MoreTurns(rest.parse().unwrap()),
-        "enable" => Command::Enable {
+        "continue" => RunCommand::Continue,
+        "step" => RunCommand::Step,
+        "pause" => RunCommand::Pause,
+        "abort" => RunCommand::Abort,
+        "release" => RunCommand::Release,
+        "now" => RunCommand::Now,
+        "accept-fallback" => RunCommand::AcceptFallback,
+        "more-turns" => RunCommand::MoreTurns(rest.parse().unwrap()),
+        "enable" => RunCommand::Enable {
             tool: rest.to_owned(),
         },
-        "approve" => Command::Approve {
+        "approve" => RunCommand::Approve {
             call: key(world, id),
             always: words == "always",
         },
-        "reject" => Command::Reject {
+        "reject" => RunCommand::Reject {
             call: key(world, id),
             words: words.to_owned(),
         },
-        "supply" => Command::Supply {
+        "supply" => RunCommand::Supply {
             call: key(world, id),
             output: words.to_owned(),
             is_error: false,
         },
-        "run-again" => Command::RunAgain {
+        "run-again" => RunCommand::RunAgain {
             call: key(world, id),
         },
-        "break" => Command::Breakpoints(vec![Breakpoint::parse(1, rest).unwrap()]),
+        "break" => RunCommand::Breakpoints(vec![Breakpoint::parse(1, rest).unwrap()]),
         _ => panic!("what is {word}?"),
     }
 }
@@ -171,7 +171,7 @@ fn fail(world: &mut World, how: &str) {
         retry_after_ms,
         was_streaming: first == "streaming",
     };
-    world.handle(Event::NotReplied { ask, fault });
+    world.handle(RunEvent::NotReplied { ask, fault });
 }
 
 /// Stories: a name, a policy, a script.

@@ -22,7 +22,7 @@ pub(crate) struct Reply {
 pub(crate) struct History {
     pub(crate) parent: u32,
     pub(crate) replies: Vec<Reply>,
-    /// Whether the last reply was taken back, or nothing was replied: the user's message stands last.
+    /// Whether the last reply was taken back, or nothing was replied: the user's message is last.
     pub(crate) asks: bool,
     pub(crate) has_children: bool,
 }

@@ -3,7 +3,7 @@
 //! answered twice.
 
 use super::world::{World, config};
-use crate::engine::{Command, Config, Event, ModelFault};
+use crate::engine::{Config, ModelFault, RunCommand, RunEvent};
 use crate::session::ledger::{CallKey, Ending};
 
 /// How the bad call is settled: by an action in another take, or by a word to the machine.
@@ -22,7 +22,7 @@ const DEEDS: &[&str] = &["inject", "suggest", "drop", "retry", "release"];
 
 fn begin(config: Config, is_streamed: bool, is_parallel: bool) -> World {
     let mut world = World::new(config);
-    world.handle(Event::StatusChanged(world.standing().into()));
+    world.handle(RunEvent::StatusChanged(world.standing().into()));
     if is_streamed {
         let (ask, _) = world.asking.take().unwrap();
         let fault = ModelFault {
@@ -32,8 +32,8 @@ fn begin(config: Config, is_streamed: bool, is_parallel: bool) -> World {
             retry_after_ms: None,
             was_streaming: true,
         };
-        world.handle(Event::NotReplied { ask, fault });
-        world.handle(Event::Operator(Command::Continue));
+        world.handle(RunEvent::NotReplied { ask, fault });
+        world.handle(RunEvent::Operator(RunCommand::Continue));
     }
     let call = |id: &str, tool: &str| (id.to_owned(), tool.to_owned(), "{}".to_owned());
     let mut calls = vec![call("bad", "serch")];
@@ -70,17 +70,17 @@ fn bad_call(world: &World) -> Option<CallKey> {
 
 fn say(world: &mut World, word: &str) {
     let call = bad_call(world).expect("the call is there");
-    world.handle(Event::Operator(match word {
-        "supply" => Command::Supply {
+    world.handle(RunEvent::Operator(match word {
+        "supply" => RunCommand::Supply {
             call,
             output: "by hand".to_owned(),
             is_error: false,
         },
-        "reject" => Command::Reject {
+        "reject" => RunCommand::Reject {
             call,
             words: "no".to_owned(),
         },
-        _ => Command::Release,
+        _ => RunCommand::Release,
     }));
 }
 
@@ -106,7 +106,7 @@ fn the_operator_recovers_in_every_way_and_each_call_has_one_output() {
             } else {
                 let call = bad_call(&world);
                 world.recover(way, call);
-                world.handle(Event::StatusChanged(world.standing().into()));
+                world.handle(RunEvent::StatusChanged(world.standing().into()));
             }
             finish(&mut world);
         });
@@ -130,7 +130,7 @@ fn a_refused_action_of_a_policy_leaves_the_fault_to_the_operator() {
     each_shape(|_, is_parallel| {
         let mut world = World::new(config(policy));
         world.refuses_all = true;
-        world.handle(Event::StatusChanged(world.standing().into()));
+        world.handle(RunEvent::StatusChanged(world.standing().into()));
         let mut calls = vec![("bad".to_owned(), "serch".to_owned(), "{}".to_owned())];
         if is_parallel {
             calls.push(("good".to_owned(), "search".to_owned(), "{}".to_owned()));

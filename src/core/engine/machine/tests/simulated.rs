@@ -5,8 +5,8 @@
 
 use super::history::TOOLS;
 use super::world::{World, config};
-use crate::engine::{Breakpoint, Command, Config, Event, ModelFault, Outcome, Phase, Reason};
-use crate::session::ledger::{Ask, CallKey, Ending, Failure};
+use crate::engine::{Breakpoint, Config, ModelFault, Phase, Reason, RunCommand, RunEvent};
+use crate::session::ledger::{Ask, CallFailure, CallKey, CallOutcome, Ending};
 
 const POLICIES: &[&str] = &[
     "",
@@ -120,7 +120,7 @@ fn live(seed: u64, reached: &mut Reached) {
     world.checks_state_every = 7;
     let mut witness = Witness { seed, world };
     let world = &mut witness.world;
-    world.handle(Event::StatusChanged(world.standing().into()));
+    world.handle(RunEvent::StatusChanged(world.standing().into()));
     for _ in 0..20 + dice.below(150) {
         world.now += 1 + dice.next() % 800;
         if world.ended.is_some() && !world.config.has_operator {
@@ -153,10 +153,10 @@ fn live(seed: u64, reached: &mut Reached) {
 fn wind_up(world: &mut World) {
     if world.ended.is_none() {
         world.log.push("> abort".to_owned());
-        world.handle(Event::Operator(Command::Abort));
+        world.handle(RunEvent::Operator(RunCommand::Abort));
     }
     while !world.running.is_empty() {
-        world.end(0, Some(Failure::Stopped), true);
+        world.end(0, Some(CallFailure::Stopped), true);
     }
     assert!(matches!(world.machine.phase(world.now), Phase::Ended(_)));
 }
@@ -182,7 +182,11 @@ fn go_on(world: &mut World, dice: &mut Dice) {
     if world.ended.is_some() && world.config.has_operator {
         ways.push(|world, dice| {
             let how = dice
-                .of(&[Command::Continue, Command::Step, Command::MoreTurns(2)])
+                .of(&[
+                    RunCommand::Continue,
+                    RunCommand::Step,
+                    RunCommand::MoreTurns(2),
+                ])
                 .clone();
             operate(world, how);
         });
@@ -204,7 +208,7 @@ fn reply(world: &mut World, dice: &mut Dice) {
             was_streaming: dice.one_in(8),
         };
         world.log.push(format!("> no reply: {fault:?}"));
-        return world.handle(Event::NotReplied { ask, fault });
+        return world.handle(RunEvent::NotReplied { ask, fault });
     }
     if dice.one_in(5) {
         let text = *dice.of(&["done", "done", "done", "wrong", "refused", "cut"]);
@@ -236,20 +240,20 @@ fn end(world: &mut World, dice: &mut Dice) {
         world.running.remove(place);
         world.log.push(format!("> needs operator {}", run.key));
         let note = "nothing fits".to_owned();
-        return world.handle(Event::NeedsOperator {
+        return world.handle(RunEvent::NeedsOperator {
             call: run.key,
             note,
         });
     }
     let failure = if world.is_stopping {
-        Some(Failure::Stopped)
+        Some(CallFailure::Stopped)
     } else {
         let some = [
-            Failure::Timeout,
-            Failure::Connection,
-            Failure::Reported,
-            Failure::Permission,
-            Failure::Unknown,
+            CallFailure::Timeout,
+            CallFailure::Connection,
+            CallFailure::Reported,
+            CallFailure::Permission,
+            CallFailure::Unknown,
         ];
         dice.one_in(2).then(|| *dice.of(&some))
     };
@@ -260,23 +264,23 @@ fn end(world: &mut World, dice: &mut Dice) {
 /// The operator decides about what the run waits for.
 fn decide(world: &mut World, dice: &mut Dice) {
     let reason = dice.of(&world.paused.clone()).clone();
-    let supply = |call: &CallKey| Command::Supply {
+    let supply = |call: &CallKey| RunCommand::Supply {
         call: call.clone(),
         output: "by hand".to_owned(),
         is_error: false,
     };
-    let reject = |call: &CallKey| Command::Reject {
+    let reject = |call: &CallKey| RunCommand::Reject {
         call: call.clone(),
         words: "no".to_owned(),
     };
-    let approve = |call: &CallKey, always| Command::Approve {
+    let approve = |call: &CallKey, always| RunCommand::Approve {
         call: call.clone(),
         always,
     };
     let command = match &reason {
         Reason::Fault { item, .. } => {
             if dice.one_in(4) {
-                return operate(world, Command::Release);
+                return operate(world, RunCommand::Release);
             }
             let calls = world.standing().calls;
             let call = item.and_then(|item| calls.get(item as usize));
@@ -290,7 +294,7 @@ fn decide(world: &mut World, dice: &mut Dice) {
             let action = *dice.of(&actions);
             world.log.push(format!("> {action}"));
             world.recover(action, call.map(|call| call.key.clone()));
-            return world.handle(Event::StatusChanged(world.standing().into()));
+            return world.handle(RunEvent::StatusChanged(world.standing().into()));
         }
         Reason::Approval { call, .. } => match dice.below(6) {
             0 => reject(call),
@@ -302,23 +306,25 @@ fn decide(world: &mut World, dice: &mut Dice) {
         Reason::MayHaveRun { call, .. } => match dice.below(3) {
             0 => supply(call),
             1 => reject(call),
-            _ => Command::RunAgain { call: call.clone() },
+            _ => RunCommand::RunAgain { call: call.clone() },
         },
-        Reason::TurnLimit { .. } => dice.of(&[Command::Release, Command::MoreTurns(3)]).clone(),
+        Reason::TurnLimit { .. } => dice
+            .of(&[RunCommand::Release, RunCommand::MoreTurns(3)])
+            .clone(),
         Reason::Model { .. } => dice
-            .of(&[Command::Continue, Command::Now, Command::Step])
+            .of(&[RunCommand::Continue, RunCommand::Now, RunCommand::Step])
             .clone(),
         Reason::Breakpoint { .. } | Reason::Stepped => dice
-            .of(&[Command::Continue, Command::Step, Command::Release])
+            .of(&[RunCommand::Continue, RunCommand::Step, RunCommand::Release])
             .clone(),
-        Reason::NothingSaid => Command::Continue,
+        Reason::NothingSaid => RunCommand::Continue,
     };
     operate(world, command);
 }
 
-fn operate(world: &mut World, command: Command) {
+fn operate(world: &mut World, command: RunCommand) {
     world.log.push(format!("> {command:?}"));
-    world.handle(Event::Operator(command));
+    world.handle(RunEvent::Operator(command));
 }
 
 /// The operator changes the arguments of an open call.
@@ -342,7 +348,7 @@ fn edit(world: &mut World, dice: &mut Dice) {
             slot.arguments = arguments;
         }
     });
-    world.handle(Event::StatusChanged(world.standing().into()));
+    world.handle(RunEvent::StatusChanged(world.standing().into()));
 }
 
 /// Something that nobody expected.
@@ -364,26 +370,26 @@ fn disturb(world: &mut World, dice: &mut Dice) {
             world.close_and_resume();
         }
         _ if !world.config.has_operator => intrude(world, dice),
-        3 => operate(world, Command::Pause),
-        4 => operate(world, Command::Step),
-        5 | 6 => operate(world, Command::Now),
+        3 => operate(world, RunCommand::Pause),
+        4 => operate(world, RunCommand::Step),
+        5 | 6 => operate(world, RunCommand::Now),
         7 => operate(
             world,
-            Command::Approve {
+            RunCommand::Approve {
                 call: key,
                 always: true,
             },
         ),
-        8 => operate(world, Command::RunAgain { call: key }),
+        8 => operate(world, RunCommand::RunAgain { call: key }),
         9 => {
             let tool =
                 (*dice.of(&["tool search", "once tool *", "turn 3", "arg . == 1"])).to_owned();
             let breakpoint = Breakpoint::parse(1, &tool).unwrap();
-            operate(world, Command::Breakpoints(vec![breakpoint]));
+            operate(world, RunCommand::Breakpoints(vec![breakpoint]));
         }
         10 => go_elsewhere(world, dice),
         11 => edit(world, dice),
-        12 if dice.one_in(3) => operate(world, Command::Abort),
+        12 if dice.one_in(3) => operate(world, RunCommand::Abort),
         _ => intrude(world, dice),
     }
 }
@@ -392,10 +398,10 @@ fn go_elsewhere(world: &mut World, dice: &mut Dice) {
     let take = 1 + dice.below(world.takes.len() - 1);
     world.current = u32::try_from(take).unwrap();
     world.log.push(format!("> go to {take}"));
-    world.handle(Event::StatusChanged(world.standing().into()));
+    world.handle(RunEvent::StatusChanged(world.standing().into()));
     // A take that has children does not grow: the operator goes on in a child of it.
     world.fork(|_| {});
-    world.handle(Event::StatusChanged(world.standing().into()));
+    world.handle(RunEvent::StatusChanged(world.standing().into()));
 }
 
 /// Events that belong to nothing: of what was called off, or of nothing at all.
@@ -411,16 +417,16 @@ fn intrude(world: &mut World, dice: &mut Dice) {
     world.log.push("> intrusion".to_owned());
     match dice.below(3) {
         0 => world.handle_reply(ask, vec!["c1".to_owned()], true),
-        1 => world.handle(Event::Finished {
+        1 => world.handle(RunEvent::Finished {
             call,
-            outcome: Outcome {
+            outcome: CallOutcome {
                 output: "late".to_owned(),
                 is_error: false,
                 failure: None,
                 ms: 1,
             },
         }),
-        _ => world.handle(Event::Refused {
+        _ => world.handle(RunEvent::Refused {
             rule: "unknown-tool".to_owned(),
             item: None,
             why: "late".to_owned(),

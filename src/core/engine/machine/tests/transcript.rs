@@ -1,15 +1,15 @@
 //! Effects as lines of a transcript.
 
-use crate::engine::{Effect, Reason};
-use crate::session::ledger::{Failure, LedgerEvent};
+use crate::engine::{Reason, RunEffect};
+use crate::session::ledger::{CallFailure, LedgerEvent};
 
 /// An effect as a line; what the ledger only counts is left out.
-pub(crate) fn told(effect: &Effect) -> Option<String> {
+pub(crate) fn told(effect: &RunEffect) -> Option<String> {
     Some(match effect {
-        Effect::Record(event) => return recorded(event),
-        Effect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
-        Effect::CancelAsk(ask) => format!("cancel question {}", ask.0),
-        Effect::Run {
+        RunEffect::Record(event) => return recorded(event),
+        RunEffect::Ask { ask, attempt } => format!("ask {}, attempt {attempt}", ask.0),
+        RunEffect::CancelAsk(ask) => format!("cancel question {}", ask.0),
+        RunEffect::Run {
             call,
             tool,
             arguments,
@@ -20,8 +20,8 @@ pub(crate) fn told(effect: &Effect) -> Option<String> {
                 call.call_id
             )
         }
-        Effect::StopTools => "stop tools".to_owned(),
-        Effect::Answer {
+        RunEffect::StopTools => "stop tools".to_owned(),
+        RunEffect::Answer {
             call,
             output,
             is_error,
@@ -29,24 +29,24 @@ pub(crate) fn told(effect: &Effect) -> Option<String> {
             let error = if *is_error { " (error)" } else { "" };
             format!("answer {}{error}: {output}", call.call_id)
         }
-        Effect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
-        Effect::Close => "close open calls".to_owned(),
-        Effect::Pause(reasons) => {
+        RunEffect::Act(decision) => format!("act: {} about {}", decision.action, decision.rule),
+        RunEffect::Close => "close open calls".to_owned(),
+        RunEffect::Pause(reasons) => {
             let reasons = reasons.iter().map(Reason::words).collect::<Vec<_>>();
             format!("pause: {}", reasons.join("; "))
         }
-        Effect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
-        Effect::Webhook { url, change } => format!("webhook {url} {:?}", change.state),
-        Effect::Note(text) => format!("note: {text}"),
-        Effect::Finish(ending) => format!("finish: {ending:?}"),
+        RunEffect::Wait { timer, for_ms } => format!("wait {for_ms} ms for {timer:?}"),
+        RunEffect::Webhook { url, change } => format!("webhook {url} {:?}", change.state),
+        RunEffect::Note(text) => format!("note: {text}"),
+        RunEffect::Finish(ending) => format!("finish: {ending:?}"),
     })
 }
 
 fn recorded(event: &LedgerEvent) -> Option<String> {
     Some(match event {
         LedgerEvent::Started { call, .. } => format!("record: {} starts", call.call_id),
-        LedgerEvent::Finished { call, failure, .. } => {
-            let failure = failure.map_or("", Failure::word);
+        LedgerEvent::Finished { call, outcome, .. } => {
+            let failure = outcome.failure.map_or("", CallFailure::word);
             format!("record: {} ended {failure}", call.call_id)
                 .trim_end()
                 .to_owned()

@@ -4,12 +4,13 @@
 use super::history::{History, Reply, Slot, TOOLS, faults};
 use super::transcript::told;
 use crate::engine::{
-    Approval, Config, Decision, Effect, Event, Machine, Nature, Outcome, Phase, Policy, Reason,
-    RunCall, RunStatus, Tail, Timer, ToolConfig,
+    Approval, Config, Decision, Machine, Nature, Phase, Policy, Reason, RunCall, RunEffect,
+    RunEvent, RunStatus, Tail, Timer, ToolConfig,
 };
 use crate::session::Kind;
 use crate::session::ledger::{
-    Ask, CallKey, Ending, ExecutionStatus, Failure, Ledger, LedgerEvent, Usage,
+    Ask, CallFailure, CallKey, CallOutcome, Ending, ExecutionStatus, Ledger, LedgerEvent,
+    ReplySummary,
 };
 use crate::session::takes::TakeId;
 use std::collections::BTreeMap;
@@ -108,17 +109,17 @@ impl World {
     }
 
     /// Hands an event in, carries out what comes of it, and goes on until nothing follows by itself.
-    pub(crate) fn handle(&mut self, event: Event) {
-        self.has_begun |= matches!(event, Event::StatusChanged(_));
-        let is_growing = matches!(event, Event::Replied { .. });
+    pub(crate) fn handle(&mut self, event: RunEvent) {
+        self.has_begun |= matches!(event, RunEvent::StatusChanged(_));
+        let is_growing = matches!(event, RunEvent::Replied { .. });
         let mut queue = vec![event];
         while !queue.is_empty() {
             let event = queue.remove(0);
             let event = match event {
-                Event::StatusChanged(_) => Event::StatusChanged(self.standing().into()),
+                RunEvent::StatusChanged(_) => RunEvent::StatusChanged(self.standing().into()),
                 other => other,
             };
-            if matches!(event, Event::Operator(_)) {
+            if matches!(event, RunEvent::Operator(_)) {
                 self.paused.clear();
             }
             let effects = self.machine.handle(self.now, event);
@@ -131,7 +132,7 @@ impl World {
                 grows |= self.carry_out(effect, &mut queue);
             }
             if grows {
-                queue.push(Event::StatusChanged(self.standing().into()));
+                queue.push(RunEvent::StatusChanged(self.standing().into()));
             }
         }
         if !matches!(self.machine.phase(self.now), Phase::Ended(_)) {
@@ -186,14 +187,14 @@ impl World {
     }
 
     /// Does what an effect says; gives whether the history grew.
-    fn carry_out(&mut self, effect: Effect, queue: &mut Vec<Event>) -> bool {
+    fn carry_out(&mut self, effect: RunEffect, queue: &mut Vec<RunEvent>) -> bool {
         let line = told(&effect);
         self.log.extend(line.map(|line| format!("    {line}")));
         match effect {
-            Effect::Record(event) => {
+            RunEffect::Record(event) => {
                 self.ledger.apply(&event);
-                if let LedgerEvent::Finished { call, failure, .. } = &event {
-                    self.note_end(call, *failure);
+                if let LedgerEvent::Finished { call, outcome, .. } = &event {
+                    self.note_end(call, outcome.failure);
                 }
                 if let LedgerEvent::Decided {
                     call: Some(call),
@@ -206,7 +207,7 @@ impl World {
                 }
                 self.journal.push(event);
             }
-            Effect::Ask { ask, attempt } => {
+            RunEffect::Ask { ask, attempt } => {
                 assert_eq!(self.asking, None, "two questions at once");
                 assert_eq!(self.standing().tail, Tail::AsksModel);
                 assert!(
@@ -215,18 +216,18 @@ impl World {
                 );
                 self.asking = Some((ask, attempt));
             }
-            Effect::CancelAsk(ask) => {
+            RunEffect::CancelAsk(ask) => {
                 assert_eq!(self.asking.take().map(|(asked, _)| asked), Some(ask));
                 self.called_off.push(ask);
             }
-            Effect::Run {
+            RunEffect::Run {
                 call,
                 tool,
                 arguments,
                 ..
             } => self.start(call, tool, arguments),
-            Effect::StopTools => self.is_stopping = true,
-            Effect::Answer {
+            RunEffect::StopTools => self.is_stopping = true,
+            RunEffect::Answer {
                 call,
                 output,
                 is_error,
@@ -234,8 +235,8 @@ impl World {
                 self.answer(&call, output, is_error);
                 return true;
             }
-            Effect::Act(decision) => queue.push(self.act(&decision)),
-            Effect::Close => {
+            RunEffect::Act(decision) => queue.push(self.act(&decision)),
+            RunEffect::Close => {
                 for slot in self
                     .history()
                     .replies
@@ -246,9 +247,9 @@ impl World {
                 }
                 return true;
             }
-            Effect::Pause(reasons) => self.paused = reasons,
-            Effect::Wait { timer, for_ms } => self.timers.push((self.now + for_ms, timer)),
-            Effect::Finish(ending) => {
+            RunEffect::Pause(reasons) => self.paused = reasons,
+            RunEffect::Wait { timer, for_ms } => self.timers.push((self.now + for_ms, timer)),
+            RunEffect::Finish(ending) => {
                 assert!(self.running.is_empty(), "the run ended while tools run");
                 assert_eq!(self.asking, None, "the run ended while the model is asked");
                 if matches!(ending, Ending::Final | Ending::Aborted) {
@@ -256,7 +257,7 @@ impl World {
                 }
                 self.ended = Some(ending);
             }
-            Effect::Webhook { .. } | Effect::Note(_) => {}
+            RunEffect::Webhook { .. } | RunEffect::Note(_) => {}
         }
         false
     }
@@ -292,10 +293,10 @@ impl World {
         });
     }
 
-    fn note_end(&mut self, call: &CallKey, failure: Option<Failure>) {
+    fn note_end(&mut self, call: &CallKey, failure: Option<CallFailure>) {
         for ((key, _), last) in &mut self.starts {
             if key == call && *last == Last::Runs {
-                let recovers = failure.is_some_and(Failure::is_recoverable);
+                let recovers = failure.is_some_and(CallFailure::is_recoverable);
                 *last = if recovers {
                     Last::MayRunAgain
                 } else {
@@ -333,17 +334,17 @@ impl World {
         self.log.push(format!("    take {}", self.current));
     }
 
-    fn act(&mut self, decision: &Decision) -> Event {
+    fn act(&mut self, decision: &Decision) -> RunEvent {
         self.acts += 1;
         if self.refuses_all || self.refuses && self.acts.is_multiple_of(3) {
-            return Event::Refused {
+            return RunEvent::Refused {
                 rule: decision.rule.clone(),
                 item: decision.item,
                 why: "it does not fit".to_owned(),
             };
         }
         self.recover(decision.action, decision.call.clone());
-        Event::StatusChanged(self.standing().into())
+        RunEvent::StatusChanged(self.standing().into())
     }
 
     /// What the actions of recordings do, as far as a machine can see it.
@@ -398,36 +399,33 @@ impl World {
         history.asks = false;
         history.replies.push(Reply { calls, text });
         self.handle_reply(ask, ids, ended);
-        self.handle(Event::StatusChanged(self.standing().into()));
+        self.handle(RunEvent::StatusChanged(self.standing().into()));
     }
 
     pub(crate) fn handle_reply(&mut self, ask: Ask, calls: Vec<String>, ended: bool) {
-        self.handle(Event::Replied {
-            ask,
+        let reply = ReplySummary {
             calls,
-            usage: Usage::default(),
-            first_ms: 1,
-            total_ms: 2,
             ended,
-            stop: None,
-        });
+            ..ReplySummary::default()
+        };
+        self.handle(RunEvent::Replied { ask, reply });
     }
 
     /// What runs under this id ends.
-    pub(crate) fn end(&mut self, place: usize, failure: Option<Failure>, is_error: bool) {
+    pub(crate) fn end(&mut self, place: usize, failure: Option<CallFailure>, is_error: bool) {
         let run = self.running.remove(place);
         let output = match failure {
             Some(failure) => format!("failed: {}", failure.word()),
             None => format!("{} did {}", run.tool, run.arguments),
         };
-        let outcome = Outcome {
+        let outcome = CallOutcome {
             output,
             is_error: is_error || failure.is_some(),
             failure,
             ms: 5,
         };
         let call = run.key;
-        self.handle(Event::Finished { call, outcome });
+        self.handle(RunEvent::Finished { call, outcome });
     }
 
     /// The soonest timer rings.
@@ -435,7 +433,7 @@ impl World {
         self.timers.sort_by_key(|(at, _)| *at);
         let (at, timer) = self.timers.remove(0);
         self.now = self.now.max(at);
-        self.handle(Event::TimerFired(timer));
+        self.handle(RunEvent::TimerFired(timer));
     }
 
     /// The process is gone, and another one goes on with what is on the disk.
@@ -464,7 +462,7 @@ impl World {
         self.timers.clear();
         self.paused.clear();
         self.is_stopping = false;
-        self.handle(Event::StatusChanged(self.standing().into()));
+        self.handle(RunEvent::StatusChanged(self.standing().into()));
     }
 
     /// What must hold after every event.

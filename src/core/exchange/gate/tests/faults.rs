@@ -7,7 +7,7 @@ fn a7_a_stream_cut_between_events_is_short_and_its_parts_of_calls_are_no_calls()
     for dialect in DIALECTS {
         let stream = stream_of(dialect, &two_calls());
         let text = String::from_utf8(stream).unwrap();
-        // The cut is behind the first event that brings arguments.
+        // The cut is after the first event that brings arguments.
         let at = ["arguments.delta", "\"arguments\":\"{", "input_json_delta"]
             .iter()
             .filter_map(|mark| text.find(mark))
@@ -16,7 +16,10 @@ fn a7_a_stream_cut_between_events_is_short_and_its_parts_of_calls_are_no_calls()
         let cut = at + text[at..].find("\n\n").unwrap() + 2;
         let mut gate = gate(dialect);
         let mut out = Vec::new();
-        assert_eq!(gate.push(&text.as_bytes()[..cut], &mut out), Step::Flows);
+        assert_eq!(
+            gate.push(&text.as_bytes()[..cut], &mut out),
+            GateStep::Flows
+        );
         assert!(
             calls_of(dialect, &gate.reply().unwrap())
                 .unwrap()
@@ -25,7 +28,7 @@ fn a7_a_stream_cut_between_events_is_short_and_its_parts_of_calls_are_no_calls()
         assert!(out.len() < cut);
         gate.release(&mut out);
         assert_eq!(out, &text.as_bytes()[..cut]);
-        assert_eq!(gate.end(&mut out), End::Short, "{dialect:?}");
+        assert_eq!(gate.end(&mut out), StreamEnd::Short, "{dialect:?}");
     }
 }
 
@@ -35,7 +38,7 @@ fn a8_half_an_event_waits_and_is_told_apart_at_the_end() {
     let mut out = Vec::new();
     gate.push(b"data: {\"choices\":[]}\n\ndata: {\"cho", &mut out);
     assert_eq!(out, b"data: {\"choices\":[]}\n\n");
-    assert_eq!(gate.end(&mut out), End::InEvent);
+    assert_eq!(gate.end(&mut out), StreamEnd::InEvent);
     assert_eq!(out, b"data: {\"choices\":[]}\n\ndata: {\"cho");
 }
 
@@ -45,7 +48,7 @@ fn a9_half_a_character_is_told_apart_and_passes() {
     let stream = b"data: {\"choices\":[]}\n\ndata: {\"a\":\"\xf0\x9f";
     let mut out = Vec::new();
     gate.push(stream, &mut out);
-    assert_eq!(gate.end(&mut out), End::InCharacter);
+    assert_eq!(gate.end(&mut out), StreamEnd::InCharacter);
     assert_eq!(out, stream);
 }
 
@@ -65,8 +68,8 @@ fn a10_an_end_without_its_mark_is_noticed_in_every_dialect() {
             }
             let expected = match dialect {
                 // Nothing but the usage and the mark is missing.
-                Dialect::Chat => End::Unmarked,
-                _ => End::Short,
+                Dialect::Chat => StreamEnd::Unmarked,
+                _ => StreamEnd::Short,
             };
             assert_eq!(gate.end(&mut out), expected, "{dialect:?}");
         }
@@ -77,16 +80,16 @@ fn a10_an_end_without_its_mark_is_noticed_in_every_dialect() {
         &wire(&[json!({"choices": [{"delta": {"content": "half"}}]})]),
         &mut out,
     );
-    assert_eq!(gate.end(&mut out), End::Short);
+    assert_eq!(gate.end(&mut out), StreamEnd::Short);
 }
 
 #[test]
 fn a10_calls_of_a_stream_without_its_mark_are_checked_all_the_same() {
     let mut gate = gate(Dialect::Chat);
     let piece = json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]}}]});
-    is_kept(&mut gate, &[piece], Step::Flows);
+    is_kept(&mut gate, &[piece], GateStep::Flows);
     let mut out = Vec::new();
-    assert_eq!(gate.end(&mut out), End::Short);
+    assert_eq!(gate.end(&mut out), StreamEnd::Short);
     assert!(out.is_empty() && gate.awaits_check());
     assert_eq!(
         calls_of(Dialect::Chat, &gate.reply().unwrap()).unwrap(),
@@ -101,11 +104,11 @@ fn a11_a_malformed_event_passes_and_later_ones_are_understood() {
     let mut gate = gate(Dialect::Anthropic);
     let mut out = Vec::new();
     let broken = b"event: content_block_delta\ndata: {\"broken\n\n";
-    assert_eq!(gate.push(broken, &mut out), Step::Flows);
+    assert_eq!(gate.push(broken, &mut out), GateStep::Flows);
     assert_eq!(out, broken);
     assert_eq!(gate.oddities().malformed, 1);
     let call = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}});
-    is_kept(&mut gate, &[call], Step::Flows);
+    is_kept(&mut gate, &[call], GateStep::Flows);
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn a12_a_failure_in_the_stream_is_how_it_ended() {
     ] {
         let mut gate = gate(dialect);
         passes(&mut gate, &[event]);
-        assert_eq!(gate.end(&mut Vec::new()), End::Failed);
+        assert_eq!(gate.end(&mut Vec::new()), StreamEnd::Failed);
     }
 }
 
@@ -150,14 +153,14 @@ fn a18_a_page_or_a_document_passes_and_is_told_apart() {
         for byte in text.as_bytes() {
             gate.push(&[*byte], &mut out);
         }
-        assert_eq!(gate.end(&mut out), End::Foreign, "{text}");
+        assert_eq!(gate.end(&mut out), StreamEnd::Foreign, "{text}");
         assert_eq!(out, text.as_bytes());
     }
 }
 
 #[test]
 fn a21_past_its_limit_an_endless_line_passes_and_no_memory_is_kept() {
-    let limits = Limits {
+    let limits = StreamLimits {
         held: 1 << 20,
         event: 1 << 16,
     };
@@ -173,12 +176,12 @@ fn a21_past_its_limit_an_endless_line_passes_and_no_memory_is_kept() {
     assert!(gate.is_over_bound());
     assert_eq!(passed, 6 + 1000 * 8192);
     assert_eq!(gate.reply(), None);
-    assert_eq!(gate.end(&mut out), End::Unseen);
+    assert_eq!(gate.end(&mut out), StreamEnd::Unseen);
 }
 
 #[test]
 fn a21_an_endless_call_is_let_go_at_the_limit() {
-    let limits = Limits {
+    let limits = StreamLimits {
         held: 1 << 16,
         event: 1 << 16,
     };
@@ -225,7 +228,7 @@ fn a23_events_behind_the_end_pass_and_are_counted() {
         ],
     );
     assert_eq!(gate.oddities().late, 2);
-    assert_eq!(gate.end(&mut Vec::new()), End::Whole);
+    assert_eq!(gate.end(&mut Vec::new()), StreamEnd::Whole);
 }
 
 #[test]
@@ -242,8 +245,8 @@ fn a26_pieces_of_calls_in_any_order_are_the_calls_that_were_meant() {
         piece(json!({"index": 1, "id": "b", "function": {"name": null, "arguments": ":1}"}})),
     ];
     passes(&mut gate, &pieces[..1]);
-    is_kept(&mut gate, &pieces[1..], Step::Flows);
-    is_kept(&mut gate, &[json!("[DONE]")], Step::Complete);
+    is_kept(&mut gate, &pieces[1..], GateStep::Flows);
+    is_kept(&mut gate, &[json!("[DONE]")], GateStep::Complete);
     let reply: Value = serde_json::from_str(&gate.reply().unwrap()).unwrap();
     let calls = &reply["choices"][0]["message"]["tool_calls"];
     assert_eq!(
@@ -263,10 +266,10 @@ fn a26_a_call_without_its_first_event_or_without_an_index_is_kept() {
         json!({"type": "response.function_call_arguments.delta", "item_id": "a", "delta": "{}"});
     let done = json!({"type": "response.output_item.done", "item": {"type": "function_call", "id": "a", "call_id": "c1", "name": "f", "arguments": "{}"}});
     let mut whole = gate(Dialect::Responses);
-    is_kept(&mut whole, std::slice::from_ref(&delta), Step::Flows);
-    is_kept(&mut whole, std::slice::from_ref(&done), Step::Complete);
+    is_kept(&mut whole, std::slice::from_ref(&delta), GateStep::Flows);
+    is_kept(&mut whole, std::slice::from_ref(&done), GateStep::Complete);
     let mut only_its_end = gate(Dialect::Responses);
-    is_kept(&mut only_its_end, &[done], Step::Complete);
+    is_kept(&mut only_its_end, &[done], GateStep::Complete);
     assert_eq!(sound(&mut whole).matches("data:").count(), 2);
 }
 

@@ -3,7 +3,8 @@
 mod faults;
 
 use super::*;
-use crate::wire::write::{NewCall, NewReply, calls_of};
+use crate::wire::ToolCall;
+use crate::wire::write::{NewReply, calls_of};
 use serde_json::{Value, json};
 
 fn wire(events: &[Value]) -> Vec<u8> {
@@ -18,22 +19,22 @@ fn wire(events: &[Value]) -> Vec<u8> {
 }
 
 fn gate(dialect: Dialect) -> Gate {
-    Gate::new(dialect, Limits::default())
+    Gate::new(dialect, StreamLimits::default())
 }
 
 /// What passes of these events, and whether a call is complete by them.
-fn push(gate: &mut Gate, events: &[Value]) -> (String, Step) {
+fn push(gate: &mut Gate, events: &[Value]) -> (String, GateStep) {
     let mut out = Vec::new();
     let step = gate.push(&wire(events), &mut out);
     (String::from_utf8(out).unwrap(), step)
 }
 
 fn passes(gate: &mut Gate, events: &[Value]) {
-    let expected = (String::from_utf8(wire(events)).unwrap(), Step::Flows);
+    let expected = (String::from_utf8(wire(events)).unwrap(), GateStep::Flows);
     assert_eq!(push(gate, events), expected);
 }
 
-fn is_kept(gate: &mut Gate, events: &[Value], step: Step) {
+fn is_kept(gate: &mut Gate, events: &[Value], step: GateStep) {
     assert_eq!(push(gate, events), (String::new(), step));
 }
 
@@ -51,12 +52,7 @@ fn text_of(events: &[&[Value]]) -> String {
 }
 
 fn two_calls() -> NewReply {
-    let call = |id: &str, arguments: &str| NewCall {
-        id: id.to_owned(),
-        name: "read".to_owned(),
-        arguments: arguments.to_owned(),
-        input: None,
-    };
+    let call = |id: &str, arguments: &str| ToolCall::new(id, "read", arguments);
     NewReply {
         tag: "t".to_owned(),
         model: "m".to_owned(),
@@ -104,9 +100,9 @@ fn items_of_a_response_pass_until_a_call_begins_and_behind_the_last_sound_one() 
     ];
     passes(&mut gate, &open);
     passes(&mut gate, &text);
-    is_kept(&mut gate, &first, Step::Flows);
-    is_kept(&mut gate, &second, Step::Flows);
-    is_kept(&mut gate, &first_ends, Step::Complete);
+    is_kept(&mut gate, &first, GateStep::Flows);
+    is_kept(&mut gate, &second, GateStep::Flows);
+    is_kept(&mut gate, &first_ends, GateStep::Complete);
     let reply = gate.reply().unwrap();
     assert_eq!(
         calls_of(Dialect::Responses, &reply).unwrap(),
@@ -116,14 +112,14 @@ fn items_of_a_response_pass_until_a_call_begins_and_behind_the_last_sound_one() 
     assert!(reply.contains("function_call more"), "{reply}");
     // The first is sound; the second has begun before it ended.
     assert_eq!(sound(&mut gate), text_of(&[&first]));
-    is_kept(&mut gate, &second_ends, Step::Complete);
+    is_kept(&mut gate, &second_ends, GateStep::Complete);
     let reply = gate.reply().unwrap();
     assert_eq!(calls_of(Dialect::Responses, &reply).unwrap(), ["c1", "c2"]);
     assert_eq!(
         sound(&mut gate),
         text_of(&[&second, &first_ends, &second_ends])
     );
-    assert_eq!(gate.end(&mut Vec::new()), End::Whole);
+    assert_eq!(gate.end(&mut Vec::new()), StreamEnd::Whole);
 }
 
 #[test]
@@ -131,7 +127,7 @@ fn a_call_that_only_the_end_of_a_response_tells_of_is_kept() {
     let mut gate = gate(Dialect::Responses);
     let call = json!({"type": "function_call", "id": "a", "call_id": "c1", "name": "f", "arguments": "{}"});
     let end = json!({"type": "response.completed", "response": {"output": [call]}});
-    is_kept(&mut gate, &[end], Step::Complete);
+    is_kept(&mut gate, &[end], GateStep::Complete);
     let reply = gate.reply().unwrap();
     assert_eq!(calls_of(Dialect::Responses, &reply).unwrap(), ["c1"]);
 }
@@ -160,13 +156,13 @@ fn blocks_of_a_message_pass_but_for_calls_of_the_client() {
         ),
         input(1),
     ];
-    is_kept(&mut gate, &call, Step::Flows);
+    is_kept(&mut gate, &call, GateStep::Flows);
     let ping = [json!({"type": "ping"})];
-    is_kept(&mut gate, &ping, Step::Flows);
-    is_kept(&mut gate, &[stop(1)], Step::Complete);
+    is_kept(&mut gate, &ping, GateStep::Flows);
+    is_kept(&mut gate, &[stop(1)], GateStep::Complete);
     assert_eq!(sound(&mut gate), text_of(&[&call, &ping, &[stop(1)]]));
     passes(&mut gate, &[json!({"type": "message_stop"})]);
-    assert_eq!(gate.end(&mut Vec::new()), End::Whole);
+    assert_eq!(gate.end(&mut Vec::new()), StreamEnd::Whole);
 }
 
 #[test]
@@ -195,10 +191,10 @@ fn chunks_pass_until_a_call_begins_and_all_calls_end_together() {
         piece(1, json!("b"), "{}"),
         piece(0, Value::Null, "1}"),
     ];
-    is_kept(&mut gate, &calls, Step::Flows);
+    is_kept(&mut gate, &calls, GateStep::Flows);
     assert!(!gate.reply().unwrap().contains("\"x\""));
     let end = [chunk(json!({}), json!("tool_calls"))];
-    is_kept(&mut gate, &end, Step::Complete);
+    is_kept(&mut gate, &end, GateStep::Complete);
     assert_eq!(
         calls_of(Dialect::Chat, &gate.reply().unwrap()).unwrap(),
         ["a", "b"]
@@ -206,7 +202,7 @@ fn chunks_pass_until_a_call_begins_and_all_calls_end_together() {
     assert_eq!(sound(&mut gate), text_of(&[&calls, &end]));
     let usage = json!({"id": "c", "choices": [], "usage": {"total_tokens": 3}});
     passes(&mut gate, &[usage, json!("[DONE]")]);
-    assert_eq!(gate.end(&mut Vec::new()), End::Whole);
+    assert_eq!(gate.end(&mut Vec::new()), StreamEnd::Whole);
 }
 
 #[test]
@@ -217,16 +213,16 @@ fn what_is_held_stays_kept_and_is_released_as_it_came() {
         let mut out = Vec::new();
         let mut pieces = stream.chunks(5);
         for piece in pieces.by_ref() {
-            if gate.push(piece, &mut out) == Step::Complete {
+            if gate.push(piece, &mut out) == GateStep::Complete {
                 break;
             }
         }
         gate.hold();
         let seen = out.len();
         for piece in pieces {
-            assert_eq!(gate.push(piece, &mut out), Step::Flows);
+            assert_eq!(gate.push(piece, &mut out), GateStep::Flows);
         }
-        assert_eq!(gate.end(&mut out), End::Whole);
+        assert_eq!(gate.end(&mut out), StreamEnd::Whole);
         assert_eq!(out.len(), seen, "{dialect:?}");
         assert!(!gate.awaits_check());
         let reply = gate.reply().unwrap();
@@ -266,7 +262,7 @@ fn events_behind_inserted_ones_are_numbered_on() {
     let mut gate = gate(Dialect::Responses);
     let mut out = Vec::new();
     for piece in stream.chunks(11) {
-        if gate.push(piece, &mut out) == Step::Complete {
+        if gate.push(piece, &mut out) == GateStep::Complete {
             let number = gate.next_number();
             let beat = gate.in_progress().unwrap().to_owned();
             assert!(beat.contains("response.in_progress"), "{beat}");

@@ -2,8 +2,8 @@
 
 use super::wire::{Wire, settings, stream, whole};
 use crate::exchange::client::ClientKind;
-use crate::exchange::machine::{Decision, Event, Judgement, Shape};
-use crate::exchange::{Ending, Phase};
+use crate::exchange::machine::{BodyShape, Event, HoldDecision, Judgement};
+use crate::exchange::{ExchangeEnding, ExchangePhase};
 use crate::session::Dialect;
 use crate::session::ledger::Usage;
 use proptest::prelude::*;
@@ -75,10 +75,10 @@ fn what_is_released_as_it_came_is_what_came() {
     for dialect in ALL {
         let (mut wire, all) = held_stream(dialect);
         assert_eq!(wire.heard(), ["hold: unknown-tool: serch is not offered"]);
-        assert!(matches!(wire.exchange.phase(), Phase::Held(_)));
+        assert!(matches!(wire.exchange.phase(), ExchangePhase::Held(_)));
         assert!(!wire.text().contains("serch"), "{}", wire.text());
         let by = "operator".to_owned();
-        wire.tell(Event::Decided(Decision::AsItCame { by }));
+        wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
         assert_eq!(
             wire.heard(),
             ["end", "ended: Released { by: \"operator\" }"]
@@ -114,7 +114,7 @@ fn a_client_that_waits_hears_what_its_sdk_ignores() {
             before + 12,
             "{dialect:?}"
         );
-        assert!(matches!(wire.exchange.phase(), Phase::Held(_)));
+        assert!(matches!(wire.exchange.phase(), ExchangePhase::Held(_)));
     }
 }
 
@@ -127,7 +127,7 @@ fn b04_a_whole_reply_that_is_held_begins_with_white_space() {
     wire.tell(Event::Judged(holds()));
     wire.pass(11_000);
     let by = "policy".to_owned();
-    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
     assert_eq!(wire.text(), format!("  {body}"));
     let heard = wire.heard();
     assert_eq!(
@@ -152,9 +152,9 @@ fn a_request_that_holds_reaches_nobody_until_it_was_decided() {
     let mut wire = Wire::new(settings(Dialect::Chat, false));
     wire.tell(Event::Asked(holds()));
     assert_eq!(wire.heard(), ["hold: unknown-tool: serch is not offered"]);
-    wire.tell(Event::Decided(Decision::Request(b"{}".to_vec())));
+    wire.tell(Event::Decided(HoldDecision::Request(b"{}".to_vec())));
     assert_eq!(wire.heard(), ["ask {}"]);
-    let shape = Shape::Whole;
+    let shape = BodyShape::Whole;
     wire.tell(Event::Head { status: 200, shape });
     wire.tell(Event::Bytes(b"{\"id\":1}"));
     wire.tell(Event::Ended);
@@ -165,7 +165,7 @@ fn a_request_that_holds_reaches_nobody_until_it_was_decided() {
 fn a_held_request_is_released_before_its_client_gives_up() {
     let mut wire = Wire::new(settings(Dialect::Chat, false));
     wire.tell(Event::Asked(holds()));
-    let Phase::Held(holding) = wire.exchange.phase() else {
+    let ExchangePhase::Held(holding) = wire.exchange.phase() else {
         panic!("{:?}", wire.exchange.phase());
     };
     let left = holding.until_ms.unwrap() - wire.now;
@@ -184,7 +184,7 @@ fn a_held_request_is_released_before_its_client_gives_up() {
 fn a_refusal_is_held_and_goes_on_as_it_is_where_nobody_mends_it() {
     let mut wire = Wire::new(settings(Dialect::Chat, false));
     wire.tell(Event::Asked(Judgement::Sound));
-    let shape = Shape::Whole;
+    let shape = BodyShape::Whole;
     wire.tell(Event::Head { status: 400, shape });
     wire.tell(Event::Bytes(b"{\"error\":{}}"));
     wire.tell(Event::Ended);
@@ -193,7 +193,7 @@ fn a_refusal_is_held_and_goes_on_as_it_is_where_nobody_mends_it() {
         ["ask", "hold: the provider refuses the request"]
     );
     let by = "operator".to_owned();
-    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
     assert_eq!(wire.text(), "{\"error\":{}}");
     assert_eq!(wire.heard()[0], "whole Upstream");
 }
@@ -227,7 +227,7 @@ fn a14_a15_a16_a24_other_statuses_pass_untouched() {
     ] {
         let mut wire = Wire::new(settings(Dialect::Chat, true));
         wire.tell(Event::Asked(Judgement::Sound));
-        let shape = Shape::Whole;
+        let shape = BodyShape::Whole;
         wire.tell(Event::Head { status, shape });
         wire.tell(Event::Bytes(b"x"));
         wire.tell(Event::Ended);
@@ -251,13 +251,13 @@ fn b02_b13_a_decision_for_a_client_that_has_left_reaches_nobody() {
     let read = wire.read.len();
     wire.tell(Event::ClientLeft);
     assert_eq!(wire.heard(), ["note: the client has left"]);
-    let Phase::Held(holding) = wire.exchange.phase() else {
+    let ExchangePhase::Held(holding) = wire.exchange.phase() else {
         panic!("not held");
     };
     assert!(holding.is_gone);
     wire.pass(10_000);
     let by = "operator".to_owned();
-    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
     assert_eq!(wire.heard(), ["ended: ClientLeft"]);
     assert_eq!(wire.read.len(), read);
 }
@@ -270,7 +270,7 @@ fn b05_a_retry_takes_the_place_of_a_client_that_has_left() {
     wire.tell(Event::ClientJoined);
     wire.pass(20_000);
     let by = "operator".to_owned();
-    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
     let beats = wire.text().matches(": held by retake\n").count();
     assert!(beats >= 4, "{beats}");
     let read = wire.text().replace(": held by retake\n", "");
@@ -305,7 +305,7 @@ fn a_request_that_is_released_while_its_hold_asks_the_model_is_sent() {
     wire.tell(Event::AskedAgain);
     wire.heard();
     let by = "operator".to_owned();
-    wire.tell(Event::Decided(Decision::AsItCame { by }));
+    wire.tell(Event::Decided(HoldDecision::AsItCame { by }));
     assert_eq!(wire.heard(), ["ask"]);
 }
 
@@ -320,7 +320,7 @@ fn what_is_under_way_can_be_cut_at_any_time() {
             Wire::replying(dialect, false),
         ] {
             wire.heard();
-            wire.tell(Event::Decided(Decision::Cut));
+            wire.tell(Event::Decided(HoldDecision::Cut));
             assert_eq!(wire.heard(), ["abort", "ended: Cut"], "{dialect:?}");
         }
     }
@@ -347,12 +347,12 @@ fn what_is_refused_by_a_decision_is_an_error_that_no_sdk_tries_again() {
     wire.tell(Event::Judged(holds()));
     wire.heard();
     let why = "the policy says so".to_owned();
-    wire.tell(Event::Decided(Decision::Refused { why }));
+    wire.tell(Event::Decided(HoldDecision::Refused { why }));
     assert_eq!(wire.heard()[0], "whole Error(422)");
     assert!(wire.text().contains("the policy says so"));
     assert!(matches!(
         wire.exchange.phase(),
-        Phase::Ended(Ending::Refused { .. })
+        ExchangePhase::Ended(ExchangeEnding::Refused { .. })
     ));
 }
 
@@ -362,7 +362,7 @@ fn without_interception_everything_passes_as_it_comes() {
     settings.intercepts = false;
     let mut wire = Wire::new(settings);
     wire.tell(Event::Asked(holds()));
-    let shape = Shape::Stream;
+    let shape = BodyShape::Stream;
     wire.tell(Event::Head { status: 200, shape });
     let pieces = stream(Dialect::Chat, &["serch"]);
     for piece in &pieces {
@@ -382,12 +382,12 @@ fn event(kind: u8, piece: &[u8]) -> Event<'_> {
         3 => Event::Broke("cut".to_owned()),
         4 => Event::ClientLeft,
         5 => Event::ClientJoined,
-        6 => Event::Decided(Decision::AsItCame {
+        6 => Event::Decided(HoldDecision::AsItCame {
             by: "somebody".to_owned(),
         }),
-        7 => Event::Decided(Decision::Cut),
+        7 => Event::Decided(HoldDecision::Cut),
         8 => Event::AskedAgain,
-        9 => Event::Decided(Decision::Reply {
+        9 => Event::Decided(HoldDecision::Reply {
             elements: Vec::new(),
             template: "{}".to_owned(),
             usage: Usage::default(),
@@ -413,7 +413,7 @@ proptest! {
         .into_iter();
         let mut has_broken = false;
         for kind in kinds {
-            if let Phase::Ended(_) = wire.exchange.phase() {
+            if let ExchangePhase::Ended(_) = wire.exchange.phase() {
                 break;
             }
             let piece = pieces.next().unwrap_or_default();
@@ -422,7 +422,7 @@ proptest! {
             wire.tell(event);
         }
         let ends = wire.log.iter().filter(|line| line.starts_with("ended")).count();
-        let is_over = matches!(wire.exchange.phase(), Phase::Ended(_));
+        let is_over = matches!(wire.exchange.phase(), ExchangePhase::Ended(_));
         prop_assert_eq!(ends, usize::from(is_over));
         let closings = wire.log.iter().filter(|line| *line == "end" || *line == "abort");
         prop_assert!(closings.count() <= 1);

@@ -1,9 +1,12 @@
 //! A wire to play with: an upstream and a client, and what the machine makes of them.
 
 use crate::exchange::client::Client;
-use crate::exchange::machine::{Effect, Event, Exchange, Settings, Shape, Timer};
+use crate::exchange::machine::{
+    BodyShape, Event, Exchange, ExchangeEffect, ExchangeSettings, ExchangeTimer,
+};
 use crate::session::Dialect;
-use crate::wire::write::{NewCall, NewReply};
+use crate::wire::ToolCall;
+use crate::wire::write::NewReply;
 
 /// An exchange with everything that it asked for.
 pub(crate) struct Wire {
@@ -14,11 +17,11 @@ pub(crate) struct Wire {
     /// What happened, in words.
     pub(crate) log: Vec<String>,
     /// When timers are due.
-    pub(crate) timers: Vec<(Timer, u64)>,
+    pub(crate) timers: Vec<(ExchangeTimer, u64)>,
 }
 
-pub(crate) fn settings(dialect: Dialect, streams: bool) -> Settings {
-    Settings {
+pub(crate) fn settings(dialect: Dialect, streams: bool) -> ExchangeSettings {
+    ExchangeSettings {
         dialect,
         client: Client::default(),
         streams,
@@ -30,7 +33,7 @@ pub(crate) fn settings(dialect: Dialect, streams: bool) -> Settings {
 }
 
 impl Wire {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: ExchangeSettings) -> Self {
         Self {
             exchange: Exchange::new(settings),
             now: 1_000_000,
@@ -46,11 +49,15 @@ impl Wire {
     }
 
     /// The same, of an exchange of this kind.
-    pub(crate) fn begun(settings: Settings) -> Self {
+    pub(crate) fn begun(settings: ExchangeSettings) -> Self {
         let streams = settings.streams;
         let mut wire = Self::new(settings);
         wire.tell(Event::Asked(crate::exchange::machine::Judgement::Sound));
-        let shape = if streams { Shape::Stream } else { Shape::Whole };
+        let shape = if streams {
+            BodyShape::Stream
+        } else {
+            BodyShape::Whole
+        };
         wire.tell(Event::Head { status: 200, shape });
         wire.log.clear();
         wire
@@ -63,33 +70,35 @@ impl Wire {
         };
         for effect in self.exchange.handle(self.now, event) {
             let word = match effect {
-                Effect::Ask(None) => "ask".to_owned(),
-                Effect::Ask(Some(body)) => format!("ask {}", String::from_utf8(body).unwrap()),
-                Effect::Judge => "judge".to_owned(),
-                Effect::Head(head) => format!("head {head:?}"),
-                Effect::Pass => {
+                ExchangeEffect::Ask(None) => "ask".to_owned(),
+                ExchangeEffect::Ask(Some(body)) => {
+                    format!("ask {}", String::from_utf8(body).unwrap())
+                }
+                ExchangeEffect::Judge => "judge".to_owned(),
+                ExchangeEffect::Head(head) => format!("head {head:?}"),
+                ExchangeEffect::Pass => {
                     self.read.extend_from_slice(&bytes);
                     continue;
                 }
-                Effect::Send(bytes) => {
+                ExchangeEffect::Send(bytes) => {
                     self.read.extend_from_slice(&bytes);
                     continue;
                 }
-                Effect::Whole { head, body } => {
+                ExchangeEffect::Whole { head, body } => {
                     self.read.extend_from_slice(&body);
                     format!("whole {head:?}")
                 }
-                Effect::End => "end".to_owned(),
-                Effect::Abort => "abort".to_owned(),
-                Effect::Hold(held) => format!("hold: {}", held.why),
-                Effect::LeaveHold { why } => format!("leave the hold: {why}"),
-                Effect::Wait { timer, at } => {
+                ExchangeEffect::End => "end".to_owned(),
+                ExchangeEffect::Abort => "abort".to_owned(),
+                ExchangeEffect::Hold(held) => format!("hold: {}", held.why),
+                ExchangeEffect::LeaveHold { why } => format!("leave the hold: {why}"),
+                ExchangeEffect::Wait { timer, at } => {
                     self.timers.retain(|(known, _)| *known != timer);
                     self.timers.push((timer, at));
                     continue;
                 }
-                Effect::Note(note) => format!("note: {note}"),
-                Effect::Ended(how) => format!("ended: {how:?}"),
+                ExchangeEffect::Note(note) => format!("note: {note}"),
+                ExchangeEffect::Ended(how) => format!("ended: {how:?}"),
             };
             self.log.push(word);
         }
@@ -139,12 +148,10 @@ pub(crate) fn whole(dialect: Dialect, tools: &[&str]) -> String {
 }
 
 fn reply(tools: &[&str]) -> NewReply {
-    let calls = tools.iter().enumerate().map(|(number, tool)| NewCall {
-        id: format!("call_{number}"),
-        name: (*tool).to_owned(),
-        arguments: r#"{"city":"Oslo"}"#.to_owned(),
-        input: None,
-    });
+    let calls = tools
+        .iter()
+        .enumerate()
+        .map(|(number, tool)| ToolCall::new(&format!("call_{number}"), tool, r#"{"city":"Oslo"}"#));
     NewReply {
         tag: "a1".to_owned(),
         model: "m".to_owned(),

@@ -23,6 +23,7 @@ pub(crate) fn read(dialect: Dialect, stream: &[u8]) -> String {
         match dialect {
             Dialect::Responses => strict.response(&event.name, &value),
             Dialect::Chat => strict.chunk(&value),
+            Dialect::Converse => strict.converse(&value),
             _ => strict.message(&event.name, &value),
         }
         reply.push(&value);
@@ -109,6 +110,29 @@ impl Strict {
                 assert!(event["delta"]["stop_reason"].is_string());
             }
             "message_stop" => self.is_over = true,
+            _ => {}
+        }
+        assert!(self.started);
+    }
+
+    fn converse(&mut self, event: &Value) {
+        let (kind, value) = event.as_object().unwrap().iter().next().unwrap();
+        let index = &value["contentBlockIndex"];
+        match kind.as_str() {
+            "messageStart" => assert!(!std::mem::replace(&mut self.started, true)),
+            "contentBlockStart" => {
+                assert!(self.open.is_empty(), "two blocks at a time");
+                self.begins(index);
+            }
+            // Only calls, results and images say that they begin.
+            "contentBlockDelta" if self.open.is_empty() => self.begins(index),
+            "contentBlockDelta" => assert!(self.open.contains(&index.as_u64().unwrap())),
+            "contentBlockStop" => self.ends(index),
+            "messageStop" => {
+                self.finished += 1;
+                assert!(value["stopReason"].is_string());
+            }
+            "metadata" => self.is_over = true,
             _ => {}
         }
         assert!(self.started);

@@ -1,15 +1,21 @@
-//! A client that has seen the beginning of one reply, and gets another turn behind it.
+//! A client that has seen the beginning of one reply, and gets another turn after it.
 
 mod client;
 mod streams;
 mod whole;
 
 use super::*;
-use crate::exchange::gate::{Gate, Limits, Step};
-use crate::wire::write::{NewCall, NewReply};
+use crate::exchange::gate::{Gate, GateStep, StreamLimits};
+use crate::wire::ToolCall;
+use crate::wire::write::NewReply;
 use serde_json::Value;
 
-const DIALECTS: [Dialect; 3] = [Dialect::Responses, Dialect::Chat, Dialect::Anthropic];
+const DIALECTS: [Dialect; 4] = [
+    Dialect::Responses,
+    Dialect::Chat,
+    Dialect::Anthropic,
+    Dialect::Converse,
+];
 
 /// A reply with everything that providers put into one, spelled as nobody would twice.
 fn rich(dialect: Dialect) -> &'static str {
@@ -17,6 +23,7 @@ fn rich(dialect: Dialect) -> &'static str {
         Dialect::Responses => RESPONSE,
         Dialect::Chat => COMPLETION,
         Dialect::Anthropic => MESSAGE,
+        Dialect::Converse => CONVERSE,
         Dialect::Gemini => "",
     }
 }
@@ -65,6 +72,21 @@ const MESSAGE: &str = r#"{
   "usage": {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 0, "output_tokens": 6}
 }"#;
 
+const CONVERSE: &str = r#"{
+  "output": {"message": {"role": "assistant", "content": [
+    {"reasoningContent": {"reasoningText": {"text": "h\u006dm", "signature": "Er+\/="}}},
+    {"reasoningContent": {"redactedContent": "eHg="}},
+    {"text": "one \ud83d\ude00"},
+    {"toolUse": {"toolUseId": "tooluse_1", "name": "nova_code_interpreter", "input": {"snippet": "1"}, "type": "server_tool_use"}},
+    {"toolResult": {"toolUseId": "tooluse_1", "content": [{"json": {"stdOut": "1"}}], "status": "success", "type": "nova_code_interpreter_result"}},
+    {"citationsContent": {"content": [{"text": "two"}], "citations": [{"title": "t"}]}},
+    {"toolUse": {"toolUseId": "tooluse_2", "name": "f", "input": {"n": 1e2, "n": 2, "s": "\u00e9"}}},
+    {"toolUse": {"toolUseId": "tooluse_3", "name": "g", "input": {}}}]}},
+  "stopReason": "tool_use",
+  "usage": {"inputTokens": 5, "outputTokens": 6, "totalTokens": 111, "cacheReadInputTokens": 100},
+  "metrics": {"latencyMs": 7}
+}"#;
+
 /// A reply of which a client has seen something before its call was held.
 fn seen() -> NewReply {
     NewReply {
@@ -73,12 +95,7 @@ fn seen() -> NewReply {
         created: 7,
         reasoning: Some("think".to_owned()),
         texts: vec!["I look. ".to_owned()],
-        calls: vec![NewCall {
-            id: "call_1".to_owned(),
-            name: "no_such".to_owned(),
-            arguments: "{}".to_owned(),
-            input: None,
-        }],
+        calls: vec![ToolCall::new("call_1", "no_such", "{}")],
         input_tokens: 1,
         output_tokens: 2,
         ..NewReply::default()
@@ -87,7 +104,7 @@ fn seen() -> NewReply {
 
 /// A gate through which the first bytes of a reply have gone, and which holds the rest.
 fn gate_after(dialect: Dialect, stream: &[u8]) -> (Gate, Vec<u8>) {
-    let (mut gate, mut out) = (Gate::new(dialect, Limits::default()), Vec::new());
+    let (mut gate, mut out) = (Gate::new(dialect, StreamLimits::default()), Vec::new());
     gate.push(stream, &mut out);
     gate.hold();
     (gate, out)

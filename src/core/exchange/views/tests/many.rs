@@ -19,10 +19,10 @@ fn restoring(count: usize) -> Duration {
     let base = request(dialect, &[vec![user("go")]]);
     let taken = [both, answered(&bad)].concat();
     let whole = request(dialect, &[vec![user("go")], taken]);
-    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
     let mut views = Views::default();
-    views.remember(dialect, &told, &[]);
-    let history = [vec![user("go")], told.agent, answered(&good)];
+    views.remember(dialect, &held, &[]);
+    let history = [vec![user("go")], held.agent, answered(&good)];
     let asked = request(dialect, &history);
     let times = (0..9).map(|_| {
         let since = Instant::now();

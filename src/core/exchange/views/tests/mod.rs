@@ -48,9 +48,9 @@ fn value(body: &[u8]) -> Value {
 #[track_caller]
 fn assert_same(dialect: Dialect, got: &str, expected: &str, what: &str) {
     let list = |body: &str| {
-        let list = List::read(dialect, body.as_bytes()).unwrap();
+        let list = RequestList::read(dialect, body.as_bytes()).unwrap();
         list.iter()
-            .map(|element| element.digest(element::PASSING))
+            .map(|element| element.meaning(&element::PASSING))
             .collect::<Vec<_>>()
     };
     let shown = |body: &str| serde_json::to_string_pretty(&value(body.as_bytes())).unwrap();

@@ -166,12 +166,12 @@ fn a_told_turn_and_a_repair_behind_it_go_together() {
             outputs(dialect, &[(BAD, "No.")]),
         ];
         let whole = request(dialect, &[vec![user("go")], taken.concat()]);
-        let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-        views.remember(dialect, &told, &[]);
+        let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+        views.remember(dialect, &held, &[]);
         let (was, now) = orphan(dialect);
         let head = [
             vec![user("go")],
-            told.agent,
+            held.agent,
             outputs(dialect, &[(THEN, "x")]),
             turn(dialect, "5", Some("Ok."), &[]),
         ]
@@ -217,10 +217,10 @@ fn a_turn_that_was_told_behind_a_repair_is_put_back_behind_it() {
         ]
         .concat();
         let whole = body(&[now.clone(), hidden.clone()]);
-        let told = told(dialect, repaired.as_bytes(), whole.as_bytes()).unwrap();
-        views.remember(dialect, &told, &[]);
+        let held = hold_views(dialect, repaired.as_bytes(), whole.as_bytes()).unwrap();
+        views.remember(dialect, &held, &[]);
         let output = outputs(dialect, &[(THEN, "fn b() {}")]);
-        let sent = restored(&views, dialect, &body(&[was, told.agent, output.clone()]));
+        let sent = restored(&views, dialect, &body(&[was, held.agent, output.clone()]));
         let expected = body(&[now, hidden, output]);
         assert_same(dialect, &sent, &expected, "a turn behind a repair");
         assert_eq!(complaints(&sent), [""; 0], "{sent}");

@@ -1,4 +1,4 @@
-//! How the three dialects spell a turn, its outputs and a request, and what agents make of what they are told.
+//! How the three dialects spell a turn, its outputs and a request, and what agents make of what they receive.
 
 use crate::session::Dialect;
 use serde_json::{Map, Value, json};
@@ -105,12 +105,12 @@ pub(crate) fn request(dialect: Dialect, elements: &[Vec<String>]) -> String {
 }
 
 /// What an agent repeats of a turn of which it got a part before the hold: one message where its dialect has one message for a turn.
-pub(crate) fn echo(dialect: Dialect, released: &[String], told: &[String]) -> Vec<String> {
+pub(crate) fn echo(dialect: Dialect, released: &[String], turn: &[String]) -> Vec<String> {
     if dialect == Dialect::Responses || released.is_empty() {
-        return [released, told].concat();
+        return [released, turn].concat();
     }
     let read = |text: &String| serde_json::from_str::<Value>(text).unwrap();
-    let (early, mut late) = (read(&released[0]), read(&told[0]));
+    let (early, mut late) = (read(&released[0]), read(&turn[0]));
     late["content"] = match dialect {
         Dialect::Anthropic => {
             let blocks = |message: &Value| message["content"].as_array().unwrap().clone();

@@ -11,7 +11,7 @@ enum Way {
     AskedAgain,
     /// The same twice.
     AskedTwice,
-    /// The bad call stood behind a good one, which the agent got.
+    /// The bad call followed a good one, which the agent got.
     Beside,
     /// The bad call stood before it.
     Before,
@@ -29,7 +29,7 @@ const WAYS: [Way; 5] = [
 
 const WORSE: Call = Call("call_worse_0123456789", "raed", "{}");
 
-/// What stands behind the request in the take, the part of its first turn that flows before the hold, and the agent's call.
+/// What follows the request in the take, the part of its first turn that flows before the hold, and the agent's call.
 fn take(dialect: Dialect, way: Way) -> (Vec<String>, Vec<String>, Call) {
     let turn = |mark, text, calls: &[Call]| turn(dialect, mark, text, calls);
     let told = |call| outputs(dialect, &[(call, "Tool not found.")]);
@@ -91,12 +91,12 @@ fn what_the_agent_repeats_becomes_what_the_provider_knows() {
                     let base = request(dialect, &[vec![user("go")]]);
                     let (taken, flowed, call) = take(dialect, way);
                     let whole = request(dialect, &[vec![user("go")], taken.clone()]);
-                    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+                    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
                     let released = if has_flowed { flowed } else { vec![] };
                     let mut views = Views::default();
-                    views.remember(dialect, &told, &released);
+                    views.remember(dialect, &held, &released);
 
-                    let mut repeated = echo(dialect, &released, &told.agent);
+                    let mut repeated = echo(dialect, &released, &held.agent);
                     if is_respelled {
                         repeated = repeated.iter().map(|element| respelled(element)).collect();
                     }
@@ -135,19 +135,19 @@ fn what_nothing_was_told_about_stays_byte_for_byte() {
         let before = vec![odd.clone(), user("go")];
         let base = request(dialect, from_ref(&before));
         let whole = request(dialect, &[before, taken]);
-        let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+        let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
         let mut views = Views::default();
-        views.remember(dialect, &told, &[]);
+        views.remember(dialect, &held, &[]);
         let output = outputs(dialect, &[(call, "x")]);
         let agent = [
             vec![odd.clone(), user("go")],
-            told.agent.clone(),
+            held.agent.clone(),
             output,
             vec![odd.clone()],
         ];
         let asked = request(dialect, &agent);
         let sent = restored(&views, dialect, &asked);
-        let (head, tail) = asked.split_once(&told.agent[told.agent.len() - 1]).unwrap();
+        let (head, tail) = asked.split_once(&held.agent[held.agent.len() - 1]).unwrap();
         let head = &head[..head.find("go").unwrap()];
         assert!(sent.starts_with(head), "{sent}");
         assert!(
@@ -170,7 +170,7 @@ fn two_holds_in_one_conversation_are_both_put_back() {
         let (first, _, call) = take(dialect, Way::Beside);
         let base = request(dialect, &[vec![user("go")]]);
         let whole = request(dialect, &[vec![user("go")], first.clone()]);
-        let told_first = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+        let told_first = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
         views.remember(dialect, &told_first, &[]);
 
         let output = outputs(dialect, &[(call, "fn main() {}")]);
@@ -184,7 +184,7 @@ fn two_holds_in_one_conversation_are_both_put_back() {
         .concat();
         let known = with_output(dialect, &first, call);
         let whole = request(dialect, &[vec![user("go")], known.clone(), second.clone()]);
-        // A take grows behind its request, whose bytes stay.
+        // A take grows after its request, whose bytes stay.
         let place = whole.find(&second[0]).unwrap();
         let behind = second.join(" , ");
         let list_end = second_base.rfind("\n ],\n").unwrap();
@@ -194,7 +194,7 @@ fn two_holds_in_one_conversation_are_both_put_back() {
             &second_base[list_end..]
         );
         assert!(place > 0);
-        let told_second = told(dialect, second_base.as_bytes(), taken.as_bytes()).unwrap();
+        let told_second = hold_views(dialect, second_base.as_bytes(), taken.as_bytes()).unwrap();
         views.remember(dialect, &told_second, &[]);
 
         let then = outputs(dialect, &[(THEN, "fn b() {}")]);
@@ -218,8 +218,8 @@ fn servers_that_count_their_ids_do_not_mix_up_conversations() {
         .concat();
         let base = request(dialect, &[vec![user("go")]]);
         let whole = request(dialect, &[vec![user("go")], taken]);
-        let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-        views.remember(dialect, &told, &[]);
+        let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+        views.remember(dialect, &held, &[]);
         let plain = turn(dialect, "1", None, &[good]);
         let output = outputs(dialect, &[(good, "x")]);
         let same = request(dialect, &[vec![user("go")], plain.clone(), output.clone()]);
@@ -254,9 +254,9 @@ fn a_hidden_turn_stays_in_its_conversation_whatever_ids_another_one_has() {
             let before = vec![user("first"), user("go on")];
             let base = request(dialect, from_ref(&before));
             let whole = request(dialect, &[before.clone(), taken]);
-            let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-            views.remember(dialect, &told, &[]);
-            let behind = [told.agent, outputs(dialect, &[(good, "x")])].concat();
+            let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+            views.remember(dialect, &held, &[]);
+            let behind = [held.agent, outputs(dialect, &[(good, "x")])].concat();
             let own = request(dialect, &[before, behind.clone()]);
             assert!(views.restore(dialect, own.as_bytes()).is_some(), "{ids:?}");
             for before in [
@@ -287,11 +287,11 @@ fn a_final_text_stands_for_itself_unless_its_reasoning_has_flowed() {
             let taken = [first, told_error, end.clone()].concat();
             let base = request(dialect, &[vec![user("go")]]);
             let whole = request(dialect, &[vec![user("go")], taken.clone()]);
-            let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-            assert_eq!(told.agent, end);
+            let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+            assert_eq!(held.agent, end);
             let mut views = Views::default();
-            views.remember(dialect, &told, &flowed);
-            let repeated = echo(dialect, &flowed, &told.agent);
+            views.remember(dialect, &held, &flowed);
+            let repeated = echo(dialect, &flowed, &held.agent);
             let asked = request(dialect, &[vec![user("go")], repeated, vec![user("thanks")]]);
             let sent = restored(&views, dialect, &asked);
             match dialect {
@@ -313,10 +313,10 @@ fn an_agent_that_leaves_reasoning_away_keeps_its_calls_whole() {
     let (taken, flowed, call) = take(dialect, Way::AskedAgain);
     let base = request(dialect, &[vec![user("go")]]);
     let whole = request(dialect, &[vec![user("go")], taken]);
-    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
     let mut views = Views::default();
-    views.remember(dialect, &told, &flowed);
-    let calls = told.agent.iter().filter(|item| item.contains("call_id"));
+    views.remember(dialect, &held, &flowed);
+    let calls = held.agent.iter().filter(|item| item.contains("call_id"));
     let agent = [
         vec![user("go")],
         calls.cloned().collect(),
@@ -336,9 +336,9 @@ fn results_find_their_place_before_what_the_user_says() {
     let (taken, _, call) = take(dialect, Way::Beside);
     let base = request(dialect, &[vec![user("go")]]);
     let whole = request(dialect, &[vec![user("go")], taken]);
-    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
     let mut views = Views::default();
-    views.remember(dialect, &told, &[]);
+    views.remember(dialect, &held, &[]);
     let result = format!(
         r#"{{"type":"tool_result","tool_use_id":"{}","content":"x"}}"#,
         call.0
@@ -348,7 +348,7 @@ fn results_find_their_place_before_what_the_user_says() {
     let sent = restored(
         &views,
         dialect,
-        &request(dialect, &[vec![user("go")], told.agent.clone(), vec![both]]),
+        &request(dialect, &[vec![user("go")], held.agent.clone(), vec![both]]),
     );
     let expected = format!(
         r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{}","content":"Tool not found."}},{result},"#,
@@ -358,7 +358,7 @@ fn results_find_their_place_before_what_the_user_says() {
     assert_eq!(complaints(&sent), [""; 0], "{sent}");
     let words = request(
         dialect,
-        &[vec![user("go")], told.agent, vec![user("never \\u006dind")]],
+        &[vec![user("go")], held.agent, vec![user("never \\u006dind")]],
     );
     let sent = restored(&views, dialect, &words);
     assert!(
@@ -373,9 +373,9 @@ fn where_the_provider_keeps_the_conversation_only_the_missing_output_is_sent() {
     let (taken, _, call) = take(dialect, Way::Beside);
     let base = request(dialect, &[vec![user("go")]]);
     let whole = request(dialect, &[vec![user("go")], taken]);
-    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
     let mut views = Views::default();
-    views.remember(dialect, &told, &[]);
+    views.remember(dialect, &held, &[]);
     let kept = |elements: &[Vec<String>]| {
         request(dialect, elements).replacen("{ ", r#"{ "previous_response_id":"resp_1", "#, 1)
     };
@@ -402,8 +402,8 @@ fn the_oldest_turn_is_forgotten_first_and_leaves_nothing_behind() {
     };
     for number in 0..43 {
         let whole = request(dialect, &[vec![user("go")], vec![taken(number)]]);
-        let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-        views.remember(dialect, &told, &[]);
+        let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+        views.remember(dialect, &held, &[]);
     }
     assert_eq!((views.kept.len(), views.by_mark.len()), (40, 40));
     let asked = |number: usize| {
@@ -426,8 +426,8 @@ fn requests_that_cannot_be_read_pass_as_they_are() {
     let base = request(dialect, &[vec![user("go")]]);
     let whole = request(dialect, &[vec![user("go")], taken]);
     let mut views = Views::default();
-    let told = told(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
-    views.remember(dialect, &told, &[]);
+    let held = hold_views(dialect, base.as_bytes(), whole.as_bytes()).unwrap();
+    views.remember(dialect, &held, &[]);
     for body in [
         &b""[..],
         b"{",

@@ -1,11 +1,11 @@
-//! What an agent is told, and why it sometimes cannot be told anything.
+//! The view of an agent, and why there sometimes is none.
 
 use super::*;
 
-fn asked(dialect: Dialect, behind: &[Vec<String>]) -> Result<Told, NoTold> {
+fn asked(dialect: Dialect, behind: &[Vec<String>]) -> Result<HoldViews, HoldViewsError> {
     let base = request(dialect, &[vec![user("go")]]);
     let elements = [&[vec![user("go")]], behind].concat();
-    told(
+    hold_views(
         dialect,
         base.as_bytes(),
         request(dialect, &elements).as_bytes(),
@@ -37,12 +37,12 @@ fn reasoning_that_led_to_a_hidden_call_is_not_told() {
         turn(dialect, "1", None, &[GOOD]),
         turn(dialect, "2", None, &[BAD]),
     );
-    let told = asked(
+    let held = asked(
         dialect,
         &[good.clone(), bad, outputs(dialect, &[(BAD, "No.")])],
     )
     .unwrap();
-    assert_eq!(told.agent, good);
+    assert_eq!(held.agent, good);
 }
 
 #[test]
@@ -52,19 +52,19 @@ fn there_is_nothing_to_tell_before_the_model_has_spoken_last() {
             turn(dialect, "1", None, &[BAD]),
             outputs(dialect, &[(BAD, "No.")]),
         );
-        assert_eq!(asked(dialect, &[]), Err(NoTold::NoTurn));
+        assert_eq!(asked(dialect, &[]), Err(HoldViewsError::NoTurn));
         assert_eq!(
             asked(dialect, &[bad.clone(), error.clone()]),
-            Err(NoTold::GoesOn)
+            Err(HoldViewsError::GoesOn)
         );
         let said = [bad.clone(), error, vec![user("try again")]];
-        assert_eq!(asked(dialect, &said), Err(NoTold::GoesOn));
+        assert_eq!(asked(dialect, &said), Err(HoldViewsError::GoesOn));
         let base = request(dialect, &[vec![user("go")], bad.clone()]);
         let take = request(dialect, &[vec![user("went")], bad]);
-        let changed = told(dialect, base.as_bytes(), take.as_bytes());
-        assert_eq!(changed, Err(NoTold::Changed));
-        let unread = told(dialect, b"{", take.as_bytes());
-        assert_eq!(unread, Err(NoTold::NoList));
+        let changed = hold_views(dialect, base.as_bytes(), take.as_bytes());
+        assert_eq!(changed, Err(HoldViewsError::Changed));
+        let unread = hold_views(dialect, b"{", take.as_bytes());
+        assert_eq!(unread, Err(HoldViewsError::NoList));
     }
 }
 
@@ -74,13 +74,13 @@ fn a_text_as_input_counts_as_the_message_that_it_is() {
         r#"{{"model":"m","input":[{{"role":"user","content":"go"}},{}]}}"#,
         turn(Dialect::Responses, "1", None, &[GOOD]).join(",")
     );
-    let told = told(
+    let held = hold_views(
         Dialect::Responses,
         br#"{"model":"m","input":"go"}"#,
         take.as_bytes(),
     )
     .unwrap();
-    assert_eq!(told.agent.len(), 2);
+    assert_eq!(held.agent.len(), 2);
 }
 
 #[test]
@@ -97,18 +97,18 @@ fn what_the_provider_keeps_itself_cannot_be_told_otherwise() {
         };
         let base = kept(&[vec![user("go")]]);
         let again = kept(&[vec![user("go")], bad.clone(), error.clone(), then.clone()]);
-        let refused = told(dialect, base.as_bytes(), again.as_bytes()).unwrap_err();
-        assert_eq!(refused, NoTold::ServerState);
+        let refused = hold_views(dialect, base.as_bytes(), again.as_bytes()).unwrap_err();
+        assert_eq!(refused, HoldViewsError::ServerState);
         assert!(
             refused
                 .to_string()
                 .contains("keeps this conversation itself")
         );
         let plain = kept(&[vec![user("go")], then.clone()]);
-        assert!(told(dialect, base.as_bytes(), plain.as_bytes()).is_ok());
+        assert!(hold_views(dialect, base.as_bytes(), plain.as_bytes()).is_ok());
         let both = turn(dialect, "1", None, &[GOOD, BAD]);
         let beside = kept(&[vec![user("go")], both, error.clone()]);
-        assert!(told(dialect, base.as_bytes(), beside.as_bytes()).is_ok());
+        assert!(hold_views(dialect, base.as_bytes(), beside.as_bytes()).is_ok());
     }
 }
 
@@ -116,6 +116,6 @@ fn what_the_provider_keeps_itself_cannot_be_told_otherwise() {
 fn an_output_without_an_id_hides_no_call_for_certain() {
     let call = r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"},"tool_calls":[{"id":"a","function":{"name":"g","arguments":"{}"}}]}"#;
     let output = r#"{"role":"function","name":"f","content":"No."}"#;
-    let told = asked(Dialect::Chat, &[vec![call.to_owned(), output.to_owned()]]);
-    assert_eq!(told, Err(NoTold::NoId));
+    let held = asked(Dialect::Chat, &[vec![call.to_owned(), output.to_owned()]]);
+    assert_eq!(held, Err(HoldViewsError::NoId));
 }

@@ -5,16 +5,18 @@ use super::{DISK, Pump, place_of};
 use crate::http::{Headers, strip_lines_of_a_body};
 use crate::proxy::body::Outgoing;
 use crate::proxy::client_side::Gone;
-use crate::proxy::exchanges::state::Message;
+use crate::proxy::exchanges::state::ExchangeMessage;
 use crate::proxy::headers::{
     ask_for_plain, error_head, provider_error_head, reply_head, same_head, stream_head,
 };
-use crate::proxy::judge::{Reading, Verdict, shielded};
+use crate::proxy::judge::{ExchangeVerdict, RequestReading, shielded};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::http::response::Parts;
-use retake_core::exchange::Found;
-use retake_core::exchange::machine::{Decision, Effect, Event, Head, Held, Judgement, Timer, What};
+use retake_core::exchange::ExchangeFinding;
+use retake_core::exchange::machine::{
+    Event, ExchangeEffect, ExchangeTimer, Held, HoldDecision, Judgement, ReplyHead, What,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +35,10 @@ impl Pump {
                 // What was decided has not reached it.
                 self.is_lost = true;
                 effects.retain(|effect| {
-                    !matches!(effect, Effect::Send(_) | Effect::End | Effect::Head(_))
+                    !matches!(
+                        effect,
+                        ExchangeEffect::Send(_) | ExchangeEffect::End | ExchangeEffect::Head(_)
+                    )
                 });
                 effects.extend(self.machine.handle(wall_clock(), self.gone()));
             }
@@ -44,46 +49,46 @@ impl Pump {
     /// Why nothing reaches the client any more.
     pub(crate) fn gone(&self) -> Event<'static> {
         match self.is_cut {
-            true => Event::Decided(Decision::Cut),
+            true => Event::Decided(HoldDecision::Cut),
             false => Event::ClientLeft,
         }
     }
 
-    async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
+    async fn perform(&mut self, effect: ExchangeEffect) -> Result<(), Gone> {
         match effect {
-            Effect::Ask(body) => self.ask(body),
-            Effect::Judge => self.judge(),
-            Effect::Head(head) => {
+            ExchangeEffect::Ask(body) => self.ask(body),
+            ExchangeEffect::Judge => self.judge(),
+            ExchangeEffect::Head(head) => {
                 self.begun_with = Some(head);
                 let head = self.head_for(head, None);
                 return self.client.begin(head);
             }
-            Effect::Pass => {
+            ExchangeEffect::Pass => {
                 let bytes = std::mem::take(&mut self.latest);
                 self.given.pass(&bytes);
                 return self.send(bytes).await;
             }
-            Effect::Send(bytes) => {
+            ExchangeEffect::Send(bytes) => {
                 let bytes = Bytes::from(bytes);
                 self.given.send(&bytes);
                 return self.send(bytes).await;
             }
-            Effect::Whole { head, body } => {
+            ExchangeEffect::Whole { head, body } => {
                 let body = Bytes::from(body);
                 self.given.send(&body);
                 let head = self.head_for(head, Some(body.len()));
                 return self.client.give(head, body);
             }
-            Effect::End => {
+            ExchangeEffect::End => {
                 self.client_reads().await?;
                 return self.client.end().await;
             }
-            Effect::Abort => self.client.abort(),
-            Effect::Hold(held) => self.hold(held).await,
-            Effect::LeaveHold { why } => self.leave_hold(&why),
-            Effect::Wait { timer, at } => self.wait(timer, at),
-            Effect::Note(note) => self.note(note),
-            Effect::Ended(_) => self.is_over = true,
+            ExchangeEffect::Abort => self.client.abort(),
+            ExchangeEffect::Hold(held) => self.hold(held).await,
+            ExchangeEffect::LeaveHold { why } => self.leave_hold(&why),
+            ExchangeEffect::Wait { timer, at } => self.wait(timer, at),
+            ExchangeEffect::Note(note) => self.note(note),
+            ExchangeEffect::Ended(_) => self.is_over = true,
         }
         Ok(())
     }
@@ -104,17 +109,17 @@ impl Pump {
                 Some(message) = self.inbox.recv() => message,
             };
             match message {
-                Message::Cut => {
+                ExchangeMessage::Cut => {
                     self.watcher.state.holds.cut(self.seen.id, "operator");
                     self.is_cut = true;
                     return Err(Gone);
                 }
-                Message::Release(by) => {
+                ExchangeMessage::Release(by) => {
                     self.watcher.state.holds.release(self.seen.id, &by);
-                    self.waiting.push_back(Message::Release(by));
+                    self.waiting.push_back(ExchangeMessage::Release(by));
                 }
                 // Its client has given up on the connection that nobody reads.
-                joined @ Message::Joined(..) => {
+                joined @ ExchangeMessage::Joined(..) => {
                     self.waiting.push_back(joined);
                     return Err(Gone);
                 }
@@ -123,13 +128,13 @@ impl Pump {
         }
     }
 
-    pub(crate) fn head_for(&self, head: Head, length: Option<usize>) -> Parts {
+    pub(crate) fn head_for(&self, head: ReplyHead, length: Option<usize>) -> Parts {
         match (head, &self.head) {
-            (Head::Same, Some(upstream)) => same_head(upstream),
-            (Head::Upstream, Some(upstream)) => reply_head(upstream, length),
-            (Head::Error(status), _) if self.may_be_retried => provider_error_head(status),
-            (Head::Error(status), _) => error_head(status),
-            (Head::Stream | Head::Upstream | Head::Same, _) => stream_head(),
+            (ReplyHead::Same, Some(upstream)) => same_head(upstream),
+            (ReplyHead::Upstream, Some(upstream)) => reply_head(upstream, length),
+            (ReplyHead::Error(status), _) if self.may_be_retried => provider_error_head(status),
+            (ReplyHead::Error(status), _) => error_head(status),
+            (ReplyHead::Stream | ReplyHead::Upstream | ReplyHead::Same, _) => stream_head(),
         }
     }
 
@@ -172,12 +177,12 @@ impl Pump {
             if verdict.is_none() {
                 self.note(NOT_JUDGED.to_owned());
             }
-            self.judged = Some(verdict.unwrap_or_else(Verdict::sound));
+            self.judged = Some(verdict.unwrap_or_else(ExchangeVerdict::sound));
             return;
         }
         self.judging = Some(tokio::task::spawn_blocking(move || match reply {
             Some(reply) => judge.reply(&request, (&reply, is_whole), &secrets),
-            None => Verdict::sound(),
+            None => ExchangeVerdict::sound(),
         }));
     }
 
@@ -205,13 +210,13 @@ impl Pump {
     }
 
     /// The same, where it is read already.
-    pub(crate) fn send_what_is_read(&mut self, reading: Arc<Reading>) {
+    pub(crate) fn send_what_is_read(&mut self, reading: Arc<RequestReading>) {
         self.sent = Some(reading.body().clone());
         self.reading = reading;
     }
 
     /// Takes the findings; those of a held exchange are reported by its hold.
-    pub(crate) fn found(&mut self, verdict: Verdict) -> Judgement {
+    pub(crate) fn found(&mut self, verdict: ExchangeVerdict) -> Judgement {
         self.see_verdict(&verdict);
         if verdict.judgement == Judgement::Sound
             && let Some(recording) = verdict.recording
@@ -227,18 +232,18 @@ impl Pump {
     }
 
     /// What was found is seen with the exchange.
-    pub(crate) fn see_verdict(&mut self, verdict: &Verdict) {
+    pub(crate) fn see_verdict(&mut self, verdict: &ExchangeVerdict) {
         let recording = verdict.recording.as_ref();
         let session = recording.and_then(|recording| recording.sessions.first());
         let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
             return;
         };
         let found = verdict.findings.iter();
-        self.see(found.map(|one| Found::of(one, session)).collect());
+        self.see(found.map(|one| ExchangeFinding::of(one, session)).collect());
     }
 
     /// The same, in place of what was seen since findings were reported.
-    pub(crate) fn see(&mut self, found: Vec<Found>) {
+    pub(crate) fn see(&mut self, found: Vec<ExchangeFinding>) {
         self.seen.found.truncate(self.found);
         for one in found {
             if !self.seen.found.contains(&one) {
@@ -291,7 +296,7 @@ impl Pump {
         };
     }
 
-    fn wait(&mut self, timer: Timer, at: u64) {
+    fn wait(&mut self, timer: ExchangeTimer, at: u64) {
         let left = Duration::from_millis(at.saturating_sub(wall_clock()).min(86_400_000));
         let at = Instant::now() + left;
         self.timers[place_of(timer)] = Some(at);

@@ -1,14 +1,14 @@
 //! From what the machine wants held to a hold that can begin.
 
 use super::Pump;
-use crate::http::{Headers, Target};
+use crate::http::{Headers, HttpTarget};
 use crate::live::UpstreamResult;
 use crate::lock::lock;
 use crate::model::Answer;
 use crate::proxy::holds::{EditedExchange, HoldOrder, HoldOutcome};
 use retake_core::engine::ModelFault;
-use retake_core::exchange::machine::{Decision, Held, What};
-use retake_core::exchange::views::{NoTold, told as views_of};
+use retake_core::exchange::machine::{Held, HoldDecision, What};
+use retake_core::exchange::views::{HoldViewsError, hold_views};
 use retake_core::session::Dialect;
 use retake_core::wire::write::quoted;
 use retake_core::wire::{Refusal, usage_of};
@@ -47,7 +47,7 @@ pub(crate) fn order(pump: &Pump, held: Held) -> Result<HoldOrder, HoldOrderError
         id: pump.seen.id,
         dialect: question.dialect,
         model: pump.seen.model.clone(),
-        target: Target::parse(&url).map_err(|_| HoldOrderError)?,
+        target: HttpTarget::parse(&url).map_err(|_| HoldOrderError)?,
         is_verified: pump.watcher.upstream.is_verified(),
         headers: Headers::passed_on(&question.lines),
         request: pump.upstream_request().to_vec(),
@@ -67,7 +67,7 @@ fn closed(pump: &Pump) -> Option<String> {
         .reading
         .request_head()
         .is_some_and(|head| head.has_server_state);
-    keeps.then(|| NoTold::ServerState.to_string())
+    keeps.then(|| HoldViewsError::ServerState.to_string())
 }
 
 fn refusal(status: u16, body: &[u8]) -> ModelFault {
@@ -88,17 +88,17 @@ fn refusal(status: u16, body: &[u8]) -> ModelFault {
 
 impl Pump {
     /// What a hold's end means on the wire.
-    pub(crate) fn decision_of(&mut self, outcome: HoldOutcome) -> Decision {
+    pub(crate) fn decision_of(&mut self, outcome: HoldOutcome) -> HoldDecision {
         let dialect = self.question.dialect;
         match outcome {
-            HoldOutcome::Release { by } => Decision::AsItCame { by },
-            HoldOutcome::Cut { .. } | HoldOutcome::ClientLeft => Decision::Cut,
-            HoldOutcome::Refused { why } => Decision::Refused { why },
+            HoldOutcome::Release { by } => HoldDecision::AsItCame { by },
+            HoldOutcome::Cut { .. } | HoldOutcome::ClientLeft => HoldDecision::Cut,
+            HoldOutcome::Refused { why } => HoldDecision::Refused { why },
             HoldOutcome::Request(edited) => {
                 let request = self.upstream_request();
                 let mut views = lock(&self.watcher.views);
                 Arc::make_mut(&mut views).remember_repair(dialect, &request, &edited.take);
-                Decision::Request(edited.take)
+                HoldDecision::Request(edited.take)
             }
             HoldOutcome::Value { text, edited } => {
                 let elements = vec![dialect.codec().final_message(&text)];
@@ -106,7 +106,7 @@ impl Pump {
                 if let Some(keeping) = &mut self.keeping {
                     keeping.tell(elements.clone(), &template);
                 }
-                Decision::Reply {
+                HoldDecision::Reply {
                     elements,
                     template,
                     usage: edited.usage,
@@ -118,13 +118,13 @@ impl Pump {
     }
 
     /// The agent gets another turn; in the agent's next requests the provider sees its own.
-    fn edited_reply(&mut self, dialect: Dialect, edited: EditedExchange) -> Decision {
-        let views = match views_of(dialect, &edited.base, &edited.take) {
+    fn edited_reply(&mut self, dialect: Dialect, edited: EditedExchange) -> HoldDecision {
+        let views = match hold_views(dialect, &edited.base, &edited.take) {
             Ok(views) => views,
             Err(error) => {
                 let by = format!("the decision cannot be spelled for the agent: {error}");
                 self.seen.notes.push(by.clone());
-                return Decision::AsItCame { by };
+                return HoldDecision::AsItCame { by };
             }
         };
         let sent = self.machine.sent_turn();
@@ -138,7 +138,7 @@ impl Pump {
         if self.machine.sent_calls().iter().any(lacks) {
             let by = "the agent has calls already that what was decided lacks".to_owned();
             self.seen.notes.push(by.clone());
-            return Decision::AsItCame { by };
+            return HoldDecision::AsItCame { by };
         }
         let is_first_turn = self.held_reply().as_deref() == Some(edited.last_reply.as_str());
         let elements = match is_first_turn {
@@ -151,7 +151,7 @@ impl Pump {
         if let Some(keeping) = &mut self.keeping {
             keeping.tell(views.provider, &template);
         }
-        Decision::Reply {
+        HoldDecision::Reply {
             elements,
             template,
             usage: edited.usage,

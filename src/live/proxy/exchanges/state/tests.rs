@@ -46,7 +46,11 @@ fn request(place: usize, credentials: u64) -> RequestKey {
 }
 
 /// An exchange that is held, whose client has sent its request so often before, and perhaps has left.
-fn held(state: &ProxyState, id: u32, (retry, is_gone): (u32, bool)) -> UnboundedReceiver<Message> {
+fn held(
+    state: &ProxyState,
+    id: u32,
+    (retry, is_gone): (u32, bool),
+) -> UnboundedReceiver<ExchangeMessage> {
     let (inbox, messages) = unbounded_channel();
     let mut under = ActiveExchange::new(inbox, request(0, 1), retry);
     (under.is_held, under.is_gone) = (true, is_gone);
@@ -56,10 +60,10 @@ fn held(state: &ProxyState, id: u32, (retry, is_gone): (u32, bool)) -> Unbounded
 
 /// Which of these inboxes is the one that was found.
 fn which(
-    found: Option<UnboundedSender<Message>>,
-    inboxes: &mut [UnboundedReceiver<Message>],
+    found: Option<UnboundedSender<ExchangeMessage>>,
+    inboxes: &mut [UnboundedReceiver<ExchangeMessage>],
 ) -> Option<usize> {
-    found?.send(Message::Cut).unwrap();
+    found?.send(ExchangeMessage::Cut).unwrap();
     inboxes.iter_mut().position(|one| one.try_recv().is_ok())
 }
 
@@ -98,18 +102,18 @@ fn an_exchange_is_under_way_until_it_is_handed_over() {
         }),
     );
     stands.set(Arc::downgrade(&state)).unwrap();
-    let seen = Seen {
+    let seen = ExchangeSummary {
         id: state.number(),
-        ..Seen::default()
+        ..ExchangeSummary::default()
     };
     let (inbox, _messages) = unbounded_channel();
     state.begins(&seen, ActiveExchange::new(inbox, request(0, 1), 0));
-    let over = Recorded {
-        seen: Seen {
-            phase: Phase::Ended(retake_core::exchange::Ending::Passed),
+    let over = RecordedExchange {
+        seen: ExchangeSummary {
+            phase: ExchangePhase::Ended(retake_core::exchange::ExchangeEnding::Passed),
             ..seen
         },
-        ..Recorded::default()
+        ..RecordedExchange::default()
     };
     state.over_and_recorded(over, None);
     assert!(state.is_settled());
@@ -121,24 +125,24 @@ fn what_is_not_recorded_when_a_proxy_ends_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let state = state(&folder, Arc::new(|_| {}));
     for _ in 0..2 {
-        let seen = Seen {
+        let seen = ExchangeSummary {
             id: state.number(),
-            ..Seen::default()
+            ..ExchangeSummary::default()
         };
         let (inbox, _messages) = unbounded_channel();
         state.begins(&seen, ActiveExchange::new(inbox, request(0, 1), 0));
-        state.recorder.began(Recorded {
+        state.recorder.began(RecordedExchange {
             seen,
-            ..Recorded::default()
+            ..RecordedExchange::default()
         });
     }
-    state.record(Recorded {
-        seen: Seen {
+    state.record(RecordedExchange {
+        seen: ExchangeSummary {
             id: ExchangeId(1),
-            phase: Phase::Ended(retake_core::exchange::Ending::Passed),
-            ..Seen::default()
+            phase: ExchangePhase::Ended(retake_core::exchange::ExchangeEnding::Passed),
+            ..ExchangeSummary::default()
         },
-        ..Recorded::default()
+        ..RecordedExchange::default()
     });
     state.end();
     let text = std::fs::read_to_string(folder.path().join("proxy.jsonl")).unwrap();

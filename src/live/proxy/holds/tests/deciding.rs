@@ -1,7 +1,7 @@
 //! One decision, whoever makes it: the wire, the operator, the client that leaves.
 
 use super::*;
-use retake_core::engine::Command;
+use retake_core::engine::RunCommand;
 use retake_core::session::ledger::LedgerEvent;
 use std::sync::Barrier;
 
@@ -69,12 +69,12 @@ fn nothing_is_asked_once_the_client_has_left_its_seat_taken() {
     assert!(theatre.holder.gone(held.id));
     sitting.mend("unknown-tool", "inject-error", None);
     assert!(matches!(sitting.rest(), Phase::Ended(_)));
-    sitting.handle(RunInput::Operator(Command::Continue));
+    sitting.handle(RunInput::Operator(RunCommand::Continue));
     assert_eq!(held.outcome(), HoldOutcome::ClientLeft);
     let notices = sitting
         .news
         .iter()
-        .filter(|news| matches!(news, News::Notice(_)));
+        .filter(|news| matches!(news, RunNews::Notice(_)));
     assert!(notices.count() >= 2);
     sitting.leave();
     assert!(upstream.requests().is_empty());
@@ -127,7 +127,7 @@ fn b13_an_operator_and_a_client_that_leaves_at_once_make_one_decision() {
             start.wait();
             // The later it gets, the more often the client is the first.
             match id % 2 {
-                0 => sitting.handle(RunInput::Operator(Command::Release)),
+                0 => sitting.handle(RunInput::Operator(RunCommand::Release)),
                 _ => drop(sitting.mend("unknown-tool", "inject-error", None)),
             }
             (gone.join().unwrap(), deadline.join().unwrap())

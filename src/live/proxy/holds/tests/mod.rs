@@ -6,12 +6,12 @@ mod policies;
 mod requests;
 mod seats;
 
-use super::{HoldHandle, HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder, WaitReason};
+use super::{HoldHandle, HoldOrder, HoldOutcome, HoldSettings, HoldUpdate, Holder};
 use crate::TakeStore;
-use crate::http::{Headers, Target};
-use crate::live::{News, Phase, RunInput, UpstreamResult};
+use crate::http::{Headers, HttpTarget};
+use crate::live::{Phase, RunInput, RunNews, UpstreamResult};
 use crate::model::Answer;
-use crate::proxy::News as ProxyNews;
+use crate::proxy::ProxyNews;
 use crate::takes::wall_clock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use retake_core::actions::{self, ActionInput};
@@ -115,7 +115,7 @@ struct Theatre {
 struct Held {
     id: ExchangeId,
     journal: PathBuf,
-    waits: Receiver<WaitReason>,
+    waits: Receiver<HoldUpdate>,
     decided: Receiver<HoldOutcome>,
 }
 
@@ -124,14 +124,14 @@ impl Held {
         self.decided.recv_timeout(PATIENCE).unwrap()
     }
 
-    fn waits(&self) -> WaitReason {
+    fn waits(&self) -> HoldUpdate {
         self.waits.recv_timeout(PATIENCE).unwrap()
     }
 
     /// Waits for a pause; gives why.
     fn paused(&self) -> String {
         loop {
-            if let WaitReason::ForDecision(why) = self.waits() {
+            if let HoldUpdate::AwaitsDecision(why) = self.waits() {
                 return why;
             }
         }
@@ -163,7 +163,7 @@ impl Theatre {
             dialect: Dialect::Chat,
             model: "m".to_owned(),
             is_verified: true,
-            target: Target::parse(url).unwrap(),
+            target: HttpTarget::parse(url).unwrap(),
             headers: lines(),
             request: request.as_bytes().to_vec(),
             came,
@@ -179,9 +179,9 @@ impl Theatre {
         let (decided_to, decided) = channel();
         self.holder.start(
             order,
-            move |word| match word {
-                HoldUpdate::Waits(waits) => waits_to.send(waits).unwrap_or(()),
+            move |update| match update {
                 HoldUpdate::Found(_) => {}
+                update => waits_to.send(update).unwrap_or(()),
             },
             move |outcome| decided_to.send(outcome).unwrap_or(()),
         );
@@ -246,7 +246,7 @@ struct Sitting {
     seat: HoldHandle,
     store: TakeStore,
     woken: Receiver<()>,
-    news: Vec<News>,
+    news: Vec<RunNews>,
 }
 
 impl Sitting {
@@ -276,7 +276,7 @@ impl Sitting {
     /// Mends the finding of a rule as the screen does it.
     fn mend(&mut self, rule: &str, action: &str, words: Option<&str>) -> TakeId {
         let judged = self.news.iter().rev().find_map(|news| match news {
-            News::Judged(judged) => Some(judged.clone()),
+            RunNews::Judged(judged) => Some(judged.clone()),
             _ => None,
         });
         let judged = judged.unwrap();

@@ -150,7 +150,7 @@ fn what_no_policy_settles_passes() {
     let theatre = Theatre::new(alone(""));
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     assert_eq!(held.outcome(), released("nobody is there to decide"));
-    // And so it does where the model cannot be asked.
+    // And so it does where the request to the model failed.
     let theatre = Theatre::new(alone(INJECT));
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     let outcome = held.outcome();
@@ -158,7 +158,7 @@ fn what_no_policy_settles_passes() {
         panic!("{outcome:?}");
     };
     assert!(
-        by.starts_with("the model cannot be asked") && by.contains("no key"),
+        by.starts_with("the request to the model failed") && by.contains("no key"),
         "{by}"
     );
 }

@@ -1,9 +1,9 @@
 //! Requests that are held before they leave, or that their provider refused.
 
 use super::*;
-use retake_core::engine::{Command, ModelFault};
+use retake_core::engine::{ModelFault, RunCommand};
 
-/// A call that nobody answered, behind which the user goes on.
+/// A call that nobody answered, after which the user goes on.
 const ORPHAN: &str = r#"{"model":"m","messages":[{"role":"user","content":"go"},
 {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"search","arguments":"{}"}}]},
 {"role":"user","content":"well?"},{"role":"assistant","content":"hm"},{"role":"user","content":"go on"}]}"#;
@@ -94,7 +94,7 @@ fn a_refused_request_waits_for_its_repair_or_is_released() {
         "{why}"
     );
     let mut sitting = theatre.sit(&held);
-    sitting.handle(RunInput::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(RunCommand::Release));
     assert_eq!(held.outcome(), released("operator"));
     // What is wrong with it is told instead, and mended.
     let held = theatre.start(theatre.order(2, url, ORPHAN, UpstreamResult::Refusal(refusal())));

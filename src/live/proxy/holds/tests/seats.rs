@@ -1,7 +1,7 @@
 //! The operator's seat: every way to recover, going away, and coming back.
 
 use super::*;
-use retake_core::engine::Command;
+use retake_core::engine::RunCommand;
 use retake_core::session::ledger::Ending;
 
 #[test]
@@ -69,8 +69,8 @@ fn the_operator_recovers_in_every_way() {
         assert_eq!(upstream.requests().len(), asks, "{action}");
         let decided = theatre.decided();
         assert_eq!(decided, [(Some(rule.to_owned()), action.to_owned())]);
-        // Nothing goes on behind it.
-        sitting.handle(RunInput::Operator(Command::Continue));
+        // Nothing goes on after it.
+        sitting.handle(RunInput::Operator(RunCommand::Continue));
         assert!(matches!(sitting.rest(), Phase::Ended(_)));
         assert_eq!(upstream.requests().len(), asks, "{action}");
         sitting.leave();
@@ -88,7 +88,7 @@ fn what_the_operator_releases_passes_as_it_came_and_what_he_edited_as_he_left_it
     let held = theatre.hold(&upstream, &calls(&[unknown("a")]));
     held.paused();
     let mut sitting = theatre.sit(&held);
-    sitting.handle(RunInput::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(RunCommand::Release));
     assert_eq!(sitting.rest(), Phase::Ended(Ending::HandedOver));
     assert_eq!(held.outcome(), released("operator"));
     let two = calls(&[unknown("a"), call("b", "pay", "{}")]);
@@ -97,7 +97,7 @@ fn what_the_operator_releases_passes_as_it_came_and_what_he_edited_as_he_left_it
     let mut sitting = theatre.sit(&held);
     sitting.mend("unknown-tool", "take-suggestion", None);
     assert!(reasons(&sitting.rest()).starts_with("invalid-arguments"));
-    sitting.handle(RunInput::Operator(Command::Release));
+    sitting.handle(RunInput::Operator(RunCommand::Release));
     let take = take_of(&held.outcome());
     assert!(
         take.contains("\"search\",\"arguments\"") && take.contains("\"{}\""),
@@ -121,7 +121,7 @@ fn b15_an_edit_that_breaks_a_call_holds_it_until_the_operator_lets_it_pass_all_t
         sitting.mend("unknown-tool", "edit", Some(&edited));
         let why = reasons(&sitting.rest());
         assert!(why.starts_with(rule), "{rule}: {why}");
-        sitting.handle(RunInput::Operator(Command::Release));
+        sitting.handle(RunInput::Operator(RunCommand::Release));
         let take = take_of(&held.outcome());
         assert!(take.contains(&edited), "{take}");
         let decided = theatre.decided();
@@ -139,14 +139,14 @@ fn the_operator_ends_the_waiting_for_a_model_and_cuts_an_exchange() {
     held.paused();
     let mut sitting = theatre.sit(&held);
     sitting.mend("unknown-tool", "inject-error", None);
-    assert!(reasons(&sitting.rest()).contains("the model cannot be asked"));
-    sitting.handle(RunInput::Operator(Command::Release));
+    assert!(reasons(&sitting.rest()).contains("the request to the model failed"));
+    sitting.handle(RunInput::Operator(RunCommand::Release));
     assert_eq!(held.outcome(), released("operator"));
     let held =
         theatre.start(theatre.order(2, &upstream.url, REQUEST, replied(&calls(&[unknown("a")]))));
     held.paused();
     let mut sitting = theatre.sit(&held);
-    sitting.handle(RunInput::Operator(Command::Abort));
+    sitting.handle(RunInput::Operator(RunCommand::Abort));
     assert!(matches!(held.outcome(), HoldOutcome::Cut { .. }));
 }
 
@@ -158,7 +158,7 @@ fn a_breakpoint_holds_a_sound_call() {
         let held = theatre.hold(&upstream, &calls(&[good("a")]));
         assert!(held.paused().starts_with("breakpoint 1"), "{what}");
         let mut sitting = theatre.sit(&held);
-        sitting.handle(RunInput::Operator(Command::Continue));
+        sitting.handle(RunInput::Operator(RunCommand::Continue));
         assert_eq!(held.outcome(), released("operator"), "{what}");
     }
 }

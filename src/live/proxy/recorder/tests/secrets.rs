@@ -41,7 +41,7 @@ fn deltas(text: &str, is_whole: bool) -> String {
 }
 
 /// Everything that the text may pass through.
-fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<Recorded> {
+fn everywhere(id: u32, place: &str, carrier: &str) -> Vec<RecordedExchange> {
     let request =
         json!({"model": "m", "messages": [{"role": "user", "content": carrier}]}).to_string();
     let reply =
@@ -90,7 +90,7 @@ fn c11_no_made_up_secret_is_in_the_journal_wherever_it_came_by() {
             recorder.exchange(recorded);
             drop(recorder);
             let file = text_of(&path);
-            // Pieces of a secret show it, too, where they stand one behind the other.
+            // Pieces of a secret show it, too, where they stand one after the other.
             let joined: String = file
                 .split(r#"\"content\":\""#)
                 .map(|piece| piece.split('\\').next().unwrap_or_default())
@@ -162,7 +162,7 @@ fn c11_no_made_up_secret_comes_in_with_what_is_new_of_a_request_that_repeats_ano
                 json!({"role": "tool", "tool_call_id": "x", "content": said}),
             ]),
         ];
-        // What is new is looked through alone: the first of them is written as it stands, and no other that holds a secret.
+        // What is new is looked through alone: the first of them is written as it is, and no other that holds a secret.
         let (mut secrets, judge) = (Secrets::new(Vec::new()), Judge::default());
         let first = read(&judge, &asks(&[]));
         secrets.found_none(first.continuation(), first.body());
@@ -229,7 +229,7 @@ fn what_a_client_shows_in_its_headers_is_nowhere() {
         ("x-my-gateway", "another-secret-5"),
     ]);
     recorder.exchange(recorded);
-    // A word that stands for no key is none.
+    // A word that represents no key is none.
     let mut local = chat(2, ASKS, "{\"choices\":[]}");
     local.request_head = head(&[("authorization", "Bearer ollama")]);
     local.seen.notes = vec!["ollama answers".to_owned()];
@@ -322,7 +322,7 @@ fn a_fresh_cookie_with_each_reply_leaves_what_is_known_of_a_conversation() {
         );
         judge.recall(Dialect::Chat, Bytes::from(request))
     };
-    let stays_clean = |secrets: &mut Secrets, request: Arc<Reading>| {
+    let stays_clean = |secrets: &mut Secrets, request: Arc<RequestReading>| {
         secrets.stays_clean(request.continuation(), request.body())
     };
     let first = asks("");

@@ -1,4 +1,4 @@
-//! What a model is asked, as rules look at it: the same of every dialect.
+//! The request to a scripted model, as rules see it: the same for every dialect.
 
 use crate::formats::{RequestError, read_request};
 use crate::rules::reports_error;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A request to a model.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ScriptRequest {
     /// How it is spelled.
     pub dialect: Dialect,
     /// How things stood before each reply of the history, the first first.
@@ -27,7 +27,7 @@ pub struct Asked {
     pub length: usize,
 }
 
-/// How a history stands when a reply is asked for.
+/// The state of a history when a reply is requested.
 #[derive(Debug, Clone)]
 pub struct Moment {
     /// Which reply, from 1.
@@ -42,7 +42,7 @@ pub struct Moment {
     pub called: Option<String>,
     /// The tools on offer.
     pub offered: Arc<[String]>,
-    /// Of everything said so far, without ids: sibling takes that say the same are the same.
+    /// A digest of the history so far, without ids: sibling takes of the same content have the same.
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -70,7 +70,7 @@ impl Last {
     }
 }
 
-impl Asked {
+impl ScriptRequest {
     /// Reads the body of a request.
     pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
         let (head, session) = read_request(dialect, body)?;
@@ -159,13 +159,13 @@ fn walk(session: &Session) -> Result<Moments, crate::session::SourceError> {
             }
             _ => {}
         }
-        let said = [
+        let parts = [
             item.kind.word(),
             name,
             &body.text,
             body.arguments.as_written(),
         ];
-        for part in said {
+        for part in parts {
             now.fingerprint = now.fingerprint.and(part.as_bytes());
         }
     }

@@ -1,0 +1,278 @@
+//! The run as bars over time: a chart of who was busy when, and below it the bars one by one, of which the cursor
+//! leads to their items.
+
+use super::keymap::{self, Command, Context};
+use super::layer::{Layer, Step};
+use super::list::ListCursor;
+use super::popup::{centred, rows, split_top, write};
+use super::state::State;
+use super::theme::Theme;
+use crate::usage::{at_least, call_line};
+use crate::words::{clock, count, duration, local};
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+use retake_core::content::display_name;
+use retake_core::safe_text::SafeText;
+use retake_core::usage::{Activity, Bar, Lane, Timeline, UsageReader, working_folder};
+
+/// Cells of what a lane is called and of how long it took.
+const LANE: usize = 18;
+const TOOK: usize = 8;
+/// Least columns of a lane.
+const LEAST: usize = 20;
+/// How busy a column is, in eighths.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same in ASCII.
+const PLAIN: [char; 9] = [' ', '.', '.', ':', ':', '=', '=', '#', '#'];
+
+#[derive(Debug)]
+pub(super) struct TimelinePage {
+    cursor: ListCursor,
+    folder: String,
+}
+
+impl TimelinePage {
+    /// The cursor is on the bar of the item with the cursor, else on the next one.
+    pub(super) fn new(state: &State) -> Self {
+        let mut cursor = ListCursor::default();
+        if let Some(totals) = state.totals() {
+            let bars = &totals.timeline.bars;
+            let next = bars.iter().position(|bar| bar.item >= state.item);
+            cursor.set(next.unwrap_or(bars.len().saturating_sub(1)));
+        }
+        let folder = state.session().and_then(working_folder);
+        Self {
+            cursor,
+            folder: folder.unwrap_or_default(),
+        }
+    }
+
+    /// When it was, how long it took, who was busy, and what that took.
+    fn facts(&self, state: &State, timeline: &Timeline, bar: Bar) -> (String, String) {
+        let at = clock(local(timeline.start + bar.start, &state.zone));
+        let took = duration(bar.took);
+        let before = format!("{at:<8} {took:>TOOK$}  ");
+        let activity = timeline.lanes.get(bar.lane).map(|lane| &lane.activity);
+        let session = state.session();
+        let words = match (activity, session) {
+            (Some(Activity::Tool(_)), Some(session)) => call_line(session, bar.item, &self.folder),
+            (Some(Activity::Model), Some(session)) => {
+                let turn = session
+                    .items
+                    .get(bar.item)
+                    .map_or(0, |item| item.turn as usize);
+                let usage = UsageReader::new(session, &state.prices).turn(turn);
+                let usage = usage.unwrap_or_default();
+                let mark = at_least(usage.is_undercounted);
+                let mut facts = vec![format!("model, turn {}", turn + 1)];
+                facts.extend(usage.tokens.map(|tokens| {
+                    let (input, out) = (count(tokens.input), count(tokens.output));
+                    format!("{input} tokens in, {mark}{out} out")
+                }));
+                facts.extend(usage.cost.map(|cost| format!("{mark}{}", cost.all)));
+                facts.join("  ")
+            }
+            (Some(Activity::Waiting), _) => "waiting for you".to_owned(),
+            (Some(Activity::Tool(_) | Activity::Model), None) | (None, _) => String::new(),
+        };
+        (before, words)
+    }
+}
+
+/// What a lane is called.
+fn name_of(lane: &Lane) -> String {
+    match &lane.activity {
+        Activity::Model => "model".to_owned(),
+        Activity::Tool(tool) => display_name(tool),
+        Activity::Waiting => "waiting for you".to_owned(),
+    }
+}
+
+/// The columns of a bar.
+fn columns_of(bar: Bar, columns: usize, span: u64) -> std::ops::RangeInclusive<usize> {
+    let column = |at: u64| {
+        let column = u128::from(at) * columns as u128 / u128::from(span.max(1));
+        usize::try_from(column).unwrap_or(columns).min(columns - 1)
+    };
+    column(bar.start)..=column(bar.start + bar.took)
+}
+
+/// The times above the chart: of its start, its middle and its end.
+fn axis(state: &State, timeline: &Timeline, columns: usize) -> String {
+    let at = |part: u64| {
+        clock(local(
+            timeline.start + timeline.span * part / 2,
+            &state.zone,
+        ))
+    };
+    let half = (columns / 2).saturating_sub(4);
+    format!(
+        "{:<space$}{:<half$}{}{:>rest$}",
+        "",
+        at(0),
+        at(1),
+        at(2),
+        space = LANE + TOOK + 2,
+        rest = columns.saturating_sub(half + 8)
+    )
+}
+
+/// A lane with its bars; those of the bar with the cursor are set apart.
+fn lane_spans(
+    lane: &Lane,
+    bar: Option<Bar>,
+    columns: usize,
+    span: u64,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let name = SafeText::single_line(&name_of(lane), LANE - 1);
+    let gap = LANE.saturating_sub(name.width());
+    let named = if bar.is_some() {
+        theme.selected
+    } else {
+        theme.text
+    };
+    let mut spans = theme.spans(&name, named);
+    spans.push(Span::raw(format!(
+        "{:gap$}{:>TOOK$}  ",
+        "",
+        duration(lane.took)
+    )));
+    let own = bar.map(|bar| columns_of(bar, columns, span));
+    let letters = if theme.glyphs.ascii { PLAIN } else { EIGHTHS };
+    let busy = lane.columns(columns, span).into_iter().enumerate();
+    spans.extend(busy.map(|(column, eighths)| {
+        // A narrow bar is seen, too: its columns are full.
+        match own.as_ref().is_some_and(|own| own.contains(&column)) {
+            true => Span::styled(letters[letters.len() - 1].to_string(), theme.marked),
+            false => Span::styled(letters[usize::from(eighths)].to_string(), theme.text),
+        }
+    }));
+    spans
+}
+
+impl Layer<State> for TimelinePage {
+    /// The index of an item.
+    type Output = usize;
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Overlay]
+    }
+
+    fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<usize> {
+        let bars = state
+            .totals()
+            .map_or(&[][..], |totals| &totals.timeline.bars);
+        if self.cursor.key(key, bars.len()) {
+            return Step::Stay;
+        }
+        match keymap::command(Context::Overlay, &key) {
+            Some(Command::Back | Command::Close | Command::Timeline) => Step::Leave,
+            Some(Command::Open) => match bars.get(self.cursor.get()) {
+                Some(bar) => Step::Done(bar.item),
+                None => Step::Stay,
+            },
+            Some(Command::Find) | None => Step::Stay,
+            Some(_) => Step::Pass,
+        }
+    }
+
+    fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step<usize> {
+        let bars = state
+            .totals()
+            .map_or(0, |totals| totals.timeline.bars.len());
+        self.cursor.mouse(event, bars);
+        Step::Stay
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
+        let totals = state.totals();
+        let timeline = totals
+            .map(|totals| &totals.timeline)
+            .filter(|it| !it.lanes.is_empty());
+        let lanes = timeline.map_or(0, |timeline| timeline.lanes.len());
+        let bars = timeline.map_or(&[][..], |timeline| &timeline.bars);
+        // The longest lanes have half of the height; the bars below have the rest.
+        let height = usize::from(area.height.saturating_sub(4));
+        let shown = lanes.min((height / 2).max(2));
+        let needed = u16::try_from(shown + bars.len() + 5).unwrap_or(u16::MAX);
+        let area = centred(area, area.width.saturating_sub(2), needed.min(area.height));
+        frame.render_widget(Clear, area);
+        let keys = match bars.is_empty() {
+            true => " esc close ",
+            false => " j k bars  enter go to  esc close ",
+        };
+        let keys = Line::styled(keys, theme.dim).right_aligned();
+        let block = theme
+            .pane(Line::from(" Timeline "), true)
+            .title_bottom(keys);
+        let frame_inside = block.inner(area);
+        frame.render_widget(block, area);
+        let inside = Rect {
+            x: frame_inside.x + 1.min(frame_inside.width),
+            width: frame_inside.width.saturating_sub(2),
+            ..frame_inside
+        };
+        let Some(timeline) = timeline else {
+            let words = match totals {
+                Some(_) => "the recording has no times",
+                None => "counting",
+            };
+            return write(
+                frame,
+                inside,
+                vec![Span::styled(words, theme.dim)],
+                Style::new(),
+            );
+        };
+        let bar = bars.get(self.cursor.get()).copied();
+        let columns = usize::from(inside.width)
+            .saturating_sub(LANE + TOOK + 2)
+            .max(LEAST);
+        let mut chart = vec![vec![Span::styled(
+            axis(state, timeline, columns),
+            theme.dim,
+        )]];
+        let mut order: Vec<usize> = (0..lanes).collect();
+        // What has no room are the tools that took least; the lane with the cursor is always there.
+        let worth = |lane: &usize| {
+            let is_tool = matches!(timeline.lanes[*lane].activity, Activity::Tool(_));
+            let has_cursor = bar.is_some_and(|bar| bar.lane == *lane);
+            std::cmp::Reverse((!is_tool || has_cursor, timeline.lanes[*lane].took))
+        };
+        order.sort_by_key(worth);
+        order.truncate(shown);
+        order.sort_unstable();
+        chart.extend(order.iter().map(|lane| {
+            let own = bar.filter(|bar| bar.lane == *lane);
+            lane_spans(&timeline.lanes[*lane], own, columns, timeline.span, theme)
+        }));
+        let pointer = bar.map(|bar| {
+            let own = columns_of(bar, columns, timeline.span);
+            let before = LANE + TOOK + 2 + own.start();
+            let pointer = format!("{:before$}{}", "", "^".repeat(own.count()));
+            Span::styled(pointer, theme.marked)
+        });
+        chart.push(pointer.into_iter().collect());
+        let high = u16::try_from(chart.len()).unwrap_or(inside.height);
+        let [upper, lower] = split_top(inside, high.min(inside.height));
+        for (row, spans) in rows(upper).zip(chart) {
+            write(frame, row, spans, Style::new());
+        }
+        self.cursor
+            .draw(frame, lower, bars.len(), theme.selected, |number, row| {
+                let Some(bar) = bars.get(number) else {
+                    return Vec::new();
+                };
+                let (before, words) = self.facts(state, timeline, *bar);
+                let room = usize::from(row.width).saturating_sub(before.chars().count());
+                let mut spans = vec![Span::styled(before, theme.dim)];
+                spans.extend(theme.spans(&SafeText::single_line(&words, room), theme.text));
+                spans
+            });
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows of the transcript as lines for standard output.
+
+use super::block::{BlockRow, RowKind};
+use crate::tui::text::spans_of;
+use crate::tui::theme::{Theme, ThemeOptions};
+use crossterm::style::{Colored, force_color_output};
+use ratatui::backend::IntoCrossterm;
+use ratatui::style::{Color, Modifier, Style};
+use std::io::IsTerminal;
+
+/// Prints rows as the screen shows them.
+pub(crate) struct RowPrinter {
+    theme: Theme,
+    is_coloured: bool,
+    /// Columns that rows are made for, without the numbers of items.
+    pub(crate) width: usize,
+}
+
+/// Columns of what goes to a file or another program.
+const PIPED: usize = 120;
+/// Columns of the number of an item.
+const NUMBER: usize = 6;
+/// Least columns of rows.
+const LEAST: usize = 40;
+
+impl RowPrinter {
+    /// For standard output, in colours or without.
+    pub(crate) fn of_stdout(is_coloured: bool) -> Self {
+        force_color_output(is_coloured);
+        let is_terminal = std::io::stdout().is_terminal();
+        let size = is_terminal.then(crossterm::terminal::size);
+        let columns = size.and_then(Result::ok).map(|size| usize::from(size.0));
+        let columns = columns.unwrap_or(PIPED).clamp(LEAST + NUMBER, PIPED);
+        Self {
+            theme: Theme::choose(ThemeOptions::default(), &|name| std::env::var(name).ok()),
+            is_coloured,
+            width: columns - NUMBER,
+        }
+    }
+
+    /// A row as a line; `number` is that of the item that begins in it.
+    pub(crate) fn line(&self, row: &BlockRow, number: Option<usize>) -> String {
+        if row.kind == RowKind::Gap {
+            return String::new();
+        }
+        let number = number.map_or_else(String::new, |number| number.to_string());
+        let dim = self.theme.dim;
+        let mut line = self.painted(&format!("{number:>width$} ", width = NUMBER - 1), dim);
+        let mut used = row.indent;
+        line.push_str(&" ".repeat(row.indent));
+        let (left, right) = (
+            spans_of(&row.left, &self.theme),
+            spans_of(&row.right, &self.theme),
+        );
+        for span in &left {
+            used += span.width();
+            line.push_str(&self.painted(&span.content, span.style));
+        }
+        let needed: usize = right.iter().map(ratatui::text::Span::width).sum();
+        if needed > 0 {
+            let gap = self.width.saturating_sub(used + needed).max(2);
+            line.push_str(&" ".repeat(gap));
+            for span in &right {
+                line.push_str(&self.painted(&span.content, span.style));
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    fn painted(&self, text: &str, style: Style) -> String {
+        let codes = codes(style);
+        match self.is_coloured && !codes.is_empty() && !text.trim().is_empty() {
+            true => format!("\x1b[{}m{text}\x1b[0m", codes.join(";")),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// A style as the parameters of SGR (ECMA-48, 8.3.117).
+fn codes(style: Style) -> Vec<String> {
+    let modifiers = [
+        (Modifier::BOLD, "1"),
+        (Modifier::DIM, "2"),
+        (Modifier::ITALIC, "3"),
+        (Modifier::UNDERLINED, "4"),
+    ];
+    let modifiers = modifiers
+        .iter()
+        .filter(|(modifier, _)| style.add_modifier.contains(*modifier));
+    let mut codes: Vec<String> = modifiers.map(|(_, code)| (*code).to_owned()).collect();
+    let colour = style.fg.filter(|colour| *colour != Color::Reset);
+    codes.extend(colour.map(|it| Colored::ForegroundColor(it.into_crossterm()).to_string()));
+    codes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::text::Tone;
+    use crate::tui::theme::{Glyphs, Variant};
+    use retake_core::safe_text::SafeText;
+
+    #[test]
+    fn a_row_ends_at_the_edge_and_has_colours_only_where_they_are_wanted() {
+        let piece = |tone, text: &str| (tone, SafeText::from_str(text));
+        let row = BlockRow {
+            kind: RowKind::Title,
+            indent: 2,
+            left: vec![piece(Tone::Plain, "Read(a)")],
+            right: vec![piece(Tone::Error, "no result")],
+        };
+        let printer = |is_coloured| RowPrinter {
+            theme: Theme::new(Variant::Ansi16, Glyphs::UNICODE),
+            is_coloured,
+            width: 24,
+        };
+        assert_eq!(
+            printer(false).line(&row, Some(7)),
+            "    7   Read(a)      no result"
+        );
+        let coloured = printer(true).line(&row, None);
+        assert!(coloured.starts_with("        Read(a)"), "{coloured:?}");
+        assert!(coloured.ends_with("mno result\x1b[0m"), "{coloured:?}");
+    }
+}

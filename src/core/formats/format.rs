@@ -1,0 +1,87 @@
+//! What a format is: how it is recognised, how it is read, and what comes of that.
+
+use super::sample::Sample;
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};
+use std::sync::Arc;
+
+/// Reads the value at the cursor as one record; `base` is where the walked text begins in the source.
+pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
+
+/// Reads the member `key` of a document whose records stand in one of its arrays.
+pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
+
+/// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the
+/// text as they are.
+pub type ReadWhole = fn(&Arc<dyn Source>, &[u8]) -> Result<Contents, SourceError>;
+
+/// Puts what was read in the order of the history.
+pub type Assemble = fn(Fragment, &Arc<dyn Source>) -> Result<Contents, SourceError>;
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Its sessions; the active ones first where a format knows dead branches.
+    pub sessions: Vec<Session>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+impl Contents {
+    /// Puts problems that were found earlier before its own.
+    pub fn after(mut self, earlier: Vec<Problem>) -> Self {
+        self.problems.splice(0..0, earlier);
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Its id on the command line and in reports.
+    pub id: &'static str,
+    /// What it is, for people.
+    pub title: &'static str,
+    /// The dialect of its items.
+    pub dialect: Dialect,
+    /// How sure it is that a text is its own: 0 not at all, 100 beyond doubt.
+    pub sniff: fn(&Sample<'_>) -> u8,
+    pub reading: Reading,
+}
+
+/// How a format is read.
+#[derive(Debug, Clone, Copy)]
+pub enum Reading {
+    /// Record by record, in parallel where the file is large.
+    Records(Records),
+    /// The whole text at once.
+    Whole(ReadWhole),
+    /// By the database in `runtime`; the text is not JSON.
+    Database,
+    /// By the tables of a database that is never written.
+    Tables(Tables),
+}
+
+/// How the tables of a database are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables {
+    pub queries: &'static [&'static str],
+    /// Builds the sessions from the rows of each query; a row is the JSON of an object of its columns.
+    pub read: ReadTables,
+}
+
+pub type ReadTables = fn(&[Vec<String>]) -> Result<Contents, SourceError>;
+
+/// How the records of a format are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Records {
+    /// One value of a stream of values (a line).
+    pub line: ReadRecord,
+    /// One element of the array that holds the records.
+    pub element: ReadRecord,
+    /// A member of the document beside that array.
+    pub member: ReadMember,
+    /// The names of such arrays in a document.
+    pub arrays: &'static [&'static str],
+    /// The order of the history.
+    pub assemble: Assemble,
+}

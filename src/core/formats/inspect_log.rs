@@ -1,0 +1,272 @@
+//! Logs of Inspect: one document of samples, or the samples of an `.eval` archive one after another. What a sub-agent
+//! asked is in the events alone, which share their messages in newer logs.
+
+use super::foreign::any_message;
+use super::messages::{Message, each_value, list, text, text_of};
+use super::transcript::{Head, Transcript};
+use super::{Contents, Document, Format, Reading};
+use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The row of this format.
+pub(super) const FORMAT: Format = Format {
+    id: "inspect",
+    title: "Inspect logs (.eval, .json)",
+    dialect: Dialect::Chat,
+    sniff: |sample| {
+        let is_log = sample.any(|document| {
+            document.has("eval") && (document.has("samples") || document.has("plan"))
+                || document.has("epoch") && document.has("target") && document.has("messages")
+        });
+        let is_call = |call: &Document<'_>| {
+            let name = call.raw("function");
+            name.is_some_and(|name| name.starts_with(b"\"")) && call.has("arguments")
+        };
+        let has_calls = any_message(sample, |message| {
+            message.array("tool_calls").iter().any(is_call)
+        });
+        if is_log || has_calls { 97 } else { 0 }
+    },
+    reading: Reading::Whole(read),
+};
+
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    each_value(bytes, |value, (at, number)| match value {
+        Ok(value) if value.get("samples").is_some() => {
+            list(&value, "samples")
+                .iter()
+                .for_each(|sample| add_sample(&mut out, sample));
+        }
+        Ok(value) if value.get("messages").is_some() => add_sample(&mut out, &value),
+        Ok(value) => Message::add(&mut out, number, &value),
+        Err(kind) => out.report(at, kind),
+    });
+    out.finish()
+}
+
+fn add_sample(out: &mut Transcript, sample: &Value) {
+    let word = |key: &str| text_of(&sample[key]);
+    let label = format!("sample {}, epoch {}", word("id"), word("epoch"));
+    out.begin_session(&label, true);
+    let sample = Sample::new(sample);
+    let messages = list(sample.value, "messages");
+    let told: HashSet<&str> = messages.iter().map(|it| text(it, &["id"])).collect();
+    let is_own = |event: &&&Value| {
+        let id = text(reply_of(event), &["id"]);
+        id.is_empty() || told.contains(id)
+    };
+    let own: Vec<&Value> = sample.asked.iter().filter(is_own).copied().collect();
+    sample.add_conversation(out, messages, &own);
+    let error = text(&sample.value["error"], &["message"]);
+    if !error.is_empty() {
+        out.mark(&Head::new(0), Kind::Notice, error).flags = Flags::ERROR;
+    }
+    // What a sub-agent said is in the requests of its span alone.
+    let mut agents: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
+    for event in sample.asked.iter().filter(|event| !is_own(event)) {
+        if let Some(agent) = sample.agent_of(event) {
+            agents.entry(agent).or_default().push(event);
+        }
+    }
+    for (number, (agent, asked)) in (1..).zip(agents) {
+        let Some(last) = asked.last() else { continue };
+        let name = text(sample.spans[agent], &["name"]);
+        out.begin_session(&format!("side chain {number} of {label}: {name}"), false);
+        let mut messages = sample.input_of(last);
+        messages.push(reply_of(last).clone());
+        sample.add_conversation(out, &messages, &asked);
+    }
+}
+
+/// A sample, with its requests to models and what they refer to.
+struct Sample<'a> {
+    value: &'a Value,
+    asked: Vec<&'a Value>,
+    /// The beginnings of spans.
+    spans: Vec<&'a Value>,
+    spans_by_id: HashMap<&'a str, usize>,
+}
+
+impl<'a> Sample<'a> {
+    fn new(value: &'a Value) -> Self {
+        let of_kind = |kind: &str| {
+            let events = list(value, "events").iter();
+            events.filter(|event| event["event"] == kind).collect()
+        };
+        let spans: Vec<&Value> = of_kind("span_begin");
+        let ids = (0..).zip(&spans);
+        Self {
+            value,
+            asked: of_kind("model"),
+            spans_by_id: ids
+                .map(|(place, span)| (text(span, &["id"]), place))
+                .collect(),
+            spans,
+        }
+    }
+
+    fn add_conversation(&self, out: &mut Transcript, messages: &[Value], asked: &[&Value]) {
+        let attachments = &self.value["attachments"];
+        if let Some(tools) = asked.iter().find_map(|event| event.get("tools")) {
+            out.offer(&resolved(tools, attachments).to_string());
+        }
+        let mut replies = asked.iter();
+        for (number, message) in (1..).zip(messages) {
+            let mut message = resolved(message, attachments);
+            // A reply says in the event of its request when, by which model and at what cost it was made.
+            if message["role"] == "assistant" && message["source"] != "input" {
+                let same = |event: &&&Value| {
+                    let id = &reply_of(event)["id"];
+                    !id.is_null() && *id == message["id"]
+                };
+                let known = asked.iter().find(same);
+                if let Some(event) = known.or_else(|| replies.next()) {
+                    // A call that ends the run is taken out of the messages, and would be missed.
+                    let calls = |message: &Value| list(message, "tool_calls").len();
+                    if calls(reply_of(event)) <= calls(&message) {
+                        let stop = &event["output"]["choices"][0]["stop_reason"];
+                        message["stop_reason"] = stop.clone();
+                    }
+                    message["model"] = event["model"].clone();
+                    message["timestamp"] = event["timestamp"].clone();
+                    message["usage"] = event["output"]["usage"].clone();
+                }
+            }
+            Message::add(out, number, &message);
+        }
+    }
+
+    /// The span of the agent that asked.
+    fn agent_of(&self, event: &Value) -> Option<usize> {
+        let mut id = text(event, &["span_id"]);
+        // Each span is left once at most, whatever they say of each other.
+        for _ in &self.spans {
+            let place = *self.spans_by_id.get(id)?;
+            if self.spans[place]["type"] == "agent" {
+                return Some(place);
+            }
+            id = text(self.spans[place], &["parent_id"]);
+        }
+        None
+    }
+
+    /// What was sent: in newer logs ranges of the messages that all requests of the sample share.
+    fn input_of(&self, event: &Value) -> Vec<Value> {
+        let pool = list(&self.value["events_data"], "messages");
+        let ranges = list(event, "input_refs").iter().filter_map(|range| {
+            let place = |index: usize| usize::try_from(range[index].as_u64()?).ok();
+            pool.get(place(0)?..place(1)?)
+        });
+        match list(event, "input") {
+            [] => ranges.flatten().cloned().collect(),
+            messages => messages.to_vec(),
+        }
+    }
+}
+
+fn reply_of(event: &Value) -> &Value {
+    &event["output"]["choices"][0]["message"]
+}
+
+/// A value with the texts that stand among the attachments of its sample.
+fn resolved(value: &Value, attachments: &Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let named = text
+                .strip_prefix("attachment://")
+                .and_then(|name| attachments.get(name));
+            named.unwrap_or(value).clone()
+        }
+        Value::Array(values) => values
+            .iter()
+            .map(|one| resolved(one, attachments))
+            .collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let resolved = members.map(|(key, one)| (key.clone(), resolved(one, attachments)));
+            Value::Object(resolved.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::messages::testing::{outline, read};
+    use serde_json::json;
+
+    #[test]
+    fn samples_are_sessions_with_their_attachments_and_tools() {
+        let sample = json!({"id": 7, "epoch": 1, "target": "x",
+            "attachments": {"aa": "Find the flag."},
+            "messages": [
+                {"role": "user", "content": "attachment://aa", "source": "input"},
+                {"role": "assistant", "content": [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Looking."}], "source": "generate",
+                 "tool_calls": [{"id": "c1", "function": "bash", "arguments": {"cmd": "ls"}}]},
+                {"role": "tool", "function": "bash", "tool_call_id": "c1", "content": "", "error": {"type": "approval", "message": "no"}}],
+            "events": [{"event": "model", "model": "m-1", "timestamp": "2026-03-02T09:00:00+00:00",
+                "tools": [{"name": "bash", "parameters": {"type": "object"}}],
+                "output": {"usage": {"input_tokens": 4, "output_tokens": 2}, "choices": [{"stop_reason": "tool_calls"}]}}]});
+        let log =
+            json!({"version": 2, "status": "success", "eval": {}, "plan": {}, "samples": [sample]});
+        for text in [
+            log.to_string(),
+            format!("{}\n{sample}", json!({"eval": {}, "plan": {}})),
+        ] {
+            let contents = read("inspect", &text);
+            let session = &contents.sessions[0];
+            assert_eq!(outline(session), "u r a c o!x");
+            assert!(session.contract.tools_known());
+            assert_eq!(session.model.as_deref(), Some("m-1"));
+            let first = session.bytes(&session.items[0]).unwrap();
+            assert!(String::from_utf8(first).unwrap().contains("Find the flag."));
+        }
+    }
+
+    #[test]
+    fn what_a_sub_agent_asked_is_put_together_from_events() {
+        let call = |id: &str, name: &str| json!([{"id": id, "function": name, "arguments": {"input": "Count the boats."}}]);
+        let reply = |id: &str, calls: serde_json::Value| json!({"id": id, "role": "assistant", "content": "", "source": "generate", "tool_calls": calls});
+        let asked = |span: &str,
+                     model: &str,
+                     refs: serde_json::Value,
+                     message: serde_json::Value| {
+            json!({"event": "model", "span_id": span, "model": model, "input": [], "input_refs": refs,
+                "tools": [{"name": "ls", "parameters": {"type": "object"}}],
+                "output": {"usage": {"input_tokens": 4, "output_tokens": 2}, "choices": [{"message": message, "stop_reason": "stop"}]}})
+        };
+        let span = |id: &str, parent: &str, kind: &str, name: &str| json!({"event": "span_begin", "id": id, "parent_id": parent, "type": kind, "name": name});
+        let user = json!({"id": "u1", "role": "user", "content": "How many?", "source": "input"});
+        let first = reply("r1", call("c1", "counter"));
+        let last =
+            json!({"id": "r2", "role": "assistant", "content": "Two.", "source": "generate"});
+        let result = |call: &str| json!({"id": "t", "role": "tool", "tool_call_id": call, "content": "attachment://aa"});
+        let inner = reply("s1", call("c2", "ls"));
+        let sample = json!({"id": 1, "epoch": 1, "target": "2", "attachments": {"aa": "two"},
+            "messages": [user, first, result("c1"), last],
+            "events_data": {"calls": [], "messages": [user, {"role": "user", "content": "Count the boats."}, inner, result("c2"), first]},
+            "events": [span("main", "", "agent", "main"), asked("main", "m-1", json!([[0, 1]]), first),
+                span("tool", "main", "tool", "counter"), span("sub", "tool", "agent", "counter"),
+                asked("sub", "m-2", json!([[1, 2]]), inner),
+                asked("sub", "m-2", json!([[1, 4]]), json!({"id": "s2", "role": "assistant", "content": "Two."})),
+                asked("main", "m-1", json!([[0, 1], [4, 5]]), last)]});
+        let log = json!({"version": 2, "status": "success", "eval": {}, "samples": [sample]});
+        let contents = read("inspect", &log.to_string());
+        let found = contents.sessions.iter();
+        let found = found.map(|it| (outline(it), &*it.label, it.active, it.model.as_deref()));
+        let expected = [
+            ("u c o a".to_owned(), "sample 1, epoch 1", true, Some("m-1")),
+            (
+                "u c o a".to_owned(),
+                "side chain 1 of sample 1, epoch 1: counter",
+                false,
+                Some("m-2"),
+            ),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+}

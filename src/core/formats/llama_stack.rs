@@ -1,0 +1,53 @@
+//! Recordings of llama-stack's tests: one exchange a file, its reply as the SDK's objects, each
+//! `{__type__, __data__}`.
+
+use super::http_exchanges::{Exchanges, HttpExchange};
+use super::{Contents, Format, Reading};
+use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The row of this format. The dialect is that of the recorded provider.
+pub(super) const FORMAT: Format = Format {
+    id: "llama-stack",
+    title: "llama-stack recordings",
+    dialect: Dialect::Chat,
+    sniff: |sample| {
+        let is_recording = sample
+            .any(|document| document.has("response") && document.object("request").has("endpoint"));
+        if is_recording { 97 } else { 0 }
+    },
+    reading: Reading::Whole(read),
+};
+
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+    let mut exchanges = Exchanges::default();
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut recording) => {
+            let body = recording.pointer_mut("/response/body").map(Value::take);
+            let response = match body.unwrap_or_default() {
+                Value::Array(parts) => parts.into_iter().map(data_of).collect(),
+                whole => data_of(whole),
+            };
+            let request = &recording["request"];
+            exchanges.push(&HttpExchange {
+                url: request["endpoint"].as_str().unwrap_or_default(),
+                request: &request["body"],
+                response: &response,
+                status: 0,
+                place: (0, 1),
+                sent: Value::Null,
+                took: None,
+            });
+        }
+        Err(error) => exchanges.report(0, ProblemKind::Undecodable(error.to_string())),
+    }
+    exchanges.finish(FORMAT.id)
+}
+
+fn data_of(mut object: Value) -> Value {
+    match object.get_mut("__data__") {
+        Some(data) => data.take(),
+        None => object,
+    }
+}

@@ -1,0 +1,879 @@
+//! Formats that spell a history in their own way: an edit changes the records of the file that the items were made
+//! of. An item is found by its call id in the record that it was read from, so that only pairs can be edited.
+
+use super::claude_code::{Link, Links, join_broken, link_of, new_id};
+use super::edits::{dropped_by, in_call_order, reply_end, without_conflict};
+use super::list::{ListEdits, splice_list};
+use super::place::{CannotWrite, Ground, List};
+use crate::formats::sample::{Layout, Sample};
+use crate::formats::transcript::read_values;
+use crate::json::{Cursor, JsonError};
+use crate::session::{Edit, Kind, Record, Session, Source, Span, Splice, index_number};
+use crate::wire::write::{Object, members_at, quoted, text_of};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How a format is edited.
+pub struct NativeEdits {
+    format: &'static str,
+    /// The rows of a database that the records are; else they are lines or elements of a document.
+    pub rows: Option<EditedRows>,
+    /// The member of a record that holds its entry, where the record is not the entry itself.
+    holder: Option<&'static str>,
+    /// The members by which an entry names itself and the one before.
+    links: Option<Links>,
+    /// The members that hold the id of a call, in the call and in its output.
+    ids: &'static [&'static str],
+    write: &'static (dyn WriteNative + Sync),
+}
+
+/// The rows of a table that hold the messages, or the parts of messages.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EditedRows {
+    /// Which of the queries of the format reads them.
+    pub query: usize,
+    pub table: &'static str,
+    /// The column of the query that holds the row id.
+    pub number: &'static str,
+    /// The columns whose texts are JSON.
+    pub json: &'static [&'static str],
+    /// The column by which rows are ordered before their ids; of these, new ones may come in.
+    pub order: Option<&'static str>,
+}
+
+/// Writes what comes into a file.
+trait WriteNative {
+    /// Answers a call. Where calls hold their outputs, `target` is the call; else it is a copy of the entry that
+    /// holds the call, and becomes that of the output.
+    fn answer(&self, target: &mut Object<'_>, answer: &Answer<'_>);
+
+    /// Makes an entry that is an output one of a text of the user.
+    fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
+
+    /// A text of the user in place of an output that is one of several in its entry.
+    fn text_part(&self, text: &str) -> String {
+        format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+    }
+
+    /// Whether calls hold their outputs.
+    fn joins(&self) -> bool {
+        false
+    }
+
+    /// Whether the agent answers open calls by itself when it loads a session.
+    fn leaves_open_calls(&self) -> bool {
+        false
+    }
+}
+
+/// The output of a call, its texts as JSON.
+struct Answer<'a> {
+    id: &'a str,
+    name: String,
+    text: String,
+    is_error: bool,
+}
+
+const PI: NativeEdits = NativeEdits {
+    format: "pi",
+    rows: None,
+    holder: None,
+    links: Some(Links {
+        id: "id",
+        parent: "parentId",
+    }),
+    ids: &["id", "toolCallId"],
+    write: &Pi,
+};
+
+static NATIVE: [NativeEdits; 9] = [
+    PI,
+    NativeEdits {
+        format: "openclaw-sqlite",
+        rows: Some(EditedRows {
+            query: 0,
+            table: "transcript_events",
+            number: "number",
+            json: &["event_json"],
+            order: None,
+        }),
+        holder: Some("event_json"),
+        write: &OpenClaw,
+        ..PI
+    },
+    NativeEdits {
+        format: "gemini-cli",
+        links: None,
+        ids: &["id"],
+        write: &GeminiCli,
+        ..PI
+    },
+    NativeEdits {
+        format: "copilot-cli",
+        ids: &["toolCallId"],
+        write: &Copilot,
+        ..PI
+    },
+    NativeEdits {
+        format: "opencode",
+        links: None,
+        ids: &["callID"],
+        write: &Opencode,
+        ..PI
+    },
+    NativeEdits {
+        format: "opencode-sqlite",
+        rows: Some(EditedRows {
+            query: 2,
+            table: "part",
+            number: "number",
+            json: &["data"],
+            order: None,
+        }),
+        links: None,
+        ids: &["callID"],
+        write: &Opencode,
+        ..PI
+    },
+    NativeEdits {
+        format: "goose",
+        links: None,
+        ids: &["id"],
+        write: &Goose("content"),
+        ..PI
+    },
+    NativeEdits {
+        format: "goose-sqlite",
+        rows: Some(EditedRows {
+            query: 1,
+            table: "messages",
+            number: "id",
+            json: &["content_json"],
+            order: Some("timestamp"),
+        }),
+        links: None,
+        ids: &["id"],
+        write: &Goose("content_json"),
+        ..PI
+    },
+    NativeEdits {
+        format: "hermes-sqlite",
+        rows: Some(EditedRows {
+            query: 1,
+            table: "messages",
+            number: "id",
+            json: &["tool_calls"],
+            order: Some("timestamp"),
+        }),
+        links: None,
+        ids: &["tool_call_id", "id", "call_id"],
+        write: &Hermes,
+        ..PI
+    },
+];
+
+/// How a format is edited whose items do not stand in the file as they are.
+pub fn native_edits(format: &str) -> Option<&'static NativeEdits> {
+    NATIVE.iter().find(|native| native.format == format)
+}
+
+/// The splices of the file's text that carry out edits.
+pub(super) fn lower(
+    session: &Session,
+    file: &Arc<dyn Source>,
+    edits: &[Edit],
+) -> Result<Vec<Splice>, CannotWrite> {
+    let native = native_edits(session.format).ok_or(CannotWrite::OnlyPairs)?;
+    for edit in edits {
+        match edit {
+            Edit::Rewrite { .. } | Edit::Say { .. } | Edit::Insert { .. } | Edit::Extend { .. } => {
+                return Err(CannotWrite::OnlyPairs);
+            }
+            Edit::Answer { .. } | Edit::Move { .. } if native.write.leaves_open_calls() => {
+                return Err(CannotWrite::AnswersItself);
+            }
+            Edit::Answer { .. }
+            | Edit::Move { .. }
+            | Edit::Drop { .. }
+            | Edit::Cut { .. }
+            | Edit::Degrade { .. }
+            | Edit::Relink { .. } => {}
+        }
+    }
+    let mut records = Session::empty(file.clone(), session.format, session.dialect);
+    let found = Records::of(native, &**file)?;
+    records.records = found.all.into();
+    let mut lowering = NativeLowering {
+        native,
+        session,
+        numbers: found.numbers,
+        items: HashMap::new(),
+        dropped: dropped_by(session, edits),
+        ground: Ground::new(&records),
+        lists: BTreeMap::new(),
+        splices: Vec::new(),
+        added: HashMap::new(),
+        broken: Vec::new(),
+    };
+    for index in 0..index_number(session.items.len()) {
+        let number = lowering.number_of(index)?;
+        lowering.items.entry(number).or_default().push(index);
+    }
+    for edit in in_call_order(edits) {
+        lowering.edit(edit)?;
+    }
+    for item in lowering.dropped.clone() {
+        lowering.drop_item(item)?;
+    }
+    lowering.finish()
+}
+
+/// The records of a file, and by the number that items name which they are.
+struct Records {
+    all: Vec<Record>,
+    numbers: HashMap<u64, Vec<u32>>,
+}
+
+impl Records {
+    fn of(native: &NativeEdits, file: &dyn Source) -> Result<Self, CannotWrite> {
+        let bytes = file.read(Span {
+            start: 0,
+            end: file.len(),
+        })?;
+        let sample = Sample::new(&bytes, true);
+        let inside = match sample.layout {
+            Layout::Array(inside) => inside,
+            Layout::Lines | Layout::Object(_) | Layout::Text => 0,
+        };
+        let mut records = Self {
+            all: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        let (mut line, mut counted) = (1, 0);
+        let mut line_at = |at| {
+            line += memchr::memchr_iter(b'\n', &bytes[counted..at]).count() as u64;
+            counted = at;
+            line
+        };
+        read_values(&bytes, sample.skipped + inside, |value, at| {
+            let Ok(value) = value else {
+                return;
+            };
+            let index = index_number(records.all.len());
+            let end = at + value.len();
+            let (first, last) = (line_at(at), line_at(end));
+            let mut note = |number| records.numbers.entry(number).or_default().push(index);
+            match &native.rows {
+                Some(rows) => {
+                    let row = Object::read(std::str::from_utf8(value).unwrap_or_default());
+                    note(row.number(rows.number).unwrap_or_default());
+                }
+                None => (first..=last).for_each(note),
+            }
+            records.all.push(Record {
+                span: Span::within(0, at..end),
+                number: first,
+            });
+        });
+        Ok(records)
+    }
+}
+
+struct NativeLowering<'a> {
+    native: &'static NativeEdits,
+    session: &'a Session,
+    numbers: HashMap<u64, Vec<u32>>,
+    /// The items by the number of their record.
+    items: HashMap<u64, Vec<u32>>,
+    dropped: BTreeSet<u32>,
+    /// The records of the file.
+    ground: Ground<'a>,
+    lists: BTreeMap<List, ListEdits>,
+    splices: Vec<Splice>,
+    /// By the record that it follows: the id of the entry that was added last.
+    added: HashMap<u32, String>,
+    /// Items whose entries name a parent that is not there, with their records.
+    broken: Vec<(u32, u32)>,
+}
+
+/// An object that bears the id of a call.
+#[derive(Debug, Clone)]
+struct Found {
+    record: u32,
+    object: Range<usize>,
+    /// The element of a list that holds it.
+    element: Option<Element>,
+}
+
+#[derive(Debug, Clone)]
+struct Element {
+    array: usize,
+    index: usize,
+    range: Range<usize>,
+}
+
+impl NativeLowering<'_> {
+    fn edit(&mut self, edit: &Edit) -> Result<(), CannotWrite> {
+        match edit {
+            Edit::Drop { .. }
+            | Edit::Cut { .. }
+            | Edit::Rewrite { .. }
+            | Edit::Say { .. }
+            | Edit::Insert { .. }
+            | Edit::Extend { .. } => Ok(()),
+            Edit::Answer {
+                call,
+                text,
+                is_error,
+            } => self.answer(*call, text, *is_error),
+            Edit::Move { output, call } => self.move_output(*output, *call),
+            Edit::Degrade { item, text } => self.degrade(*item, text),
+            Edit::Relink { item } if self.native.links.is_some() => {
+                let number = self.number_of(*item)?;
+                let records = self.numbers.get(&number);
+                let record = records.and_then(|records| records.first());
+                let record = *record.ok_or(CannotWrite::NoPlace(*item))?;
+                self.broken.push((*item, record));
+                Ok(())
+            }
+            Edit::Relink { item } => Err(CannotWrite::NoPlace(*item)),
+        }
+    }
+
+    fn item(&self, index: u32) -> Result<&crate::session::Item, CannotWrite> {
+        let item = self.session.items.get(index as usize);
+        item.ok_or(CannotWrite::NoItem(index))
+    }
+
+    /// The number of the record that an item was read from.
+    fn number_of(&self, index: u32) -> Result<u64, CannotWrite> {
+        let record = self.session.records.get(self.item(index)?.record as usize);
+        Ok(record.map_or(0, |record| record.number))
+    }
+
+    /// The objects with the call id of an item in its record.
+    fn all_of(&mut self, index: u32) -> Result<Vec<Found>, CannotWrite> {
+        let id = self.session.call_id(self.item(index)?)?;
+        if id.is_empty() {
+            return Err(CannotWrite::NoCallId(index));
+        }
+        let records = self.numbers.get(&self.number_of(index)?);
+        let mut found = Vec::new();
+        for record in records.cloned().unwrap_or_default() {
+            let bytes = self.ground.record(record)?;
+            let search = Search {
+                bytes: &bytes,
+                ids: self.native.ids,
+                id: &id,
+                record,
+            };
+            search.look(0..bytes.len(), None, DEEPEST, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The object that an item was made of. An output that is a part of its call is none.
+    fn find(&mut self, index: u32) -> Result<Found, CannotWrite> {
+        let found = self.all_of(index)?;
+        let (item, number) = (*self.item(index)?, self.number_of(index)?);
+        let is_alike = |other: &&u32| {
+            let (place, other) = (**other, &self.session.items[**other as usize]);
+            place < index && other.kind == item.kind && other.call_id.hash == item.call_id.hash
+        };
+        let call = self.session.pairing.partner(index as usize);
+        let is_part = item.kind == Kind::Output
+            && call.is_some_and(|call| self.number_of(index_number(call)) == Ok(number));
+        let beside = self.items.get(&number).into_iter().flatten();
+        let before = beside.filter(is_alike).count();
+        let mut fitting = Vec::new();
+        for object in found {
+            // Where calls hold their outputs, further ones are responses of their own.
+            let json = self.object_of(&object)?;
+            let is_response = Object::read(&json).has("response");
+            if !self.native.write.joins() || is_response == (item.kind == Kind::Output) {
+                fitting.push(object);
+            }
+        }
+        let found = fitting.into_iter().nth(before).filter(|_| !is_part);
+        found.ok_or(CannotWrite::NoPlace(index))
+    }
+
+    fn object_of(&mut self, found: &Found) -> Result<String, CannotWrite> {
+        let bytes = self.ground.record(found.record)?;
+        Ok(String::from_utf8_lossy(&bytes[found.object.clone()]).into_owned())
+    }
+
+    fn answer(&mut self, call: u32, text: &str, is_error: bool) -> Result<(), CannotWrite> {
+        let name = quoted(self.session.name(self.item(call)?));
+        let mut holder = None;
+        for found in self.all_of(call)? {
+            let json = self.object_of(&found)?;
+            let object = Object::read(&json);
+            let holds = !self.native.write.joins() || object.has("status") || object.has("state");
+            if holds && holder.is_none() {
+                holder = Some((found, json));
+            }
+        }
+        let (found, json) = holder.ok_or(CannotWrite::NoPlace(call))?;
+        let object = Object::read(&json);
+        let mut ids = self.native.ids.iter();
+        let id = ids.find_map(|key| object.get(key).filter(|id| id.starts_with('"')));
+        let answer = Answer {
+            id: id.unwrap_or("\"\""),
+            name,
+            text: quoted(text),
+            is_error,
+        };
+        if self.native.write.joins() {
+            let mut changed = Object::read(&json);
+            self.native.write.answer(&mut changed, &answer);
+            let base = self.span_of(found.record).start;
+            self.splices.push(Splice {
+                at: Span::within(base, found.object),
+                with: changed.json().into_bytes(),
+            });
+            return Ok(());
+        }
+        let record = self.text_of(found.record)?;
+        self.put_entry(call, &record, &|entry| {
+            self.native.write.answer(entry, &answer);
+        })
+    }
+
+    /// Puts an entry after the reply of a call and the outputs that follow it; it begins as a copy of a record.
+    fn put_entry(
+        &mut self,
+        call: u32,
+        record: &str,
+        change: &dyn Fn(&mut Object<'_>),
+    ) -> Result<(), CannotWrite> {
+        let (last, _) = reply_end(self.session, &self.dropped, call);
+        let number = self.number_of(last)?;
+        let anchor = self.numbers.get(&number).and_then(|records| records.last());
+        let anchor = *anchor.ok_or(CannotWrite::NoPlace(last))?;
+        let parent = match (self.added.get(&anchor), &self.native.links) {
+            (_, None) => String::new(),
+            (Some(added), _) => added.clone(),
+            (None, Some(_)) => self.link(anchor)?.id,
+        };
+        let mut id = None;
+        let mut text = self.with_entry(record, &|entry| {
+            change(entry);
+            if let (Some(links), false) = (&self.native.links, parent.is_empty()) {
+                let new = new_id(&format!("{parent} {}", entry.json()));
+                entry.set(links.id, quoted(&new));
+                entry.set(links.parent, quoted(&parent));
+            }
+        });
+        if let (Some(_), false) = (&self.native.links, parent.is_empty()) {
+            id = Some(self.link_in(text.as_bytes())?.id);
+        }
+        if let Some(rows) = &self.native.rows {
+            let mut row = Object::read(&text);
+            row.remove(rows.number);
+            text = row.json();
+        }
+        self.added.extend(id.map(|id| (anchor, id)));
+        let edits = self.lists.entry(List::Records).or_default();
+        let at = edits.at.entry(anchor as usize).or_default();
+        at.after.push(text.replace(['\n', '\r'], " "));
+        Ok(())
+    }
+
+    fn move_output(&mut self, output: u32, call: u32) -> Result<(), CannotWrite> {
+        let found = self.find(output)?;
+        if !self.is_alone(output)? {
+            return Err(CannotWrite::NoPlace(output));
+        }
+        let record = self.text_of(found.record)?;
+        self.put_entry(call, &record, &|_| ())
+    }
+
+    fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
+        let found = self.find(index)?;
+        let start = self.span_of(found.record).start;
+        let splice = match found.element {
+            Some(element) => Splice {
+                at: Span::within(start, element.range),
+                with: self.native.write.text_part(text).into_bytes(),
+            },
+            None => {
+                let record = self.text_of(found.record)?;
+                let with = self.with_entry(&record, &|entry| self.native.write.say(entry, text));
+                Splice {
+                    at: self.span_of(found.record),
+                    with: with.into_bytes(),
+                }
+            }
+        };
+        self.splices.push(splice);
+        Ok(())
+    }
+
+    /// A record with another entry in it.
+    fn with_entry(&self, record: &str, change: &dyn Fn(&mut Object<'_>)) -> String {
+        let mut outer = Object::read(record);
+        let Some(holder) = self.native.holder else {
+            change(&mut outer);
+            return outer.json();
+        };
+        let json = outer.get(holder).unwrap_or("{}").to_owned();
+        let mut entry = Object::read(&json);
+        change(&mut entry);
+        outer.set(holder, entry.json());
+        outer.json()
+    }
+
+    fn text_of(&mut self, record: u32) -> Result<String, CannotWrite> {
+        let bytes = self.ground.record(record)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn span_of(&self, record: u32) -> Span {
+        self.ground.record_span(record).unwrap_or_default()
+    }
+
+    /// Whether nothing stays of the record that an item was read from when it leaves.
+    fn is_alone(&self, index: u32) -> Result<bool, CannotWrite> {
+        let number = self.number_of(index)?;
+        let mut beside = self.items.get(&number).into_iter().flatten();
+        let stays = |other: &u32| *other != index && !self.dropped.contains(other);
+        Ok(self.ground.session.records.len() > 1 && !beside.any(stays))
+    }
+
+    fn drop_item(&mut self, index: u32) -> Result<(), CannotWrite> {
+        let found = self.find(index)?;
+        let whole = (List::Records, found.record as usize);
+        let (list, place) = match found.element {
+            Some(element) if !self.is_alone(index)? => {
+                let start = self.span_of(found.record).start + element.array as u64;
+                let list = List::Array {
+                    record: found.record,
+                    start,
+                };
+                (list, element.index)
+            }
+            _ => whole,
+        };
+        let edits = self.lists.entry(list).or_default();
+        edits.at.entry(place).or_default().is_dropped = true;
+        Ok(())
+    }
+
+    fn link(&mut self, record: u32) -> Result<Link, CannotWrite> {
+        let bytes = self.ground.record(record)?;
+        self.link_in(&bytes)
+    }
+
+    /// How a record hangs in the chain.
+    fn link_in(&self, bytes: &[u8]) -> Result<Link, CannotWrite> {
+        let Some(links) = &self.native.links else {
+            return Ok(Link::default());
+        };
+        let at = match self.native.holder {
+            None => 0,
+            Some(holder) => {
+                let members = members_at(bytes, 0)?;
+                let mut members = members.into_iter();
+                let entry = members.find(|member| member.key == holder.as_bytes());
+                entry.map_or(0, |entry| entry.value.start)
+            }
+        };
+        link_of(bytes, at, links)
+    }
+
+    fn finish(mut self) -> Result<Vec<Splice>, CannotWrite> {
+        for (list, edits) in &self.lists {
+            splice_list(&mut self.ground, *list, edits, &mut self.splices)?;
+        }
+        let records = self.lists.get(&List::Records);
+        let has_gone = records.is_some_and(|edits| edits.at.values().any(|edit| edit.is_dropped));
+        let is_linked = self.native.links.is_some();
+        if is_linked && (has_gone || !self.added.is_empty() || !self.broken.is_empty()) {
+            self.relink()?;
+        }
+        without_conflict(self.splices, self.session)
+    }
+
+    /// Gives each entry the parent that it has now: the nearest that is kept, or what was added after it.
+    fn relink(&mut self) -> Result<(), CannotWrite> {
+        let count = index_number(self.ground.session.records.len());
+        let links = (0..count).map(|record| self.link(record));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let gone = self.lists.get(&List::Records);
+        let is_gone = |record: &u32| gone.is_some_and(|edits| edits.drops(*record));
+        let all = || (0..).zip(&links);
+        let above: HashMap<&str, &str> = all()
+            .filter(|(record, _)| is_gone(record))
+            .map(|(_, link)| (&*link.id, &*link.parent))
+            .collect();
+        let added: HashMap<&str, &str> = all()
+            .filter_map(|(record, link)| Some((&*link.id, &**self.added.get(&record)?)))
+            .collect();
+        let mut splices = Vec::new();
+        for (record, link) in all().filter(|(record, _)| !is_gone(record)) {
+            let (Some(at), mut parent) = (link.parent_at.clone(), &*link.parent) else {
+                continue;
+            };
+            // A damaged log may link in a circle.
+            for _ in 0..=above.len() {
+                parent = above.get(parent).copied().unwrap_or(parent);
+            }
+            parent = added.get(parent).copied().unwrap_or(parent);
+            if parent != link.parent {
+                let with = match parent {
+                    "" => "null".to_owned(),
+                    parent => quoted(parent),
+                };
+                splices.push(Splice {
+                    at: Span::within(self.span_of(record).start, at),
+                    with: with.into_bytes(),
+                });
+            }
+        }
+        self.splices.extend(splices);
+        join_broken(&self.ground, &links, &self.broken, &mut self.splices)
+    }
+}
+
+/// How deep an item is looked for in its record.
+const DEEPEST: usize = 12;
+
+/// Looks for the objects that bear a call id in a record, the outer ones only.
+struct Search<'a> {
+    bytes: &'a [u8],
+    ids: &'a [&'static str],
+    id: &'a str,
+    record: u32,
+}
+
+impl Search<'_> {
+    fn look(
+        &self,
+        value: Range<usize>,
+        element: Option<Element>,
+        depth: usize,
+        out: &mut Vec<Found>,
+    ) -> Result<(), JsonError> {
+        let opens = self.bytes.get(value.start);
+        if depth == 0 || !matches!(opens, Some(b'{' | b'[')) {
+            return Ok(());
+        }
+        if opens == Some(&b'[') {
+            let (mut cursor, mut index) = (Cursor::at(self.bytes, value.start), 0);
+            let array = value.start;
+            let mut ranges = Vec::new();
+            cursor.array(|cursor| {
+                cursor.peek();
+                ranges.push(cursor.skip()?);
+                Ok(())
+            })?;
+            for range in ranges {
+                let element = Element {
+                    array,
+                    index,
+                    range: range.clone(),
+                };
+                index += 1;
+                self.look(range, Some(element), depth - 1, out)?;
+            }
+            return Ok(());
+        }
+        let members = members_at(self.bytes, value.start)?;
+        let is_own = members.iter().any(|member| {
+            let is_id = self.ids.iter().any(|id| id.as_bytes() == member.key);
+            is_id && self.is_wanted(member.value.clone())
+        });
+        if is_own {
+            out.push(Found {
+                record: self.record,
+                object: value,
+                element,
+            });
+            return Ok(());
+        }
+        for member in members {
+            self.look(member.value, element.clone(), depth - 1, out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a value is the id; the id of an item of Responses may follow it (`call|item`).
+    fn is_wanted(&self, value: Range<usize>) -> bool {
+        let text = text_of(std::str::from_utf8(&self.bytes[value]).unwrap_or_default());
+        text == self.id || text.split('|').next() == Some(self.id)
+    }
+}
+
+// What each format writes.
+
+struct Pi;
+
+impl Pi {
+    fn set_message(entry: &mut Object<'_>, members: &str) {
+        let time = entry.object("message").get("timestamp").map(str::to_owned);
+        let time = time.map_or_else(String::new, |time| format!(r#","timestamp":{time}"#));
+        entry.set("message", format!("{{{members}{time}}}"));
+    }
+}
+
+impl WriteNative for Pi {
+    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
+        let Answer {
+            id,
+            name,
+            text,
+            is_error,
+        } = answer;
+        let members = format!(
+            r#""role":"toolResult","toolCallId":{id},"toolName":{name},"content":[{{"type":"text","text":{text}}}],"isError":{is_error}"#
+        );
+        Self::set_message(entry, &members);
+    }
+
+    fn say(&self, entry: &mut Object<'_>, text: &str) {
+        let part = self.text_part(text);
+        Self::set_message(entry, &format!(r#""role":"user","content":[{part}]"#));
+    }
+}
+
+/// The database of OpenClaw numbers the entries of a session, and it answers open calls itself.
+struct OpenClaw;
+
+impl WriteNative for OpenClaw {
+    fn answer(&self, _: &mut Object<'_>, _: &Answer<'_>) {}
+
+    fn say(&self, entry: &mut Object<'_>, text: &str) {
+        Pi.say(entry, text);
+    }
+
+    fn leaves_open_calls(&self) -> bool {
+        true
+    }
+}
+
+struct GeminiCli;
+
+impl WriteNative for GeminiCli {
+    fn answer(&self, call: &mut Object<'_>, answer: &Answer<'_>) {
+        let Answer {
+            id,
+            name,
+            text,
+            is_error,
+        } = answer;
+        let (status, key) = match is_error {
+            true => ("\"error\"", "error"),
+            false => ("\"success\"", "output"),
+        };
+        call.set("status", status);
+        let result = format!(
+            r#"[{{"functionResponse":{{"id":{id},"name":{name},"response":{{"{key}":{text}}}}}}}]"#
+        );
+        call.set("result", result);
+    }
+
+    fn text_part(&self, text: &str) -> String {
+        format!(r#"{{"text":{}}}"#, quoted(text))
+    }
+
+    fn joins(&self) -> bool {
+        true
+    }
+}
+
+struct Opencode;
+
+impl WriteNative for Opencode {
+    fn answer(&self, part: &mut Object<'_>, answer: &Answer<'_>) {
+        let text = &answer.text;
+        let outcome = match answer.is_error {
+            true => format!(r#""status":"error","error":{text}"#),
+            false => format!(r#""status":"completed","output":{text},"title":"","metadata":{{}}"#),
+        };
+        let old = part.object("state");
+        let times = old.object("time");
+        let start = times.get("start").unwrap_or("0");
+        let input = old.get("input").unwrap_or("{}");
+        let time = format!(r#""time":{{"start":{start},"end":{start}}}"#);
+        let state = format!(r#"{{{outcome},"input":{input},{time}}}"#);
+        part.set("state", state);
+    }
+
+    fn joins(&self) -> bool {
+        true
+    }
+}
+
+struct Copilot;
+
+impl WriteNative for Copilot {
+    fn answer(&self, event: &mut Object<'_>, answer: &Answer<'_>) {
+        let (id, text) = (answer.id, &answer.text);
+        let outcome = match answer.is_error {
+            true => format!(r#""success":false,"error":{{"message":{text}}}"#),
+            false => format!(r#""success":true,"result":{{"content":{text}}}"#),
+        };
+        event.set("type", "\"tool.execution_complete\"");
+        event.set("data", format!(r#"{{"toolCallId":{id},{outcome}}}"#));
+    }
+
+    fn say(&self, event: &mut Object<'_>, text: &str) {
+        event.set("type", "\"user.message\"");
+        event.set("data", format!(r#"{{"content":{}}}"#, quoted(text)));
+    }
+}
+
+/// By the member that holds the parts of a message.
+struct Goose(&'static str);
+
+impl WriteNative for Goose {
+    fn answer(&self, message: &mut Object<'_>, answer: &Answer<'_>) {
+        let (id, text) = (answer.id, &answer.text);
+        let result = match answer.is_error {
+            true => format!(r#"{{"status":"error","error":{text}}}"#),
+            false => {
+                format!(r#"{{"status":"success","value":[{{"type":"text","text":{text}}}]}}"#)
+            }
+        };
+        message.set("role", "\"user\"");
+        message.remove("message_id");
+        let part = format!(r#"[{{"type":"toolResponse","id":{id},"toolResult":{result}}}]"#);
+        message.set(self.0, part);
+    }
+}
+
+struct Hermes;
+
+impl Hermes {
+    fn set_message(row: &mut Object<'_>, role: &'static str, text: &str) {
+        let of_message = [
+            "tool_call_id",
+            "tool_name",
+            "tool_calls",
+            "finish_reason",
+            "token_count",
+            "reasoning",
+            "reasoning_content",
+            "reasoning_details",
+            "codex_reasoning_items",
+            "codex_message_items",
+        ];
+        of_message.iter().for_each(|key| row.remove(key));
+        row.set("role", role);
+        row.set("content", text.to_owned());
+    }
+}
+
+impl WriteNative for Hermes {
+    fn answer(&self, row: &mut Object<'_>, answer: &Answer<'_>) {
+        Self::set_message(row, "\"tool\"", &answer.text);
+        row.set("tool_call_id", answer.id.to_owned());
+        row.set("tool_name", answer.name.clone());
+    }
+
+    fn say(&self, row: &mut Object<'_>, text: &str) {
+        Self::set_message(row, "\"user\"", &quoted(text));
+    }
+}
