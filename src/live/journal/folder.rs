@@ -39,6 +39,8 @@ impl Subfolder {
 
 /// How many names are tried for a file.
 const SPARES: u32 = 10_000;
+/// How many times the list of locks is read before a file counts as not listed.
+const READS_OF_LOCKS: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -257,6 +259,12 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
 
 /// The process that has locked a file, as far as Linux lists it (proc_locks(5)).
 pub(crate) fn holder(file: &File) -> Option<u32> {
+    // The list is read in several pieces. A lock that another process gives back between two of them moves the rest
+    // of the list up, and the next piece leaves one out.
+    (0..READS_OF_LOCKS).find_map(|_| listed_holder(file))
+}
+
+fn listed_holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
