@@ -34,10 +34,19 @@ const REFUSED: &str = "provider-error";
 const FRESH: Duration = Duration::from_secs(60);
 
 fn rules() -> Vec<&'static Rule> {
-    let matters = |id| Fault::is_refused(id) || LOST.contains(&id) || id == "split-pair";
+    let matters = |id| Fault::is_refused(as_sent(id)) || LOST.contains(&id);
     let mut rules = RULES.to_vec();
     rules.retain(|rule| matters(rule.id) && !OF_REQUESTS.contains(&rule.id));
     rules
+}
+
+/// The rule that finds the same in what the agent sends: without the call that a compaction cut off, its output
+/// is one without a call.
+pub fn as_sent(rule: &str) -> &str {
+    match rule {
+        "split-pair" => "orphan-output",
+        rule => rule,
+    }
 }
 
 /// Why an agent cannot go on from a session as it is, in the order of the history.
@@ -81,7 +90,7 @@ pub fn obstacles_in(recording: &Recording, session: &Session) -> Result<Vec<Find
 /// What the agent makes of a session with these obstacles.
 pub fn resume_with(obstacles: &[Finding], agent: Option<&Agent>) -> Resume {
     let of_one = |finding: &Finding| {
-        let id = finding.get("rule").unwrap_or(finding.rule.id);
+        let id = as_sent(finding.get("rule").unwrap_or(finding.rule.id));
         match LOST.contains(&id) || agent.is_some_and(|agent| agent.repair(id).is_some()) {
             true => Resume::Loses,
             false => Resume::Refused,

@@ -26,8 +26,8 @@ pub fn add_refusal(
     let [session] = recording.sessions.as_slice() else {
         return Ok(());
     };
-    let is_of_request = |one: &&Decoded| !one.fault.is_of_reply() && !one.fault.is_of_service();
-    for decoded in decode(text).iter().filter(is_of_request) {
+    let decoded = decode(text);
+    for decoded in decoded.iter().filter(|one| one.fault.is_of_request()) {
         let found = suspects(recording, std::slice::from_ref(findings), decoded)?;
         let found = narrowed(session, found, decoded);
         for item in found.into_iter().take(MOST_ITEMS) {

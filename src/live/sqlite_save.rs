@@ -1,8 +1,8 @@
 //! Writes the rows of a take into a copy of the database that they come from. The database itself is only read.
 //!
-//! Rows that stay keep their ids, and new text takes the row in whose place it is; a row that comes in the middle makes the rows after it new ones, because the
-//! SDK reads them in the order of their ids. Where a table of branches lists rows by their ids, nothing can
-//! come in or go.
+//! Rows that stay keep their ids, and new text takes the row in whose place it is; a row that comes in the middle
+//! makes the rows after it new ones, because the SDK reads them in the order of their ids. Where a table of branches
+//! lists rows by their ids, nothing can come in or go.
 
 use super::files::is_open_elsewhere;
 use super::sqlite::{TableText, log_of, open, quoted, rows_of, tables_with};
@@ -249,15 +249,14 @@ fn kept_row(session: &[MessageRow]) -> Option<i64> {
 struct Table<'a> {
     transaction: &'a Transaction<'a>,
     name: String,
-    /// The columns that a copy of a row takes over as they are.
+    /// The columns without the primary key: a copy of a row takes them over.
     columns: Vec<String>,
 }
 
 impl<'a> Table<'a> {
     fn new(transaction: &'a Transaction<'a>, name: &str) -> rusqlite::Result<Self> {
-        let mut statement = transaction.prepare(
-            "SELECT name FROM pragma_table_info(?1) WHERE pk = 0 AND name <> 'message_data'",
-        )?;
+        let mut statement =
+            transaction.prepare("SELECT name FROM pragma_table_info(?1) WHERE pk = 0")?;
         let columns = statement
             .query_map([name], |row| row.get::<_, String>(0))?
             .map(|column| column.map(|column| quoted(&column)))
@@ -329,16 +328,11 @@ impl<'a> Table<'a> {
         Ok(self.transaction.last_insert_rowid())
     }
 
-    /// A new row with other data and everything else from a row that is there; gives its id.
+    /// A copy of a row with other data; gives its id.
     fn copy_as(&self, id: i64, data: &[u8]) -> rusqlite::Result<i64> {
-        let columns = self.columns.join(", ");
-        let sql = format!(
-            "INSERT INTO {name} ({columns}, message_data) SELECT {columns}, ?2 FROM {name} WHERE rowid = ?1",
-            name = self.name
-        );
-        let data = String::from_utf8_lossy(data);
-        self.transaction.execute(&sql, params![id, data])?;
-        Ok(self.transaction.last_insert_rowid())
+        let new = self.copy(id)?;
+        self.update(new, data)?;
+        Ok(new)
     }
 }
 

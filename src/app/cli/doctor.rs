@@ -15,7 +15,7 @@ use retake_core::rules::Finding;
 use retake_core::session::{Dialect, ProblemKind, Session, SourceError};
 use retake_core::wire::provider_errors::refusal_of;
 use retake_live::discover::{Candidate, Discovery, Origin, agent_places, walk};
-use retake_live::doctor::{Resume, in_use, obstacles_in, resume_with};
+use retake_live::doctor::{Resume, as_sent, in_use, obstacles_in, resume_with};
 use retake_live::replace::{Backup, Replaced};
 use retake_live::stores::Agent;
 use retake_live::{
@@ -389,11 +389,7 @@ fn provider_of(session: &Session, recording: &Recording) -> Dialect {
 
 impl Obstacle {
     fn new(finding: FindingReport, dialect: Dialect, agent: Option<&Agent>) -> Self {
-        // The output whose call was cut off is an output without its call.
-        let rule = match finding.rule.id {
-            "split-pair" => "orphan-output",
-            id => id,
-        };
+        let rule = as_sent(finding.rule.id);
         let repair = agent.and_then(|agent| agent.repair(rule));
         let sentence = refusal_of(rule, dialect).filter(|_| repair.is_none());
         Self {

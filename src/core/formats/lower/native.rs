@@ -57,7 +57,7 @@ trait WriteNative {
     }
 
     /// Whether calls hold their outputs.
-    fn joins(&self) -> bool {
+    fn calls_hold_outputs(&self) -> bool {
         false
     }
 
@@ -391,7 +391,8 @@ impl NativeLowering<'_> {
             // Where calls hold their outputs, further ones are responses of their own.
             let json = self.object_of(&object)?;
             let is_response = Object::read(&json).has("response");
-            if !self.native.write.joins() || is_response == (item.kind == Kind::Output) {
+            if !self.native.write.calls_hold_outputs() || is_response == (item.kind == Kind::Output)
+            {
                 fitting.push(object);
             }
         }
@@ -410,7 +411,9 @@ impl NativeLowering<'_> {
         for found in self.all_of(call)? {
             let json = self.object_of(&found)?;
             let object = Object::read(&json);
-            let holds = !self.native.write.joins() || object.has("status") || object.has("state");
+            let holds = !self.native.write.calls_hold_outputs()
+                || object.has("status")
+                || object.has("state");
             if holds && holder.is_none() {
                 holder = Some((found, json));
             }
@@ -425,7 +428,7 @@ impl NativeLowering<'_> {
             text: quoted(text),
             is_error,
         };
-        if self.native.write.joins() {
+        if self.native.write.calls_hold_outputs() {
             let mut changed = Object::read(&json);
             self.native.write.answer(&mut changed, &answer);
             let base = self.span_of(found.record).start;
@@ -436,7 +439,7 @@ impl NativeLowering<'_> {
             return Ok(());
         }
         let record = self.text_of(found.record)?;
-        self.put_entry(call, &record, &|entry| {
+        self.put_entry(call, &record, |entry| {
             self.native.write.answer(entry, &answer);
         })
     }
@@ -446,29 +449,28 @@ impl NativeLowering<'_> {
         &mut self,
         call: u32,
         record: &str,
-        change: &dyn Fn(&mut Object<'_>),
+        change: impl FnOnce(&mut Object<'_>),
     ) -> Result<(), CannotWrite> {
         let (last, _) = reply_end(self.session, &self.dropped, call);
         let number = self.number_of(last)?;
         let anchor = self.numbers.get(&number).and_then(|records| records.last());
         let anchor = *anchor.ok_or(CannotWrite::NoPlace(last))?;
-        let parent = match (self.added.get(&anchor), &self.native.links) {
+        let links = self.native.links.as_ref();
+        let parent = match (self.added.get(&anchor), links) {
             (_, None) => String::new(),
             (Some(added), _) => added.clone(),
             (None, Some(_)) => self.link(anchor)?.id,
         };
         let mut id = None;
-        let mut text = self.with_entry(record, &|entry| {
+        let mut text = self.with_entry(record, |entry| {
             change(entry);
-            if let (Some(links), false) = (&self.native.links, parent.is_empty()) {
+            if let Some(links) = links.filter(|_| !parent.is_empty()) {
                 let new = new_id(&format!("{parent} {}", entry.json()));
                 entry.set(links.id, quoted(&new));
                 entry.set(links.parent, quoted(&parent));
+                id = Some(new);
             }
         });
-        if let (Some(_), false) = (&self.native.links, parent.is_empty()) {
-            id = Some(self.link_in(text.as_bytes())?.id);
-        }
         if let Some(rows) = &self.native.rows {
             let mut row = Object::read(&text);
             row.remove(rows.number);
@@ -487,7 +489,7 @@ impl NativeLowering<'_> {
             return Err(CannotWrite::NoPlace(output));
         }
         let record = self.text_of(found.record)?;
-        self.put_entry(call, &record, &|_| ())
+        self.put_entry(call, &record, |_| ())
     }
 
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
@@ -500,7 +502,7 @@ impl NativeLowering<'_> {
             },
             None => {
                 let record = self.text_of(found.record)?;
-                let with = self.with_entry(&record, &|entry| self.native.write.say(entry, text));
+                let with = self.with_entry(&record, |entry| self.native.write.say(entry, text));
                 Splice {
                     at: self.span_of(found.record),
                     with: with.into_bytes(),
@@ -512,7 +514,7 @@ impl NativeLowering<'_> {
     }
 
     /// A record with another entry in it.
-    fn with_entry(&self, record: &str, change: &dyn Fn(&mut Object<'_>)) -> String {
+    fn with_entry(&self, record: &str, change: impl FnOnce(&mut Object<'_>)) -> String {
         let mut outer = Object::read(record);
         let Some(holder) = self.native.holder else {
             change(&mut outer);
@@ -561,26 +563,22 @@ impl NativeLowering<'_> {
         Ok(())
     }
 
+    /// How a record hangs in the chain.
     fn link(&mut self, record: u32) -> Result<Link, CannotWrite> {
         let bytes = self.ground.record(record)?;
-        self.link_in(&bytes)
-    }
-
-    /// How a record hangs in the chain.
-    fn link_in(&self, bytes: &[u8]) -> Result<Link, CannotWrite> {
         let Some(links) = &self.native.links else {
             return Ok(Link::default());
         };
         let at = match self.native.holder {
             None => 0,
             Some(holder) => {
-                let members = members_at(bytes, 0)?;
+                let members = members_at(&bytes, 0)?;
                 let mut members = members.into_iter();
                 let entry = members.find(|member| member.key == holder.as_bytes());
                 entry.map_or(0, |entry| entry.value.start)
             }
         };
-        link_of(bytes, at, links)
+        link_of(&bytes, at, links)
     }
 
     fn finish(mut self) -> Result<Vec<Splice>, CannotWrite> {
@@ -617,8 +615,9 @@ impl NativeLowering<'_> {
                 continue;
             };
             // A damaged log may link in a circle.
-            for _ in 0..=above.len() {
-                parent = above.get(parent).copied().unwrap_or(parent);
+            let mut steps = 0..=above.len();
+            while let (Some(_), Some(next)) = (steps.next(), above.get(parent)) {
+                parent = next;
             }
             parent = added.get(parent).copied().unwrap_or(parent);
             if parent != link.parent {
@@ -778,7 +777,7 @@ impl WriteNative for GeminiCli {
         format!(r#"{{"text":{}}}"#, quoted(text))
     }
 
-    fn joins(&self) -> bool {
+    fn calls_hold_outputs(&self) -> bool {
         true
     }
 }
@@ -801,7 +800,7 @@ impl WriteNative for Opencode {
         part.set("state", state);
     }
 
-    fn joins(&self) -> bool {
+    fn calls_hold_outputs(&self) -> bool {
         true
     }
 }

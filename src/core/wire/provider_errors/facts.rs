@@ -108,10 +108,15 @@ macro_rules! faults {
                 )
             }
 
+            /// Whether the request is at fault, not a reply or the service.
+            pub fn is_of_request(self) -> bool {
+                !self.is_of_reply() && !self.is_of_service()
+            }
+
             /// Whether the history is at fault: it is refused again with each request that repeats it. A
             /// request can offer other tools, end otherwise or send less.
             pub fn is_of_history(self) -> bool {
-                let of_request = matches!(
+                let is_beside = matches!(
                     self,
                     Fault::ToolSchemaInvalid
                         | Fault::DuplicateToolNames
@@ -123,7 +128,7 @@ macro_rules! faults {
                         | Fault::ApprovalMismatch
                         | Fault::UnsupportedParameter
                 );
-                !of_request && !self.is_of_reply() && !self.is_of_service()
+                self.is_of_request() && !is_beside
             }
 
             /// Whether the service, the key or the account is at fault, and nothing that a request says.
