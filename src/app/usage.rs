@@ -43,7 +43,7 @@ pub(crate) struct ReportStyle {
     pub(crate) width: usize,
     /// A cell of a bar.
     pub(crate) bar: &'static str,
-    /// What represents letters that are left out.
+    /// What replaces letters that are left out.
     pub(crate) more: &'static str,
 }
 

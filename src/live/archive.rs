@@ -19,7 +19,7 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
 }
 
 /// The header and the samples of an archive in their order; `None` where it holds no sample. The header is missing
-/// while its run goes on; then what the run began with represents it.
+/// while its run goes on; then what the run began with is shown.
 pub(crate) fn samples(archive: &[u8]) -> Option<Vec<Packed<'_>>> {
     let (mut headers, mut samples) = ([None, None], Vec::new());
     for (name, packed) in directory(archive)? {

@@ -31,7 +31,7 @@ pub(super) struct Walked {
     pub(super) failures: Vec<(PathBuf, InputError)>,
 }
 
-/// The files that the paths represent.
+/// The files that the paths name.
 pub(super) fn expand(paths: &[PathBuf]) -> Walked {
     let mut walked = Walked::default();
     for path in paths {
@@ -83,7 +83,7 @@ fn walk(folder: &Path, walked: &mut Walked) {
     }
 }
 
-/// Reads the files that paths represent on all cores, and hands them over in order, as soon as they are there.
+/// Reads the files that paths name on all cores, and hands them over in order, as soon as they are there.
 /// What cannot be read is reported on stderr and counted, with what could not be walked.
 pub(super) fn read_all<R: Send>(
     paths: &[PathBuf],

@@ -230,7 +230,7 @@ fn fence_for(lines: &[String]) -> String {
     "`".repeat(longest.unwrap_or(0).max(2) + 1)
 }
 
-/// Letters that mean something in Markdown or HTML as references, so that they represent themselves.
+/// Letters that mean something in Markdown or HTML as references, so that they are shown as they are.
 fn escaped(text: &str) -> String {
     let mut markdown = String::with_capacity(text.len());
     for letter in text.chars() {

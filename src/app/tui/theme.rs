@@ -313,7 +313,7 @@ pub struct Theme {
     pub assistant: Style,
     /// What the model thought.
     pub reasoning: Style,
-    /// Characters that represent some which cannot be shown as they are.
+    /// Characters shown in place of those that a terminal cannot show.
     pub escaped: Style,
     /// The place of the text that was searched for and that `n` went to.
     pub matched: Style,
@@ -457,7 +457,7 @@ impl Theme {
         Span::styled(glyph, style)
     }
 
-    /// Spans for one line of foreign text. Characters that represent others get
+    /// Spans for one line of foreign text. Characters in place of others get
     /// the style of [`Theme::escaped`].
     pub fn spans(&self, text: &SafeText, style: Style) -> Vec<Span<'static>> {
         let runs = text.runs().map(|(mark, run)| {

@@ -2,7 +2,7 @@
 //!
 //! | written | stops the run |
 //! |---|---|
-//! | `tool search_*` | at a call of the tool that has not run; `*` and `?` represent any letters |
+//! | `tool search_*` | at a call of the tool that has not run; `*` and `?` match any letters |
 //! | `kind reasoning` | at an item of the kind |
 //! | `rule tool-error` | at a finding of the rule, however bad |
 //! | `arg .amount > 100` | at a call that has not run, where the jq expression gives something true for its arguments |
@@ -39,7 +39,7 @@ pub struct Breakpoint {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BreakpointTarget {
-    /// A call of this tool; `*` and `?` represent any letters.
+    /// A call of this tool; `*` and `?` match any letters.
     Tool(String),
     /// An item of this kind, by its word.
     Kind(String),

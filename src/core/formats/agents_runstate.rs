@@ -185,7 +185,7 @@ fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonErr
 }
 
 /// `{type, raw_item, agent, ...}`. An approval item repeats its call; only where the call itself is missing
-/// does it represent it.
+/// does it replace it.
 fn read_run_item(
     cursor: &mut Cursor<'_>,
     known: &mut HashSet<u64>,

@@ -2,7 +2,7 @@
 //!
 //! An entry of one turn has what the model answered in `result`. One of several has its run in `inference_log`: turns
 //! with the messages of the user and numbered steps, each a reply and what the tools gave. Calls have no ids: their
-//! places represent these. A model that is asked without native tools calls in Python; such calls are kept as text.
+//! places are used as ids. A model that is asked without native tools calls in Python; such calls are kept as text.
 
 use super::messages::{each_value, list, member, text, text_of};
 use super::transcript::{Head, Spent, Transcript, call, content, result};

@@ -2,7 +2,7 @@
 //! older versions keep), or the tables of their database.
 //!
 //! A part of a reply is a call with its output in one, so that a call that was started and never completed is the
-//! only orphan. A call of the tool `invalid` represents one whose name or arguments the program refused.
+//! only orphan. A call of the tool `invalid` replaces one whose name or arguments the program refused.
 
 use super::transcript::{self, Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};

@@ -521,7 +521,7 @@ fn broken(fault: JsonError) -> ProblemKind {
     }
 }
 
-/// Reads one member; [`Members::Closed`] represents its end here.
+/// Reads one member; [`Members::Closed`] is its end here.
 fn read_member(
     records: &Records,
     part: Part<'_>,

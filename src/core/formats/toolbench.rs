@@ -8,7 +8,7 @@ use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The row of this format. Calls have no ids: the number of their node represents one.
+/// The row of this format. Calls have no ids: the number of their node is used as one.
 pub(super) const FORMAT: Format = Format {
     id: "toolbench",
     title: "ToolBench answers",

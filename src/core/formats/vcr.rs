@@ -136,7 +136,7 @@ fn start_of_line(text: &[u8], line: usize) -> u64 {
 
 /// How deep a document may be nested.
 const DEPTH: usize = 256;
-/// How many values may be repeated by aliases: a few of them may represent billions.
+/// How many values may be repeated by aliases: a few of them may expand to billions.
 const REPEATED: usize = 1_000_000;
 
 #[derive(Default)]

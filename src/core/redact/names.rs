@@ -324,7 +324,7 @@ fn is_code_of_a_program(value: &str, is_quoted: bool) -> bool {
     is_named || is_member
 }
 
-/// Whether a value that somebody calls a key is one. Words that represent none (`ollama`, `EMPTY`,
+/// Whether a value that somebody calls a key is one. Words for a missing one (`ollama`, `EMPTY`,
 /// `not-needed`) and those of JSON, of providers and of tools (`function`, `message`, `call_id`)
 /// are in every text.
 pub fn is_key(value: &str) -> bool {

@@ -240,7 +240,7 @@ impl HistoryEntry {
     }
 
     /// Whether a request says the same as this, which is recorded. Some dialects take JSON objects only, so that
-    /// there any object represents other arguments.
+    /// there any object means other arguments.
     pub(super) fn is_repeated_by(&self, request: &Self, takes_objects_only: bool) -> bool {
         let is_same_input = match (&self.input, &request.input) {
             (CallInput::Json(one), CallInput::Json(other)) if equal(one, other) => true,

@@ -213,7 +213,7 @@ pub(super) struct Noted {
     pub(super) took: [Option<u64>; 2],
 }
 
-/// Longest wait that a difference of times represents, in milliseconds: after it the run rested.
+/// Longest wait that a difference of times counts as, in milliseconds: after it the run rested.
 const LONGEST: u64 = 10 * 60 * 1000;
 /// How deep in a record its usage may stand: `entry.response.usage`.
 const DEPTH: usize = 4;

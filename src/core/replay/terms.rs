@@ -186,7 +186,7 @@ fn spelled(tool: &Tool) -> Value {
     json!({"description": tool.description, "parameters": parameters})
 }
 
-/// What represents the schema of a free-form tool.
+/// What replaces the schema of a free-form tool.
 const INPUT: &str = "a text";
 
 /// The schema that `wire::request` gives a free-form tool where the dialect has none.

@@ -79,7 +79,7 @@ impl ErrorClass {
         }
     }
 
-    /// The class that these words represent.
+    /// The class that these words name.
     pub fn of_words(words: &str) -> Option<Self> {
         words.parse().ok()
     }

@@ -37,7 +37,7 @@ pub use characters::{CharacterFlags, confusable};
 pub enum TextMark {
     /// The characters stand in the source as they are shown.
     Plain,
-    /// They represent something that cannot be shown as it is. Views draw them dim.
+    /// They replace something that cannot be shown. Views draw them dim.
     Escaped,
 }
 

@@ -47,7 +47,7 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Contract {
-    /// The schema of the arguments of a call that represents a structured output; `None` for any other call.
+    /// The schema of the arguments of a call that carries a structured output; `None` for any other call.
     pub fn json_output(&self, tool: &str) -> Option<&OutputSchema> {
         self.output_schema
             .as_ref()

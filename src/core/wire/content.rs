@@ -99,7 +99,7 @@ impl Content {
         Ok(())
     }
 
-    /// A string, a list of parts, one part, or another value, which represents its JSON.
+    /// A string, a list of parts, one part, or another value, which is shown as its JSON.
     fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
         match cursor.peek() {
             Some(b'[') => cursor.array(|cursor| self.part(cursor)).map(|_| ()),

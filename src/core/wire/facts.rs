@@ -201,7 +201,7 @@ pub struct Schemas {
     pub is_checked: bool,
     /// Whether it must name a type.
     pub needs_type: bool,
-    /// Whether the empty schema, without a type, represents a tool without parameters.
+    /// Whether the empty schema, without a type, means a tool without parameters.
     pub takes_empty: bool,
     /// Whether the names of properties have a pattern (`^[a-zA-Z0-9_.-]{1,64}$`).
     pub limits_keys: bool,

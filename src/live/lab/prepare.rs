@@ -333,7 +333,7 @@ fn meant_by(
     }
 }
 
-// The names in a spec, and what they represent: the wordings for a kind of failure, and whether the tool that was
+// The names in a spec, and what they name: the wordings for a kind of failure, and whether the tool that was
 // meant is on offer.
 
 /// Refuses names that no wording has, whatever the kind of failure, and words of the spec with a name that is

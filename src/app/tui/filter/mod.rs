@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `flight` `"two words"` | holds the text; small letters match both cases |
 //! | `~srchflt` | has a row that matches the letters with gaps |
-//! | `tool:search*,read` | has one of these names there; `*` and `?` represent any letters |
+//! | `tool:search*,read` | has one of these names there; `*` and `?` match any letters |
 //! | `agent:claude` | in recordings: the name contains this, in any case; with `*` it is the whole name |
 //! | `since:7d` `since:2026-11-20` `tokens:>10k` | is as new as that; has more than that |
 //! | `severity:error` `failed` `finding` | has such a finding; is a failed call or its result; has any finding |

@@ -156,7 +156,7 @@ impl Lab {
         }
     }
 
-    /// Does what was chosen by name: what moves is done by the key that represents it.
+    /// Does what was chosen by name: what moves is done by its key.
     fn choose(&mut self, choice: Choice, commands: &[Command]) {
         match choice {
             Choice::Chosen(number) => {

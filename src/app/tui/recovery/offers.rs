@@ -21,7 +21,7 @@ const TOLD: u16 = 3;
 /// The widest that the menu grows.
 const WIDEST: u16 = 96;
 
-/// The keys of the panes that represent actions.
+/// The keys of the panes that start actions.
 const KEYS: &[(&str, char)] = &[
     ("inject-error", 'i'),
     ("retry", 'r'),

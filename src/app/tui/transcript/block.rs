@@ -749,7 +749,7 @@ impl<'a> Block<'a> {
         self.hanging(lines, most, 0, is_cut.then_some(size));
     }
 
-    /// Lines of a text that represent themselves.
+    /// Lines of a text without a frame.
     fn text(&mut self, lines: Vec<Line>, most: usize, is_cut: bool) {
         let indent = self.text_margin();
         let room = self.page.width.saturating_sub(indent + 1).max(1);

@@ -80,7 +80,7 @@ impl Order<'_> {
         }
     }
 
-    /// The first item from a place on that represents itself.
+    /// The first item from a place on that has a block of its own.
     fn at_or_behind(&self, place: usize) -> Option<usize> {
         let items = (place..self.len()).map(|place| self.item(place));
         let mut own = items.filter(|item| self.call_of(*item).is_none());

@@ -237,7 +237,7 @@ impl Blocks {
                     conversion.lose(index, LossKind::Empty);
                 }
                 Some(b'{') => self.block(role, key, &block, each)?,
-                // A text represents a list of one block.
+                // A text means a list of one block.
                 _ => {
                     let block = [br#"{"type":"text","text":"#, &block[..], b"}"].concat();
                     self.block(role, key, &block, each)?;

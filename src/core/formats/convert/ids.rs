@@ -198,7 +198,7 @@ impl TargetNames {
         Self { changed }
     }
 
-    /// The name that represents `name`; the same where nothing is wrong with it.
+    /// The valid name for `name`; the same where nothing is wrong with it.
     pub(super) fn target(&self, name: &str) -> String {
         match self.changed.get(name) {
             Some(changed) => changed.clone(),
@@ -208,7 +208,7 @@ impl TargetNames {
     }
 }
 
-/// What represents the empty name.
+/// What replaces the empty name.
 const NAMELESS: &str = "unnamed_tool";
 
 /// `^[a-zA-Z0-9_-]+$`, which OpenAI and Anthropic ask for (error texts of both).

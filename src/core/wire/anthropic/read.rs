@@ -16,7 +16,7 @@ pub fn read_message<'a>(
     blocks::read_message(cursor, base, out, list, read_content, role_kind)
 }
 
-/// The content of a message: blocks, or a string, which represents one text block.
+/// The content of a message: blocks, or a string, which means one text block.
 fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<bool, JsonError> {
     if cursor.peek() != Some(b'[') {
         let range = cursor.skip()?;

@@ -64,7 +64,7 @@ pub(crate) fn reply_with(template: &str, turn: &[String], usage: Usage) -> Strin
     reply.json()
 }
 
-/// The blocks of a message: a text represents one.
+/// The blocks of a message: a text means one.
 fn content_of(message: &str) -> String {
     match Object::read(message).get("content") {
         Some(text) if text.starts_with('"') => format!(r#"[{{"type":"text","text":{text}}}]"#),

@@ -1,7 +1,7 @@
 //! Characters that are split over two events: a server that cuts its text by UTF-16 sends `\ud83d` in one delta
 //! and `\ude00` in the next.
 //!
-//! Neither half is text, so no JSON value can hold it. [`event_value`] lets a private character represent each
+//! Neither half is text, so no JSON value can hold it. [`event_value`] puts a private character in place of each
 //! half; once the reply is together, [`rejoin`] makes one character of two halves, and spells a half that
 //! stayed alone as the escape that it was.
 
@@ -100,7 +100,7 @@ fn half_at(text: &str) -> Option<u32> {
     HALVES.contains(&half).then_some(half)
 }
 
-/// The half that a private character represents.
+/// The half that a private character replaces.
 fn half_of(char: char) -> Option<u32> {
     let half = u32::from(char).checked_sub(FIRST)? + HALVES.start();
     HALVES.contains(&half).then_some(half)

@@ -21,7 +21,7 @@ pub struct CapturedText {
     pub text: String,
     /// How many bytes were dropped from the middle.
     pub dropped: u64,
-    /// How many marks represent bytes that are no text: invalid UTF-8 and NUL.
+    /// How many marks replace bytes that are not text: invalid UTF-8 and NUL.
     pub marks: u64,
 }
 

@@ -53,7 +53,7 @@ fn carried_to(bench: &TakeStore, id: TakeId, meant: usize) -> Option<Place> {
     })
 }
 
-/// Whether edits mean the same in the request: its items represent those of the history, and what is rewritten
+/// Whether edits mean the same in the request: its items correspond to those of the history, and what is rewritten
 /// is spelled the same.
 fn can_carry(history: &Session, request: &Session, edits: &[Edit]) -> bool {
     let same_bytes = |item: u32| {
@@ -86,7 +86,7 @@ fn counterpart(history: &Session, request: &Session, meant: usize) -> usize {
     same.unwrap_or(number)
 }
 
-/// The items of two sessions that represent each other, if all do.
+/// The items of two sessions that correspond to each other, if all do.
 fn is_parallel(one: &Session, other: &Session) -> bool {
     one.items.len() == other.items.len()
         && one

@@ -1,4 +1,4 @@
-//! A proxy that is told by hand: it records what it is commanded, and a live run of a bundled agent represents a held exchange.
+//! A proxy driven by hand: it records its commands, and a live run of a bundled agent stands in for a held exchange.
 
 use super::super::watching::Watching;
 use super::super::{CurlRequest, Exchanges, Watched};

@@ -229,7 +229,7 @@ fn what_a_client_shows_in_its_headers_is_nowhere() {
         ("x-my-gateway", "another-secret-5"),
     ]);
     recorder.exchange(recorded);
-    // A word that represents no key is none.
+    // A word for a missing key is not a key.
     let mut local = chat(2, ASKS, "{\"choices\":[]}");
     local.request_head = head(&[("authorization", "Bearer ollama")]);
     local.seen.notes = vec!["ollama answers".to_owned()];
