@@ -96,7 +96,7 @@ def minimal(bench):
 
 
 def press_keys(terminal, far):
-    """Seconds for each key of one pair. `far` says what a jump must show: a "loading" is no answer to it."""
+    """Seconds for each key of one pair. `far` says what a jump must show: a "loading" is not an answer to it."""
     taken = [terminal.press_for(key, far[key]) if key in far else terminal.press(key)
              for key in islice(cycle(KEYS), KEYS_PER_PAIR)]
     silent = taken.count(None)

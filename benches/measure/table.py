@@ -75,7 +75,7 @@ class Result:
     others: float = 0.0  # cores that other processes used meanwhile
 
     def wrong(self):
-        """Whether there is no value to trust; a slow one is no fault of the run."""
+        """Whether there is no value to trust; a slow one is not a fault of the run."""
         return bool(self.said) and self.said.startswith((FAILED, WRONG))
 
     def verdict(self):

@@ -222,7 +222,7 @@ impl Base {
         recording
     }
 
-    /// The rows of a take with the path of the database that they come from; `None` where it is no database.
+    /// The rows of a take with the path of the database that they come from; `None` where it is not a database.
     pub(crate) fn rows(
         &self,
         rope: &Rope,

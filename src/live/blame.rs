@@ -24,7 +24,7 @@ pub enum SuspectReason {
     ItemId,
     /// The refusal names its place, and the file is that request.
     ErrorPlace,
-    /// The refusal names its place, but the file is no request: messages may be numbered otherwise.
+    /// The refusal names its place, but the file is not a request: messages may be numbered otherwise.
     EstimatedPlace,
     /// The refusal names its tool.
     Tool,

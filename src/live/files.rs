@@ -185,7 +185,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Bytes that are no file.
+    /// Bytes that are not a file.
     pub fn of(name: impl Into<String>, source: Arc<dyn Source>) -> Self {
         Self {
             name: name.into(),

@@ -170,7 +170,7 @@ fn read_text(text: &str, to: Dialect) -> Result<Recording, InputError> {
 
 /// A history as the elements of a request.
 struct Spelled {
-    /// The system prompt of Anthropic, which is no element.
+    /// The system prompt of Anthropic, which is not an element.
     system: Option<Value>,
     elements: Vec<Box<RawValue>>,
 }

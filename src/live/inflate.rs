@@ -5,7 +5,7 @@ use std::io::Read;
 
 /// Most bytes that a compressed file may unpack to.
 const LIMIT: u64 = 1 << 30;
-/// From this size on, a file that shrank more than [`RATIO`] times is no transcript.
+/// From this size on, a file that shrank more than [`RATIO`] times is not a transcript.
 const SUSPICIOUS: u64 = 64 << 20;
 /// Transcripts shrink 5 to 30 times.
 const RATIO: u64 = 400;

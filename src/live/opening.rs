@@ -258,7 +258,7 @@ impl OpenedInput {
     }
 }
 
-/// The end of what is no element, because the guess was the end of a string; what is left out of a
+/// The end of what is not an element, because the guess was the end of a string; what is left out of a
 /// tail does no harm.
 fn end_of_broken_element(
     within: Within,

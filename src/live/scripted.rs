@@ -69,7 +69,7 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: InputError },
-    /// It is no script; everything that is wrong with it.
+    /// It is not a script; everything that is wrong with it.
     #[error("{}", errors.in_file(&path.to_string_lossy()))]
     Invalid { path: PathBuf, errors: ConfigErrors },
 }

@@ -408,7 +408,7 @@ fn text_of(value: ValueRef<'_>) -> String {
     String::from_utf8_lossy(&bytes_of(value)).into_owned()
 }
 
-/// SQLite columns hold any type; what is no text is kept as it would be printed.
+/// SQLite columns hold any type; what is not text is kept as it would be printed.
 fn bytes_of(value: ValueRef<'_>) -> Vec<u8> {
     match value {
         ValueRef::Null => Vec::new(),

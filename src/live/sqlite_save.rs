@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Why a take of a database could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveDatabaseError {
-    #[error("the recording is no database")]
+    #[error("the recording is not a database")]
     NoDatabase,
     #[error(
         "rows of this database are listed by branches ({0}): none can come in or go; save the take as items"

@@ -91,7 +91,7 @@ fn count(session: &Session, kind: Kind) -> usize {
         .count()
 }
 
-/// The lines that are said in the history, without the marks that stand for what is no text.
+/// The lines that are said in the history, without the marks that stand for what is not text.
 fn lines(session: &Session) -> HashSet<String> {
     let mut lines = HashSet::new();
     for item in &session.items {

@@ -68,7 +68,7 @@ fn is_long() -> bool {
     std::env::var_os("RETAKE_LONG").is_some_and(|value| value == "1")
 }
 
-/// F50: what is no file is refused in one line, and nothing waits for a writer that never comes.
+/// F50: what is not a file is refused in one line, and nothing waits for a writer that never comes.
 #[test]
 fn what_is_no_file_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -536,7 +536,7 @@ fn many_records_need_a_fraction_of_the_file() {
     assert!(own < size / 4 + buffers, "{own} bytes for {size}");
 }
 
-/// F45: an array of numbers is no recording, and among records a run of them is one item.
+/// F45: an array of numbers is not a recording, and among records a run of them is one item.
 #[test]
 fn a_flood_of_numbers_is_refused_or_one_item() {
     let count = if is_long() { 20_000_000 } else { 500_000 };

@@ -106,7 +106,7 @@ fn schema_of(case: &Value) -> Value {
             .map(|count| usize::try_from(count).unwrap())
     };
     if let Some(raw) = case["raw_schema"].as_str() {
-        // A schema that is not even JSON arrives as a text that is no schema.
+        // A schema that is not even JSON arrives as a text that is not a schema.
         return serde_json::from_str(raw).unwrap_or_else(|_| Value::from(raw));
     }
     if let Some(pattern) = generator["pattern"].as_str() {

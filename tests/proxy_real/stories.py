@@ -271,9 +271,9 @@ def b16_what_a_provider_does_wrong_reaches_its_client(bench):
         for name, results in direct.items():
             for job, came in zip(fault_jobs(upstream), results, strict=True):
                 fault = job["base"].rsplit("/", 1)[1]
-                # A stream that ends too early in good order is no error to most; only the rest must be one.
+                # A stream that ends too early in good order is not an error to most; only the rest must be one.
                 if came["error"] is None and not job["streams"]:
-                    raise Wrong(f"{name}, {told(job)}: {fault} is no error")
+                    raise Wrong(f"{name}, {told(job)}: {fault} is not an error")
         if bench.is_direct:
             return
         differ = []

@@ -177,7 +177,7 @@ struct Healing {
 }
 
 impl Doctor<'_> {
-    /// Reads a file of a store, and heals it where that is wanted. What is no session of an agent is a case
+    /// Reads a file of a store, and heals it where that is wanted. What is not a session of an agent is a case
     /// without sessions.
     fn examine(&self, path: &Path) -> Result<Case, InputError> {
         let kept = self.found.get(path);

@@ -286,7 +286,7 @@ impl Case {
         Ok(())
     }
 
-    /// A place in the tool list is no item, but it has a name.
+    /// A place in the tool list is not an item, but it has a name.
     fn tool_definition(&self, out: &mut impl Write, refusal: &Decoded) -> io::Result<()> {
         let place = refusal.place.as_ref().filter(|place| place.path == "tools");
         let Some(number) = place.and_then(|place| place.indices.first()) else {

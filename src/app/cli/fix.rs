@@ -386,7 +386,7 @@ fn print_report(report: &FixReport, is_trial: bool) {
     }
 }
 
-/// The errors that are left, by rule, and the calls that wait: they are no fault, but no provider takes a
+/// The errors that are left, by rule, and the calls that wait: they are not a fault, but no provider takes a
 /// history that ends with them.
 fn left_lines(report: &FixReport) -> Vec<String> {
     let found = || report.found[1].iter();

@@ -184,7 +184,7 @@ impl Write for Output {
     }
 }
 
-// A bar on stderr for work that takes over a second; hidden where stderr is no terminal.
+// A bar on stderr for work that takes over a second; hidden where stderr is not a terminal.
 
 /// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -119,7 +119,7 @@ impl TextBox {
         (cursor.0, cursor.1) == (0, 0)
     }
 
-    /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is no text
+    /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is not text
     /// in a single line.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);

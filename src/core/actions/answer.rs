@@ -120,7 +120,7 @@ pub(crate) fn replace(
 
 fn no_text(scene: &ActionContext<'_>, index: u32) -> ActionError {
     ActionError::NotInDialect(format!(
-        "the output of {} is no text that could be written here",
+        "the output of {} is not text that could be written here",
         scene.tool(index)
     ))
 }

@@ -95,7 +95,7 @@ fn check(
         return Err(if choice.words.is_some() {
             ActionError::BadWords("arguments are a JSON object".to_owned())
         } else {
-            ActionError::WouldBreak(format!("they would be {json}, which is no object"))
+            ActionError::WouldBreak(format!("they would be {json}, which is not an object"))
         });
     };
     let name = scene.at(call)?.name;

@@ -88,7 +88,7 @@ impl OpenItem {
         &self.values
     }
 
-    /// The item with this in the place of a value. Fails with the reason where a value that is no string is no JSON.
+    /// The item with this in the place of a value. Fails with the reason where a value that is not a string is no JSON.
     pub fn with(&self, value: &ItemValue, text: &str) -> Result<String, String> {
         let old = &self.json[value.at.clone()];
         let new = match value.is_string {

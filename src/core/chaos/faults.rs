@@ -272,7 +272,7 @@ pub enum NotHere {
     #[error("a whole reply holds the arguments as an object")]
     HoldsObject,
     /// It needs a stream.
-    #[error("the reply is no stream")]
+    #[error("the reply is not a stream")]
     NoStream,
     /// The reply cannot be read.
     #[error("the reply cannot be read")]

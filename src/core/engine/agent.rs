@@ -652,7 +652,7 @@ impl Reader<'_, '_, '_> {
             (in_file, self.checker.ok(section.at(in_file), schema)?)
         };
         let why = if !Value::is_object(&schema) {
-            Some("it is no object".to_owned())
+            Some("it is not an object".to_owned())
         } else if inline == "parameters" && schema.get("type") != Some(&"object".into()) {
             Some("its `type` is not \"object\"".to_owned())
         } else {

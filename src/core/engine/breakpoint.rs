@@ -80,7 +80,7 @@ pub enum BreakpointError {
     #[error("this is too long: {LONGEST} bytes at most")]
     TooLong,
     /// It begins with another word.
-    #[error("`{0}` is no place to stop at: {all}", all = all_places())]
+    #[error("`{0}` is not a place to stop at: {all}", all = all_places())]
     UnknownPlace(String),
     /// The argument is missing.
     #[error("the argument of `{0}` is missing: write, for example, `{0} {1}`")]
@@ -99,7 +99,7 @@ pub enum BreakpointError {
         /// The nearest id as a part of the sentence, or all.
         meant: String,
     },
-    /// It is no number of a reply.
+    /// It is not a number of a reply.
     #[error("`{0}` is not a number of a reply: they count from 1")]
     NoNumber(String),
     /// The jq expression is none.

@@ -237,7 +237,7 @@ pub fn interval_ms(client: &Client) -> u64 {
     third.map_or(INTERVAL_MS, |third| third.clamp(SHORTEST_MS, INTERVAL_MS))
 }
 
-/// The data of an event with another sequence number; `None` where it is no object.
+/// The data of an event with another sequence number; `None` where it is not an object.
 fn numbered(data: &str, sequence: u64) -> Option<String> {
     let mut place = None;
     let is_object = Cursor::new(data.as_bytes()).object(|cursor, key| {

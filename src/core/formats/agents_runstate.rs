@@ -113,7 +113,7 @@ fn read_member(
     Ok(())
 }
 
-/// Whether the value is no list, or one without elements.
+/// Whether the value is not a list, or one without elements.
 fn is_empty(bytes: &[u8], at: usize) -> bool {
     let mut cursor = Cursor::at(bytes, at + 1);
     bytes.get(at) != Some(&b'[') || cursor.peek() == Some(b']')

@@ -81,7 +81,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     Ok(())
 }
 
-/// A record that is no message of this dialect: a body, or a record of another format.
+/// A record that is not a message of this dialect: a body, or a record of another format.
 fn read_other(
     bytes: &[u8],
     start: usize,

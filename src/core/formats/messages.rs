@@ -315,7 +315,7 @@ impl Message {
         }
     }
 
-    /// Adds a message in any spelling, with when, by which model and at what cost it was made. What is no message
+    /// Adds a message in any spelling, with when, by which model and at what cost it was made. What is not a message
     /// adds nothing.
     pub(super) fn add(out: &mut Transcript, number: u64, value: &Value) {
         let Some(message) = Self::read(value) else {

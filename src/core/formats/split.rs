@@ -320,7 +320,7 @@ fn read_cut(read: ReadRecord, part: Part<'_>, at: usize, out: &mut Fragment) {
     out.report(end, ProblemKind::Unclosed);
 }
 
-/// Keeps elements that are no objects as one item, as far as they follow each other: an array may
+/// Keeps elements that are not objects as one item, as far as they follow each other: an array may
 /// hold millions of numbers.
 fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, JsonError> {
     let bytes = part.bytes;

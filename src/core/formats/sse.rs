@@ -42,7 +42,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
             0
         };
     }
-    // Without `alt=sse` a stream of Gemini is a list; a lone reply, or one a line, is no stream.
+    // Without `alt=sse` a stream of Gemini is a list; a lone reply, or one a line, is not a stream.
     let is_list = matches!(sample.layout, Layout::Array(_));
     let chunk = |document: &Document<'_>| {
         document.says("object", "chat.completion.chunk")

@@ -428,7 +428,7 @@ pub(super) fn read_values(
     }
 }
 
-/// Whether a value is cut by the end of its text and is no line: a document of its own, or the element of an array.
+/// Whether a value is cut by the end of its text and is not a line: a document of its own, or the element of an array.
 fn is_cut(value: &[u8], at: usize, from: usize, bytes: &[u8], fault: JsonError) -> bool {
     let is_first = bytes[..at].trim_ascii().is_empty();
     let is_element = from > 0 && bytes.get(from - 1) == Some(&b'[');

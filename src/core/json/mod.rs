@@ -543,7 +543,7 @@ impl<'a> Cursor<'a> {
 
     /// Calls `visit` for each member with the cursor at its value. What `visit` leaves unread is jumped over.
     ///
-    /// A value that is no object is jumped over and gives `false`.
+    /// A value that is not an object is jumped over and gives `false`.
     pub fn object(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'a [u8]) -> Result<(), JsonError>,

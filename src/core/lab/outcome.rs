@@ -17,7 +17,7 @@
 //! An empty reply, without text and call, is the same mistake where missing-final-output was reported. How a
 //! dialect spells nothing, and whether its provider would take that back, does not matter.
 //!
-//! That the new calls have no output yet is no fault. Where a call was meant, a final message of the
+//! That the new calls have no output yet is not a fault. Where a call was meant, a final message of the
 //! wrong form is a model that asks or gives up, not another mistake: the form says nothing that the
 //! missing call does not say.
 

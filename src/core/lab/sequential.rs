@@ -98,7 +98,7 @@ impl Race {
 
     /// The wording that is better than each of the others, once that is clear; what comes later does not take
     /// that back. That a second one gets there too is within the error rate, and then the earlier variant is
-    /// named. One that competes with nobody is no leader.
+    /// named. One that competes with nobody is not a leader.
     pub fn leader(&self) -> Option<usize> {
         let is_clear =
             |variant: &usize| self.sides_of(*variant).all(|side| side.most >= self.bound);

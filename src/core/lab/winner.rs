@@ -81,7 +81,7 @@ fn recovery<'a>(trial: &'a Trial, words: &'a WordingVariant, is_custom: bool) ->
 ///
 /// The bound is the lower end of the interval of the rate, rounded down to whole percents: what was measured
 /// reaches it. So it asks for less than was seen, and where few samples were taken for much less; with as many
-/// samples again the same wording may come out undecided, which is no failure. Where the words of the recording
+/// samples again the same wording may come out undecided, which is not a failure. Where the words of the recording
 /// were clearly worse, it also asserts that.
 pub fn regression(
     board: &Board,

@@ -31,7 +31,7 @@ struct Spelling {
 }
 
 impl KnownSecrets {
-    /// Knows these, each with what its placeholder calls it. What is no key is left out: see [`is_key`].
+    /// Knows these, each with what its placeholder calls it. What is not a key is left out: see [`is_key`].
     pub(crate) fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut known = Self::default();
         for (what, secret) in secrets {

@@ -56,7 +56,7 @@ struct Hit {
 
 impl Redactor {
     /// Knows these secrets by value besides what secrets look like; each with what its placeholder calls it.
-    /// What is no key ([`is_key`]) is not looked for: it would be found everywhere.
+    /// What is not a key ([`is_key`]) is not looked for: it would be found everywhere.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let known = KnownSecrets::new(secrets);
         Self { known }

@@ -273,7 +273,7 @@ fn is_sentence(name: &str, text: &str) -> bool {
     !is_itself && text.split_whitespace().nth(2).is_some()
 }
 
-/// Whether a value is no sentence, no path and no address.
+/// Whether a value is not a sentence, no path and no address.
 fn is_one_word(value: &str) -> bool {
     let is_path = value.starts_with(['/', '.', '~', '\\']) || value.get(1..3) == Some(":\\");
     !is_path && !value.contains("://") && !value.contains(char::is_whitespace)

@@ -39,7 +39,7 @@ struct Object {
 /// Members that hold the arguments of a call as an object.
 const ARGUMENTS: &[&[u8]] = &[b"input", b"arguments", b"args", b"parameters"];
 
-/// Members of a provider's own objects that providers check to the byte, or that hold what is no text: name,
+/// Members of a provider's own objects that providers check to the byte, or that hold what is not text: name,
 /// and the types of the object.
 const OWN: &[(&str, &[&str])] = &[
     (
@@ -232,7 +232,7 @@ impl ByteOrigins<'_> {
 /// What the inside of a JSON string means, with the place of each of its bytes.
 #[derive(Debug)]
 pub(crate) struct DecodedText<'a> {
-    /// The text; what is no text is marked.
+    /// The text; what is not text is marked.
     pub(crate) text: Cow<'a, str>,
     /// Where its bytes came from.
     pub(crate) places: ByteOrigins<'a>,

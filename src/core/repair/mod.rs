@@ -180,7 +180,7 @@ pub fn decoded_twice(text: &str) -> Option<String> {
 
 /// Where a text first breaks the grammar of JSON (RFC 8259), or exceeds [`MAX_DEPTH`]; `None` when it is JSON.
 ///
-/// Numbers beyond a double's range and lone surrogate escapes are no error here: the grammar allows them,
+/// Numbers beyond a double's range and lone surrogate escapes are not an error here: the grammar allows them,
 /// and clients read them.
 #[must_use]
 pub fn first_error(text: &str) -> Option<SyntaxError> {

@@ -331,7 +331,7 @@ pub(super) fn canonical(value: &Value) -> Value {
     }
 }
 
-// What an item says, in words that all dialects share: what is no text is put in brackets.
+// What an item says, in words that all dialects share: what is not text is put in brackets.
 
 /// The content of an item. What is no JSON says nothing.
 pub(super) fn content(session: &Session, item: &Item) -> Result<Content, SourceError> {

@@ -82,7 +82,7 @@ mod tests {
                 )
             ]
         );
-        // It is no rule that a run or a proxy judges by.
+        // It is not a rule that a run or a proxy judges by.
         let judged = check(&mut run).unwrap();
         assert!(judged.iter().all(|one| one.rule.id != "exposed-secret"));
     }

@@ -78,7 +78,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
         .for_each(|(name, streak)| report(run, *name, streak, findings));
 }
 
-/// Whether an output answers a call that its tool would refuse, or that is no tool's: it says nothing about the
+/// Whether an output answers a call that its tool would refuse, or that is not a tool's: it says nothing about the
 /// tool, however it is marked.
 fn is_not_run(run: &Run<'_>, output: usize) -> bool {
     let Some(call) = run.session.pairing.partner(output) else {

@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
         example: "21 screenshots in the history, the third of them 2162 pixels wide.",
         what_to_do: "Drop the picture, or put a smaller one in its place. A compaction takes old pictures out.",
         limits: "Judged for Anthropic and for its models. Sizes are read from the headers of PNG, JPEG, GIF and \
-            WebP in base64; a picture given by URL or file has none. Of recordings that are no requests, what \
+            WebP in base64; a picture given by URL or file has none. Of recordings that are not requests, what \
             a reply followed was taken. The size of a request in bytes is not judged.",
     },
     offers: &[Offer::unsafe_("drop-item"), Offer::manual("edit")],

@@ -20,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
         what_to_do: "Inject an error that lists every violation with its place; models correct most of them at once.",
         limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be \
             used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, \
-            is no violation. Missing and unknown properties are reported at their own place.",
+            is not a violation. Missing and unknown properties are reported at their own place.",
     },
     offers: &[
         Offer::safe("inject-error"),

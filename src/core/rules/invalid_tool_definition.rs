@@ -114,7 +114,7 @@ fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
                 } else {
                     &pointer
                 };
-                Some(format!("has a schema that is none, at {place}: {reason}"))
+                Some(format!("has an invalid schema, at {place}: {reason}"))
             }
             _ => None,
         })

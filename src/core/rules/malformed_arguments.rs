@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) static RULE: Rule = Rule {
     id: "malformed-arguments",
     severity: Severity::Error,
-    summary: "the arguments of a call are not JSON, or JSON that is no object",
+    summary: "the arguments of a call are not JSON, or JSON that is not an object",
     message: "the arguments of {tool} are {fault}[: {error}][; {defects}][; {replay}]",
     page: RulePage {
         what: "The model wrote arguments that cannot be read as JSON, or JSON that is not an object.",

@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
         limits: "Judged only where the item is spelled in the target's dialect, since a conversion would spell \
             it anew. A request is judged as a whole. Of other recordings only what was about to be sent when \
             they end is judged, as a warning: what a reply followed was taken, what ends a recording was not \
-            sent yet, and the logs of clients are no requests. Gemini and compatible servers may accept more, \
+            sent yet, and the logs of clients are not requests. Gemini and compatible servers may accept more, \
             or less.",
     },
     offers: &[

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
             until then.",
         example: "parcel_status {\"id\": \"P-1\"} five times, each time answered: status unknown.",
         what_to_do: "Read the output that failed to help, and try a wording that says what else can be done.",
-        limits: "Polling whose output changes is no loop. Waiting for something that does not change looks like one.",
+        limits: "Polling whose output changes is not a loop. Waiting for something that does not change looks like one.",
     },
     offers: &[
         Offer::safe("inject-error"),

@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
         example: "unattended: pay needs an approval, in a run without a screen.",
         what_to_do: "Open the journal, decide what was to be decided, and go on from there; or say it in the policy.",
         limits: "Only the journals of retake's own runs tell how they ended. The end at the turn limit is \
-            turn-limit; a run that somebody ended is no failure. Silent where an error of the last turn tells \
+            turn-limit; a run that somebody ended is not a failure. Silent where an error of the last turn tells \
             the same.",
     },
     offers: &[],

@@ -5,7 +5,7 @@
 //! ([`ValidationLimit`]) when this schema on this value could take too long. Both bounds are static (see
 //! `bound`), so no clock and no thread is needed. A refusal means "cannot check", never a finding.
 //!
-//! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is no violation.
+//! `format` is an annotation here, as the drafts say by default: a wrong e-mail address is not a violation.
 
 use bound::{Bound, ReasonsCost};
 use jsonschema::error::ValidationErrorKind;

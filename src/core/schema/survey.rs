@@ -391,7 +391,12 @@ fn type_words(value: &Value, pointer: &str) -> Result<(), SchemaError> {
                     format!("unknown type {word:?}"),
                 ));
             }
-            None => return Err(SchemaError::not_a_schema(pointer, "a type that is no word")),
+            None => {
+                return Err(SchemaError::not_a_schema(
+                    pointer,
+                    "a type that is not a word",
+                ));
+            }
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 //! from a hash of the history, which `sample` varies, and `attempt` counts how often the endpoint got the
 //! very same thing, since a request that failed leaves nothing in a history.
 //!
-//! Here is no socket and no clock: `runtime::scripted` serves a script.
+//! Here is not a socket and no clock: `runtime::scripted` serves a script.
 
 use crate::config::{self, Checker, ConfigErrors, Keys, Section, Shape, keys, one_or_many};
 use crate::wire::ToolCall;
@@ -608,7 +608,7 @@ keys! {
             "the share of histories that it fits, drawn from the history, the seed and the sample: the header \
              `x-retake-sample` or `seed` of the request";
         attempt: COUNTED,
-            "fits where the endpoint was asked exactly this so often; the only condition that is no function of the \
+            "fits where the endpoint was asked exactly this so often; the only condition that is not a function of the \
              history";
         text: TEMPLATE, "the text of the answer, a template";
         reasoning: TEMPLATE, "reasoning before it, a template";
@@ -662,7 +662,7 @@ fn check_pattern(pattern: &str) -> Result<(), String> {
     let reason = error.to_string();
     let reason = reason.lines().last().unwrap_or_default().trim();
     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-    Err(format!("is no regular expression: {reason}"))
+    Err(format!("is not a regular expression: {reason}"))
 }
 
 fn check_date(date: &str) -> Result<(), String> {

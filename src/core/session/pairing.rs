@@ -165,7 +165,7 @@ pub struct Pairing {
 /// Whether an item has a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairStatus {
-    /// It is no part of a pair.
+    /// It is not part of a pair.
     Alone,
     /// It has its partner.
     Paired(u32),

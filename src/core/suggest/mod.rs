@@ -347,7 +347,7 @@ fn letters(name: &str) -> String {
 
 // A tool name taken apart into namespace and words.
 
-/// What providers and models put before a name that is no namespace of the operator's tools.
+/// What providers and models put before a name that is not a namespace of the operator's tools.
 const PREFIXES: [&str; 6] = [
     "functions.",
     "functions:",

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The readable content of one item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Body {
-    /// Message text, reasoning summary, output text; parts are joined by line feeds, what is no text
+    /// Message text, reasoning summary, output text; parts are joined by line feeds, what is not text
     /// is named in brackets.
     pub text: String,
     /// Where the values that make up the text are in the item's bytes: strings, or other JSON that is shown as it is.

@@ -46,7 +46,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Walks the object at the cursor. A value that is no object gives no fields but its range.
+    /// Walks the object at the cursor. A value that is not an object gives no fields but its range.
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut fields = Self::default();
         cursor.peek();

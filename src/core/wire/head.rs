@@ -82,7 +82,7 @@ impl RequestHead {
 
     /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
     /// begins in both at the same place, and the last `after` bytes, the bracket that closes the history among
-    /// them, are the same. `None` where the history is no list any more.
+    /// them, are the same. `None` where the history is not a list any more.
     pub fn going_on(&self, body: &[u8], from: usize, behind: usize) -> Option<Self> {
         let history = self.history.clone().filter(|_| self.has_one_list())?;
         let bracket = body.len().checked_sub(behind)?;

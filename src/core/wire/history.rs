@@ -63,7 +63,7 @@ pub(crate) fn list_of<'a>(reply: &'a str, key: &'static str) -> Result<&'a str, 
         .ok_or(NoReply::Absent(key))
 }
 
-/// An object without some of its members; byte for byte itself where none goes. A value that is no object
+/// An object without some of its members; byte for byte itself where none goes. A value that is not an object
 /// stays as it is.
 pub(crate) fn without(
     object: &str,

@@ -126,7 +126,7 @@ pub(crate) fn pieces(text: &str, size: usize) -> Vec<&str> {
 }
 
 /// A JSON string in pieces of so many characters, none where it is empty. One that comes in one piece keeps its
-/// spelling: half a character is no text.
+/// spelling: half a character is not text.
 pub(crate) fn json_pieces(json: &str, size: usize) -> Vec<String> {
     match (text_of(json), size) {
         (text, _) if text.is_empty() => Vec::new(),

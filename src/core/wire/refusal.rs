@@ -120,7 +120,7 @@ const LASTING: &[&str] = &[
     "request_too_large",
 ];
 
-/// A member as text; what is no text as JSON, and nothing for null.
+/// A member as text; what is not text as JSON, and nothing for null.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -186,7 +186,7 @@ pub fn with_route<'a>(route: &Route, body: &'a [u8]) -> Cow<'a, [u8]> {
     let mut required = Map::new();
     required.insert("model".to_owned(), model.as_str().into());
     required.insert("stream".to_owned(), (*streams).into());
-    // What is no object is refused by whoever reads it.
+    // What is not an object is refused by whoever reads it.
     laid_over(body, &required, &[]).map_or(Cow::Borrowed(body), Cow::Owned)
 }
 
@@ -235,11 +235,11 @@ fn list(key: &str, elements: &[String]) -> String {
 
 // Members laid over a JSON object: what they do not name stays byte for byte.
 
-/// Why a text is no request body.
+/// Why a text is not a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoRequest {
     /// A list, a text or nothing at all.
-    #[error("a request body is a JSON object, and this is none")]
+    #[error("a request body is a JSON object, and this is not one")]
     NoObject,
     /// It breaks off, or is no JSON.
     #[error("the request body cannot be read at byte {}: {}", .0.at, .0.kind)]

@@ -202,7 +202,7 @@ pub fn name_fault(target: Dialect, name: &str, namespaced: bool) -> Option<Strin
     })
 }
 
-/// What a provider has against the name of a recorded call. A namespace that is a member of its own is no part
+/// What a provider has against the name of a recorded call. A namespace that is a member of its own is not part
 /// of the name.
 pub fn call_name_fault(target: Dialect, session: &Session, call: &Item) -> Option<String> {
     let name = session.name(call);

@@ -42,7 +42,7 @@ pub enum Part {
     Refusal(String),
     /// A picture: its URL, which may be a `data:` URL.
     Image(String),
-    /// A value that is no part of a content, as it is spelled.
+    /// A value that is not part of a content, as it is spelled.
     Json(String),
     /// Something else, by its type.
     Other(String),

@@ -207,7 +207,7 @@ impl Stage {
         })
     }
 
-    /// Whether what is wrong is no call that could be answered.
+    /// Whether what is wrong is not a call that could be answered.
     fn is_asked_again(&self) -> bool {
         !self.kind().is_of_call()
     }

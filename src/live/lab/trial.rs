@@ -439,7 +439,7 @@ pub(super) enum JournalPlace {
 
 /// What is the same for trials whose answers mean the same: the history, the finding in it, what counts as
 /// corrected, and the model with all parameters of its requests. How long a reply may take and where its key comes
-/// from are no part of it.
+/// from are not part of it.
 pub(super) fn identity(sent: &TrialInput, subject: &Subject, base: &[u8]) -> ContentDigest {
     let histories = &sent.histories;
     let parts = json!([

@@ -127,7 +127,7 @@ impl Endpoint {
     pub(crate) fn secrets(&self) -> Vec<&str> {
         let headers = self.headers.iter();
         let headers = headers.filter(|(name, _)| header_holds_a_secret(name));
-        // `Bearer` before a key is no secret.
+        // `Bearer` before a key is not a secret.
         let values = headers.filter_map(|(_, value)| value.split_whitespace().last());
         values
             .chain(self.key.as_ref().map(ApiKey::expose))

@@ -260,7 +260,7 @@ fn asks_for_stream(body: &[u8]) -> bool {
 /// The most bytes of a reply.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// Of something that is no reply so many bytes are looked at.
+/// Of something that is not a reply so many bytes are looked at.
 const LOOK: usize = 4096;
 
 /// A body that is being read.
@@ -316,7 +316,7 @@ impl Body {
         self.receive(limit.min(self.timeouts.idle), watch).await
     }
 
-    /// The beginning of a body that is no reply.
+    /// The beginning of a body that is not a reply.
     async fn look(&mut self, watch: &mut Watch<'_>) -> String {
         let mut seen = Vec::new();
         while seen.len() < LOOK

@@ -81,7 +81,7 @@ pub(crate) async fn read(
         };
         let bytes = match limit {
             None => body.next(watch).await?,
-            // The reply is whole; that what may follow does not come is no fault.
+            // The reply is whole; that what may follow does not come is not a fault.
             Some(limit) => {
                 let left = limit.saturating_sub(streamed.since.elapsed());
                 body.next_within(left, watch).await.ok().flatten()

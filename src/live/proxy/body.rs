@@ -68,7 +68,7 @@ pub(crate) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
     contact.receives(!body.is_end_stream());
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Cut::Client)?.into_data() else {
-            continue; // trailers are no part of a request that is looked at
+            continue; // trailers are not part of a request that is looked at
         };
         if (all.len() + data.len()) as u64 > LOOKED_AT {
             return Err(Cut::TooLong);

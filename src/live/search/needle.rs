@@ -126,7 +126,7 @@ fn is_plain(character: char) -> bool {
 }
 
 /// Writes the pattern for one character; gives the length of its longest spelling. At the start of a needle,
-/// the backslashes before its first character are no part of the hit: a pattern that begins with a definite
+/// the backslashes before its first character are not part of the hit: a pattern that begins with a definite
 /// byte is found much faster.
 fn write_spellings(pattern: &mut String, character: char, first: bool, any_case: bool) -> usize {
     if is_plain(character) {

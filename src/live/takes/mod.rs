@@ -403,7 +403,7 @@ fn moved(
         if name == location.name {
             continue;
         }
-        // What cannot be opened is no journal of ours.
+        // What cannot be opened is not a journal of ours.
         let Ok(Some((file, _))) = folder.file(&name) else {
             continue;
         };

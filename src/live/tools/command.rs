@@ -316,7 +316,7 @@ fn order(tool: &CommandTool, arguments: &str) -> ToolOrder {
 }
 
 /// The path of a program that is named beside the folder; `None` leaves the name as it is, as the folder's
-/// name is no text.
+/// name is not text.
 fn absolute(folder: &Path, program: &str) -> Option<String> {
     let folder = std::path::absolute(folder).ok()?;
     Some(folder.join(program).to_str()?.to_owned())

@@ -93,7 +93,7 @@ fn agrees(label: &str, name: &str, bytes: &[u8]) -> bool {
     fs::write(path.join(&input), bytes).unwrap();
     let (code, _, err) = told(path, &["fix", &input, "-o", &output]);
     if code == 2 {
-        // What is no recording, or one that no changed session can be written in.
+        // What is not a recording, or one that no changed session can be written in.
         return false;
     }
     let (seen, errors) = checked(path, &output);

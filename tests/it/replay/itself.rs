@@ -142,7 +142,7 @@ fn read(format: &str, bytes: &[u8]) -> Session {
 
 type Heard = (String, Vec<(String, String, String)>);
 
-/// The same with arguments as values, where a stream holds them as objects: their white space is no part of them.
+/// The same with arguments as values, where a stream holds them as objects: their white space is not part of them.
 fn in_values((text, calls): &Heard, dialect: Dialect) -> Heard {
     let value = |arguments: &String| match serde_json::from_str::<serde_json::Value>(arguments) {
         Ok(value) if dialect == Dialect::Gemini || dialect == Dialect::Converse => {

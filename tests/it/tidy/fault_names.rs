@@ -29,7 +29,7 @@ fn named(name: &str) -> BTreeSet<String> {
                 }
             }
             None if *word == "to" && until.is_some() => {}
-            // What else the name says is no number of ours (`u018`), or the story begins.
+            // What else the name says is not a number of ours (`u018`), or the story begins.
             None if word.starts_with('u') && word[1..].parse::<u32>().is_ok() => {}
             None => break,
         }

@@ -195,7 +195,7 @@ pub enum Need {
 /// Most words of a filter: each is a search of its own, and what was pasted by mistake has a million.
 const MOST: usize = 100;
 
-/// Why a text is no filter.
+/// Why a text is not a filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// No kind has this name.
@@ -286,7 +286,7 @@ impl Terms {
         self.0.is_empty()
     }
 
-    /// Whether a word that is no text is one of them: `unread`.
+    /// Whether a word that is not text is one of them: `unread`.
     pub fn asks_for(&self, word: &str) -> bool {
         let is_asked = |term: &Term| matches!(term.test, Test::Word(it) if it == word);
         self.0.iter().any(|term| !term.is_inverse && is_asked(term))
@@ -548,7 +548,7 @@ impl FilterBar {
                 match parsed {
                     Ok(filter) if !self.is_pending => Step::Done(Filtering::Preview(filter)),
                     Err(error @ FilterError::TooManyWords) => self.complain(&error),
-                    // What is half typed is no error yet.
+                    // What is half typed is not an error yet.
                     Ok(_) | Err(_) => Step::Stay,
                 }
             }

@@ -72,7 +72,7 @@ pub struct Picker {
     /// Since when something was learned that the lines do not show yet.
     learned: Option<Instant>,
     terms: Terms,
-    /// Why what was typed is no filter: then nothing is listed.
+    /// Why what was typed is not a filter: then nothing is listed.
     fault: Option<SafeText>,
     /// Whether files that cannot be read are listed, too.
     shows_unread: bool,
@@ -335,8 +335,8 @@ impl Picker {
         Step::Stay
     }
 
-    /// Shows what matches what was typed so far; the cursor goes to the first. What is no filter lists nothing, and
-    /// the reason is shown; a field that waits for its value is no error.
+    /// Shows what matches what was typed so far; the cursor goes to the first. What is not a filter lists nothing, and
+    /// the reason is shown; a field that waits for its value is not an error.
     fn refilter(&mut self) {
         self.fault = None;
         match Terms::parse::<Row>(&self.filter.text()) {

@@ -279,7 +279,7 @@ fn column_of(seen: &ExchangeSummary, column: &str) -> String {
         "client" => seen.client.clone(),
         "path" => seen.path.clone(),
         "status" => seen.status.map_or_else(String::new, |it| it.to_string()),
-        // The time that is left is no part of it.
+        // The time that is left is not part of it.
         _ => words::phase(seen, 0)
             .split(' ')
             .next()

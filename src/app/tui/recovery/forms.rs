@@ -22,7 +22,7 @@ use retake_core::safe_text::SafeText;
 /// The widest that a question grows.
 const WIDEST: u16 = 76;
 
-/// A question that is answered with yes or no. Enter is no answer: what is confirmed here cannot be undone
+/// A question that is answered with yes or no. Enter is not an answer: what is confirmed here cannot be undone
 /// in the world outside.
 #[derive(Debug, Clone)]
 pub struct Confirmation {

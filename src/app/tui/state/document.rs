@@ -75,7 +75,7 @@ const OPEN_CALL: &str = "pending-call";
 #[derive(Debug, Default)]
 pub struct Checked {
     findings: Vec<Finding>,
-    /// What is no fault of a live run: its open calls, which wait for their outputs.
+    /// What is not a fault of a live run: its open calls, which wait for their outputs.
     waiting: Vec<Finding>,
     counts: Counts,
     /// The rows of the list of findings.

@@ -180,7 +180,7 @@ pub struct TakeRow {
     pub note: String,
     /// Whether it is the one that is shown.
     pub is_current: bool,
-    /// Whether it is no recording but the request that a run began with.
+    /// Whether it is not a recording but the request that a run began with.
     pub is_first_request: bool,
 }
 

@@ -12,7 +12,7 @@ use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Kind, Session};
 use std::sync::Arc;
 
-/// Asks for something to be done to the takes; one thing at a time. To save is no answer to what is shown: it
+/// Asks for something to be done to the takes; one thing at a time. To save is not an answer to what is shown: it
 /// waits for its turn.
 pub(super) fn ask(state: &mut State, command: TakesCommand) {
     let is_formats = matches!(command, TakesCommand::Formats(_));

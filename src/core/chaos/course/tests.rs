@@ -198,7 +198,7 @@ fn whoever_asks_again_soon_after_an_error_or_says_so_retries() {
         assert_eq!(story.asks(&[user("a")]), None, "{fault}");
         assert_eq!(story.outcomes(), [(fault, ChaosOutcome::Survived)]);
     }
-    // What came whole at last is no error.
+    // What came whole at last is not an error.
     let mut story = Story::ambient(&["slow-stream", "http-429"]);
     assert_eq!(story.asks(&[user("a")]), Some("slow-stream"));
     assert_eq!(story.asks(&[user("a")]), Some("http-429"));

@@ -186,21 +186,21 @@ pub(crate) fn check_variable(name: &str) -> Result<(), String> {
     match is_variable {
         true => Ok(()),
         false => Err(format!(
-            "is no name of an environment variable; {USE_VARIABLE}"
+            "is not a name of an environment variable; {USE_VARIABLE}"
         )),
     }
 }
 
 fn check_base_url(url: &str) -> Result<(), String> {
     if url.contains('?') {
-        return Err("is no address: nothing may follow its path".to_owned());
+        return Err("is not an address: nothing may follow its path".to_owned());
     }
     check_url(url)
 }
 
 /// An address of a server.
 fn check_url(url: &str) -> Result<(), String> {
-    let refused = |why: &str| Err(format!("is no address: {why}"));
+    let refused = |why: &str| Err(format!("is not an address: {why}"));
     let rest = { url.strip_prefix("https://") }.or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else {
         return refused("it begins with http:// or https://");

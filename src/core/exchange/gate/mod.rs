@@ -66,7 +66,7 @@ pub struct Gate {
     mode: Mode,
 }
 
-/// Under these keys what is no call waits for a check like one: the end of a reply that was cut off
+/// Under these keys what is not a call waits for a check like one: the end of a reply that was cut off
 /// or refused, and text.
 const END: &[u8] = b"\0end";
 const TEXT: &[u8] = b"\0text";
@@ -446,7 +446,7 @@ pub enum StreamEnd {
     InCharacter,
     /// The provider reported a failure in it.
     Failed,
-    /// It is no stream of events: a page of HTML, a JSON document.
+    /// It is not a stream of events: a page of HTML, a JSON document.
     Foreign,
     /// It was too long to be looked at to its end.
     Unseen,

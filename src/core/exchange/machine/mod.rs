@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the request is looked at | it is sound | the request goes to the upstream |
 //! | | it holds | a hold begins; the upstream hears nothing |
-//! | the upstream has the request | a stream begins | the head goes on, and what is no call |
+//! | the upstream has the request | a stream begins | the head goes on, and what is not a call |
 //! | | a whole reply begins | it is kept until it was judged |
 //! | | the provider refuses the request | a hold begins, to fix it and send it again |
 //! | | anything else | it passes as it comes |

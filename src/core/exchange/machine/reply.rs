@@ -319,7 +319,7 @@ fn is_about_thread(refusal: &[u8]) -> bool {
 }
 
 /// Whether a whole reply may hold calls that its client answers, so that it is to be checked before it passes.
-/// What is no reply of the dialect holds none.
+/// What is not a reply of the dialect holds none.
 fn may_hold_calls(dialect: Dialect, reply: &[u8]) -> bool {
     let text = marked(reply, dialect.facts().call_marks);
     text.is_some_and(|text| calls_of(dialect, &text).is_ok_and(|calls| !calls.is_empty()))

@@ -148,7 +148,7 @@ impl Conversion<'_> {
         Ok(format!("Output of the call {id}: {}", joined(&parts)))
     }
 
-    /// A call as the target says it; `None` for bytes that are no call.
+    /// A call as the target says it; `None` for bytes that are not a call.
     fn call(&mut self, index: usize) -> Result<Option<ToolCall>, SourceError> {
         let item = self.item(index);
         let bytes = self.session.bytes(item)?;

@@ -199,7 +199,7 @@ impl<'a> Conversion<'a> {
             return Ok(None);
         }
         let bytes = self.session.bytes(item)?;
-        // The input or the instructions of a request, a string, are no item by themselves.
+        // The input or the instructions of a request, a string, are not an item by themselves.
         let is_item = self.to.facts().has_blocks || bytes.first() == Some(&b'{');
         Ok(is_item.then(|| with_plain_call_id(item, bytes)))
     }

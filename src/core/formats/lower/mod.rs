@@ -134,7 +134,7 @@ impl Lowering<'_> {
             let start = item.span.start + patch.at.start as u64;
             let end = item.span.start + patch.at.end as u64;
             let at = Span { start, end };
-            // What is on many lines is no line of a file.
+            // What is on many lines is not a line of a file.
             let is_line = !self.ground.session.source.read(at)?.contains(&b'\n');
             let with = match is_line {
                 true => on_one_line(&patch.with),
@@ -490,7 +490,7 @@ fn drop_items(lowering: &mut Lowering<'_>) -> Result<(), CannotWrite> {
             continue;
         }
         let place = match lowering.ground.place(index) {
-            // What is cut after the history of a request are its settings, which are no part of the history.
+            // What is cut after the history of a request are its settings, which are not part of the history.
             Err(CannotWrite::NoPlace(_)) if item.kind == Kind::System && lowering.is_cut(index) => {
                 continue;
             }

@@ -22,7 +22,7 @@ struct Members {
     model: Option<String>,
     request: Option<Range<usize>>,
     response: Option<Range<usize>>,
-    /// What the provider said that is no reply: an error page, failures in the middle of a stream.
+    /// What the provider said that is not a reply: an error page, failures in the middle of a stream.
     told: Option<Range<usize>>,
     /// What the provider was asked instead of the request.
     sent: Option<Range<usize>>,

@@ -261,7 +261,7 @@ fn a_call_that_failed_twice_and_comes_again_is_a_loop() {
     // A word of the user makes it no new call.
     let told = [twice.as_slice(), &[User("There is no such tool.")]].concat();
     expect(&told, &again, &subject(), Class::Looped, why);
-    // Other arguments are no loop.
+    // Other arguments are not a loop.
     let other = [Call("call_9", "serch_flights", "{}")];
     let why = "calls serch_flights again";
     expect(&twice, &other, &subject(), Class::SameMistake, why);

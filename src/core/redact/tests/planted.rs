@@ -122,7 +122,7 @@ const TEXTS: &[&str] = &[
     "**password**: X",
 ];
 
-/// What is no secret.
+/// What is not a secret.
 const CLEAN: &[&str] = &[
     "max_tokens: 4096",
     "\"max_tokens\": 128000, \"token_count\": 12345678",

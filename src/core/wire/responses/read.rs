@@ -132,7 +132,7 @@ fn says_refusal(bytes: &[u8], fields: &Fields<'_>) -> bool {
         return fields.refusal;
     };
     let mut found = fields.refusal;
-    // A content that is no list of parts holds no refusal; its faults were reported when the item was walked.
+    // A content that is not a list of parts holds no refusal; its faults were reported when the item was walked.
     let _ = Cursor::at(&bytes[..content.end], content.start).array(|cursor| {
         found |= Fields::read(cursor)?.kind == Some(b"refusal");
         Ok(())
@@ -208,7 +208,7 @@ pub(crate) const CONTENT_TYPES: &[&[u8]] = &[
     b"encrypted_content",
 ];
 
-/// Types of items of Responses that are no message, call or output and known all the same: a reference to a
+/// Types of items of Responses that are not a message, call or output and known all the same: a reference to a
 /// kept item, and what Codex notes of the work tree.
 const REFERENCES: &[&[u8]] = &[b"item_reference", b"ghost_snapshot"];
 

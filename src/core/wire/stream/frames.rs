@@ -113,7 +113,7 @@ fn read_frame(frame: &[u8], events: &mut Vec<u8>) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// The headers by name; those that are no text are passed over.
+/// The headers by name; those that are not text are passed over.
 fn read_headers(mut bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut headers = Vec::new();
     while let Some((length, rest)) = bytes.split_first() {
@@ -152,7 +152,7 @@ pub struct FrameWriter(Splitter);
 
 impl FrameWriter {
     /// Takes the next bytes, cut anywhere, and gives the frames of the events that are complete. Comments, and data
-    /// that is no object of one member, have no frame.
+    /// that is not an object of one member, have no frame.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut frames = Vec::new();
         self.0.push(bytes, |event| {

@@ -292,7 +292,7 @@ enum Next {
     Repeats,
     /// What is around the list is spelled otherwise.
     Spelled(Spelling),
-    /// It stops in the middle of its text, which is no request.
+    /// It stops in the middle of its text, which is not a request.
     Torn(prop::sample::Index),
 }
 

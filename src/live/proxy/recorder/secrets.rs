@@ -53,7 +53,7 @@ impl Secrets {
         }
     }
 
-    /// Knows what a client or a server showed in its header lines. What is no key is none: it
+    /// Knows what a client or a server showed in its header lines. What is not a key is none: it
     /// would be found everywhere.
     pub(crate) fn learn(&mut self, shown: &[HeaderSecret]) {
         let mut learned = false;

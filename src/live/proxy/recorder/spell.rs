@@ -200,7 +200,7 @@ fn decoded(encoding: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
 }
 
 fn no_text(what: &str, length: usize) -> String {
-    format!("the {what} is not recorded: {length} bytes that are no text")
+    format!("the {what} is not recorded: {length} bytes that are not text")
 }
 
 fn reply(

@@ -214,7 +214,7 @@ fn bodies_are_decoded_for_the_record_and_what_cannot_be_is_left_out() {
     assert!(lines[1].contains("\"name\":\"g\"") && lines[1].contains("\"content\":\"hi\""));
     assert!(lines[2].contains("cannot be decoded") && !lines[2].contains("\"name\":\"g\""));
     assert!(
-        lines[3].contains("3 bytes that are no text"),
+        lines[3].contains("3 bytes that are not text"),
         "{}",
         lines[3]
     );

@@ -17,7 +17,7 @@ pub(crate) struct Capture {
 /// A kept stream as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedText {
-    /// The text; what was dropped is named where it stood, what is no text is marked with U+FFFD.
+    /// The text; what was dropped is named where it stood, what is not text is marked with U+FFFD.
     pub text: String,
     /// How many bytes were dropped from the middle.
     pub dropped: u64,

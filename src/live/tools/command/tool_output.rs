@@ -126,7 +126,7 @@ pub(crate) fn not_started(program: &str, errno: Option<i32>, words: &str) -> Too
         ),
         Some(Errno::NOEXEC) => (
             CallFailure::Unknown,
-            "it is no program that the system knows, and has no `#!` line".to_owned(),
+            "it is not a program that the system knows, and has no `#!` line".to_owned(),
         ),
         _ => (CallFailure::Unknown, words.to_owned()),
     };

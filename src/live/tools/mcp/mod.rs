@@ -312,7 +312,7 @@ pub(crate) fn shortened(text: &str) -> String {
 /// How much of an answer the model reads from its start, and as much from its end.
 const ENDS: usize = 64 * 1024;
 
-/// An answer as text: its texts, and for what is no text a word about it.
+/// An answer as text: its texts, and for what is not text a word about it.
 pub(crate) fn answered(result: CallToolResult, started: Instant) -> CallOutcome {
     let texts: Vec<String> = result.content.iter().map(text_of).collect();
     let text = match (texts.is_empty(), &result.structured_content) {
@@ -361,7 +361,7 @@ fn text_of(block: &ContentBlock) -> String {
             _ => "[a file of an unknown kind, not shown to the model]".to_owned(),
         },
         ContentBlock::ResourceLink(link) => format!("[link to {}]", link.uri),
-        _ => "[something that is no text, not shown to the model]".to_owned(),
+        _ => "[something that is not text, not shown to the model]".to_owned(),
     }
 }
 

@@ -70,7 +70,7 @@ fn an_agent() {
                 agent.history.pop();
                 next_question(&mut agent);
             }
-            "checking" if is_text => fail("OutputError: that is no answer"),
+            "checking" if is_text => fail("OutputError: that is not an answer"),
             _ => {}
         }
     }
@@ -390,7 +390,7 @@ fn an_agent_that_ends_with_an_error_over_a_bad_final_output_survives_and_shows_i
     let output = campaign(folder.path(), "checking", &model.url(), spec, &[]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let line = "survived at turn 2, ends with code 1: OutputError: that is no answer";
+    let line = "survived at turn 2, ends with code 1: OutputError: that is not an answer";
     assert_eq!(text.matches(line).count(), 2, "{text}");
 }
 

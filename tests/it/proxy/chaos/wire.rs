@@ -206,7 +206,7 @@ fn a_cut_stream_is_the_beginning_of_what_came_and_a_slow_one_all_of_it() {
         assert!(got.is_whole);
         assert_eq!(got.body, all);
         assert!(slow.injection().was_read);
-        // A whole reply is no stream.
+        // A whole reply is not a stream.
         let agent = Agent::new((dialect, false));
         let none = Stage::new(
             upstream(vec![http(dialect, false, &reply)]),

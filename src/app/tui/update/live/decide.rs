@@ -163,7 +163,7 @@ fn ask_about(
         form,
         move |state: &mut State, form, written: WrittenWords| {
             let command = command(call.clone(), written);
-            // An output may be empty where it is no error; what the model reads never is.
+            // An output may be empty where it is not an error; what the model reads never is.
             let is_mute = match &command {
                 Wish::Supply {
                     output, is_error, ..
