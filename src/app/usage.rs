@@ -5,7 +5,8 @@ use retake_core::content::{display_name, summarize_call};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
-    CacheMiss, Cost, KindUsage, SessionUsage, ToolUsage, TurnUsage, working_folder,
+    CacheMiss, Cost, KindUsage, ResultUsage, SessionUsage, ToolUsage, TurnUsage, UsageOrder,
+    working_folder,
 };
 use retake_core::wire::body_within;
 use std::cmp::Reverse;
@@ -45,6 +46,8 @@ pub(crate) struct ReportStyle {
     pub(crate) bar: &'static str,
     /// What replaces letters that are left out.
     pub(crate) more: &'static str,
+    /// What everything is sorted by; `None` sorts each list by what it is mostly read for.
+    pub(crate) order: Option<UsageOrder>,
 }
 
 /// Cells of the widest report.
@@ -55,6 +58,12 @@ const SHORT_NAME: usize = 18;
 /// Cells of the longest bar, in wide and in narrow reports.
 const BAR: u64 = 20;
 const SHORT_BAR: u64 = 5;
+/// Most turns and most results of a list.
+pub(crate) const LISTED: usize = 10;
+/// The same where the operator chose the order.
+const LISTED_SORTED: usize = 25;
+/// The same of the slowest, where they are not the order.
+const LISTED_SLOWEST: usize = 5;
 /// How much of a call is read for its line.
 const HEAD: u64 = 8 * 1024;
 
@@ -83,6 +92,29 @@ pub(crate) fn summary(totals: &SessionUsage) -> Vec<String> {
     [span, tokens, cost].into_iter().flatten().collect()
 }
 
+/// The order after this one that sorts anything in the session.
+pub(crate) fn next_order(totals: &SessionUsage, order: Option<UsageOrder>) -> Option<UsageOrder> {
+    let sorts = |order: &UsageOrder| {
+        let turns = totals.largest_turns.iter();
+        let mut turns = turns.map(|(_, usage)| usage.rank(*order));
+        let mut results = totals.results.iter().map(|result| result.rank(*order));
+        turns.any(|rank| rank > (0, 0)) || results.any(|rank| rank > (0, 0))
+    };
+    let place = UsageOrder::ALL.iter().position(|it| Some(*it) == order);
+    let after = UsageOrder::ALL.into_iter().cycle();
+    let after = after.skip(place.map_or(0, |place| place + 1));
+    after.take(UsageOrder::ALL.len()).find(sorts)
+}
+
+/// What the operator reads of an order.
+pub(crate) fn words_of(order: UsageOrder) -> &'static str {
+    match order {
+        UsageOrder::Cost => "cost",
+        UsageOrder::Time => "time",
+        UsageOrder::Size => "size",
+    }
+}
+
 /// What is before a number that counts only a part.
 pub(crate) fn at_least(is_undercounted: bool) -> &'static str {
     if is_undercounted { "≥" } else { "" }
@@ -101,8 +133,18 @@ pub(crate) fn report(
     report.largest(totals);
     report.sub_agents(totals, nested);
     report.tools(totals);
-    report.turns(session, &totals.largest_turns);
-    report.results(session, totals, &folder);
+    let listed = match style.order {
+        Some(_) => LISTED_SORTED,
+        None => LISTED,
+    };
+    let of_turns = style.order.unwrap_or(UsageOrder::Cost);
+    let of_results = style.order.unwrap_or(UsageOrder::Size);
+    report.turns(session, totals, of_turns, listed);
+    report.results(session, totals, &folder, of_results, listed);
+    if style.order.is_none() {
+        report.turns(session, totals, UsageOrder::Time, LISTED_SLOWEST);
+        report.results(session, totals, &folder, UsageOrder::Time, LISTED_SLOWEST);
+    }
     report.misses(session, &totals.misses);
     report.kinds(&totals.by_kind);
     report.lines
@@ -292,6 +334,16 @@ impl Report {
             words.push_str(&format!("; {mark}{all} with them"));
         }
         self.heading(&words);
+        let mut nested: Vec<_> = nested.iter().collect();
+        nested.sort_by_key(|nested| {
+            let usage = nested.usage;
+            Reverse(match self.style.order {
+                None => 0,
+                Some(UsageOrder::Cost) => usage.cost.map_or(0, Cost::raw),
+                Some(UsageOrder::Time) => usage.span.unwrap_or(0),
+                Some(UsageOrder::Size) => usage.tokens.input.saturating_add(usage.tokens.output),
+            })
+        });
         for NestedUsage { call, name, usage } in nested {
             let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
             let [span, tokens, cost] = [span, tokens, cost].map(Option::unwrap_or_default);
@@ -329,7 +381,10 @@ impl Report {
             false => tool.bytes,
         };
         let mut tools: Vec<&ToolUsage> = tools.iter().collect();
-        tools.sort_by_key(|tool| Reverse((part(tool), tool.bytes)));
+        tools.sort_by_key(|tool| match self.style.order {
+            None => Reverse((part(tool), tool.bytes)),
+            Some(order) => Reverse(tool.rank(order)),
+        });
         self.heading(&format!(
             "{:<name$}{:>7}{:>8}{:>9}{:>11}{}  {share}",
             "by tool",
@@ -365,13 +420,29 @@ impl Report {
         }
     }
 
-    fn turns(&mut self, session: &Session, turns: &[(usize, TurnUsage)]) {
+    fn turns(
+        &mut self,
+        session: &Session,
+        totals: &SessionUsage,
+        order: UsageOrder,
+        listed: usize,
+    ) {
+        let has_part = |usage: &TurnUsage| match order {
+            UsageOrder::Time => usage.took > Some(0),
+            UsageOrder::Cost | UsageOrder::Size => usage.tokens.is_some(),
+        };
+        let turns = totals.largest_turns.iter();
+        let mut turns: Vec<_> = turns.filter(|(_, usage)| has_part(usage)).collect();
+        turns.sort_by_key(|(_, usage)| Reverse(usage.rank(order)));
+        turns.truncate(listed);
         if turns.is_empty() {
             return;
         }
-        let title = match self.has_prices {
-            true => "most expensive turns",
-            false => "most new tokens",
+        let title = match order {
+            UsageOrder::Cost if self.has_prices => "most expensive turns",
+            UsageOrder::Cost => "most new tokens",
+            UsageOrder::Time => "slowest turns",
+            UsageOrder::Size => "turns with most tokens",
         };
         let name = self.name;
         self.heading(&format!(
@@ -383,14 +454,21 @@ impl Report {
             self.cost_heading()
         ));
         for (turn, usage) in turns {
-            let tokens = usage.tokens.unwrap_or_default();
-            let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
             let mark = at_least(usage.is_undercounted);
+            let [input, cached, output] = match usage.tokens {
+                None => Default::default(),
+                Some(tokens) => [
+                    count(tokens.input),
+                    format!(
+                        "{}%",
+                        tokens.cached.saturating_mul(100) / tokens.input.max(1)
+                    ),
+                    format!("{mark}{}", count(tokens.output)),
+                ],
+            };
             let text = format!(
-                "{:<name$}{:>9}{cached:>7}%{:>9}{:>11}{}",
+                "{:<name$}{input:>9}{cached:>8}{output:>9}{:>11}{}",
                 format!("turn {}", turn + 1),
-                count(tokens.input),
-                format!("{mark}{}", count(tokens.output)),
                 measured(usage.took),
                 self.cost(usage.cost.map(|cost| cost.all), mark)
             );
@@ -398,12 +476,29 @@ impl Report {
         }
     }
 
-    fn results(&mut self, session: &Session, totals: &SessionUsage, folder: &str) {
-        if totals.results.is_empty() {
+    fn results(
+        &mut self,
+        session: &Session,
+        totals: &SessionUsage,
+        folder: &str,
+        order: UsageOrder,
+        listed: usize,
+    ) {
+        let results = totals.results.iter();
+        let mut results: Vec<&ResultUsage> = results
+            .filter(|result| order != UsageOrder::Time || result.took > Some(0))
+            .collect();
+        results.sort_by_key(|result| Reverse(result.rank(order)));
+        results.truncate(listed);
+        if results.is_empty() {
             return;
         }
-        self.heading("largest results");
-        for result in &totals.results {
+        self.heading(match order {
+            UsageOrder::Cost if self.has_prices => "most expensive results",
+            UsageOrder::Cost | UsageOrder::Size => "largest results",
+            UsageOrder::Time => "slowest calls",
+        });
+        for result in results {
             let figures = format!(
                 "turn {:<6}{:>9}{:>9}{}  ",
                 result.turn + 1,

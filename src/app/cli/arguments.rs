@@ -796,6 +796,9 @@ pub struct UsageArguments {
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: UsageFormat,
+    /// Sort tools, turns, calls and sub-agents by this
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub sort: Option<UsageSort>,
     /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`
     /// in US dollars per million tokens
     #[arg(long, value_name = "FILE")]
@@ -805,6 +808,17 @@ pub struct UsageArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+/// What a report about usage is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UsageSort {
+    /// US dollars
+    Cost,
+    /// How long it took
+    Time,
+    /// Tokens of turns, bytes of results
+    Size,
 }
 
 /// Form of a report about usage.

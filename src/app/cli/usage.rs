@@ -1,6 +1,6 @@
 //! `usage`: where tokens and time went in recordings.
 
-use super::arguments::{UsageArguments, UsageFormat};
+use super::arguments::{UsageArguments, UsageFormat, UsageSort};
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
 use super::inputs::{Inputs, name_of, prices_of, report_unreadable, session_named};
@@ -8,10 +8,10 @@ use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
-use crate::usage::{NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
+use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
 use crate::words::label_for_people;
 use retake_core::session::Session;
-use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage};
+use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::{
     InputError, SubAgent, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents,
 };
@@ -21,11 +21,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// How the report is printed.
-const STYLE: ReportStyle = ReportStyle {
-    width: 110,
-    bar: "#",
-    more: "…",
-};
+fn style_of(arguments: &UsageArguments) -> ReportStyle {
+    ReportStyle {
+        width: 110,
+        bar: "#",
+        more: "…",
+        order: arguments.sort.map(|sort| match sort {
+            UsageSort::Cost => UsageOrder::Cost,
+            UsageSort::Time => UsageOrder::Time,
+            UsageSort::Size => UsageOrder::Size,
+        }),
+    }
+}
 
 /// Prints the report of each session.
 pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
@@ -46,6 +53,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
         out: &mut output,
         format: arguments.format,
         palette: Palette::of_stdout(arguments.color),
+        style: style_of(arguments),
         is_first: true,
     };
     if arguments.format == UsageFormat::Csv {
@@ -177,6 +185,7 @@ struct UsageWriter<'a> {
     out: &'a mut Output,
     format: UsageFormat,
     palette: Palette,
+    style: ReportStyle,
     is_first: bool,
 }
 
@@ -209,7 +218,7 @@ impl UsageWriter<'_> {
         writeln!(self.out, "{}", self.palette.bold(heading.trim_end()))?;
         let nested = nested.iter().filter(|_| session.active);
         let nested: Vec<_> = nested.map(nested_usage).collect();
-        self.lines(report(session, totals, &nested, STYLE))
+        self.lines(report(session, totals, &nested, self.style))
     }
 
     fn lines(&mut self, lines: Vec<UsageLine>) -> io::Result<()> {
@@ -229,7 +238,7 @@ impl UsageWriter<'_> {
         }
         let heading = format!("\ntotal of {} sessions", sum.sessions);
         writeln!(self.out, "{}", self.palette.bold(heading))?;
-        self.lines(total_report(&sum.usage, STYLE))
+        self.lines(total_report(&sum.usage, self.style))
     }
 
     fn json(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
@@ -289,7 +298,7 @@ impl UsageWriter<'_> {
             };
             write_line(self.out, &line)?;
         }
-        for result in &totals.results {
+        for result in totals.results.iter().take(LISTED) {
             let line = UsageRecord::Result {
                 session: name,
                 turn: result.turn + 1,

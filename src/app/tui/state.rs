@@ -39,7 +39,7 @@ use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Kind, Session};
-use retake_core::usage::{Prices, SessionUsage, UsageReader};
+use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
 use retake_live::SubAgent;
 use retake_live::search::Needle;
 use std::borrow::Cow;
@@ -116,6 +116,15 @@ pub struct Tops {
     pub sessions: usize,
 }
 
+/// Where the operator was in the totals.
+#[derive(Debug, Default)]
+pub struct UsagePlace {
+    /// What they are sorted by; `None` sorts each list by what it is mostly read for.
+    pub order: Option<UsageOrder>,
+    /// Which of the rows that lead somewhere had the cursor.
+    pub cursor: usize,
+}
+
 /// Everything that the screen depends on.
 #[derive(Debug)]
 pub struct State {
@@ -174,6 +183,9 @@ pub struct State {
     pub hit: Option<Hit>,
     /// What the sessions of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, UsageBySession)>,
+    pub usage: UsagePlace,
+    /// Where the operator was before a row of the totals or of the timeline led elsewhere.
+    pub jumped_from: Option<Place>,
     /// Sub-agents with logs of their own.
     pub sub_agents: Arc<[SubAgent]>,
     pub prices: Prices,
@@ -251,6 +263,8 @@ impl State {
             hits: None,
             hit: None,
             totals: None,
+            usage: UsagePlace::default(),
+            jumped_from: None,
             sub_agents: Arc::default(),
             prices: Prices::built_in(),
             zone: TimeZone::UTC,

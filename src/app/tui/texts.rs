@@ -76,6 +76,22 @@ impl<S> TextPage<S> {
         }
     }
 
+    /// The key that opens and closes it.
+    pub fn command(&self) -> Command {
+        self.command
+    }
+
+    /// Which of the rows that lead somewhere has the cursor.
+    pub fn cursor(&self) -> usize {
+        self.cursor.get()
+    }
+
+    /// Puts the cursor on one of the rows that lead somewhere.
+    pub fn set_cursor(&self, cursor: usize) {
+        self.cursor.set(cursor);
+        self.top.set(0);
+    }
+
     /// Shows the end first.
     pub fn at_end(self) -> Self {
         self.top.set(usize::MAX);
@@ -206,7 +222,7 @@ impl<S: 'static> Layer<S> for TextPage<S> {
         let area = centred(area, wide, high.min(area.height.saturating_sub(2)));
         frame.render_widget(Clear, area);
         let keys = match cursor {
-            Some(_) => " enter go to  / find  esc close ",
+            Some(_) => " enter go to  o sort  / find  esc close ",
             None => " / find  esc close ",
         };
         let keys = Line::styled(keys, theme.dim).right_aligned();
@@ -333,7 +349,10 @@ pub(super) fn usage(
     theme: &Theme,
     width: usize,
 ) -> PageText {
-    let title = " Usage ".to_owned();
+    let title = match state.usage.order {
+        None => " Usage ".to_owned(),
+        Some(order) => format!(" Usage, by {} ", usage::words_of(order)),
+    };
     let (Some(totals), Some(session)) = (state.totals(), state.session()) else {
         let lines = vec![Line::styled("counting", theme.dim)];
         let targets = Vec::new();
@@ -347,6 +366,7 @@ pub(super) fn usage(
         width: width.min(WIDEST_USAGE),
         bar: theme.glyphs.thumb,
         more: theme.glyphs.more,
+        order: state.usage.order,
     };
     let lines = usage::report(session, totals, &state.nested_totals(calls), style);
     let targets = lines.iter().enumerate();

@@ -138,7 +138,11 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Lab => lab::begin(state),
         Command::Recover(action) => {
             let is_of_run = live::decide::recover(state, action);
-            if !is_of_run {
+            let sorts = action == "supply-output" && state.is_known() && !state.on_turn;
+            if is_of_run {
+            } else if sorts && state.finding_for(action).is_none() {
+                layers::usage(state);
+            } else {
                 recover::begin(state, action);
             }
         }
@@ -160,6 +164,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Log => layers::log(state),
         Command::Health => live::health(state),
         Command::Usage => layers::usage(state),
+        Command::Sort => layers::sort_usage(state),
         Command::Timeline => layers::timeline(state),
         Command::Help => state.open_help(),
         Command::Editor => {

@@ -6,6 +6,7 @@
 
 mod counted;
 mod moment;
+mod order;
 mod prices;
 mod record;
 mod timeline;
@@ -14,6 +15,7 @@ mod totals;
 mod turn;
 
 pub use moment::{milliseconds, rfc3339};
+pub use order::UsageOrder;
 pub use prices::{Cost, ModelPrice, PriceError, Prices, RequestCost};
 pub use record::working_folder;
 pub use timeline::{Activity, Bar, Lane, Timeline};

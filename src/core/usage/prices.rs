@@ -25,7 +25,7 @@ impl Cost {
         Self(self.0.saturating_sub(part.0))
     }
 
-    pub(super) fn raw(self) -> u64 {
+    pub fn raw(self) -> u64 {
         self.0
     }
 

@@ -1,12 +1,14 @@
 //! Where tokens, money and time went in a session: in all, by tool, by kind, by turn, and which results were the
 //! largest.
 
+use super::order::UsageOrder;
 use super::prices::{Cost, Prices};
 use super::timeline::{Activity, Timeline};
 use super::tokens::Tokens;
 use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
 use crate::rules::reports_failure;
 use crate::session::{Kind, Session, SourceError, Speaker};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,9 +41,9 @@ pub struct SessionUsage {
     pub by_tool: Vec<ToolUsage>,
     /// What the history consists of, the largest first.
     pub by_kind: Vec<KindUsage>,
-    /// The replies that cost most (without prices: that took most new tokens), with their turns.
+    /// The first replies in each order, with their turns; those that cost most come first.
     pub largest_turns: Vec<(usize, TurnUsage)>,
-    /// The largest results, the largest first.
+    /// The first results in each order, the largest first.
     pub results: Vec<ResultUsage>,
     /// Replies for which the provider's cache did not hold what had been sent before.
     pub misses: Vec<CacheMiss>,
@@ -63,6 +65,13 @@ pub struct ToolUsage {
     pub bytes: u64,
     /// About what its results cost as a part of each later request.
     pub cost: Option<Cost>,
+}
+
+impl ToolUsage {
+    /// Its place in an order: the larger the earlier.
+    pub fn rank(&self, order: UsageOrder) -> (u64, u64) {
+        order.rank(self.cost, self.took, self.bytes)
+    }
 }
 
 /// How much of a history is of a kind.
@@ -88,6 +97,13 @@ pub struct ResultUsage {
     pub cost: Option<Cost>,
 }
 
+impl ResultUsage {
+    /// Its place in an order: the larger the earlier.
+    pub fn rank(&self, order: UsageOrder) -> (u64, u64) {
+        order.rank(self.cost, self.took, self.bytes)
+    }
+}
+
 /// A reply for which the provider's cache did not hold what had been sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheMiss {
@@ -98,8 +114,12 @@ pub struct CacheMiss {
     pub idle: Option<u64>,
 }
 
-/// How many of the largest results and turns are kept, and how many misses.
-const LARGEST: usize = 10;
+/// How many results and turns are kept of each order.
+const LARGEST: usize = 50;
+/// Most results and turns that wait to be compared.
+const COMPARED: usize = 6 * LARGEST;
+/// How many misses are kept.
+const MISSES: usize = 10;
 /// Smaller losses are not worth a line.
 const LOST: u64 = 4096;
 /// A result is a part of each later request until the history is compacted: what a byte of it cost, summed up
@@ -246,17 +266,19 @@ impl SessionUsage {
                 tool.cost.get_or_insert_default().add(cost);
             }
             totals.results.push(result);
-            if totals.results.len() > 4 * LARGEST {
+            if totals.results.len() > COMPARED {
                 totals.keep_largest();
             }
         }
         totals.keep_largest();
+        let size = |result: &ResultUsage| Reverse(result.rank(UsageOrder::Size));
+        totals.results.sort_by_key(size);
+        let cost = |(_, usage): &(_, TurnUsage)| Reverse(usage.rank(UsageOrder::Cost));
+        totals.largest_turns.sort_by_key(cost);
         let of_tools = tools.values().filter_map(|tool| tool.cost);
         totals.other_cost = totals.cost.map(|all| of_tools.fold(all, Cost::without));
         totals.by_kind = kinds.into_values().collect();
-        totals
-            .by_kind
-            .sort_by_key(|kind| std::cmp::Reverse(kind.bytes));
+        totals.by_kind.sort_by_key(|kind| Reverse(kind.bytes));
         totals.by_tool = tools
             .into_iter()
             .map(|(name, usage)| ToolUsage {
@@ -264,9 +286,7 @@ impl SessionUsage {
                 ..usage
             })
             .collect();
-        totals
-            .by_tool
-            .sort_by_key(|tool| std::cmp::Reverse(tool.bytes));
+        totals.by_tool.sort_by_key(|tool| Reverse(tool.bytes));
         timeline.sort();
         totals.timeline = timeline;
         Ok(Some(totals))
@@ -310,6 +330,12 @@ impl SessionUsage {
                 None => self.models.push((model.clone(), 1)),
             }
         }
+        if usage.tokens.is_some() || usage.took.is_some() {
+            self.largest_turns.push((turn, usage.clone()));
+        }
+        if self.largest_turns.len() > COMPARED {
+            self.keep_largest();
+        }
         let Some(tokens) = usage.tokens else {
             return;
         };
@@ -322,25 +348,27 @@ impl SessionUsage {
         }
         let lost = before.map_or(0, |before| before.input.saturating_sub(tokens.cached));
         let is_cached = before.is_some_and(|it| it.cached + it.written + it.written_1h > 0);
-        if is_cached && lost > LOST && self.misses.len() < LARGEST {
+        if is_cached && lost > LOST && self.misses.len() < MISSES {
             self.misses.push(CacheMiss { turn, lost, idle });
-        }
-        self.largest_turns.push((turn, usage.clone()));
-        if self.largest_turns.len() > 4 * LARGEST {
-            self.keep_largest();
         }
     }
 
     fn keep_largest(&mut self) {
-        self.results
-            .sort_by_key(|result| std::cmp::Reverse(result.bytes));
-        self.results.truncate(LARGEST);
-        self.largest_turns.sort_by_key(|(_, usage)| {
-            let cost = usage.cost.map(|cost| cost.all);
-            std::cmp::Reverse((cost, usage.tokens.unwrap_or_default().fresh()))
+        keep_largest(&mut self.results, ResultUsage::rank);
+        keep_largest(&mut self.largest_turns, |(_, usage), order| {
+            usage.rank(order)
         });
-        self.largest_turns.truncate(LARGEST);
     }
+}
+
+/// Keeps what is among the first in one of the orders at least.
+fn keep_largest<T>(list: &mut Vec<T>, rank: impl Fn(&T, UsageOrder) -> (u64, u64)) {
+    let mut kept = 0;
+    for order in UsageOrder::ALL {
+        list[kept..].sort_by_key(|it| Reverse(rank(it, order)));
+        kept = list.len().min(kept + LARGEST);
+    }
+    list.truncate(kept);
 }
 
 #[cfg(test)]
@@ -391,6 +419,22 @@ mod tests {
         assert_eq!(totals.results[0].turn, 1);
         let cancelled = SessionUsage::of(session, &prices, &|| true, &mut |_, _| ());
         assert_eq!(cancelled.unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_first_in_any_order_is_kept() {
+        let result = |call: usize| ResultUsage {
+            call,
+            turn: 0,
+            bytes: call as u64,
+            took: Some(10_000 - call as u64),
+            cost: None,
+        };
+        let mut results: Vec<_> = (0..10_000).map(result).collect();
+        keep_largest(&mut results, ResultUsage::rank);
+        let kept: Vec<usize> = results.iter().map(|result| result.call).collect();
+        assert!(kept.contains(&9_999) && kept.contains(&0), "{kept:?}");
+        assert!(!kept.contains(&5_000), "{kept:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What one turn and one call took.
 
 use super::counted::{Counted, counted, replies_of_state};
+use super::order::UsageOrder;
 use super::prices::{Prices, RequestCost};
 use super::record::Envelopes;
 use super::tokens::Tokens;
@@ -33,6 +34,17 @@ pub struct TurnUsage {
 }
 
 impl TurnUsage {
+    /// Its place in an order: the larger the earlier.
+    pub fn rank(&self, order: UsageOrder) -> (u64, u64) {
+        let tokens = self.tokens.unwrap_or_default();
+        let cost = self.cost.map_or(0, |cost| cost.all.raw());
+        match order {
+            UsageOrder::Cost => (cost, tokens.fresh()),
+            UsageOrder::Time => (self.took.unwrap_or(0), cost),
+            UsageOrder::Size => (tokens.input.saturating_add(tokens.output), cost),
+        }
+    }
+
     /// How much of its window the model had used after its answer, in percent.
     pub fn fullness(&self) -> Option<u64> {
         let (tokens, window) = (self.tokens?, self.window.filter(|window| *window > 0)?);

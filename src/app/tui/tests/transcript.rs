@@ -321,6 +321,36 @@ fn where_tokens_and_time_went_is_one_key_away() {
     desk.press("esc").sees("5m59s").sees("23.");
 }
 
+#[test]
+fn the_totals_are_sorted_lead_to_a_turn_and_esc_comes_back() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    desk.state.size = (110, 50);
+    desk.press("| g j o").sees("most expensive turns");
+    let from = desk.state.item;
+    let first_row = |desk: &Desk, title: &str| {
+        let screen = desk.screen();
+        let mut rows = screen.lines().skip_while(|row| !row.contains(title));
+        rows.nth(1).unwrap_or_default().to_owned()
+    };
+    desk.press("o")
+        .sees("Usage, by cost")
+        .sees("most expensive results");
+    desk.press("o").sees("Usage, by time");
+    let slowest = first_row(&desk, "slowest calls");
+    assert!(slowest.contains("Bash(cargo test)"), "{slowest}");
+    desk.press("o").sees("Usage, by size");
+    let largest = first_row(&desk, "turns with most tokens");
+    assert!(largest.contains("turn 4"), "{largest}");
+    desk.press("enter")
+        .sees(&format!("esc goes back to turn {}", 2));
+    assert_eq!(desk.state.turn(), 3);
+    // The totals are where they were left.
+    desk.press("o").sees("Usage, by size").press("esc esc");
+    assert_eq!(desk.state.item, from);
+    desk.press("esc");
+    assert_eq!(desk.state.item, from, "there is one way back");
+}
+
 /// A log with a call that began a sub-agent, whose messages are in the same file.
 pub(super) fn task_log() -> String {
     let line = |uuid: &str,

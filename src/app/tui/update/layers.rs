@@ -16,7 +16,7 @@ use crate::tui::texts::{self, TextPage};
 use crate::tui::timeline::TimelinePage;
 use crate::tui::transcript::keys;
 use crate::tui::transcript::nested::nested_calls;
-use crate::usage::UsageTarget;
+use crate::usage::{UsageTarget, next_order};
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
@@ -262,19 +262,47 @@ pub(super) fn usage(state: &mut State) {
     let page = TextPage::new(Command::Usage, move |state: &State, theme, width| {
         texts::usage(state, &calls, theme, width)
     });
-    state.open(page, |state, _, target| go_to_target(state, target));
+    page.set_cursor(state.usage.cursor);
+    state.open(page, |state, page, target| {
+        state.usage.cursor = page.cursor();
+        go_to_target(state, target);
+    });
+}
+
+/// Sorts the totals by something else.
+pub(super) fn sort_usage(state: &mut State) {
+    let page = state.layers.top::<TextPage<State>>();
+    let page = page.filter(|page| page.command() == Command::Usage);
+    let (Some(page), Some(totals)) = (page, state.totals()) else {
+        return;
+    };
+    page.set_cursor(0);
+    state.usage.order = next_order(totals, state.usage.order);
 }
 
 /// Goes to what a row of the totals counts.
 fn go_to_target(state: &mut State, target: UsageTarget) {
     let (UsageTarget::Item(item) | UsageTarget::SubAgent(item)) = target;
     state.has_moved = true;
+    state.jumped_from = Some(state.place());
+    state.say(format!("esc goes back to turn {}", state.turn() + 1));
     motion::focus(state, Pane::Turns);
     motion::reveal(state, item);
     state.go_to(item);
     if matches!(target, UsageTarget::SubAgent(_)) {
         keys::enter(state, motion::open_session);
     }
+}
+
+/// Goes back to where a row of the totals or of the timeline led away from; false where there is no way back.
+fn back_from_jump(state: &mut State) -> bool {
+    let session = state.session;
+    let from = state.jumped_from.take_if(|from| from.session == session);
+    if let Some(from) = from {
+        motion::reveal(state, from.item);
+        state.go_to(from.item);
+    }
+    from.is_some()
 }
 
 /// Shows the session as bars over time.
@@ -338,7 +366,7 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
 
 /// One step back: what lies over the panes, then a filter, then the pane.
 pub(super) fn back(state: &mut State) {
-    if state.leave_layer() || back_to_flow(state) {
+    if state.leave_layer() || back_to_flow(state) || back_from_jump(state) {
     } else if state.shown.is_some() {
         state.show_all();
     } else if state.focus != Pane::Turns {
