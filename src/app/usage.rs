@@ -256,33 +256,44 @@ impl Report {
                 replies(totals.undercounted)
             ));
         }
+        let tools = match totals.parallel {
+            2.. => format!(
+                "tools {} in {}, up to {} in parallel",
+                duration(totals.tools),
+                duration(totals.tools_elapsed),
+                totals.parallel
+            ),
+            _ => format!("tools {}", duration(totals.tools)),
+        };
+        let parts = [
+            (totals.model, format!("model {}", duration(totals.model))),
+            (totals.tools, tools),
+            (
+                totals.waiting,
+                format!("waiting for the user {}", duration(totals.waiting)),
+            ),
+        ];
+        let parts = parts.into_iter().filter(|(took, _)| *took > 0);
+        let parts: Vec<String> = parts.map(|(_, words)| words).collect();
         match totals.span {
-            None | Some(0) => self.sentence("the recording has no times"),
+            None | Some(0) if parts.is_empty() => self.sentence("the recording has no times"),
+            None | Some(0) => self.sentence(&parts.join(", ")),
             Some(span) => {
-                let parts = [
-                    ("model", totals.model),
-                    ("tools", totals.tools),
-                    ("waiting for the user", totals.waiting),
-                ];
-                let parts = parts.iter().filter(|(_, took)| *took > 0);
-                let parts: Vec<_> = parts
-                    .map(|(name, took)| format!("{name} {}", duration(*took)))
-                    .collect();
                 let gap = if parts.is_empty() { "" } else { ": " };
-                self.sentence(&format!(
-                    "{} elapsed{gap}{}",
-                    duration(span),
-                    parts.join(", ")
-                ));
+                let parts = parts.join(", ");
+                self.sentence(&format!("{} elapsed{gap}{parts}", duration(span)));
             }
         }
         if totals.without_price > 0 {
             let models: Vec<&str> = totals.models.iter().map(|(model, _)| &**model).collect();
-            self.sentence(&format!(
-                "no price is known for {} of {}: --prices FILE adds one",
-                replies(totals.without_price),
-                models.join(", ")
-            ));
+            let count = replies(totals.without_price);
+            self.sentence(&match models.is_empty() {
+                true => format!("no price for {count}: the recording does not name the model"),
+                false => format!(
+                    "no price is known for {count} of {}: --prices FILE adds one",
+                    models.join(", ")
+                ),
+            });
         } else if totals.models.len() > 1 {
             let models = totals.models.iter();
             let models = models.map(|(model, count)| format!("{model} ({})", replies(*count)));

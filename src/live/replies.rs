@@ -1,5 +1,5 @@
-//! What the ledger of a run knows and the history does not say: that a reply was cut off, or why it ended; that
-//! an output is an error, how the run ended.
+//! What the ledger of a run knows and the history does not say: that a reply was cut off, why it ended, or what it
+//! took; that an output is an error, how the run ended.
 
 use retake_core::session::ledger::{CallFailure, GrowthSource};
 use retake_core::session::{
@@ -16,8 +16,8 @@ pub(crate) fn mark_replies(session: &mut Session) {
     };
     session.run = rope.run().cloned();
     for growth in rope.growths() {
-        let (ended, stop) = match &growth.by {
-            Some(GrowthSource::Reply { ended, stop }) => (ended, stop),
+        let (ended, stop, cost) = match &growth.by {
+            Some(GrowthSource::Reply { ended, stop, cost }) => (ended, stop, *cost),
             Some(GrowthSource::Error { call_id, failure }) => {
                 mark_error(session, rope, growth, call_id, *failure);
                 continue;
@@ -27,6 +27,9 @@ pub(crate) fn mark_replies(session: &mut Session) {
         let Some(last) = last_of(session, rope, growth) else {
             continue;
         };
+        if let Some(run) = &mut session.run {
+            run.replies.insert(index_number(last), cost);
+        }
         let flags = &mut session.items[last].flags;
         flags.set_if(Flags::INCOMPLETE, !ended);
         let Some(reason) = stop else {

@@ -1,5 +1,6 @@
 //! Tokens, in the spelling of any provider.
 
+use crate::session::ledger::Usage;
 use serde_json::Value;
 
 /// The tokens of one request and its reply.
@@ -18,6 +19,16 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Those of a reply of a run; `None` where the provider counted none.
+    pub(super) fn of_run(usage: Usage) -> Option<Self> {
+        let Usage { input, output } = usage;
+        (input > 0 || output > 0).then(|| Self {
+            input,
+            output,
+            ..Self::default()
+        })
+    }
+
     /// Those of the value of a `usage` member, in the spelling of any provider.
     pub(super) fn of_value(raw: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(raw).ok()?;

@@ -9,7 +9,7 @@ use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
 use crate::rules::reports_failure;
 use crate::session::{Kind, Session, SourceError, Speaker};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 /// What a session took. Times are milliseconds.
@@ -33,6 +33,10 @@ pub struct SessionUsage {
     pub model: u64,
     /// While tools ran; of those that ran side by side each on its own.
     pub tools: u64,
+    /// While at least one tool ran.
+    pub tools_elapsed: u64,
+    /// How many tools ran side by side at most.
+    pub parallel: usize,
     /// Before a message of the user.
     pub waiting: u64,
     /// From the first moment to the last.
@@ -225,6 +229,7 @@ impl SessionUsage {
         }
         let mut kinds: BTreeMap<&str, KindUsage> = BTreeMap::new();
         let mut tools: BTreeMap<&str, ToolUsage> = BTreeMap::new();
+        let mut runs = Vec::new();
         for (index, item) in session.items.iter().enumerate() {
             let kind = kinds.entry(item.kind.word()).or_insert(KindUsage {
                 kind: item.kind,
@@ -258,6 +263,7 @@ impl SessionUsage {
                 tool.took = Some(tool.took.unwrap_or(0) + took);
                 totals.tools += took;
                 if let Some(called) = reader.item_time(index)? {
+                    runs.push((called, called + took));
                     let tool = Activity::Tool(session.name(item).to_owned());
                     timeline.add(tool, called + took, took, index);
                 }
@@ -270,6 +276,7 @@ impl SessionUsage {
                 totals.keep_largest();
             }
         }
+        (totals.tools_elapsed, totals.parallel) = side_by_side(&mut runs);
         totals.keep_largest();
         let size = |result: &ResultUsage| Reverse(result.rank(UsageOrder::Size));
         totals.results.sort_by_key(size);
@@ -310,6 +317,8 @@ impl SessionUsage {
         }
         self.model += other.model;
         self.tools += other.tools;
+        self.tools_elapsed += other.tools_elapsed;
+        self.parallel = self.parallel.max(other.parallel);
         self.waiting += other.waiting;
         if let Some(span) = other.span {
             *self.span.get_or_insert_default() += span;
@@ -324,7 +333,7 @@ impl SessionUsage {
         idle: Option<u64>,
     ) {
         self.model += usage.took.unwrap_or(0);
-        if let Some(model) = &usage.model {
+        if let Some(model) = usage.model.as_ref().filter(|model| !model.is_empty()) {
             match self.models.iter_mut().find(|(known, _)| known == model) {
                 Some((_, replies)) => *replies += 1,
                 None => self.models.push((model.clone(), 1)),
@@ -359,6 +368,23 @@ impl SessionUsage {
             usage.rank(order)
         });
     }
+}
+
+/// How long at least one of these ran, and how many ran side by side at most; each is a beginning and an end.
+fn side_by_side(runs: &mut [(u64, u64)]) -> (u64, usize) {
+    runs.sort_unstable();
+    let (mut elapsed, mut until, mut most) = (0, 0, 0);
+    let mut ends: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    for (start, end) in runs.iter().copied().filter(|(start, end)| end > start) {
+        while ends.peek().is_some_and(|Reverse(first)| *first <= start) {
+            ends.pop();
+        }
+        ends.push(Reverse(end));
+        most = most.max(ends.len());
+        elapsed += end.max(until) - start.max(until);
+        until = end.max(until);
+    }
+    (elapsed, most)
 }
 
 /// Keeps what is among the first in one of the orders at least.
@@ -419,6 +445,14 @@ mod tests {
         assert_eq!(totals.results[0].turn, 1);
         let cancelled = SessionUsage::of(session, &prices, &|| true, &mut |_, _| ());
         assert_eq!(cancelled.unwrap(), None);
+    }
+
+    #[test]
+    fn tools_that_run_side_by_side_take_the_time_of_the_clock_once() {
+        let mut runs = vec![(50, 60), (0, 10), (2, 30), (5, 12), (10, 11), (60, 60)];
+        assert_eq!(side_by_side(&mut runs), (40, 3));
+        assert_eq!(side_by_side(&mut [(5, 9), (9, 12)]), (7, 1));
+        assert_eq!(side_by_side(&mut []), (0, 0));
     }
 
     #[test]

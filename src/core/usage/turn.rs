@@ -5,6 +5,7 @@ use super::order::UsageOrder;
 use super::prices::{Prices, RequestCost};
 use super::record::Envelopes;
 use super::tokens::Tokens;
+use crate::session::ledger::ReplyCost;
 use crate::session::{Item, Kind, Session, SourceError, Span, Speaker, Turn};
 use crate::wire::body_within;
 use std::ops::Range;
@@ -131,6 +132,10 @@ impl<'a> UsageReader<'a> {
             usage.model = envelope.model.or(usage.model);
             usage.took = envelope.replied_in.or(usage.took);
         }
+        if let Some(cost) = reply_of_run(session, &found) {
+            usage.tokens = usage.tokens.or_else(|| Tokens::of_run(cost.usage));
+            usage.took = usage.took.or(Some(cost.took));
+        }
         usage.took = usage.took.or(since(ended));
         usage.ended = ended;
         match session.format {
@@ -208,6 +213,14 @@ impl<'a> UsageReader<'a> {
         // Codex writes a call and its result at the same moment, once both are there.
         Ok(took.filter(|took| *took > 0 || session.format != "codex"))
     }
+}
+
+/// What a run recorded of the reply of a turn.
+fn reply_of_run(session: &Session, turn: &Turn) -> Option<ReplyCost> {
+    let items = turn.items();
+    let items = u32::try_from(items.start).ok()?..u32::try_from(items.end).ok()?;
+    let mut replies = session.run.as_ref()?.replies.range(items);
+    Some(*replies.next_back()?.1)
 }
 
 /// The bytes of a turn with what precedes its first record, and follows its last one where no reply comes.

@@ -217,7 +217,9 @@ impl<'a> Block<'a> {
         }
         let usage = self.reader.turn(turn).unwrap_or_default();
         self.model_switch(turn, &usage);
-        let at = usage.at.map(|at| local(at, self.page.zone));
+        // A reply is dated when it was there, as in the timeline.
+        let at = usage.ended.or(usage.at);
+        let at = at.map(|at| local(at, self.page.zone));
         let mut left = Pieces::new();
         if self.page.has_times {
             let time = at.map_or_else(String::new, clock);

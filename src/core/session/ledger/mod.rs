@@ -101,6 +101,16 @@ pub struct RunState {
     pub breakers: BTreeMap<String, String>,
     /// What came of each call of its replies, by call id. What the operator answered in person is left out.
     pub results: BTreeMap<String, CallResult>,
+    /// What its replies took, by the index of their last item; of those that a take has changed nothing is known.
+    pub replies: BTreeMap<u32, ReplyCost>,
+}
+
+/// What a reply of a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReplyCost {
+    pub usage: Usage,
+    /// Milliseconds until it was whole.
+    pub took: u64,
 }
 
 /// What came of a call of a run, whatever the history says since.
@@ -127,6 +137,7 @@ pub enum GrowthSource {
         ended: bool,
         /// Why it ended, in the provider's word.
         stop: Option<String>,
+        cost: ReplyCost,
     },
     /// The output that the operator gave a call, or with which he rejected it.
     Operator,
@@ -236,7 +247,11 @@ impl Ledger {
         let (take, by) = match event {
             LedgerEvent::Replied { take, reply, .. } => {
                 let (ended, stop) = (reply.ended, reply.stop.clone());
-                (*take, GrowthSource::Reply { ended, stop })
+                let cost = ReplyCost {
+                    usage: reply.usage,
+                    took: reply.total_ms,
+                };
+                (*take, GrowthSource::Reply { ended, stop, cost })
             }
             LedgerEvent::Failed {
                 take,
@@ -351,6 +366,7 @@ impl Ledger {
             ending: self.ending(take).cloned(),
             breakers: self.breakers.clone(),
             results: results.collect(),
+            replies: BTreeMap::new(),
         }
     }
 
