@@ -55,6 +55,10 @@ pub enum Command {
     /// Where tokens and time went.
     Usage,
     Timeline,
+    /// Shows a shorter part of the timeline, or a longer one.
+    Zoom(Direction),
+    /// Shows a later part of the timeline, or an earlier one.
+    Pan(Direction),
     Intercept,
     Views,
     Break,
@@ -339,6 +343,10 @@ pub const KEYMAP: &[Binding] = &[
     row("t", C::View, PANES, Group::Panes, "pretty, unescaped or raw").alias(&["json", "source"]),
     row("enter", C::Open, PANES, Group::Recover, "actions for the finding; in lists: open").in_footer(85, "offers").alias(&["fix", "repair"]),
     row("enter", C::Open, &[Overlay], Group::Findings, "in the totals: go to the turn, the call or the sub-agent; esc comes back"),
+    row("+ =", C::Zoom(Forward), &[Overlay], Group::Findings, "in the timeline: half as much, around the bar with the cursor"),
+    row("-", C::Zoom(Backward), &[Overlay], Group::Findings, "in the timeline: twice as much"),
+    row("l right", C::Pan(Forward), &[Overlay], Group::Findings, "in the timeline: later"),
+    row("h left", C::Pan(Backward), &[Overlay], Group::Findings, "in the timeline: earlier"),
     row("o", C::Sort, &[Overlay], Group::Findings, "in the totals: sort by cost, time or size"),
     row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read; reject a call").in_footer(84, "inject"),
     row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn; a call that may have run: run it again").in_footer(0, "retry").alias(&["rerun", "again"]),

@@ -89,6 +89,8 @@ pub struct Detail {
     pub found: Option<LinePlace>,
     /// The first line of what the item says.
     body: usize,
+    /// How many lines are the item's own; the result of a call follows.
+    own: usize,
     /// How much of an item is read.
     limit: u64,
     made_for: Option<DetailKey>,
@@ -493,9 +495,7 @@ impl State {
 
     /// Whether a filter leaves nothing to show.
     pub fn has_no_match(&self) -> bool {
-        self.shown
-            .as_ref()
-            .is_some_and(|shown| shown.items.is_empty())
+        Shown::hides_all(self.shown.as_ref())
     }
 
     pub fn show_all(&mut self) {
@@ -809,7 +809,7 @@ impl State {
     ) -> Result<LinePlace, Option<LinePlace>> {
         let kind = self.item().map(|item| item.kind);
         let is_call = matches!(kind, Some(Kind::Call | Kind::HostedCall));
-        let lines = self.detail.lines.iter().enumerate();
+        let lines = self.detail.lines.iter().take(self.detail.own).enumerate();
         // The heading of a call has its name.
         let counted = lines.filter(|(line, _)| *line >= self.detail.body || is_call && *line == 0);
         let (mut before, mut last) = (0, None);
@@ -855,6 +855,7 @@ impl State {
         self.detail.lines = composed.lines;
         self.detail.left_out = composed.left_out;
         self.detail.body = composed.body;
+        self.detail.own = composed.own;
         self.detail.found = None;
         self.detail.made_for = made_for;
     }

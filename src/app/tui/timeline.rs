@@ -1,7 +1,7 @@
-//! The run as bars over time: a chart of who was busy when, and below it the bars one by one, of which the cursor
-//! leads to their items.
+//! The run as bars over time: a chart of who was busy when, all of it or a part, and below it the bars one by one, of
+//! which the cursor leads to their items.
 
-use super::keymap::{self, Command, Context};
+use super::keymap::{self, Command, Context, Direction};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
 use super::popup::{centred, rows, split_top, write};
@@ -18,6 +18,8 @@ use ratatui::widgets::Clear;
 use retake_core::content::display_name;
 use retake_core::safe_text::SafeText;
 use retake_core::usage::{Activity, Bar, Lane, Timeline, UsageReader, working_folder};
+use std::cell::RefCell;
+use std::ops::{Range, RangeInclusive};
 
 /// Cells of what a lane is called and of how long it took.
 const LANE: usize = 18;
@@ -29,10 +31,17 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// The same in ASCII.
 const PLAIN: [char; 9] = [' ', '.', '.', ':', ':', '=', '=', '#', '#'];
 
+/// Least milliseconds that are shown.
+const SHORTEST: u64 = 100;
+/// How far a key moves a part: this share of it.
+const STRIDE: u64 = 4;
+
 #[derive(Debug)]
 pub(super) struct TimelinePage {
     cursor: ListCursor,
     folder: String,
+    /// The part of the session that is shown, in milliseconds since it began; `None` is all of it.
+    part: Option<Range<u64>>,
 }
 
 impl TimelinePage {
@@ -48,14 +57,74 @@ impl TimelinePage {
         Self {
             cursor,
             folder: folder.unwrap_or_default(),
+            part: None,
         }
     }
 
-    /// When it was, how long it took, who was busy, and what that took.
-    fn facts(&self, state: &State, timeline: &Timeline, bar: Bar) -> (String, String) {
-        let at = clock(local(timeline.start + bar.start, &state.zone));
+    fn part(&self, timeline: &Timeline) -> Range<u64> {
+        self.part.clone().unwrap_or(0..timeline.span)
+    }
+
+    /// Shows a part of this length that begins there, as far as the session has it.
+    fn show(&mut self, timeline: &Timeline, start: u64, length: u64) {
+        let start = start.min(timeline.span.saturating_sub(length));
+        self.part = (length < timeline.span).then(|| start..start + length);
+    }
+
+    /// Shows half of what is shown, around the bar with the cursor, or twice as much.
+    fn zoom(&mut self, timeline: &Timeline, direction: Direction) {
+        let part = self.part(timeline);
+        let length = part.end - part.start;
+        let length = match direction {
+            Direction::Forward => (length / 2).max(SHORTEST),
+            Direction::Backward => length.saturating_mul(2),
+        };
+        let bar = timeline.bars.get(self.cursor.get());
+        let middle = bar.map_or(part.start, |bar| bar.start + bar.took / 2);
+        self.show(timeline, middle.saturating_sub(length / 2), length);
+    }
+
+    /// Shows what is before or after the part that is shown; the cursor stays in it.
+    fn pan(&mut self, timeline: &Timeline, direction: Direction) {
+        let part = self.part(timeline);
+        let length = part.end - part.start;
+        let start = match direction {
+            Direction::Forward => part.start.saturating_add(length / STRIDE),
+            Direction::Backward => part.start.saturating_sub(length / STRIDE),
+        };
+        self.show(timeline, start, length);
+        let part = self.part(timeline);
+        let is_seen = |bar: &Bar| bar.start < part.end && bar.start + bar.took >= part.start;
+        if !timeline.bars.get(self.cursor.get()).is_some_and(is_seen) {
+            let seen = timeline.bars.iter().position(is_seen);
+            self.cursor.set(seen.unwrap_or(self.cursor.get()));
+        }
+    }
+
+    /// Shows the bar with the cursor, where it is outside of the part that is shown.
+    fn follow_cursor(&mut self, timeline: &Timeline) {
+        let part = self.part(timeline);
+        let bar = timeline.bars.get(self.cursor.get());
+        let outside = bar.filter(|bar| bar.start >= part.end || bar.start + bar.took < part.start);
+        if let Some(bar) = outside {
+            let length = part.end - part.start;
+            let middle = bar.start + bar.took / 2;
+            self.show(timeline, middle.saturating_sub(length / 2), length);
+        }
+    }
+
+    /// From when to when it was, how long it took, who was busy, and what that took.
+    fn facts(
+        &self,
+        state: &State,
+        reader: Option<&mut UsageReader<'_>>,
+        timeline: &Timeline,
+        bar: Bar,
+    ) -> (String, String) {
+        let at = |at: u64| clock(local(timeline.start + at, &state.zone));
+        let (start, end) = (at(bar.start), at(bar.start + bar.took));
         let took = duration(bar.took);
-        let before = format!("{at:<8} {took:>TOOK$}  ");
+        let before = format!("{start:<8}-{end:<8} {took:>TOOK$}  ");
         let activity = timeline.lanes.get(bar.lane).map(|lane| &lane.activity);
         let session = state.session();
         let words = match (activity, session) {
@@ -65,7 +134,7 @@ impl TimelinePage {
                     .items
                     .get(bar.item)
                     .map_or(0, |item| item.turn as usize);
-                let usage = UsageReader::new(session, &state.prices).turn(turn);
+                let usage = reader.and_then(|reader| reader.turn(turn).ok());
                 let usage = usage.unwrap_or_default();
                 let mark = at_least(usage.is_undercounted);
                 let mut facts = vec![format!("model, turn {}", turn + 1)];
@@ -92,22 +161,21 @@ fn name_of(lane: &Lane) -> String {
     }
 }
 
-/// The columns of a bar.
-fn columns_of(bar: Bar, columns: usize, span: u64) -> std::ops::RangeInclusive<usize> {
+/// The columns of a bar in a part of the session.
+fn columns_of(bar: Bar, columns: usize, part: &Range<u64>) -> RangeInclusive<usize> {
     let column = |at: u64| {
-        let column = u128::from(at) * columns as u128 / u128::from(span.max(1));
+        let (at, length) = (at.saturating_sub(part.start), part.end - part.start);
+        let column = u128::from(at) * columns as u128 / u128::from(length.max(1));
         usize::try_from(column).unwrap_or(columns).min(columns - 1)
     };
     column(bar.start)..=column(bar.start + bar.took)
 }
 
 /// The times above the chart: of its start, its middle and its end.
-fn axis(state: &State, timeline: &Timeline, columns: usize) -> String {
-    let at = |part: u64| {
-        clock(local(
-            timeline.start + timeline.span * part / 2,
-            &state.zone,
-        ))
+fn axis(state: &State, timeline: &Timeline, columns: usize, part: &Range<u64>) -> String {
+    let at = |half: u64| {
+        let at = part.start + (part.end - part.start) * half / 2;
+        clock(local(timeline.start + at, &state.zone))
     };
     let half = (columns / 2).saturating_sub(4);
     format!(
@@ -124,9 +192,8 @@ fn axis(state: &State, timeline: &Timeline, columns: usize) -> String {
 /// A lane with its bars; those of the bar with the cursor are set apart.
 fn lane_spans(
     lane: &Lane,
-    bar: Option<Bar>,
-    columns: usize,
-    span: u64,
+    bar: Option<RangeInclusive<usize>>,
+    busy: Vec<u8>,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let name = SafeText::single_line(&name_of(lane), LANE - 1);
@@ -142,12 +209,11 @@ fn lane_spans(
         "",
         duration(lane.took)
     )));
-    let own = bar.map(|bar| columns_of(bar, columns, span));
     let letters = if theme.glyphs.ascii { PLAIN } else { EIGHTHS };
-    let busy = lane.columns(columns, span).into_iter().enumerate();
+    let busy = busy.into_iter().enumerate();
     spans.extend(busy.map(|(column, eighths)| {
         // A narrow bar is seen, too: its columns are full.
-        match own.as_ref().is_some_and(|own| own.contains(&column)) {
+        match bar.as_ref().is_some_and(|bar| bar.contains(&column)) {
             true => Span::styled(letters[letters.len() - 1].to_string(), theme.marked),
             false => Span::styled(letters[usize::from(eighths)].to_string(), theme.text),
         }
@@ -164,10 +230,11 @@ impl Layer<State> for TimelinePage {
     }
 
     fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<usize> {
-        let bars = state
-            .totals()
-            .map_or(&[][..], |totals| &totals.timeline.bars);
+        let empty = Timeline::default();
+        let timeline = state.totals().map_or(&empty, |totals| &totals.timeline);
+        let bars = &timeline.bars;
         if self.cursor.key(key, bars.len()) {
+            self.follow_cursor(timeline);
             return Step::Stay;
         }
         match keymap::command(Context::Overlay, &key) {
@@ -176,16 +243,24 @@ impl Layer<State> for TimelinePage {
                 Some(bar) => Step::Done(bar.item),
                 None => Step::Stay,
             },
-            Some(Command::Find) | None => Step::Stay,
+            Some(Command::Zoom(direction)) => {
+                self.zoom(timeline, direction);
+                Step::Stay
+            }
+            Some(Command::Pan(direction)) => {
+                self.pan(timeline, direction);
+                Step::Stay
+            }
+            Some(Command::Find | Command::Sort) | None => Step::Stay,
             Some(_) => Step::Pass,
         }
     }
 
     fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step<usize> {
-        let bars = state
-            .totals()
-            .map_or(0, |totals| totals.timeline.bars.len());
-        self.cursor.mouse(event, bars);
+        if let Some(totals) = state.totals() {
+            self.cursor.mouse(event, totals.timeline.bars.len());
+            self.follow_cursor(&totals.timeline);
+        }
         Step::Stay
     }
 
@@ -204,7 +279,7 @@ impl Layer<State> for TimelinePage {
         frame.render_widget(Clear, area);
         let keys = match bars.is_empty() {
             true => " esc close ",
-            false => " j k bars  enter go to  esc close ",
+            false => " j k bars  + - zoom  h l earlier, later  enter go to  esc close ",
         };
         let keys = Line::styled(keys, theme.dim).right_aligned();
         let block = theme
@@ -233,10 +308,9 @@ impl Layer<State> for TimelinePage {
         let columns = usize::from(inside.width)
             .saturating_sub(LANE + TOOK + 2)
             .max(LEAST);
-        let mut chart = vec![vec![Span::styled(
-            axis(state, timeline, columns),
-            theme.dim,
-        )]];
+        let part = self.part(timeline);
+        let axis = axis(state, timeline, columns, &part);
+        let mut chart = vec![vec![Span::styled(axis, theme.dim)]];
         let mut order: Vec<usize> = (0..lanes).collect();
         // What has no room are the tools that took least; the lane with the cursor is always there.
         let worth = |lane: &usize| {
@@ -249,10 +323,12 @@ impl Layer<State> for TimelinePage {
         order.sort_unstable();
         chart.extend(order.iter().map(|lane| {
             let own = bar.filter(|bar| bar.lane == *lane);
-            lane_spans(&timeline.lanes[*lane], own, columns, timeline.span, theme)
+            let own = own.map(|bar| columns_of(bar, columns, &part));
+            let busy = timeline.columns(*lane, columns, &part);
+            lane_spans(&timeline.lanes[*lane], own, busy, theme)
         }));
         let pointer = bar.map(|bar| {
-            let own = columns_of(bar, columns, timeline.span);
+            let own = columns_of(bar, columns, &part);
             let before = LANE + TOOK + 2 + own.start();
             let pointer = format!("{:before$}{}", "", "^".repeat(own.count()));
             Span::styled(pointer, theme.marked)
@@ -263,12 +339,16 @@ impl Layer<State> for TimelinePage {
         for (row, spans) in rows(upper).zip(chart) {
             write(frame, row, spans, Style::new());
         }
+        let session = state.session();
+        let reader = session.map(|session| UsageReader::new(session, &state.prices));
+        let reader = RefCell::new(reader);
         self.cursor
             .draw(frame, lower, bars.len(), theme.selected, |number, row| {
                 let Some(bar) = bars.get(number) else {
                     return Vec::new();
                 };
-                let (before, words) = self.facts(state, timeline, *bar);
+                let (before, words) =
+                    self.facts(state, reader.borrow_mut().as_mut(), timeline, *bar);
                 let room = usize::from(row.width).saturating_sub(before.chars().count());
                 let mut spans = vec![Span::styled(before, theme.dim)];
                 spans.extend(theme.spans(&SafeText::single_line(&words, room), theme.text));

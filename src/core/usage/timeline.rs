@@ -1,6 +1,7 @@
 //! When the model, the tools and the user were busy: a session in cells of the same length.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// What somebody did for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,9 +126,41 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// How busy a lane was in each of so many columns of a part of the session, in eighths. A part is counted by the
+    /// bars that are kept.
+    pub fn columns(&self, lane: usize, columns: usize, part: &Range<u64>) -> Vec<u8> {
+        if part.start == 0 && part.end >= self.span {
+            let lane = self.lanes.get(lane);
+            return lane.map_or_else(Vec::new, |lane| lane.columns(columns, self.span));
+        }
+        let length = part.end.saturating_sub(part.start).max(1);
+        let edge = |column: usize| part.start + length * column as u64 / columns.max(1) as u64;
+        let mut busy = vec![0; columns];
+        let bars = self.bars.iter().take_while(|bar| bar.start < part.end);
+        for bar in bars.filter(|bar| bar.lane == lane && bar.start + bar.took > part.start) {
+            let column = |at: u64| {
+                let at = u128::from(at.saturating_sub(part.start));
+                usize::try_from(at * columns as u128 / u128::from(length)).unwrap_or(columns)
+            };
+            let end = bar.start + bar.took;
+            let last = column(end).min(columns.saturating_sub(1));
+            for number in column(bar.start)..=last {
+                let (from, until) = (edge(number).max(bar.start), edge(number + 1).min(end));
+                busy[number] += until.saturating_sub(from);
+            }
+        }
+        let eighths = |(number, busy): (usize, u64)| {
+            let length = (edge(number + 1) - edge(number)).max(1);
+            u8::try_from((busy * 8).div_ceil(length).min(8)).unwrap_or(8)
+        };
+        busy.into_iter().enumerate().map(eighths).collect()
+    }
+}
+
 impl Lane {
     /// How busy it was in each of so many columns, in eighths.
-    pub fn columns(&self, columns: usize, span: u64) -> Vec<u8> {
+    fn columns(&self, columns: usize, span: u64) -> Vec<u8> {
         let columns = columns.clamp(1, CELLS);
         (0..columns)
             .map(|column| {
@@ -166,6 +199,11 @@ mod tests {
         assert_eq!(columns[1], [8, 8, 8, 8, 0, 0, 0, 0]);
         assert_eq!(columns[3], [0, 0, 0, 0, 0, 0, 8, 8]);
         assert_eq!(timeline.lanes[1].took, 12_000);
+        let part = |part| timeline.columns(1, 4, &part);
+        assert_eq!(part(0..24_000), [8, 8, 0, 0]);
+        assert_eq!(part(9_000..13_000), [8, 8, 8, 0]);
+        assert_eq!(part(11_500..13_500), [8, 0, 0, 0]);
+        assert_eq!(part(13_000..14_000), [0, 0, 0, 0]);
         let mut nothing = Timeline::default();
         nothing.add(Activity::Model, 5, 5, 0);
         assert_eq!(nothing.lanes, []);

@@ -116,6 +116,8 @@ fn name(command: Command) -> String {
         Command::Value(direction) => step(direction, "value"),
         Command::Held(direction) => step(direction, "held"),
         Command::Trial(direction) => step(direction, "trial"),
+        Command::Zoom(direction) => either(direction, "zoom-in", "zoom-out"),
+        Command::Pan(direction) => either(direction, "later", "earlier"),
         Command::FoldAll(true) => "unfold-all".to_owned(),
         Command::FoldAll(false) => "fold-all".to_owned(),
         Command::Pane(number) => format!("pane-{}", number + 1),

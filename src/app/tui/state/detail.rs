@@ -81,11 +81,46 @@ pub struct Composed {
     pub lines: Vec<Line>,
     /// The first line of what it says.
     pub body: usize,
+    /// How many lines are its own: the result of a call follows.
+    pub own: usize,
     /// How many bytes of it were left out.
     pub left_out: u64,
 }
 
+/// The lines of an item; of a call with its result.
 pub fn compose(subject: &DetailSubject<'_>) -> Composed {
+    let mut composed = compose_item(subject);
+    composed.own = composed.lines.len();
+    let session = subject.session;
+    let item = session.items.get(subject.index);
+    let is_call = item.is_some_and(|item| item.kind == Kind::Call);
+    let output = session.pairing.partner(subject.index);
+    let Some(index) = output.filter(|_| is_call && subject.mode != Mode::Raw) else {
+        return composed;
+    };
+    let result = compose_item(&DetailSubject {
+        index,
+        findings: &[],
+        violations: &[],
+        note: None,
+        decided: Vec::new(),
+        ..*subject
+    });
+    let output = session.items.get(index);
+    let is_error = output.is_some_and(|output| output.flags.has(Flags::ERROR));
+    let heading = match is_error {
+        true => Line::new(Tone::Error, SafeText::from_static("result: error")),
+        false => Line::new(Tone::Title, SafeText::from_static("result")),
+    };
+    composed.lines.extend([Line::default(), heading]);
+    composed
+        .lines
+        .extend(result.lines.into_iter().skip(result.body));
+    composed.left_out += result.left_out;
+    composed
+}
+
+fn compose_item(subject: &DetailSubject<'_>) -> Composed {
     let Some(item) = subject.session.items.get(subject.index) else {
         return Composed::default();
     };
@@ -94,6 +129,7 @@ pub fn compose(subject: &DetailSubject<'_>) -> Composed {
     let composed = |lines, left_out| Composed {
         lines,
         body: body_at,
+        own: 0,
         left_out,
     };
     let head = item.span.head(subject.limit);

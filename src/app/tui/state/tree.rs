@@ -4,6 +4,7 @@
 use retake_core::session::Session;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Which turns are unfolded: all or none, but for some.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +49,11 @@ impl Shown {
             .collect();
         turns.dedup();
         Self { items, turns }
+    }
+
+    /// Whether a filter is on that leaves nothing.
+    pub fn hides_all(shown: Option<&Arc<Self>>) -> bool {
+        shown.is_some_and(|shown| shown.items.is_empty())
     }
 }
 
@@ -190,7 +196,6 @@ impl Tree<'_> {
 mod tests {
     use super::*;
     use retake_core::session::{Dialect, Speaker, Turn};
-    use std::sync::Arc;
 
     /// Turns of 3, 1 and 2 items.
     fn session() -> Session {

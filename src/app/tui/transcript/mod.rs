@@ -349,9 +349,8 @@ impl Transcript {
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         let has_unfolded = std::mem::take(&mut self.has_unfolded);
-        let is_empty = subject.shown.is_some_and(|shown| shown.items.is_empty());
         self.rows = self.with(subject, |made, top| {
-            if is_empty {
+            if Shown::hides_all(subject.shown) {
                 return Vec::new();
             }
             if !made.page.order.is_shown(top.item) {

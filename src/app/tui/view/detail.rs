@@ -23,6 +23,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
         state.focus == Pane::Detail,
     );
     let inside = block.inner(area);
+    let block = match position(state, inside).filter(|_| reply.is_empty()) {
+        Some(words) => block.title_bottom(Line::from(words).right_aligned()),
+        None => block,
+    };
     frame.render_widget(block, area);
     if state.document.is_none() {
         Row::of(Span::styled("reading the file", theme.dim)).draw(frame, inside, 0);
@@ -44,6 +48,24 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     if let Some(needle) = state.highlighted() {
         highlight_lines(frame, inside, state, needle, theme);
     }
+}
+
+/// Which lines are seen: `12-60/340`; `None` where all are.
+fn position(state: &State, area: Rect) -> Option<String> {
+    let detail = &state.detail;
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let (first, all) = (detail.scroll.line, detail.lines.len());
+    let mut rows = height + detail.scroll.row;
+    let lines = detail.lines.get(first..).unwrap_or_default();
+    let seen = lines.iter().take_while(|line| {
+        let is_seen = rows > 0;
+        rows = rows.saturating_sub(line.rows(width).len());
+        is_seen
+    });
+    let last = first + seen.count();
+    let is_all = first == 0 && detail.scroll.row == 0 && last == all;
+    let more = if detail.left_out > 0 { "+" } else { "" };
+    (!is_all && height > 0).then(|| format!(" {}-{last}/{all}{more} ", first + 1))
 }
 
 /// Sets apart where the text is that is searched for, line by line: rows break it anywhere.
