@@ -270,7 +270,7 @@ impl TakeStore {
         self.fork(Take {
             parent,
             session: number,
-            title: "the history as one request".to_owned(),
+            title: "history rebuilt as one request".to_owned(),
             cause: TakeCause {
                 action: Some(AS_REQUEST.to_owned()),
                 ..TakeCause::default()

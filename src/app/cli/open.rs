@@ -10,7 +10,7 @@ use retake_core::suggest;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Opens the debugger; without a terminal there is only help to give.
+/// Opens the debugger; without a terminal it says which commands do not need one.
 pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
     if let Some(missing) = arguments.paths.iter().find(|path| is_missing(path)) {
         return Err(no_such_path(missing));
@@ -20,11 +20,19 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         return Err(Failure::refused(message));
     }
     if !io::stdout().is_terminal() {
-        let help = super::arguments::command().render_help();
-        // Help is no data: it must not end up in the file that stdout is directed to.
-        let _ = writeln!(io::stderr(), "{help}");
-        let hint = "`retake check` and `retake show` do not need one";
-        print_error("the debugger needs a terminal", Some(hint));
+        let hint = match arguments.paths.first() {
+            Some(path) => {
+                let path = safe_line(&path.to_string_lossy());
+                format!("`retake show {path}` prints it, `retake check {path}` lists its findings")
+            }
+            None => {
+                let help = super::arguments::command().render_help();
+                // Help is no data: it must not end up in the file that stdout is directed to.
+                let _ = writeln!(io::stderr(), "{help}");
+                "`retake check` and `retake show` do not need one".to_owned()
+            }
+        };
+        print_error("the debugger needs a terminal", Some(&hint));
         return Ok(Exit::Usage);
     }
     open(arguments, Staged::default())

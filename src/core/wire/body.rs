@@ -224,9 +224,20 @@ fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Resul
     }
     let start = cursor.position();
     let (mut kind, mut found) = (None, false);
+    // What a hit of a web search is called, and where it is; the page itself is encrypted.
+    let (mut title, mut address, mut is_encrypted) = (String::new(), String::new(), false);
     cursor.object(|cursor, key| {
         match key {
             b"type" => kind = cursor.string()?,
+            b"title" | b"url" if cursor.peek() == Some(b'"') => {
+                let at = cursor.skip()?;
+                let text = display_text(&cursor.bytes()[at.start + 1..at.end - 1]).into_owned();
+                match key {
+                    b"url" => address = text,
+                    _ => title = text,
+                }
+            }
+            b"encrypted_content" => is_encrypted = true,
             b"text" | b"refusal" | b"thinking" | b"stdout" | b"stderr"
                 if cursor.peek() == Some(b'"') =>
             {
@@ -249,7 +260,12 @@ fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Resul
     })?;
     match kind {
         _ if found => {}
+        Some(b"web_search_result") if !title.is_empty() || !address.is_empty() => {
+            push_line(&mut body.text, format!("{title}  {address}").trim());
+        }
         Some(kind) => push_line(&mut body.text, &format!("[{}]", display_text(kind))),
+        // A hit that is cut within its page.
+        None if is_encrypted => push_line(&mut body.text, "[web_search_result]"),
         None => push_line(
             &mut body.text,
             &String::from_utf8_lossy(&cursor.bytes()[start..cursor.position()]),
@@ -282,6 +298,19 @@ mod tests {
     fn body(kind: Kind, family: Family, dialect: Option<Dialect>, text: &str) -> Body {
         let item = Item::new(kind, dialect, Span::within(0, 0..text.len()));
         body_of(&Item { family, ..item }, text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn hits_of_a_web_search_are_shown_by_title_and_address() {
+        let hits = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[
+            {"encrypted_content":"Ep==","page_age":null,"title":"A \"day\"","type":"web_search_result","url":"https://a.example/9"},
+            {"encrypted_content":"Eq==","type":"web_search_result"}]}"#;
+        let family = Family::Hosted;
+        let body = body(Kind::HostedOutput, family, Some(Dialect::Anthropic), hits);
+        assert_eq!(
+            body.text,
+            "A \"day\"  https://a.example/9\n[web_search_result]"
+        );
     }
 
     #[test]

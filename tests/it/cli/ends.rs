@@ -204,8 +204,12 @@ fn colours_are_for_terminals_unless_asked_for() {
 }
 
 #[test]
-fn without_a_terminal_the_debugger_gives_help_on_stderr() {
-    let here = folder(&[]);
+fn without_a_terminal_the_debugger_says_what_does_not_need_one() {
+    let here = folder(&[("a.json", "[]")]);
+    let (code, out, err) = told(here.path(), &["a.json"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err.lines().count(), 2, "{err}");
+    assert!(err.contains("`retake show a.json`"), "{err}");
     let (code, out, err) = told(here.path(), &[]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("Usage: retake"));

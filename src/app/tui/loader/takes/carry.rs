@@ -39,7 +39,7 @@ impl Work {
             session: 0,
             item: counterpart(history, request, meant),
         });
-        let message = format!("{error}: this is the history as one request; repeat the action");
+        let message = format!("{error}: history rebuilt as one request; repeat the action");
         self.show(bench, before, None, at, message)
     }
 }
