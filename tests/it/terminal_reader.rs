@@ -133,7 +133,7 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     // Which turn took the most.
     press(&mut terminal, "U", "most expensive turns");
     // The page is there in full.
-    sees(&mut terminal, "share of the history");
+    sees(&mut terminal, "slowest turns");
     let screen = terminal.screen().to_string();
     let heading = screen
         .lines()

@@ -354,7 +354,7 @@ pub const KEYMAP: &[Binding] = &[
     row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
     row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
     row("E", C::EditJson, PANES, Group::Recover, "edit the item as JSON"),
-    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output; where none is missing: the totals, to sort and to go to a turn or a call").in_footer(0, "output"),
+    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output; in the transcript, where none is missing: the totals").in_footer(0, "output"),
     row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive().alias(&["delete", "remove"]),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the previous take").alias(&["reverse-step", "revert"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the next take"),

@@ -31,6 +31,8 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// The same in ASCII.
 const PLAIN: [char; 9] = [' ', '.', '.', ':', ':', '=', '=', '#', '#'];
 
+/// Least cells of a row that says when its bar ends.
+const WIDE: usize = 90;
 /// Least milliseconds that are shown.
 const SHORTEST: u64 = 100;
 /// How far a key moves a part: this share of it.
@@ -119,12 +121,16 @@ impl TimelinePage {
         state: &State,
         reader: Option<&mut UsageReader<'_>>,
         timeline: &Timeline,
-        bar: Bar,
+        (bar, width): (Bar, usize),
     ) -> (String, String) {
         let at = |at: u64| clock(local(timeline.start + at, &state.zone));
         let (start, end) = (at(bar.start), at(bar.start + bar.took));
         let took = duration(bar.took);
-        let before = format!("{start:<8}-{end:<8} {took:>TOOK$}  ");
+        let span = match width >= WIDE {
+            true => format!("{start:<8}-{end:<8}"),
+            false => format!("{start:<8}"),
+        };
+        let before = format!("{span} {took:>TOOK$}  ");
         let activity = timeline.lanes.get(bar.lane).map(|lane| &lane.activity);
         let session = state.session();
         let words = match (activity, session) {
@@ -347,8 +353,12 @@ impl Layer<State> for TimelinePage {
                 let Some(bar) = bars.get(number) else {
                     return Vec::new();
                 };
-                let (before, words) =
-                    self.facts(state, reader.borrow_mut().as_mut(), timeline, *bar);
+                let (before, words) = self.facts(
+                    state,
+                    reader.borrow_mut().as_mut(),
+                    timeline,
+                    (*bar, row.width.into()),
+                );
                 let room = usize::from(row.width).saturating_sub(before.chars().count());
                 let mut spans = vec![Span::styled(before, theme.dim)];
                 spans.extend(theme.spans(&SafeText::single_line(&words, room), theme.text));

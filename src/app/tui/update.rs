@@ -24,6 +24,7 @@ use super::state::layout::{LEAST, Pane, WIDE};
 use super::state::{Follow, NO_MATCH, State};
 use super::transcript;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+use retake_core::session::Kind;
 
 /// Takes what the operator does.
 pub fn take(state: &mut State, input: Input<'_>) {
@@ -138,9 +139,8 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Lab => lab::begin(state),
         Command::Recover(action) => {
             let is_of_run = live::decide::recover(state, action);
-            let sorts = action == "supply-output" && state.is_known() && !state.on_turn;
             if is_of_run {
-            } else if sorts && state.finding_for(action).is_none() {
+            } else if action == "supply-output" && misses_no_result(state) {
                 layers::usage(state);
             } else {
                 recover::begin(state, action);
@@ -188,6 +188,16 @@ pub fn obey(state: &mut State, command: Command) {
         // Of layers and of other screens.
         _ => {}
     }
+}
+
+/// Whether the cursor of the transcript is on an item with which nothing is wrong.
+fn misses_no_result(state: &State) -> bool {
+    let is_open = state.session().is_some_and(|session| {
+        let is_call = state.item().is_some_and(|item| item.kind == Kind::Call);
+        is_call && session.pairing.partner(state.item).is_none()
+    });
+    let is_in_flow = state.transcript.is_on && state.focus == Pane::Turns;
+    is_in_flow && state.is_known() && !is_open && state.offering_here().next().is_none()
 }
 
 fn palette(state: &mut State) {

@@ -345,7 +345,7 @@ fn the_totals_are_sorted_lead_to_a_turn_and_esc_comes_back() {
         .sees(&format!("esc goes back to turn {}", 2));
     assert_eq!(desk.state.turn(), 3);
     // The totals are where they were left.
-    desk.press("o").sees("Usage, by size").press("esc esc");
+    desk.press("U").sees("Usage, by size").press("esc esc");
     assert_eq!(desk.state.item, from);
     desk.press("esc");
     assert_eq!(desk.state.item, from, "there is one way back");
@@ -469,9 +469,30 @@ fn the_run_is_bars_over_time_and_each_leads_to_its_item() {
         assert!(seen.contains("waiting for you"), "{seen}");
         assert!(seen.contains("^^^"), "the columns of the bar: {seen}");
         press(&mut state, "enter");
+        let item_of_bash = state.item;
         let item = &state.session().unwrap().items[state.item];
         assert_eq!(state.session().unwrap().name(item), "Bash");
         assert!(!screen(&state).contains("Timeline"));
+        let axis = |state: &State| {
+            let seen = screen(state);
+            let mut rows = seen.lines().skip_while(|row| !row.contains("Timeline"));
+            rows.nth(1).unwrap_or_default().to_owned()
+        };
+        press(&mut state, "esc Z G +");
+        assert!(!axis(&state).contains("14:02:11"), "{}", axis(&state));
+        assert!(
+            axis(&state).contains("14:08:10") || axis(&state).contains("14:07"),
+            "{}",
+            axis(&state)
+        );
+        press(&mut state, "h h h h h h h h");
+        assert!(axis(&state).contains("14:02:11"), "{}", axis(&state));
+        assert!(!axis(&state).contains("14:08:10"), "{}", axis(&state));
+        press(&mut state, "-");
+        assert!(axis(&state).contains("14:08:10"), "{}", axis(&state));
+        press(&mut state, "esc");
+        state.go_to(item_of_bash);
+        state.prepare();
         press(&mut state, "Z");
         let on = state.layers.top::<TimelinePage>().is_some();
         assert!(on, "again on the bar of the item");
