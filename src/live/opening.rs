@@ -35,7 +35,9 @@ impl OpenedInput {
         let format = reading::choose_format(&input, &sample, options)?;
         let layout = match format.reading {
             Reading::Records(records) => reading::layout_of(&records, &sample, &*input.source)?,
-            Reading::Whole(_) | Reading::Database | Reading::Tables(_) => sample.layout,
+            Reading::Spelled(_) | Reading::Whole(_) | Reading::Database | Reading::Tables(_) => {
+                sample.layout
+            }
         };
         let is_certain = options.format.is_some() || input.run.is_some();
         let opening = Self {
@@ -228,7 +230,9 @@ impl OpenedInput {
     fn records(&self) -> Option<Records> {
         match self.format.reading {
             Reading::Records(records) => Some(records),
-            Reading::Whole(_) | Reading::Database | Reading::Tables(_) => None,
+            Reading::Spelled(_) | Reading::Whole(_) | Reading::Database | Reading::Tables(_) => {
+                None
+            }
         }
     }
 

@@ -164,12 +164,14 @@ pub(crate) fn read_as(
             read_tables(tables, path)?
         }
         (_, Some(buffer)) => formats::read_buffer(format, &input.source, buffer)?,
-        (Reading::Records(records), None) if length > SMALL || keeps => {
+        (Reading::Records(records) | Reading::Spelled(records), None)
+            if length > SMALL || (keeps && !records.spells) =>
+        {
             let sample = Sample::new(head, head.len() as u64 == length);
             let layout = layout_of(&records, &sample, &*input.source)?;
             let file = File::new(&records, &*input.source, length).telling(progress);
             let read = file.read(&sample, layout)?;
-            kept = keeps.then(|| Arc::new(read.clone()));
+            kept = (keeps && !records.spells).then(|| Arc::new(read.clone()));
             let mut fragment = read.fragment;
             let problems = std::mem::take(&mut fragment.problems);
             (records.assemble)(fragment, &input.source)?.after(problems)

@@ -7,7 +7,7 @@
 use retake_core::formats::agents_sqlite::{MessageRow, sessions_of};
 use retake_core::formats::{Contents, EditedRows, Tables};
 use retake_core::session::{Problem, ProblemKind, SourceError};
-use retake_core::wire::write::{Object, quoted as json_text};
+use retake_core::wire::write::{Object, push_quoted, quoted as json_text};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::collections::{HashMap, HashSet};
@@ -137,21 +137,36 @@ impl TableText {
 /// The rows of a query, each as the JSON of an object of its columns.
 fn rows_as_json(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(query)?;
-    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let names: Vec<String> = statement
+        .column_names()
+        .into_iter()
+        .map(json_text)
+        .collect();
     let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+    let (mut found, mut json) = (Vec::new(), String::new());
     while let Some(row) = rows.next()? {
-        let mut object = serde_json::Map::new();
+        json.clear();
         for (place, name) in names.iter().enumerate() {
-            let value = match row.get_ref(place)? {
-                ValueRef::Null => continue,
-                ValueRef::Integer(number) => number.into(),
-                ValueRef::Real(number) => number.into(),
-                text @ (ValueRef::Text(_) | ValueRef::Blob(_)) => text_of(text).into(),
-            };
-            object.insert(name.clone(), value);
+            let value = row.get_ref(place)?;
+            if value == ValueRef::Null {
+                continue;
+            }
+            json.push(if json.is_empty() { '{' } else { ',' });
+            json.push_str(name);
+            json.push(':');
+            match value {
+                ValueRef::Null => {}
+                ValueRef::Integer(number) => json.push_str(&number.to_string()),
+                ValueRef::Real(number) => {
+                    json.push_str(&serde_json::Value::from(number).to_string());
+                }
+                ValueRef::Text(text) | ValueRef::Blob(text) => {
+                    push_quoted(&mut json, &String::from_utf8_lossy(text));
+                }
+            }
         }
-        found.push(serde_json::Value::Object(object).to_string());
+        json.push_str(if json.is_empty() { "{}" } else { "}" });
+        found.push(json.clone());
     }
     Ok(found)
 }

@@ -379,11 +379,12 @@ fn sessions_of(
 fn provider_of(session: &Session, recording: &Recording) -> Dialect {
     let model = session.model.as_deref().unwrap_or_default();
     match recording.format.reading {
-        Reading::Whole(_) | Reading::Tables(_) if model.contains("claude") => Dialect::Anthropic,
-        Reading::Whole(_) | Reading::Tables(_) if model.contains("gemini") => Dialect::Gemini,
-        Reading::Whole(_) | Reading::Tables(_) | Reading::Records(_) | Reading::Database => {
-            session.dialect
-        }
+        Reading::Records(_) | Reading::Database => session.dialect,
+        Reading::Spelled(_) | Reading::Whole(_) | Reading::Tables(_) => match model {
+            model if model.contains("claude") => Dialect::Anthropic,
+            model if model.contains("gemini") => Dialect::Gemini,
+            _ => session.dialect,
+        },
     }
 }
 

@@ -250,7 +250,11 @@ fn line_of_record(recording: &Recording, session: &Session, item: u32) -> Option
     let record = session.records.get(item.record as usize)?;
     // Where no reader counted lines, all are the first.
     let is_counted = session.records.iter().any(|record| record.number > 1);
-    let is_line = matches!(recording.format.reading, Reading::Whole(_)) && is_counted;
+    let is_anew = matches!(
+        recording.format.reading,
+        Reading::Spelled(_) | Reading::Whole(_)
+    );
+    let is_line = is_anew && is_counted;
     Some(record.number).filter(|_| is_line)
 }
 

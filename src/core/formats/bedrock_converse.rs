@@ -14,6 +14,7 @@ pub(super) const FORMAT: Format = Format {
     dialect: Dialect::Converse,
     sniff,
     reading: Reading::Records(Records {
+        spells: false,
         line: read_line,
         element: read_line,
         member: body::read_member,

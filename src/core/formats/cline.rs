@@ -20,6 +20,7 @@ pub(super) const FORMAT: Format = Format {
         false => 0,
     },
     reading: Reading::Records(Records {
+        spells: false,
         line: read_message,
         element: read_message,
         member: |_, _, _, _| Ok(()),

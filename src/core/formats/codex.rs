@@ -22,6 +22,7 @@ pub(super) const FORMAT: Format = Format {
     dialect: Dialect::Responses,
     sniff,
     reading: Reading::Records(Records {
+        spells: false,
         line: read_line,
         element: read_line,
         member: |_, _, _, _| Ok(()),

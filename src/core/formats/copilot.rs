@@ -1,11 +1,13 @@
 //! Sessions of Copilot CLI: `events.jsonl`, one event a line. What carries a `parentToolCallId` belongs to the
 //! sub-agent that this call started.
 
-use super::transcript::{self, Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
+use super::{Contents, Document, Format, Reading, Records, Sample};
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::Role;
 use crate::wire::write::Object;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The row of this format.
@@ -22,31 +24,45 @@ pub(super) const FORMAT: Format = Format {
         };
         if sample.any(is_event) { 95 } else { 0 }
     },
-    reading: Reading::Whole(read),
+    reading: Reading::Spelled(Records::spelled(read_event, assemble)),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    let mut sub_agents: Vec<(String, Vec<(u64, String)>)> = Vec::new();
-    out.read_objects(bytes, |out, event, lines| {
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, line| {
         let parent = event.object("data").text("parentToolCallId");
-        if parent.is_empty() {
-            return write(event, lines.first(), out);
+        let link = RecordLink {
+            parent: RecordLink::key(parent.as_bytes()),
+            ..RecordLink::default()
+        };
+        out.begin_entry(link, &parent);
+        write(event, line, out);
+    })
+}
+
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    let entries = Entries::new(read, file);
+    let mut out = entries.transcript(&FORMAT);
+    let mut sub_agents: Vec<Vec<&Entry>> = Vec::new();
+    let mut places = HashMap::new();
+    for entry in &entries.all {
+        if entry.link.parent == 0 {
+            entries.add(entry, 0, &mut out);
+            continue;
         }
-        let place = sub_agents.iter().position(|(known, _)| *known == parent);
-        let place = place.unwrap_or_else(|| {
-            sub_agents.push((parent, Vec::new()));
-            sub_agents.len() - 1
-        });
-        sub_agents[place].1.push((lines.first(), event.json()));
-    });
-    for (call, events) in sub_agents {
+        let place = *places.entry(entry.link.parent).or_insert(sub_agents.len());
+        if place == sub_agents.len() {
+            sub_agents.push(Vec::new());
+        }
+        sub_agents[place].push(entry);
+    }
+    for events in sub_agents {
+        let call = entries.label(events[0])?;
         out.begin_session(&format!("sub-agent {call}"), false);
-        for (line, json) in events {
-            write(&Object::read(&json), line, &mut out);
+        for event in events {
+            entries.add(event, 0, &mut out);
         }
     }
-    out.finish()
+    entries.finish(out)
 }
 
 fn write(event: &Object<'_>, line: u64, out: &mut Transcript) {

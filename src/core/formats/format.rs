@@ -53,6 +53,8 @@ pub struct Format {
 pub enum Reading {
     /// Record by record, in parallel where the file is large.
     Records(Records),
+    /// The same where the messages of the file are spelled in no dialect: each record is spelled anew.
+    Spelled(Records),
     /// The whole text at once.
     Whole(ReadWhole),
     /// By the database in `runtime`; the text is not JSON.
@@ -74,6 +76,8 @@ pub type ReadTables = fn(&[Vec<String>]) -> Result<Contents, SourceError>;
 /// How the records of a format are read.
 #[derive(Debug, Clone, Copy)]
 pub struct Records {
+    /// Whether records are spelled anew: then no span of an item or a record is one of the file.
+    pub spells: bool,
     /// One value of a stream of values (a line).
     pub line: ReadRecord,
     /// One element of the array that holds the records.
@@ -84,4 +88,18 @@ pub struct Records {
     pub arrays: &'static [&'static str],
     /// The order of the history.
     pub assemble: Assemble,
+}
+
+impl Records {
+    /// Values one after another or in an array, each of which is spelled anew.
+    pub(super) const fn spelled(read: ReadRecord, assemble: Assemble) -> Self {
+        Self {
+            spells: true,
+            line: read,
+            element: read,
+            member: |_, _, _, _| Ok(()),
+            arrays: &[],
+            assemble,
+        }
+    }
 }

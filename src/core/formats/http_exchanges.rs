@@ -6,7 +6,7 @@
 
 use super::Contents;
 use super::retake_journal::{assemble_conversations, read_exchange};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, JsonError, bad_strings, skip_value};
 use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError, Span};
 use crate::wire::stream::{Splitter, write_object};
 use crate::wire::{dialect_at, route};
@@ -16,7 +16,6 @@ use brotli_decompressor::{BrotliResult, brotli_decode};
 use miniz_oxide::inflate::{
     DecompressError, decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit,
 };
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -147,7 +146,10 @@ impl Entry {
 }
 
 fn is_object(text: &str) -> bool {
-    text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    let bytes = text.as_bytes();
+    text.starts_with('{')
+        && skip_value(bytes, 0) == Ok(bytes.len())
+        && bad_strings(bytes).is_empty()
 }
 
 /// Which dialect two bodies are of, where the URL does not say it: test servers and gateways have their own.

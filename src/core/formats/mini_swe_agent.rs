@@ -28,6 +28,7 @@ pub(super) const FORMAT: Format = Format {
         }
     },
     reading: Reading::Records(Records {
+        spells: false,
         line: chat::read_message,
         element: chat::read_message,
         member: |key, cursor, _, out| note_model(key, cursor, out),

@@ -135,7 +135,7 @@ pub const FORMATS: &[Format] = &[
 pub fn is_written(format: &Format) -> bool {
     match format.reading {
         Reading::Records(_) | Reading::Database => format.id != retake_journal::FORMAT.id,
-        Reading::Whole(_) | Reading::Tables(_) => false,
+        Reading::Spelled(_) | Reading::Whole(_) | Reading::Tables(_) => false,
     }
 }
 
@@ -209,7 +209,7 @@ pub fn read_buffer(
     match format.reading {
         Reading::Whole(read) => read(source, bytes),
         Reading::Database | Reading::Tables(_) => Ok(Contents::default()),
-        Reading::Records(records) => {
+        Reading::Records(records) | Reading::Spelled(records) => {
             let sample = Sample::new(bytes, true);
             let mut fragment = split::read_all(&records, &sample, bytes);
             let problems = std::mem::take(&mut fragment.problems);

@@ -151,6 +151,7 @@ fn write(messages: &[Message], reverted: &str, out: &mut Transcript) {
             true => write_reply(&info, &message.parts, out),
             false => write_message(&info, &message.parts, out),
         }
+        out.forget();
         let is_summary = info.is_true("summary") && info.has("finish") && !info.has("error");
         if is_reply && is_summary {
             set(
@@ -174,7 +175,8 @@ fn write_message(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcrip
     for (number, json) in parts {
         let time = info.object("time");
         let head = Head::new(*number).at(time.get("created"));
-        let part = Object::read(json);
+        let json = out.shorten(json);
+        let part = Object::read(&json);
         let content = match &*part.text("type") {
             "text" if !part.is_true("ignored") => Part::Text(part.text("text")),
             "file" => match part.text("url") {
@@ -213,7 +215,8 @@ fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript)
     out.begin_reply();
     for (place, json) in parts {
         number = *place;
-        let part = Object::read(json);
+        let json = out.shorten(json);
+        let part = Object::read(&json);
         match &*part.text("type") {
             "step-start" => {
                 flush(&mut results, out);

@@ -1,8 +1,11 @@
 //! Events of OpenHands: a list of actions and observations (until 1.0), or of events by `kind` (the SDK since).
 
-use super::transcript::{self, Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use super::transcript::{self, Entries, Head, Spent, Transcript};
+use super::{Contents, Document, Format, Reading, Records, Sample};
+use crate::json::{Cursor, JsonError};
+use crate::session::{
+    Dialect, Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceError,
+};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashSet;
@@ -24,37 +27,62 @@ pub(super) const FORMAT: Format = Format {
         };
         if sample.any(is_event) { 93 } else { 0 }
     },
-    reading: Reading::Whole(read),
+    reading: Reading::Spelled(Records::spelled(read_event, assemble)),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    let mut replies = HashSet::new();
-    out.read_objects(bytes, |out, event, lines| {
-        let head = Head::new(lines.first()).at(event.get("timestamp"));
+/// An event of a version before 1.0: what stands before its call was thought.
+const OLD: LinkFlags = LinkFlags::META;
+
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, line| {
+        let head = Head::new(line).at(event.get("timestamp"));
+        let reply = match event.has("kind") {
+            true => event.text("llm_response_id"),
+            false => {
+                let metadata = event.object("tool_call_metadata");
+                metadata.object("model_response").text("id")
+            }
+        };
+        let mut link = RecordLink {
+            message: RecordLink::key(reply.as_bytes()),
+            ..RecordLink::default()
+        };
+        link.flags.set_if(OLD, !event.has("kind"));
+        out.begin_entry(link, "");
         match event.has("kind") {
-            true => write_event(out, &head, event, &mut replies),
-            false => write_old_event(out, head, event, &mut replies),
+            true => write_event(out, &head, event),
+            false => write_old_event(out, head, event),
         }
-    });
-    out.finish()
+    })
 }
 
-/// Begins a reply where its id was not seen before: several calls of one reply are events of their own.
-fn begin_reply(out: &mut Transcript, id: String, replies: &mut HashSet<String>) -> bool {
-    let is_new = id.is_empty() || replies.insert(id);
-    if is_new {
-        out.begin_reply();
+/// Several calls of one reply are events of their own: only the first one begins it and says what the model thought.
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    let entries = Entries::new(read, file);
+    let mut out = entries.transcript(&FORMAT);
+    let mut replies = HashSet::new();
+    for entry in &entries.all {
+        let (items, reply) = (entries.items(entry), entry.link.message);
+        let has_call = items.iter().any(|item| item.kind == Kind::Call);
+        let is_first = !has_call || reply == 0 || replies.insert(reply);
+        let is_thought = |item: &&Item| match entry.link.flags.has(OLD) {
+            true => item.kind != Kind::Call,
+            false => item.kind == Kind::Reasoning,
+        };
+        let thoughts = match is_first {
+            true => 0,
+            false => items.iter().take_while(is_thought).count(),
+        };
+        for item in entries.add(entry, thoughts, &mut out) {
+            if !is_first {
+                item.flags = item.flags.without(Flags::STARTS_REPLY);
+            }
+        }
     }
-    is_new
+    entries.finish(out)
 }
 
-fn write_event(
-    out: &mut Transcript,
-    head: &Head,
-    event: &Object<'_>,
-    replies: &mut HashSet<String>,
-) {
+fn write_event(out: &mut Transcript, head: &Head, event: &Object<'_>) {
     let id = event.text("tool_call_id");
     let name = event.text("tool_name");
     match &*event.text("kind") {
@@ -80,9 +108,8 @@ fn write_event(
             out.add(head, role, content);
         }
         "ActionEvent" => {
-            if begin_reply(out, event.text("llm_response_id"), replies) {
-                out.think(head, &event.text("reasoning_content"));
-            }
+            out.begin_reply();
+            out.think(head, &event.text("reasoning_content"));
             let mut parts = transcript::content(event.get("thought"));
             let call = event.object("tool_call");
             parts.push(transcript::call(&id, &name, call.get("arguments")));
@@ -120,12 +147,7 @@ fn answer(
     out.add(head, Role::Tool, vec![result]);
 }
 
-fn write_old_event(
-    out: &mut Transcript,
-    head: Head,
-    event: &Object<'_>,
-    replies: &mut HashSet<String>,
-) {
+fn write_old_event(out: &mut Transcript, head: Head, event: &Object<'_>) {
     let metadata = event.object("tool_call_metadata");
     let args = event.object("args");
     let (id, name) = (
@@ -144,7 +166,7 @@ fn write_old_event(
             true => {}
         }
     } else if !id.is_empty() {
-        write_old_call(out, head, &metadata, &args, replies);
+        write_old_call(out, head, &metadata, &args);
     } else if action == "system" {
         if let Some(tools) = args.get("tools") {
             out.offer(tools);
@@ -166,13 +188,7 @@ fn write_old_event(
 }
 
 /// The arguments of a call are in the reply that it came with; those of the action are what the program made of them.
-fn write_old_call(
-    out: &mut Transcript,
-    head: Head,
-    metadata: &Object<'_>,
-    args: &Object<'_>,
-    replies: &mut HashSet<String>,
-) {
+fn write_old_call(out: &mut Transcript, head: Head, metadata: &Object<'_>, args: &Object<'_>) {
     let (id, name) = (
         metadata.text("tool_call_id"),
         metadata.text("function_name"),
@@ -190,10 +206,8 @@ fn write_old_call(
         cache_write: written,
         output: count("completion_tokens"),
     });
-    let mut parts = Vec::new();
-    if begin_reply(out, reply.text("id"), replies) {
-        parts.push(Part::Text(args.text("thought")));
-    }
+    out.begin_reply();
+    out.say(&head, Role::Model, vec![Part::Text(args.text("thought"))]);
     let choices = reply.list("choices");
     let message = choices.first().map(|choice| Object::read(choice));
     let message = message.as_ref().map(|choice| choice.object("message"));
@@ -204,8 +218,8 @@ fn write_old_call(
     let function = own.as_ref().map(|call| call.object("function"));
     let arguments = function.as_ref().and_then(|it| it.get("arguments"));
     let made = args.json();
-    parts.push(transcript::call(&id, &name, arguments.or(Some(&made))));
-    out.add(&head, Role::Model, parts);
+    let call = transcript::call(&id, &name, arguments.or(Some(&made)));
+    out.add(&head, Role::Model, vec![call]);
 }
 
 #[cfg(test)]

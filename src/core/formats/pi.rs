@@ -5,9 +5,10 @@
 //! Version 1 has no ids and is linear. What a reply that failed or was aborted says is not sent again, so its calls
 //! need no result. OpenClaw keeps the same entries in the rows of a database since September 2026.
 
-use super::transcript::{self, Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
+use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::{HashMap, HashSet};
@@ -19,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     title: "session logs of pi, oh-my-pi and OpenClaw",
     dialect: Dialect::Responses,
     sniff,
-    reading: Reading::Whole(read),
+    reading: Reading::Spelled(Records::spelled(read_entry, assemble)),
 };
 
 /// The row of databases of OpenClaw.
@@ -41,22 +42,28 @@ pub(super) const DATABASE: Format = Format {
 };
 
 fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(DATABASE.id, DATABASE.dialect);
-    let mut sessions: Vec<(String, Vec<Entry>)> = Vec::new();
+    let mut read = Transcript::new(DATABASE.id, DATABASE.dialect);
+    let mut sessions: Vec<(String, usize)> = Vec::new();
     for row in rows.iter().flatten().map(|row| Object::read(row)) {
         let (session, event) = (row.text("session_id"), row.text("event_json"));
         let number = row.number("number").unwrap_or_default();
         if sessions.last().is_none_or(|(last, _)| *last != session) {
-            sessions.push((session, Vec::new()));
+            sessions.push((session, 0));
         }
         if let Some((_, entries)) = sessions.last_mut() {
-            entries.push(Entry::new(&Object::read(&event), number));
+            *entries += 1;
         }
+        write_entry(&mut read, &Object::read(&event), number);
     }
-    for (session, entries) in &sessions {
-        write(entries, session, &mut out);
+    let entries = read.into_entries();
+    let mut out = entries.transcript(&DATABASE);
+    let mut rest = &entries.all[..];
+    for (session, count) in &sessions {
+        let (own, others) = rest.split_at(*count);
+        write(&entries, own, session, &mut out);
+        rest = others;
     }
-    out.finish()
+    entries.finish(out)
 }
 
 fn sniff(sample: &Sample<'_>) -> u8 {
@@ -75,34 +82,15 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut entries = Vec::new();
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    out.read_objects(bytes, |_, entry, lines| {
-        entries.push(Entry::new(entry, lines.first()));
-    });
-    write(&entries, "", &mut out);
-    out.finish()
+fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, write_entry)
 }
 
-/// One line of a log.
-struct Entry {
-    /// Its line, or the number of its row.
-    number: u64,
-    json: String,
-    id: String,
-    parent: String,
-}
-
-impl Entry {
-    fn new(object: &Object<'_>, number: u64) -> Self {
-        Self {
-            number,
-            json: object.json(),
-            id: object.text("id"),
-            parent: object.text("parentId"),
-        }
-    }
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    let entries = Entries::new(read, file);
+    let mut out = entries.transcript(&FORMAT);
+    write(&entries, &entries.all, "", &mut out);
+    entries.finish(out)
 }
 
 /// A chain of entries, from its first on.
@@ -112,9 +100,9 @@ struct Branch {
     is_broken: bool,
 }
 
-/// Writes the active history of a log and then its abandoned branches; `session` names the log where there are several.
-fn write(entries: &[Entry], session: &str, out: &mut Transcript) {
-    for (number, branch) in branches(entries).iter().enumerate() {
+/// Adds the active history of a log and then its abandoned branches; `session` names the log where there are several.
+fn write(entries: &Entries, own: &[Entry], session: &str, out: &mut Transcript) {
+    for (number, branch) in branches(own).iter().enumerate() {
         let label = match (number, session) {
             (0, session) => session.to_owned(),
             (number, "") => format!("branch {number}"),
@@ -123,45 +111,43 @@ fn write(entries: &[Entry], session: &str, out: &mut Transcript) {
         if number > 0 || !session.is_empty() {
             out.begin_session(&label, number == 0);
         }
-        write_branch(entries, branch, out);
+        write_branch(entries, own, branch, out);
     }
 }
 
 /// The history first, then what of each other branch is not part of an earlier one.
 fn branches(entries: &[Entry]) -> Vec<Branch> {
-    let is_header = |entry: &Entry| Object::read(&entry.json).text("type") == "session";
-    let linked = |entry: &&Entry| !entry.id.is_empty() && !is_header(entry);
-    if entries.iter().filter(linked).count() == 0 {
+    let linked = |place: &usize| entries[*place].link.id != 0;
+    let all = 0..entries.len();
+    if !all.clone().any(|place| linked(&place)) {
         return vec![Branch {
-            entries: (0..entries.len()).collect(),
+            entries: all.collect(),
             is_broken: false,
         }];
     }
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut parents: HashSet<&str> = HashSet::new();
-    for (place, entry) in entries.iter().enumerate().filter(|(_, it)| linked(it)) {
-        places.insert(&entry.id, place);
-        parents.insert(&entry.parent);
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut parents: HashSet<u64> = HashSet::new();
+    for place in all.clone().filter(linked) {
+        places.insert(entries[place].link.id, place);
+        parents.insert(entries[place].link.parent);
     }
-    let is_leaf =
-        |place: &usize| linked(&&entries[*place]) && !parents.contains(&*entries[*place].id);
-    let last = (0..entries.len()).rfind(|place| linked(&&entries[*place]));
-    let leaves = last.into_iter().chain((0..entries.len()).filter(is_leaf));
+    let is_leaf = |place: &usize| linked(place) && !parents.contains(&entries[*place].link.id);
+    let last = all.clone().rfind(linked);
+    let leaves = last.into_iter().chain(all.clone().filter(is_leaf));
     let mut taken = HashSet::new();
     let mut branches = Vec::new();
     for leaf in leaves {
         let (mut chain, mut next, mut is_broken) = (Vec::new(), Some(leaf), false);
         while let Some(place) = next.filter(|place| taken.insert(*place)) {
             chain.push(place);
-            let parent = &*entries[place].parent;
-            next = places.get(parent).copied();
-            is_broken = next.is_none() && !parent.is_empty();
+            let parent = entries[place].link.parent;
+            next = places.get(&parent).copied();
+            is_broken = next.is_none() && parent != 0;
         }
         chain.reverse();
         if branches.is_empty() {
             // The header and other lines without an id belong to the history.
-            let unlinked = (0..entries.len()).filter(|place| !linked(&&entries[*place]));
-            chain.extend(unlinked);
+            chain.extend(all.clone().filter(|place| !linked(place)));
             chain.sort_unstable();
         }
         if !chain.is_empty() {
@@ -174,155 +160,149 @@ fn branches(entries: &[Entry]) -> Vec<Branch> {
     branches
 }
 
-fn write_branch(entries: &[Entry], branch: &Branch, out: &mut Transcript) {
-    let mut writer = Writer {
-        first: out.items().len(),
-        places: HashMap::new(),
-        dropped: HashSet::new(),
-        out,
-    };
-    let first = writer.first;
-    for place in &branch.entries {
-        writer.entry(&entries[*place]);
+fn write_branch(entries: &Entries, own: &[Entry], branch: &Branch, out: &mut Transcript) {
+    let first = out.items().len();
+    // For each entry the number of items before it, and the calls of replies that are not sent again.
+    let (mut places, mut dropped) = (HashMap::new(), HashSet::new());
+    for entry in branch.entries.iter().map(|place| &own[*place]) {
+        let link = entry.link;
+        let place = out.items().len();
+        places.insert(link.id, place);
+        if link.flags.has(LinkFlags::BOUNDARY) {
+            // Everything before the first entry that is kept is no longer sent.
+            let kept = places.get(&link.answers).filter(|_| link.answers != 0);
+            let end = kept.copied().unwrap_or(place);
+            for item in &mut out.items()[first..end] {
+                item.flags = item.flags.with(Flags::COMPACTED);
+            }
+        }
+        for item in entries.add(entry, 0, out) {
+            match item.kind {
+                Kind::Call if item.flags.has(Flags::COMPACTED) => {
+                    dropped.insert(item.call_id.hash);
+                }
+                Kind::Output => {
+                    let is_dropped = dropped.contains(&item.call_id.hash);
+                    item.flags.set_if(Flags::COMPACTED, is_dropped);
+                }
+                _ => {}
+            }
+        }
     }
     if let (true, Some(item)) = (branch.is_broken, out.items().get_mut(first)) {
         item.flags = item.flags.with(Flags::BROKEN_CHAIN);
     }
 }
 
-struct Writer<'a> {
-    out: &'a mut Transcript,
-    /// How many items come before the branch.
-    first: usize,
-    /// For each entry that was written the number of items before it.
-    places: HashMap<String, usize>,
-    /// The calls of replies that are not sent again.
-    dropped: HashSet<String>,
+fn write_entry(out: &mut Transcript, object: &Object<'_>, number: u64) {
+    let (kind, key) = (object.text("type"), |name| {
+        RecordLink::key(object.text(name).as_bytes())
+    });
+    let mut link = RecordLink {
+        parent: key("parentId"),
+        answers: key("firstKeptEntryId"),
+        ..RecordLink::default()
+    };
+    if kind != "session" {
+        link.id = key("id");
+    }
+    link.flags.set_if(LinkFlags::BOUNDARY, kind == "compaction");
+    out.begin_entry(link, "");
+    let head = Head::new(number).at(object.get("timestamp"));
+    let content = |key| transcript::content(object.get(key));
+    match &*kind {
+        "session" | "model_change" => out.note_model(&object.text("modelId")),
+        "message" => write_message(out, &head, &object.object("message")),
+        "compaction" => {
+            out.mark(&head, Kind::Compaction, &object.text("summary"));
+            // A retained tail says again what is still sent.
+            for message in object.list("retainedTail") {
+                write_message(out, &head, &Object::read(message));
+            }
+        }
+        "branch_summary" => out.say(&head, Role::User, content("summary")),
+        "custom_message" => out.say(&head, Role::User, content("content")),
+        _ => {}
+    }
 }
 
-impl Writer<'_> {
-    fn entry(&mut self, entry: &Entry) {
-        let object = Object::read(&entry.json);
-        let head = Head::new(entry.number).at(object.get("timestamp"));
-        self.places.insert(entry.id.clone(), self.out.items().len());
-        match &*object.text("type") {
-            "session" | "model_change" => self.out.note_model(&object.text("modelId")),
-            "message" => self.message(&head, &object.object("message")),
-            "compaction" => self.compaction(&head, &object),
-            "branch_summary" => self.out.say(
-                &head,
-                Role::User,
-                transcript::content(object.get("summary")),
-            ),
-            "custom_message" => self.out.say(
-                &head,
-                Role::User,
-                transcript::content(object.get("content")),
-            ),
-            _ => {}
+fn write_message(out: &mut Transcript, head: &Head, message: &Object<'_>) {
+    match &*message.text("role") {
+        "assistant" => write_reply(out, head.clone(), message),
+        "toolResult" => {
+            let id = call_id(&message.text("toolCallId"));
+            let content = transcript::content(message.get("content"));
+            let (name, is_error) = (message.text("toolName"), message.is_true("isError"));
+            let result = transcript::result(&id, &name, content, is_error);
+            out.add(head, Role::Tool, vec![result]);
         }
+        "user" | "custom" => out.say(
+            head,
+            Role::User,
+            transcript::content(message.get("content")),
+        ),
+        "bashExecution" if !message.is_true("excludeFromContext") => {
+            let (command, output) = (message.text("command"), message.text("output"));
+            let text = format!("Ran `{command}`\n{output}");
+            out.say(head, Role::User, vec![Part::Text(text)]);
+        }
+        "branchSummary" => out.say(
+            head,
+            Role::User,
+            transcript::content(message.get("summary")),
+        ),
+        "compactionSummary" => {
+            out.mark(head, Kind::Compaction, &message.text("summary"));
+        }
+        _ => {}
     }
+}
 
-    fn message(&mut self, head: &Head, message: &Object<'_>) {
-        match &*message.text("role") {
-            "assistant" => self.reply(head.clone(), message),
-            "toolResult" => {
-                let id = call_id(&message.text("toolCallId"));
-                let content = transcript::content(message.get("content"));
-                let is_dropped = self.dropped.contains(&id);
-                let (name, is_error) = (message.text("toolName"), message.is_true("isError"));
-                let result = transcript::result(&id, &name, content, is_error);
-                for item in self.out.add(head, Role::Tool, vec![result]) {
-                    item.flags.set_if(Flags::COMPACTED, is_dropped);
-                }
+fn write_reply(out: &mut Transcript, head: Head, message: &Object<'_>) {
+    let usage = message.object("usage");
+    let count = |key| usage.number(key).unwrap_or_default();
+    let head = head.of_model(&message.text("model")).spent(Spent {
+        input: count("input"),
+        cache_read: count("cacheRead"),
+        cache_write: count("cacheWrite"),
+        output: count("output"),
+    });
+    let reason = message.text("stopReason");
+    let is_dropped = matches!(&*reason, "error" | "aborted");
+    let first = out.items().len();
+    out.begin_reply();
+    for block in message.list("content") {
+        let block = Object::read(block);
+        let part = match &*block.text("type") {
+            "text" => Part::Text(block.text("text")),
+            "toolCall" => {
+                let id = call_id(&block.text("id"));
+                transcript::call(&id, &block.text("name"), block.get("arguments"))
             }
-            "user" | "custom" => self.out.say(
-                head,
-                Role::User,
-                transcript::content(message.get("content")),
-            ),
-            "bashExecution" if !message.is_true("excludeFromContext") => {
-                let (command, output) = (message.text("command"), message.text("output"));
-                let text = format!("Ran `{command}`\n{output}");
-                self.out.say(head, Role::User, vec![Part::Text(text)]);
+            "thinking" => {
+                out.think(&head, &block.text("thinking"));
+                continue;
             }
-            "branchSummary" => self.out.say(
-                head,
-                Role::User,
-                transcript::content(message.get("summary")),
-            ),
-            "compactionSummary" => {
-                self.out
-                    .mark(head, Kind::Compaction, &message.text("summary"));
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        out.say(&head, Role::Model, vec![part]);
     }
-
-    fn reply(&mut self, head: Head, message: &Object<'_>) {
-        let usage = message.object("usage");
-        let count = |key| usage.number(key).unwrap_or_default();
-        let head = head.of_model(&message.text("model")).spent(Spent {
-            input: count("input"),
-            cache_read: count("cacheRead"),
-            cache_write: count("cacheWrite"),
-            output: count("output"),
-        });
-        let reason = message.text("stopReason");
-        let is_dropped = matches!(&*reason, "error" | "aborted");
-        let first = self.out.items().len();
-        self.out.begin_reply();
-        for block in message.list("content") {
-            let block = Object::read(block);
-            let part = match &*block.text("type") {
-                "text" => Part::Text(block.text("text")),
-                "toolCall" => {
-                    let id = call_id(&block.text("id"));
-                    if is_dropped {
-                        self.dropped.insert(id.clone());
-                    }
-                    transcript::call(&id, &block.text("name"), block.get("arguments"))
-                }
-                "thinking" => {
-                    self.out.think(&head, &block.text("thinking"));
-                    continue;
-                }
-                _ => continue,
-            };
-            self.out.say(&head, Role::Model, vec![part]);
-        }
-        if reason == "length" {
-            self.out.stop("length");
-        }
-        if is_dropped {
-            for item in &mut self.out.items()[first..] {
-                item.flags = item.flags.with(Flags::COMPACTED);
-            }
-            let words = match message.text("errorMessage") {
-                words if words.is_empty() => reason.clone(),
-                words => words,
-            };
-            let flag = match &*reason {
-                "aborted" => Flags::INTERRUPT,
-                _ => Flags::ERROR,
-            };
-            self.out.mark(&head, Kind::Notice, &words).flags = flag;
-        }
+    if reason == "length" {
+        out.stop("length");
     }
-
-    /// Everything before the first entry that is kept is no longer sent; a retained tail says again what is.
-    fn compaction(&mut self, head: &Head, entry: &Object<'_>) {
-        let kept = entry.text("firstKeptEntryId");
-        let end = self.places.get(&kept).copied();
-        let end = end.unwrap_or_else(|| self.out.items().len());
-        for item in &mut self.out.items()[self.first..end] {
+    if is_dropped {
+        for item in &mut out.items()[first..] {
             item.flags = item.flags.with(Flags::COMPACTED);
         }
-        self.out
-            .mark(head, Kind::Compaction, &entry.text("summary"));
-        for message in entry.list("retainedTail") {
-            self.message(head, &Object::read(message));
-        }
+        let words = match message.text("errorMessage") {
+            words if words.is_empty() => reason.clone(),
+            words => words,
+        };
+        let flag = match &*reason {
+            "aborted" => Flags::INTERRUPT,
+            _ => Flags::ERROR,
+        };
+        out.mark(&head, Kind::Notice, &words).flags = flag;
     }
 }
 

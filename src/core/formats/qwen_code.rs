@@ -19,6 +19,7 @@ pub(super) const FORMAT: Format = Format {
         if sample.any(is_entry) { 99 } else { 0 }
     },
     reading: Reading::Records(Records {
+        spells: false,
         line: read_line,
         element: read_line,
         member: |_, _, _, _| Ok(()),

@@ -53,8 +53,14 @@ impl Within {
         out: &mut Fragment,
     ) -> Step {
         let step = match self {
-            Self::Stream => read_stream(records.line, part, from, limit, out),
-            Self::Array => read_array(records.element, part, from, limit, out),
+            Self::Stream => read_stream(Reader::new(records, records.line), part, from, limit, out),
+            Self::Array => read_array(
+                Reader::new(records, records.element),
+                part,
+                from,
+                limit,
+                out,
+            ),
         };
         let (Step::Reached(at) | Step::Starved(at) | Step::Closed(at)) = step;
         out.pass_lines(part.bytes, part.base, at);
@@ -79,6 +85,9 @@ pub fn layout(records: &Records, sample: &Sample<'_>) -> Layout {
     let Layout::Object(inside) = sample.layout else {
         return sample.layout;
     };
+    if records.spells {
+        return Layout::Lines;
+    }
     let holds_records = sample.first().is_some_and(|document| {
         let opens = |name: &&str| document.raw(name).is_some_and(|raw| raw.starts_with(b"["));
         let is_cut = !sample.complete && !document.has("role") && !document.has("type");
@@ -149,11 +158,27 @@ pub fn report_rest(step: Step, part: Part<'_>, out: &mut Fragment) {
     }
 }
 
+/// Reads one record.
+#[derive(Clone, Copy)]
+struct Reader {
+    read: ReadRecord,
+    spells: bool,
+}
+
+impl Reader {
+    fn new(records: &Records, read: ReadRecord) -> Self {
+        Self {
+            read,
+            spells: records.spells,
+        }
+    }
+}
+
 /// How far a value may reach beyond its line before it counts as broken: pretty-printed documents are smaller.
 const MULTILINE_LIMIT: usize = 16 << 20;
 
 fn read_stream(
-    read: ReadRecord,
+    read: Reader,
     part: Part<'_>,
     from: usize,
     limit: usize,
@@ -180,7 +205,7 @@ fn read_stream(
                     out.rewind(mark);
                     return Step::Starved(at);
                 }
-                if shares_line && bytes.get(next) == Some(&b'{') {
+                if shares_line && bytes.get(next) == Some(&b'{') && !read.spells {
                     out.report(part.base + next as u64, ProblemKind::SharedLine);
                 }
                 at = skip_marks(part, end, out);
@@ -203,7 +228,7 @@ fn read_stream(
                     continue;
                 }
                 let end = line_end.unwrap_or(bytes.len());
-                give_up(part, at, end, fault, line_end.is_none(), out);
+                give_up(read, part, at, end, fault, line_end.is_none(), out);
                 at = skip_marks(part, end, out);
             }
         }
@@ -215,13 +240,7 @@ fn read_stream(
     }
 }
 
-fn read_array(
-    read: ReadRecord,
-    part: Part<'_>,
-    from: usize,
-    limit: usize,
-    out: &mut Fragment,
-) -> Step {
+fn read_array(read: Reader, part: Part<'_>, from: usize, limit: usize, out: &mut Fragment) -> Step {
     let mut at = skip_whitespace(part.bytes, from);
     loop {
         match part.bytes.get(at) {
@@ -238,7 +257,7 @@ fn read_array(
                 let step = if part.bytes[at] == b'{' {
                     read_record(read, part, part.bytes, at, out)
                 } else {
-                    read_run(part, at, out)
+                    read_run(read, part, at, out)
                 };
                 match step {
                     Ok(end) => match end_of_element(part, end) {
@@ -261,7 +280,7 @@ fn read_array(
                             return Step::Reached(part.bytes.len());
                         }
                         let end = next.unwrap_or(part.bytes.len());
-                        give_up(part, at, end, fault, next.is_none(), out);
+                        give_up(read, part, at, end, fault, next.is_none(), out);
                         at = end;
                     }
                 }
@@ -277,7 +296,7 @@ fn end_of_element(part: Part<'_>, end: usize) -> Option<usize> {
 }
 
 fn read_record(
-    read: ReadRecord,
+    read: Reader,
     part: Part<'_>,
     bytes: &[u8],
     at: usize,
@@ -289,32 +308,37 @@ fn read_record(
         let start = cursor.position();
         let end = skip_one_line_value(bytes, start)?;
         out.report(part.base + start as u64, ProblemKind::NotARecord);
-        keep_raw(part, start, end, Kind::Other, out);
+        keep_raw(read, (part, start, end), Kind::Other, out);
         return Ok(end);
+    }
+    if read.spells {
+        (read.read)(&mut cursor, part.base, out)?;
+        return Ok(cursor.position());
     }
     out.begin_record(Span::within(part.base, at..at));
     let start = cursor.position();
-    read(&mut cursor, part.base, out)?;
+    (read.read)(&mut cursor, part.base, out)?;
     out.end_record(part.base + cursor.position() as u64);
     out.report_bad_strings(bytes, start..cursor.position(), part.base);
     Ok(cursor.position())
 }
 
 /// Reads what is whole in the last record, which the end of the text cuts.
-fn read_cut(read: ReadRecord, part: Part<'_>, at: usize, out: &mut Fragment) {
+fn read_cut(read: Reader, part: Part<'_>, at: usize, out: &mut Fragment) {
     let (bytes, mark) = (part.bytes, out.mark());
     let closed = [&bytes[..at], &complete(&bytes[at..])].concat();
     let same = bytes.iter().zip(&closed);
     let kept = same.take_while(|(own, closed)| own == closed).count();
     let end = part.base + bytes.len() as u64;
     match read_record(read, part, &closed, at, out) {
+        Ok(_) if read.spells => {}
         Ok(_) => {
             out.keep_until(mark, part.base + kept as u64);
             out.end_record(end);
         }
         Err(fault) => {
             out.rewind(mark);
-            give_up(part, at, bytes.len(), fault, true, out);
+            give_up(read, part, at, bytes.len(), fault, true, out);
         }
     }
     out.report(end, ProblemKind::Unclosed);
@@ -322,7 +346,12 @@ fn read_cut(read: ReadRecord, part: Part<'_>, at: usize, out: &mut Fragment) {
 
 /// Keeps elements that are not objects as one item, as far as they follow each other: an array may
 /// hold millions of numbers.
-fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, JsonError> {
+fn read_run(
+    read: Reader,
+    part: Part<'_>,
+    start: usize,
+    out: &mut Fragment,
+) -> Result<usize, JsonError> {
     let bytes = part.bytes;
     out.pass_lines(bytes, part.base, start);
     let mut end = skip_one_line_value(bytes, start)?;
@@ -349,7 +378,7 @@ fn read_run(part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize, J
         }
     }
     out.report(part.base + start as u64, ProblemKind::NotARecord);
-    keep_raw(part, start, end, Kind::Other, out);
+    keep_raw(read, (part, start, end), Kind::Other, out);
     Ok(end)
 }
 
@@ -382,6 +411,7 @@ fn line_feed_in_string(bytes: &[u8], start: usize, end: usize) -> Option<usize> 
 
 /// Keeps what could not be read as an item of its own, and says why it could not.
 fn give_up(
+    read: Reader,
     part: Part<'_>,
     at: usize,
     end: usize,
@@ -404,10 +434,18 @@ fn give_up(
         fault.at.clamp(at, end)
     };
     out.report(part.base + place as u64, kind);
-    keep_raw(part, at, end, Kind::Unreadable, out);
+    keep_raw(read, (part, at, end), Kind::Unreadable, out);
 }
 
-fn keep_raw(part: Part<'_>, at: usize, end: usize, kind: Kind, out: &mut Fragment) {
+fn keep_raw(
+    read: Reader,
+    (part, at, end): (Part<'_>, usize, usize),
+    kind: Kind,
+    out: &mut Fragment,
+) {
+    if read.spells {
+        return;
+    }
     let span = Span::within(part.base, at..end);
     out.begin_record(span);
     out.push(kind, None, span);

@@ -23,6 +23,7 @@ pub(super) const FORMAT: Format = Format {
         if sample.any(is_run) { 96 } else { 0 }
     },
     reading: Reading::Records(Records {
+        spells: false,
         line: read_message,
         element: read_message,
         member: |_, _, _, _| Ok(()),

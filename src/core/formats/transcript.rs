@@ -3,17 +3,27 @@
 //! A line is `{"timestamp", "model", "usage", "message"}`: what the file says beside a message is beside it
 //! here as well, so that times, models and usage are found as in any log. The numbers of the records are those of
 //! the lines or rows of the file, and problems keep their places in it.
+//!
+//! A file that is read entry by entry ([`read_entry`]) is spelled anew without its long strings: in their place
+//! stand marks, and in the end stretches of the file. So neither time nor memory go into texts that are only passed
+//! on.
 
 use super::assemble::assemble_plain;
-use super::format::Contents;
+use super::format::{Contents, Format};
 use super::sample::{Layout, Sample, is_cut_document};
-use crate::json::{Cursor, JsonError, JsonErrorKind, complete, respelled, skip_value};
+use crate::json::{
+    Cursor, JsonError, JsonErrorKind, bad_strings, complete, display_text, respelled, skip_value,
+    skip_whitespace, string_end,
+};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, RecordLink, Source, SourceError, Span,
+    SpelledText,
 };
 use crate::wire::write::{Object, elements, quoted, text_of};
 use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a file says beside a message.
@@ -97,8 +107,9 @@ fn milliseconds(number: &str) -> Option<u64> {
 pub(super) struct Transcript {
     format: &'static str,
     dialect: Dialect,
-    buffer: Vec<u8>,
     fragment: Fragment,
+    /// The strings that were left out of the entry at hand.
+    long: Vec<LongString>,
     /// The labels of sessions that no run would go on from.
     inactive: HashSet<String>,
     starts_reply: bool,
@@ -113,8 +124,8 @@ impl Transcript {
         Self {
             format,
             dialect,
-            buffer: Vec::new(),
             fragment: Fragment::default(),
+            long: Vec::new(),
             inactive: HashSet::new(),
             starts_reply: false,
             knows_replies: false,
@@ -160,9 +171,8 @@ impl Transcript {
         if tools == "null" {
             return;
         }
-        let start = self.begin_line("", tools, "");
-        let span = Span::within(0, start..start + tools.len());
-        self.fragment.note(Fact::Tools(span));
+        let line = self.begin_line("", tools, "");
+        self.fragment.note(Fact::Tools(line.span));
     }
 
     /// The next thing that the model says or calls begins a reply.
@@ -219,14 +229,14 @@ impl Transcript {
     /// Adds an element of the dialect, as it is spelled.
     pub(super) fn add_element(&mut self, head: &Head, json: &str) -> &mut [Item] {
         let first = self.fragment.items.len();
-        let start = self.line_of(head, json);
-        let cursor = &mut Cursor::at(&self.buffer, start);
-        let codec = self.dialect.codec();
+        let line = self.line_of(head, json);
+        let (cursor, codec) = (&mut Cursor::new(json.as_bytes()), self.dialect.codec());
         // What holds it was walked without a fault.
-        if let Err(fault) = codec.read_element(cursor, 0, &mut self.fragment) {
+        if let Err(fault) = codec.read_element(cursor, line.span.start, &mut self.fragment) {
             self.report(0, ProblemKind::NotJson(fault.kind));
         }
         let items = &mut self.fragment.items[first..];
+        items.iter_mut().for_each(|item| line.lengthen(item));
         if self.knows_replies {
             for item in items.iter_mut() {
                 item.flags = item.flags.without(Flags::STARTS_REPLY);
@@ -252,9 +262,8 @@ impl Transcript {
     /// Adds what belongs to no dialect: a compaction, a note of the agent, a thought.
     pub(super) fn mark(&mut self, head: &Head, kind: Kind, text: &str) -> &mut Item {
         let json = format!(r#"{{"content":{}}}"#, quoted(text));
-        let start = self.line_of(head, &json);
-        let span = Span::within(0, start..start + json.len());
-        self.fragment.push(kind, None, span);
+        let line = self.line_of(head, &json);
+        self.fragment.push(kind, None, line.span);
         let place = self.fragment.items.len() - 1;
         Self::mark_reply(&mut self.starts_reply, &mut self.fragment.items[place..]);
         &mut self.fragment.items[place]
@@ -268,30 +277,36 @@ impl Transcript {
         }
     }
 
-    /// Adds a line around the JSON of a message, and gives where that begins.
-    fn line_of(&mut self, head: &Head, json: &str) -> usize {
+    /// Adds a line around the JSON of a message, and gives where that is.
+    fn line_of(&mut self, head: &Head, json: &str) -> Line {
         let model = match head.model.is_empty() {
             true => String::new(),
             false => format!(r#""model":{},"#, quoted(&head.model)),
         };
         let before = format!(r#"{{{}{model}{}"message":"#, head.time, head.usage);
-        let start = self.begin_line(&before, json, "}");
+        let line = self.begin_line(&before, json, "}");
         if let Some(record) = self.fragment.records.last_mut() {
             record.number = head.number;
         }
-        start
+        line
     }
 
-    fn begin_line(&mut self, before: &str, json: &str, after: &str) -> usize {
-        let first = self.buffer.len();
-        self.buffer.extend_from_slice(before.as_bytes());
-        let start = self.buffer.len();
-        self.buffer.extend_from_slice(json.as_bytes());
-        self.buffer.extend_from_slice(after.as_bytes());
-        let span = Span::within(0, first..self.buffer.len());
-        self.fragment.begin_record(span);
-        self.buffer.push(b'\n');
-        start
+    fn begin_line(&mut self, before: &str, json: &str, after: &str) -> Line {
+        let text = &mut self.fragment.text;
+        let first = text.len();
+        push_whole(text, before, &self.long);
+        let start = text.len();
+        let growths = push_whole(text, json, &self.long);
+        let end = text.len();
+        text.push(after.as_bytes());
+        let record = Span {
+            start: first,
+            end: text.len(),
+        };
+        text.push(b"\n");
+        self.fragment.begin_record(record);
+        let span = Span { start, end };
+        Line { span, growths }
     }
 
     /// The items of the session at hand and of those before it.
@@ -300,13 +315,46 @@ impl Transcript {
     }
 
     pub(super) fn finish(mut self) -> Result<Contents, SourceError> {
+        let source = std::mem::take(&mut self.fragment.text).into_source(&no_file());
+        self.finish_in(&source)
+    }
+
+    /// What was added so far as the entries that it was begun with.
+    pub(super) fn into_entries(self) -> Entries {
+        Entries::new(self.fragment, &no_file())
+    }
+
+    fn finish_in(mut self, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
         let problems = std::mem::take(&mut self.fragment.problems);
-        let source: Arc<dyn Source> = Arc::new(self.buffer);
-        let mut contents = assemble_plain(self.format, self.dialect, self.fragment, &source)?;
+        let mut contents = assemble_plain(self.format, self.dialect, self.fragment, source)?;
         for session in &mut contents.sessions {
             session.active = !self.inactive.contains(&session.label);
         }
         Ok(contents.after(problems))
+    }
+
+    /// JSON without its long strings, which are put back where it is written.
+    pub(super) fn shorten<'a>(&mut self, json: &'a str) -> Cow<'a, str> {
+        if json.len() < LONG || !bad_strings(json.as_bytes()).is_empty() {
+            return Cow::Borrowed(json);
+        }
+        match shortened(json.as_bytes(), None, self.long.len()) {
+            (Cow::Owned(short), long) => {
+                self.long.extend(long);
+                Cow::Owned(String::from_utf8_lossy(&short).into_owned())
+            }
+            (Cow::Borrowed(_), _) => Cow::Borrowed(json),
+        }
+    }
+
+    /// Forgets the strings that were left out so far: what they were left out of is written.
+    pub(super) fn forget(&mut self) {
+        self.long.clear();
+    }
+
+    /// Begins an entry of a file: what follows, up to the next one, is made of it. `label` is kept with it.
+    pub(super) fn begin_entry(&mut self, link: RecordLink, label: &str) {
+        self.fragment.begin_entry(link, label);
     }
 
     /// Reads the JSON objects of a text, one after another or in an array; `take` gets each as it is spelled. What is
@@ -336,6 +384,259 @@ impl Transcript {
             }
         });
     }
+}
+
+/// Reads the value at the cursor as an entry of a file; `write` adds what it is made into, by its line.
+pub(super) fn read_entry(
+    cursor: &mut Cursor<'_>,
+    base: u64,
+    out: &mut Fragment,
+    dialect: Dialect,
+    write: impl FnOnce(&mut Transcript, &Object<'_>, u64),
+) -> Result<(), JsonError> {
+    let range = cursor.skip()?;
+    let entry = respelled(&cursor.bytes()[range.clone()]);
+    let place = matches!(entry, Cow::Borrowed(_)).then(|| base + range.start as u64);
+    let (short, long) = shortened(&entry, place, 0);
+    let short = String::from_utf8_lossy(&short);
+    let mut transcript = Transcript::new("", dialect);
+    transcript.knows_replies = true;
+    transcript.long = long;
+    transcript.fragment = std::mem::take(out);
+    let line = transcript.fragment.line();
+    write(&mut transcript, &Object::read(&short), line);
+    *out = transcript.fragment;
+    Ok(())
+}
+
+/// The entries of a file, from which its sessions are made in the order of the history.
+pub(super) struct Entries {
+    read: Fragment,
+    source: Arc<dyn Source>,
+    pub(super) all: Vec<Entry>,
+}
+
+/// An entry of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) link: RecordLink,
+    /// The first one holds its label.
+    records: Range<usize>,
+}
+
+impl Entries {
+    pub(super) fn new(mut read: Fragment, file: &Arc<dyn Source>) -> Self {
+        let all = read.entries().map(|(link, records)| Entry {
+            link: *link,
+            records,
+        });
+        Self {
+            all: all.collect(),
+            source: std::mem::take(&mut read.text).into_source(file),
+            read,
+        }
+    }
+
+    /// An empty transcript that entries are added to.
+    pub(super) fn transcript(&self, format: &Format) -> Transcript {
+        Transcript {
+            fragment: Fragment::with_names_of(&self.read),
+            ..Transcript::new(format.id, format.dialect)
+        }
+    }
+
+    /// The items that an entry was made into.
+    pub(super) fn items(&self, entry: &Entry) -> &[Item] {
+        let place = |record: usize| {
+            let items = &self.read.items;
+            items.partition_point(|item| (item.record as usize) < record)
+        };
+        &self.read.items[place(entry.records.start)..place(entry.records.end)]
+    }
+
+    /// Adds an entry without the first messages of it; gives the items.
+    pub(super) fn add<'a>(
+        &self,
+        entry: &Entry,
+        without: usize,
+        out: &'a mut Transcript,
+    ) -> &'a mut [Item] {
+        let first = out.fragment.items.len();
+        let records = entry.records.clone();
+        out.fragment.take_entry(&self.read, records, without);
+        &mut out.fragment.items[first..]
+    }
+
+    pub(super) fn label(&self, entry: &Entry) -> Result<String, SourceError> {
+        let label = self
+            .source
+            .read(self.read.records[entry.records.start].span)?;
+        Ok(String::from_utf8_lossy(&label).into_owned())
+    }
+
+    pub(super) fn finish(self, out: Transcript) -> Result<Contents, SourceError> {
+        out.finish_in(&self.source)
+    }
+}
+
+/// A message in the text that is spelled anew.
+struct Line {
+    span: Span,
+    /// How much longer it became behind each of its marks, by their places.
+    growths: Vec<(u64, u64)>,
+}
+
+impl Line {
+    /// Moves the span of an item to where it is with the long strings.
+    fn lengthen(&self, item: &mut Item) {
+        if self.growths.is_empty() {
+            return;
+        }
+        let moved = |place: u64| {
+            let before = self.growths.partition_point(|(mark, _)| *mark < place);
+            let growth = before
+                .checked_sub(1)
+                .and_then(|last| self.growths.get(last));
+            place + growth.map_or(0, |(_, growth)| *growth)
+        };
+        let id = item.span.start + u64::from(item.call_id.offset);
+        item.span = Span {
+            start: moved(item.span.start),
+            end: moved(item.span.end),
+        };
+        let offset = u32::try_from(moved(id) - item.span.start);
+        item.call_id.offset = offset.unwrap_or(u32::MAX);
+    }
+}
+
+/// A string that was left out of an entry.
+struct LongString {
+    /// What of it is left out, as it is spelled.
+    text: Box<[u8]>,
+    /// Where the file has it, spelled so.
+    place: Option<Span>,
+}
+
+/// How long strings are that are left out.
+const LONG: usize = 512;
+/// How much of them stays: what a reader looks at to tell what a text is.
+const SHOWN: usize = 256;
+/// What stands around the number of a string that was left out: a character that no text has (of the private use area).
+/// The backslashes before the number say how often the string around it was quoted.
+const MARK: &str = "\u{f8ff}";
+
+/// An entry without its long strings; `place` is where it begins in the file, where it is as it is spelled there, `first` the
+/// number of its first long string. What is compared, names and ids, stays whole.
+fn shortened(entry: &[u8], place: Option<u64>, first: usize) -> (Cow<'_, [u8]>, Vec<LongString>) {
+    let (mut short, mut long) = (Vec::new(), Vec::new());
+    let (mut at, mut copied, mut key) = (0, 0, &entry[..0]);
+    while let Some(open) = memchr::memchr(b'"', &entry[at..]).map(|found| at + found) {
+        let Ok(end) = string_end(entry, open) else {
+            break;
+        };
+        at = end;
+        let inside = open + 1..end - 1;
+        if entry.get(skip_whitespace(entry, end)) == Some(&b':') {
+            key = &entry[inside];
+        } else if inside.len() >= LONG && !is_compared(key) {
+            let from = inside.start + shown(&entry[inside.clone()]);
+            short.extend_from_slice(&entry[copied..from]);
+            short.extend_from_slice(format!("{MARK}\\\\{}{MARK}", first + long.len()).as_bytes());
+            let text = from..inside.end;
+            long.push(LongString {
+                text: entry[text.clone()].into(),
+                place: place.map(|place| Span::within(place, text)),
+            });
+            copied = inside.end;
+        }
+    }
+    if long.is_empty() {
+        return (Cow::Borrowed(entry), long);
+    }
+    short.extend_from_slice(&entry[copied..]);
+    let marks = memchr::memmem::find_iter(&short, MARK).count();
+    let is_own = memchr::memmem::find(&short.to_ascii_lowercase(), b"\\uf8ff").is_none();
+    match is_own && marks == 2 * long.len() {
+        true => (Cow::Owned(short), long),
+        // The file has such characters itself.
+        false => (Cow::Borrowed(entry), Vec::new()),
+    }
+}
+
+fn is_compared(key: &[u8]) -> bool {
+    let words: [&[u8]; 6] = [b"id", b"ame", b"odel", b"ool", b"type", b"role"];
+    let key = key.to_ascii_lowercase();
+    words.iter().any(|word| key.ends_with(word))
+}
+
+/// Where the rest of a long string begins: not within a character or an escape.
+fn shown(inside: &[u8]) -> usize {
+    let mut at = 0;
+    while at < SHOWN {
+        at += match inside[at..] {
+            [
+                b'\\',
+                b'u',
+                b'd' | b'D',
+                b'8' | b'9' | b'a' | b'b' | b'A' | b'B',
+                ..,
+            ] => 12,
+            [b'\\', b'u', ..] => 6,
+            [b'\\', ..] => 2,
+            _ => 1,
+        };
+    }
+    while inside.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        at += 1;
+    }
+    at
+}
+
+/// Adds JSON with the strings that were left out of it. Gives for each the place of its mark and how much longer the
+/// text became up to its end.
+fn push_whole(text: &mut SpelledText, json: &str, long: &[LongString]) -> Vec<(u64, u64)> {
+    let (base, mut growths) = (text.len(), Vec::new());
+    let mut rest = json;
+    while let Some((before, mark)) = rest.split_once(MARK).filter(|_| !long.is_empty()) {
+        let Some((number, after)) = mark.split_once(MARK) else {
+            break;
+        };
+        let digits = number.trim_start_matches('\\');
+        let Some(string) = digits
+            .parse()
+            .ok()
+            .and_then(|number: usize| long.get(number))
+        else {
+            break;
+        };
+        text.push(before.as_bytes());
+        let quotings = (number.len() - digits.len()).max(1).ilog2();
+        match (quotings, string.place) {
+            (1, Some(place)) => text.take(place),
+            (quotings, _) => {
+                let mut spelled = String::from_utf8_lossy(&string.text);
+                if quotings == 0 {
+                    spelled = Cow::Owned(display_text(&string.text).into_owned());
+                }
+                for _ in 1..quotings {
+                    let quoted = quoted(&spelled);
+                    spelled = Cow::Owned(quoted[1..quoted.len() - 1].to_owned());
+                }
+                text.push(spelled.as_bytes());
+            }
+        }
+        let place = base + (json.len() - rest.len() + before.len()) as u64;
+        let end = base + (json.len() - after.len()) as u64;
+        growths.push((place, text.len() - end));
+        rest = after;
+    }
+    text.push(rest.as_bytes());
+    growths
+}
+
+/// Where nothing is taken from a file.
+fn no_file() -> Arc<dyn Source> {
+    Arc::new(Vec::new())
 }
 
 /// Counts the lines of a text up to parts of it.
@@ -487,5 +788,85 @@ fn content_part(json: &str) -> Part {
             Part::Image(format!("data:{media_type};base64,{data}"))
         }
         _ => Part::Json(json.to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::messages::testing::read;
+    use super::*;
+    use crate::session::Session;
+    use serde_json::{Value, json};
+
+    fn log(text: &str) -> String {
+        let message = |message: Value| {
+            let entry = json!({"type": "message", "message": message});
+            entry.to_string() + "\n"
+        };
+        let call = json!({"type": "toolCall", "id": "c1", "name": "write", "arguments": {"text": text, "n": 1}});
+        let said = json!({"type": "text", "text": text});
+        let reply =
+            json!({"role": "assistant", "api": "x", "stopReason": "stop", "content": [said, call]});
+        let result = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "write", "content": [said, said]});
+        let ran = json!({"role": "bashExecution", "command": "ls", "output": text});
+        [reply, result, ran].map(message).concat()
+    }
+
+    fn item(session: &Session, index: usize) -> Value {
+        let bytes = session.source.read(session.items[index].span).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    #[test]
+    fn long_strings_are_passed_on_as_they_are() {
+        let plain = "a\"\\\n\u{1}é🦀".repeat(300);
+        let own = format!("{plain}{MARK}\\0{MARK}");
+        for text in ["short", &plain, &own] {
+            let contents = read("pi", &log(text));
+            assert_eq!(contents.problems, []);
+            let session = &contents.sessions[0];
+            assert_eq!(item(session, 0)["content"], json!(text));
+            let arguments = item(session, 1)["arguments"].clone();
+            let arguments: Value = serde_json::from_str(arguments.as_str().unwrap()).unwrap();
+            assert_eq!(arguments, json!({"text": text, "n": 1}));
+            let output = item(session, 2);
+            assert_eq!(output["output"][1]["text"], json!(text));
+            let id = session.items[2].call_id;
+            let at = session.items[2].span.start + u64::from(id.offset);
+            let id = Span {
+                start: at,
+                end: at + u64::from(id.length),
+            };
+            assert_eq!(session.source.read(id).unwrap(), b"c1");
+            assert_eq!(
+                item(session, 3)["content"],
+                json!(format!("Ran `ls`\n{text}"))
+            );
+            assert_eq!(session.items.len(), 4);
+        }
+    }
+
+    #[test]
+    fn what_is_long_stays_in_the_file() {
+        let file: Arc<dyn Source> = Arc::new(log(&"x".repeat(1 << 20)).into_bytes());
+        let bytes = file
+            .read(Span {
+                start: 0,
+                end: file.len(),
+            })
+            .unwrap();
+        let (mut cursor, mut out) = (Cursor::new(&bytes), Fragment::default());
+        let write = |out: &mut Transcript, entry: &Object<'_>, line| {
+            let text = entry.object("message").list("content")[0].to_owned();
+            out.say(
+                &Head::new(line),
+                Role::User,
+                content(Some(&format!("[{text}]"))),
+            );
+        };
+        read_entry(&mut cursor, 0, &mut out, Dialect::Responses, write).unwrap();
+        assert!(out.text.len() > 1 << 20);
+        assert!(out.text.held() < 1 << 10);
     }
 }

@@ -66,12 +66,17 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         }
     };
     let held = HOLDERS.iter().find_map(|key| cassette.get(key)?.as_array());
+    let (mut start, mut reached) = (0, 1);
     for (index, interaction) in held.into_iter().flatten().enumerate() {
         let (request, response) = (&interaction["request"], &interaction["response"]);
         let url = ["uri", "url"]
             .iter()
             .find_map(|key| request.get(key)?.as_str());
         let line = lines.get(index).copied();
+        if let Some(ahead) = line.and_then(|line| line.checked_sub(reached)) {
+            start += start_of_line(&bytes[start..], ahead + 1) as usize;
+            reached += ahead;
+        }
         exchanges.push(&HttpExchange {
             url: url.unwrap_or_default(),
             request: body(request),
@@ -80,7 +85,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             sent: Value::Null,
             took: None,
             place: (
-                line.map_or(0, |line| start_of_line(bytes, line)),
+                line.map_or(0, |_| start as u64),
                 line.unwrap_or(index + 1) as u64,
             ),
         });

@@ -4,6 +4,7 @@ use super::contract::{Keyed, NameId, Names};
 use super::item::{Dialect, Flags, Item, Kind, Record, hash, index_number};
 use super::problem::{Problem, ProblemKind};
 use super::source::Span;
+use super::spelled::SpelledText;
 use crate::json::{bad_strings, display_text};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -35,6 +36,8 @@ pub struct Fragment {
     pub facts: Vec<(u32, Fact)>,
     /// For formats that are graphs: one link for each record. Empty otherwise.
     pub links: Vec<RecordLink>,
+    /// What was spelled anew; where there is any, records and items stand in it and not in the file.
+    pub text: SpelledText,
     /// Up to this place of the source a value that leaves its line is known to be broken: lines are
     /// read one by one.
     pub one_line_until: u64,
@@ -140,6 +143,8 @@ impl LinkFlags {
     pub const BOUNDARY: Self = Self(1 << 4);
     /// The parent is the logical one across a compaction.
     pub const LOGICAL_PARENT: Self = Self(1 << 5);
+    /// The first record of an entry of the file, which is its label; those that were made of the entry follow.
+    pub const ENTRY: Self = Self(1 << 6);
 
     /// Adds the flags of `other` where `condition` holds.
     pub fn set_if(&mut self, other: Self, condition: bool) {
@@ -186,6 +191,52 @@ pub struct Checkpoint {
 }
 
 impl Fragment {
+    /// Starts an entry of a file that is spelled anew: what follows, up to the next one, is made of it.
+    /// `label` is the text of its first record.
+    pub fn begin_entry(&mut self, mut link: RecordLink, label: &str) {
+        link.flags.set_if(LinkFlags::ENTRY, true);
+        let start = self.text.len();
+        self.text.push(label.as_bytes());
+        let end = self.text.len();
+        let record = self.begin_record(Span { start, end });
+        self.links.resize(record as usize, RecordLink::default());
+        self.links.push(link);
+    }
+
+    /// The entries of a file, each with its records.
+    pub fn entries(&self) -> impl Iterator<Item = (&RecordLink, Range<usize>)> {
+        let is_entry = |(_, link): &(usize, &RecordLink)| link.flags.has(LinkFlags::ENTRY);
+        let mut firsts = self.links.iter().enumerate().filter(is_entry).peekable();
+        std::iter::from_fn(move || {
+            let (first, link) = firsts.next()?;
+            let end = firsts.peek().map_or(self.records.len(), |(next, _)| *next);
+            Some((link, first..end))
+        })
+    }
+
+    /// Adds what an entry of `other`, whose names it has, was made into, without its first messages.
+    pub fn take_entry(&mut self, other: &Self, records: Range<usize>, without: usize) {
+        let before = |record| Checkpoint {
+            lines: 0,
+            problems: 0,
+            ..other.mark_before(record)
+        };
+        let from = Checkpoint {
+            facts: before(records.start).facts,
+            ..before(records.end.min(records.start + 1 + without))
+        };
+        let to = Checkpoint {
+            links: from.links,
+            ..before(records.end)
+        };
+        self.take_over(other, from, to, MovedText { was: 0, is: 0 });
+    }
+
+    /// The line on which the next record begins.
+    pub fn line(&self) -> u64 {
+        self.lines + 1
+    }
+
     /// Starts a record and gives its number.
     pub fn begin_record(&mut self, span: Span) -> u32 {
         self.records.push(Record {
@@ -337,18 +388,25 @@ impl Fragment {
         if !other.links.is_empty() {
             self.links.resize(self.records.len(), RecordLink::default());
         }
+        // Records and items of a text that was spelled anew stand in that.
+        let place = MovedText {
+            was: 0,
+            is: self.text.len(),
+        };
+        self.text.append(other.text);
         let mut renamed = vec![NameId::default()];
         renamed.extend(other.names.iter().map(|(_, name)| self.names.intern(name)));
         let lines = self.lines;
         self.records
             .extend(other.records.into_iter().map(|record| Record {
                 number: record.number + lines,
-                ..record
+                span: place.of_span(record.span),
             }));
         self.lines += other.lines;
         self.counted_to = other.counted_to;
         self.items.extend(other.items.into_iter().map(|item| {
             Item {
+                span: place.of_span(item.span),
                 record: item.record + records,
                 name: renamed
                     .get(item.name.0 as usize)
@@ -358,8 +416,9 @@ impl Fragment {
             }
         }));
         self.problems.extend(other.problems);
+        let facts = other.facts.into_iter();
         self.facts
-            .extend(other.facts.into_iter().map(|(at, fact)| (at + items, fact)));
+            .extend(facts.map(|(at, fact)| (at + items, place.of_fact(fact))));
         let noted_in = other.noted_in.into_iter();
         self.noted_in.extend(noted_in.map(|begun| begun + records));
         self.links.extend(other.links);
@@ -391,17 +450,15 @@ impl MovedText {
         }
     }
 
-    fn of_fact(self, fact: &Fact) -> Fact {
-        match fact {
-            Fact::Tools(span) => Fact::Tools(self.of_span(*span)),
-            Fact::MoreTools(span) => Fact::MoreTools(self.of_span(*span)),
-            Fact::OutputSchema(span) => Fact::OutputSchema(self.of_span(*span)),
-            Fact::Sequence { number, at } => Fact::Sequence {
-                number: *number,
-                at: self.of(*at),
-            },
-            fact => fact.clone(),
+    fn of_fact(self, mut fact: Fact) -> Fact {
+        match &mut fact {
+            Fact::Tools(span) | Fact::MoreTools(span) | Fact::OutputSchema(span) => {
+                *span = self.of_span(*span);
+            }
+            Fact::Sequence { at, .. } => *at = self.of(*at),
+            _ => {}
         }
+        fact
     }
 }
 
@@ -484,7 +541,7 @@ impl Fragment {
         self.facts.extend(
             facts
                 .iter()
-                .map(|(at, fact)| (now(*at, from.items, items), place.of_fact(fact))),
+                .map(|(at, fact)| (now(*at, from.items, items), place.of_fact(fact.clone()))),
         );
         let noted_in = &other.noted_in[from.facts..to.facts];
         self.noted_in

@@ -19,6 +19,7 @@ pub mod pairing;
 mod problem;
 mod rope;
 mod source;
+mod spelled;
 pub mod takes;
 mod turn;
 
@@ -36,4 +37,5 @@ pub use pairing::{PairStatus, Pairing, Session, Stop};
 pub use problem::{Problem, ProblemKind};
 pub use rope::{Growth, Rope, RopePiece, TextOrigin};
 pub use source::{Source, SourceError, Span, Splice};
+pub use spelled::SpelledText;
 pub use turn::{Speaker, Turn, number_turns};

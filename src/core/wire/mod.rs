@@ -62,7 +62,7 @@ pub mod write {
     };
     pub use super::history::{NoReply, calls_of, history_of};
     pub use super::new_reply::{End, NewEvent, NewReply, SentStream, StreamRest, push_event};
-    pub use super::object::{Member, Object, members_at, quoted};
+    pub use super::object::{Member, Object, members_at, push_quoted, quoted};
     pub(crate) use super::object::{elements, text_of};
     pub use super::request;
 }

@@ -146,7 +146,31 @@ impl<'a> Object<'a> {
 
 /// A text as a JSON string.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let mut json = String::with_capacity(text.len() + text.len() / 16 + 2);
+    push_quoted(&mut json, text);
+    json
+}
+
+/// Adds a text as a JSON string.
+pub fn push_quoted(json: &mut String, text: &str) {
+    json.push('"');
+    let mut rest = text;
+    let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    while let Some(place) = rest.bytes().position(is_escaped) {
+        json.push_str(&rest[..place]);
+        match rest.as_bytes()[place] {
+            b'\n' => json.push_str("\\n"),
+            b'\r' => json.push_str("\\r"),
+            b'\t' => json.push_str("\\t"),
+            8 => json.push_str("\\b"),
+            12 => json.push_str("\\f"),
+            byte @ (b'"' | b'\\') => json.extend(['\\', char::from(byte)]),
+            control => json.push_str(&format!("\\u{control:04x}")),
+        }
+        rest = &rest[place + 1..];
+    }
+    json.push_str(rest);
+    json.push('"');
 }
 
 /// The elements of an array as they are spelled; none where it is none.
@@ -185,4 +209,17 @@ pub(crate) fn suffix(sent: &str, json: &str) -> Option<String> {
         return Some(json.to_owned());
     }
     text_of(json).strip_prefix(sent).map(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_quoted_as_serde_json_quotes_it(text in r#"([\x00-\x20"\\é\x7f]|[a-z]{3}){0,40}"#) {
+            prop_assert_eq!(quoted(&text), serde_json::Value::from(&*text).to_string());
+        }
+    }
 }

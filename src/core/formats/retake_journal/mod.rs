@@ -38,6 +38,7 @@ pub(super) const FORMAT: Format = Format {
         if is_header { 100 } else { 0 }
     },
     reading: Reading::Records(Records {
+        spells: false,
         line: read_line,
         element: read_line,
         member: |_, _, _, _| Ok(()),
