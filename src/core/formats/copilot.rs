@@ -28,14 +28,14 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, line| {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, lines| {
         let parent = event.object("data").text("parentToolCallId");
         let link = RecordLink {
             parent: RecordLink::key(parent.as_bytes()),
             ..RecordLink::default()
         };
         out.begin_entry(link, &parent);
-        write(event, line, out);
+        write(event, lines.first(), out);
     })
 }
 

@@ -3,9 +3,10 @@
 //! A message with the id of an earlier one replaces it, `$set.messages` replaces all, `$rewindTo` drops a message and
 //! all after it. A message of the model holds its calls with their results.
 
-use super::transcript::{Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
+use super::{Contents, Document, Format, Reading, Records, Sample};
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, quoted};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     title: "chats of Gemini CLI",
     dialect: Dialect::Gemini,
     sniff,
-    reading: Reading::Whole(read),
+    reading: Reading::Spelled(Records::spelled(read_line, assemble)),
 };
 
 fn sniff(sample: &Sample<'_>) -> u8 {
@@ -32,76 +33,93 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-struct Message {
-    id: String,
-    line: u64,
-    json: String,
-}
+/// What an entry does to the messages before it, where it is none itself.
+const REPLACES_ALL: LinkFlags = LinkFlags::BOUNDARY;
+const REWINDS: LinkFlags = LinkFlags::SIDE;
+/// One of a list of all messages, in which none replaces another.
+const LISTED: LinkFlags = LinkFlags::META;
 
-impl Message {
-    fn new(json: &str, line: u64) -> Self {
-        Self {
-            id: Object::read(json).text("id"),
-            line,
-            json: json.to_owned(),
-        }
-    }
-}
-
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    let mut messages: Vec<Message> = Vec::new();
-    // Where a message is, by its id.
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut abandoned: Vec<Vec<Message>> = Vec::new();
-    out.read_objects(bytes, |_, line, lines| {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, line, lines| {
+        let key = |object: &Object<'_>, key| RecordLink::key(object.text(key).as_bytes());
         let changes = line.object("$set");
         let holder = if changes.has("messages") {
             &changes
         } else {
             line
         };
+        let mut link = RecordLink::default();
         if holder.has("messages") {
-            let all = holder.list("messages").into_iter();
-            messages = all.map(|json| Message::new(json, lines.of(json))).collect();
-            places = places_of(&messages);
+            link.flags.set_if(REPLACES_ALL, true);
+            out.begin_entry(link, "");
+            for json in holder.list("messages") {
+                let message = Object::read(json);
+                let mut link = RecordLink {
+                    id: key(&message, "id"),
+                    ..RecordLink::default()
+                };
+                link.flags.set_if(LISTED, true);
+                out.begin_entry(link, "");
+                write(&message, lines.of(json), out);
+            }
         } else if line.has("$rewindTo") {
-            let from = places.get(&line.text("$rewindTo")).copied();
-            abandoned.push(messages.split_off(from.unwrap_or(0)));
-            places = places_of(&messages);
+            link.flags.set_if(REWINDS, true);
+            link.parent = key(line, "$rewindTo");
+            out.begin_entry(link, "");
         } else if line.has("type") {
-            let message = Message::new(&line.json(), lines.first());
-            match places.get(&message.id).filter(|_| !message.id.is_empty()) {
-                Some(place) => messages[*place] = message,
+            link.id = key(line, "id");
+            out.begin_entry(link, "");
+            write(line, lines.first(), out);
+        }
+    })
+}
+
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    let entries = Entries::new(read, file);
+    let mut messages: Vec<&Entry> = Vec::new();
+    // Where a message is, by its id.
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut abandoned: Vec<Vec<&Entry>> = Vec::new();
+    for entry in &entries.all {
+        let link = entry.link;
+        if link.flags.has(REPLACES_ALL) {
+            messages.clear();
+            places.clear();
+        } else if link.flags.has(REWINDS) {
+            let from = places.get(&link.parent).copied().unwrap_or(0);
+            abandoned.push(messages.split_off(from));
+            places.retain(|_, place| *place < from);
+        } else {
+            let replaces = link.id != 0 && !link.flags.has(LISTED);
+            match places.get(&link.id).filter(|_| replaces) {
+                Some(place) => messages[*place] = entry,
                 None => {
-                    places.insert(message.id.clone(), messages.len());
-                    messages.push(message);
+                    places.entry(link.id).or_insert(messages.len());
+                    messages.push(entry);
                 }
             }
         }
-    });
-    messages.iter().for_each(|message| write(message, &mut out));
-    for (number, branch) in (1..).zip(abandoned) {
-        out.begin_session(&format!("abandoned {number}"), false);
-        branch.iter().for_each(|message| write(message, &mut out));
     }
-    out.finish()
+    let mut out = entries.transcript(&FORMAT);
+    let add = |messages: &[&Entry], out: &mut Transcript| {
+        for message in messages {
+            entries.add(message, 0, out);
+        }
+    };
+    add(&messages, &mut out);
+    for (number, branch) in (1..).zip(&abandoned) {
+        out.begin_session(&format!("abandoned {number}"), false);
+        add(branch, &mut out);
+    }
+    entries.finish(out)
 }
 
-fn places_of(messages: &[Message]) -> HashMap<String, usize> {
-    let places = messages.iter().enumerate().rev();
-    places
-        .map(|(place, message)| (message.id.clone(), place))
-        .collect()
-}
-
-fn write(message: &Message, out: &mut Transcript) {
-    let object = Object::read(&message.json);
-    let head = Head::new(message.line).at(object.get("timestamp"));
-    let parts = parts(object.get("content"));
-    match &*object.text("type") {
-        "gemini" => write_reply(out, head, &object, parts),
-        "user" => match text_of(&object) {
+fn write(message: &Object<'_>, line: u64, out: &mut Transcript) {
+    let head = Head::new(line).at(message.get("timestamp"));
+    let parts = parts(message.get("content"));
+    match &*message.text("type") {
+        "gemini" => write_reply(out, head, message, parts, line),
+        "user" => match text_of(message) {
             // Commands and what the program says of itself are not sent to the model.
             text if is_not_sent(&text) => {
                 out.mark(&head, Kind::Notice, &text);
@@ -109,7 +127,7 @@ fn write(message: &Message, out: &mut Transcript) {
             _ => write_content(out, &head, "user", &parts),
         },
         kind => {
-            let item = out.mark(&head, Kind::Notice, &text_of(&object));
+            let item = out.mark(&head, Kind::Notice, &text_of(message));
             item.flags.set_if(Flags::ERROR, kind == "error");
         }
     }
@@ -152,7 +170,13 @@ fn write_content(out: &mut Transcript, head: &Head, role: &str, parts: &[String]
     }
 }
 
-fn write_reply(out: &mut Transcript, head: Head, message: &Object<'_>, mut parts: Vec<String>) {
+fn write_reply(
+    out: &mut Transcript,
+    head: Head,
+    message: &Object<'_>,
+    mut parts: Vec<String>,
+    line: u64,
+) {
     let tokens = message.object("tokens");
     let count = |key| tokens.number(key).unwrap_or_default();
     let cached = count("cached");
@@ -192,15 +216,15 @@ fn write_reply(out: &mut Transcript, head: Head, message: &Object<'_>, mut parts
         }
     }
     for call in &calls {
-        write_result(out, call);
+        write_result(out, call, line);
     }
 }
 
-fn write_result(out: &mut Transcript, call: &Object<'_>) {
+fn write_result(out: &mut Transcript, call: &Object<'_>, line: u64) {
     let Some(result) = call.get("result") else {
         return;
     };
-    let head = Head::new(out.last_number()).at(call.get("timestamp"));
+    let head = Head::new(line).at(call.get("timestamp"));
     let status = call.text("status");
     let answer = match result.starts_with('"') {
         true => {

@@ -34,8 +34,8 @@ pub(super) const FORMAT: Format = Format {
 const OLD: LinkFlags = LinkFlags::META;
 
 fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, line| {
-        let head = Head::new(line).at(event.get("timestamp"));
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, lines| {
+        let head = Head::new(lines.first()).at(event.get("timestamp"));
         let reply = match event.has("kind") {
             true => event.text("llm_response_id"),
             false => {

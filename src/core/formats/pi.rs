@@ -83,7 +83,9 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 }
 
 fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, write_entry)
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, entry, lines| {
+        write_entry(out, entry, lines.first());
+    })
 }
 
 fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {

@@ -213,9 +213,10 @@ fn read_stream(
             Err(fault) => {
                 out.rewind(mark);
                 let line_end = line_end();
+                // A file that is spelled anew may be one document.
                 let goes_on = fault.kind == JsonErrorKind::End
                     && may_leave_line
-                    && bytes.len() - at < MULTILINE_LIMIT;
+                    && (read.spells || bytes.len() - at < MULTILINE_LIMIT);
                 if !part.is_last && (goes_on || line_end.is_none()) {
                     return Step::Starved(at);
                 }

@@ -246,12 +246,6 @@ impl Transcript {
         items
     }
 
-    /// The line or the row of what was added last.
-    pub(super) fn last_number(&self) -> u64 {
-        let last = self.fragment.records.last();
-        last.map_or(0, |record| record.number)
-    }
-
     /// Adds what the model thought before it said or called something.
     pub(super) fn think(&mut self, head: &Head, text: &str) {
         if !text.is_empty() {
@@ -386,13 +380,13 @@ impl Transcript {
     }
 }
 
-/// Reads the value at the cursor as an entry of a file; `write` adds what it is made into, by its line.
+/// Reads the value at the cursor as an entry of a file; `write` adds what it is made into, with the lines of its parts.
 pub(super) fn read_entry(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
     dialect: Dialect,
-    write: impl FnOnce(&mut Transcript, &Object<'_>, u64),
+    write: impl FnOnce(&mut Transcript, &Object<'_>, &mut Lines<'_>),
 ) -> Result<(), JsonError> {
     let range = cursor.skip()?;
     let entry = respelled(&cursor.bytes()[range.clone()]);
@@ -404,7 +398,11 @@ pub(super) fn read_entry(
     transcript.long = long;
     transcript.fragment = std::mem::take(out);
     let line = transcript.fragment.line();
-    write(&mut transcript, &Object::read(&short), line);
+    write(
+        &mut transcript,
+        &Object::read(&short),
+        &mut Lines::new(&short, line),
+    );
     *out = transcript.fragment;
     Ok(())
 }
@@ -857,10 +855,10 @@ mod tests {
             })
             .unwrap();
         let (mut cursor, mut out) = (Cursor::new(&bytes), Fragment::default());
-        let write = |out: &mut Transcript, entry: &Object<'_>, line| {
+        let write = |out: &mut Transcript, entry: &Object<'_>, lines: &mut Lines<'_>| {
             let text = entry.object("message").list("content")[0].to_owned();
             out.say(
-                &Head::new(line),
+                &Head::new(lines.first()),
                 Role::User,
                 content(Some(&format!("[{text}]"))),
             );
