@@ -45,6 +45,7 @@ mod terminal;
 mod terminal_ends;
 mod terminal_lab;
 mod terminal_live;
+mod terminal_pictures;
 mod terminal_proxy;
 mod terminal_reader;
 mod terminal_storm;

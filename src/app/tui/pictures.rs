@@ -242,7 +242,7 @@ mod tests {
             Layer::<()>::key(&mut view, event("j"), &mut ());
             let broken = shown(&view);
             assert!(
-                broken.contains("picture 2/2") && broken.contains("cannot be read"),
+                broken.contains("picture 2/2") && broken.contains("cannot read the image"),
                 "{broken}"
             );
             assert!(!broken.contains('\u{1b}'));
