@@ -162,6 +162,7 @@ fn without_a_path_the_bundled_sessions_are_offered() {
         terminal.send(Key::Char(letter));
     }
     terminal.send(Key::Enter);
+    terminal.send(Key::Enter);
     terminal
         .wait_until(|screen| screen.contains("invalid-arguments"))
         .unwrap();
@@ -287,6 +288,10 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
     }
     terminal.send(Key::Enter);
     terminal
+        .wait_until(|screen| screen.contains("filter: widget"))
+        .unwrap();
+    terminal.send(Key::Enter);
+    terminal
         .wait_until(|screen| {
             screen.contains("Port the list widget") && screen.contains("two.jsonl")
         })
@@ -295,6 +300,29 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
     terminal
         .wait_until(|screen| screen.contains("enter open"))
         .unwrap();
+    // What only the contents have is found there, and opened at its place.
+    terminal.send(Key::Esc);
+    terminal
+        .wait_until(|screen| screen.contains("recordings 4"))
+        .unwrap();
+    for letter in "Fcarts are".chars() {
+        terminal.send(Key::Char(letter));
+    }
+    terminal
+        .wait_until(|screen| {
+            screen.contains("All carts are fixed.") && screen.contains("all searched")
+        })
+        .unwrap();
+    terminal.send(Key::Enter);
+    terminal.send(Key::Enter);
+    terminal
+        .wait_until(|screen| screen.contains("assistant") && screen.contains("1/1"))
+        .unwrap();
+    terminal.send(Key::Char('q'));
+    terminal
+        .wait_until(|screen| screen.contains("all searched"))
+        .unwrap();
+    terminal.send(Key::Esc);
     terminal.send(Key::Char('q'));
     assert!(terminal.wait_exit().unwrap().success());
 }

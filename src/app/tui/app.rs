@@ -146,6 +146,11 @@ impl App {
                     picker.discover(discovery);
                 }
             }
+            News::FoundText(number, found, done) => {
+                if let Some(picker) = self.layers.of::<Picker>().next() {
+                    picker.take_contents(number, found, done);
+                }
+            }
             News::Inspected(number, summary) => {
                 if let Some(picker) = self.layers.of::<Picker>().next() {
                     picker.learn(number, summary);
@@ -362,6 +367,12 @@ impl Face {
             Effect::Quit => return Ok(self.app.quit().then_some(Left::Quit)),
             Effect::Close => return Ok((!self.app.close()).then_some(Left::Quit)),
             Effect::Open(path) => self.open(&path)?,
+            Effect::OpenAt(found, needle) => {
+                self.open(&found.path)?;
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+                    debugger.state.sought = Some((needle, found.place));
+                }
+            }
             Effect::Enter(id) => self.enter(id)?,
             Effect::Lab(subject) => self.app.open_lab(*subject),
             Effect::Sample(journal, take) => self.open_sample(&journal, take)?,

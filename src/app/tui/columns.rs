@@ -94,10 +94,17 @@ pub fn fit<C: Copy>(columns: &[Column<C>], width: usize) -> Vec<(Column<C>, usiz
     chosen
 }
 
-/// The titles of the columns.
-pub fn titles<C>(columns: &[(Column<C>, usize)], theme: &Theme) -> Vec<Span<'static>> {
+/// The titles of the columns; the one of `marked` has a mark after it.
+pub fn titles<C: PartialEq>(
+    columns: &[(Column<C>, usize)],
+    marked: Option<(C, &str)>,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let titles = columns.iter().flat_map(|(column, width)| {
-        let title: String = column.title.chars().take(*width).collect();
+        let mark = marked.as_ref().filter(|(id, _)| *id == column.id);
+        let mark = mark.map_or("", |(_, mark)| mark);
+        let title = column.title.chars().chain(mark.chars());
+        let title: String = title.take(*width).collect();
         column.cell(vec![Span::styled(title, theme.dim)], *width)
     });
     [Span::raw(" ")].into_iter().chain(titles).collect()

@@ -30,6 +30,8 @@ pub enum Effect {
     /// The same with the JSON of an item: what is made of it is proposed as an edit.
     EditItem(String),
     Open(PathBuf),
+    /// Open a recording at a place of a text.
+    OpenAt(Box<FoundText>, Arc<Needle>),
     /// Open an exchange of the proxy.
     Enter(ExchangeId),
     Lab(Box<LabSubject>),
@@ -163,6 +165,21 @@ pub struct Hit {
     pub place: Place,
     /// Which of those in the item it is, from 0.
     pub occurrence: usize,
+}
+
+/// An item of a recording that holds a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundText {
+    /// The number of the recording in the list.
+    pub recording: usize,
+    pub path: PathBuf,
+    pub place: Place,
+    /// Index of its turn.
+    pub turn: usize,
+    /// The line with the text.
+    pub line: String,
+    /// How many places of the recording follow that are not listed.
+    pub more: usize,
 }
 
 /// A count of all places of a text.

@@ -35,6 +35,8 @@ pub enum Command {
     Hit(Direction),
     SameTool,
     Filter,
+    /// A text in the contents of all recordings.
+    Contents,
     Mark,
     OnlyMarked,
     NextPane(Direction),
@@ -112,6 +114,8 @@ pub enum Command {
     Words,
     More,
     Sort,
+    /// Turns the order around.
+    Reverse,
     Group,
     /// Shows or hides unreadable files.
     Unread,
@@ -305,9 +309,11 @@ pub const KEYMAP: &[Binding] = &[
     row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the top"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the bottom"),
-    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording").in_footer(90, "open"),
+    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; while the filter is typed: enter keeps it, once more opens").in_footer(90, "open"),
     row("/ f", C::Filter, &[Picker], Group::Recordings, "filter: words, !not, ~fuzzy, rule: tool: model: agent: folder: since:7d turns:>9 tokens:>10k cost:>1, error, unread").in_footer(80, "filter"),
     row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens or cost").in_footer(70, "sort"),
+    row("S", C::Reverse, &[Picker], Group::Recordings, "turn the order around"),
+    row("F", C::Contents, &[Picker], Group::Recordings, "find a text in the contents of the listed recordings").in_footer(75, "contents"),
     row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
     row(".", C::Unread, &[Picker], Group::Recordings, "show or hide unreadable files"),
     row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows").in_footer(50, "preview"),

@@ -1,6 +1,7 @@
 //! Reads and checks the file on a thread of its own, and watches it while it grows. Sends reports; the screen
 //! never waits for it.
 
+pub(super) mod contents;
 mod hits;
 mod paths;
 mod searching;

@@ -1,6 +1,6 @@
 //! What other threads tell the screens.
 
-use super::effect::{Counting, Hit};
+use super::effect::{Counting, FoundText, Hit};
 use super::recovery::comparison::Comparison;
 use super::recovery::saving::SaveFormat;
 use super::state::document::{Checked, Document, Place};
@@ -27,6 +27,9 @@ pub enum News {
     /// Of the file that is open; the number tells it from those that were open before.
     Report(u32, Report),
     Found(Discovery),
+    /// Items of recordings with the text that the picker searches for: the number of the search, and how many
+    /// recordings are searched.
+    FoundText(u64, Vec<FoundText>, usize),
     /// What a file holds.
     Inspected(usize, Result<Summary, String>),
 }

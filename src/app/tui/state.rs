@@ -183,6 +183,8 @@ pub struct State {
     pub hits: Option<Hits>,
     /// The one that was found last.
     pub hit: Option<Hit>,
+    /// The text that was found in the recording before it was opened, and its item.
+    pub sought: Option<(Arc<Needle>, Place)>,
     /// What the sessions of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, UsageBySession)>,
     pub usage: UsagePlace,
@@ -264,6 +266,7 @@ impl State {
             needle: None,
             hits: None,
             hit: None,
+            sought: None,
             totals: None,
             usage: UsagePlace::default(),
             jumped_from: None,

@@ -545,7 +545,7 @@ impl Lab {
         let mut inside = pane(frame, area, &SafeText::from_str(&title), true, theme);
         let columns = fit(&COLUMNS, usize::from(inside.width).saturating_sub(1));
         if inside.height > 2 {
-            write(frame, inside, titles(&columns, theme), Style::new());
+            write(frame, inside, titles(&columns, None, theme), Style::new());
             [_, inside] = split_top(inside, 1);
         }
         let standings = table.standings();

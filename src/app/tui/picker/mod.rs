@@ -11,22 +11,25 @@
 //! Rows are numbered as they come, in the picker and in the inspector alike. Names are drawn escaped and
 //! opened as they are.
 
+mod contents;
 pub mod rows;
 
 use super::columns::titles;
-use super::effect::{Effect, Perform};
+use super::effect::{Effect, FoundText, Perform};
 use super::filter::{FilterError, Terms};
 use super::help::Help;
 use super::keymap::hints::Hint;
 use super::keymap::{self, Command, Context, all_keys};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
+use super::loader;
 use super::popup::{self, rule, split_bottom, split_top, write};
 use super::prompt::{Prompt, Typing};
 use super::report::News;
 use super::request::OpenRequest;
 use super::theme::Theme;
 use crate::words::shortened;
+use contents::{ContentJob, ContentSearch};
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
@@ -38,14 +41,16 @@ use retake_core::session::Kind;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
+use retake_live::search::Needle;
 use rows::{COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, word};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents and the first and last \
-    messages, not in the whole contents; esc clears the filter";
+    messages; esc clears the filter, F searches the whole contents";
 /// Least rows of the screen for the heads of the columns, and for a preview.
 const TITLED: u16 = 8;
 const PREVIEWED: u16 = 18;
@@ -63,6 +68,7 @@ pub struct Picker {
     lines: Vec<ListLine>,
     columns: Vec<rows::Id>,
     sort: Sort,
+    is_reversed: bool,
     grouping: Grouping,
     has_preview: bool,
     cursor: ListCursor,
@@ -83,6 +89,16 @@ pub struct Picker {
     notice: Option<SafeText>,
     help: Option<Box<Help>>,
     work: Option<(Walk, Inspector)>,
+    contents: Option<Box<ContentSearch>>,
+    /// Begins a search in the contents, in a thread of its own.
+    search: Option<Box<dyn Fn(ContentJob) + Send>>,
+}
+
+/// What the operator chose to open.
+#[derive(Debug, Clone)]
+enum Picked {
+    File(PathBuf),
+    Text(Box<FoundText>, Arc<Needle>),
 }
 
 impl Picker {
@@ -117,6 +133,7 @@ impl Picker {
             lines: Vec::new(),
             columns: COLUMN_NAMES.map(|(id, _)| id).to_vec(),
             sort: Sort::default(),
+            is_reversed: false,
             grouping: Grouping::default(),
             has_preview: true,
             cursor: ListCursor::default(),
@@ -135,6 +152,8 @@ impl Picker {
             notice: None,
             help: None,
             work: None,
+            contents: None,
+            search: None,
         }
     }
 
@@ -149,6 +168,27 @@ impl Picker {
         let walk = Walk::start(self.places.clone(), move |discovery| {
             found(News::Found(discovery));
         });
+        let (options, told) = (request.options.clone(), tell.clone());
+        self.search = Some(Box::new(move |job: ContentJob| {
+            let (options, told) = (options.clone(), told.clone());
+            std::thread::spawn(move || {
+                let ContentJob {
+                    number,
+                    recordings,
+                    needle,
+                    cancel,
+                } = job;
+                loader::contents::search(
+                    &recordings,
+                    &needle,
+                    &options,
+                    &cancel,
+                    &|found, done| {
+                        told(News::FoundText(number, found, done));
+                    },
+                );
+            });
+        }));
         let knowledge = request.knowledge.clone();
         let judge = move |path: &Path, recording: &mut Recording| knowledge.judge(path, recording);
         let inspector = Inspector::start(
@@ -193,10 +233,42 @@ impl Picker {
         self.notice = Some(complaint(path, reason));
     }
 
+    /// Takes what was found in the contents.
+    pub fn take_contents(&mut self, number: u64, found: Vec<FoundText>, done: usize) {
+        if let Some(contents) = &mut self.contents {
+            contents.take(number, found, done);
+        }
+    }
+
+    /// Gives a key to the search in the contents.
+    fn contents_key(&mut self, key: KeyEvent) -> Option<Step<Picked>> {
+        let contents = self.contents.as_mut()?;
+        let (step, job) = contents.key(key);
+        if let (Some(job), Some(search)) = (job, &self.search) {
+            search(job);
+        }
+        match step {
+            Step::Done((found, needle)) => Some(Step::Done(Picked::Text(Box::new(found), needle))),
+            Step::Leave => {
+                self.contents = None;
+                Some(Step::Stay)
+            }
+            Step::Pass => None,
+            Step::Stay | Step::Edit(_) => Some(Step::Stay),
+        }
+    }
+
+    /// Begins to search the contents of the recordings in the list.
+    fn search_contents(&mut self) {
+        let shown = self.lines.iter().filter_map(number_of);
+        let recordings = shown.map(|number| (number, self.rows[number].candidate.path.clone()));
+        self.contents = Some(Box::new(ContentSearch::new(recordings.collect())));
+    }
+
     /// Takes what a file holds.
     pub fn learn(&mut self, number: usize, summary: Result<Summary, String>) {
         if let Some(row) = self.rows.get_mut(number) {
-            row.summary = Some(summary);
+            row.learn(summary);
             self.learned.get_or_insert_with(Instant::now);
         }
     }
@@ -235,7 +307,7 @@ impl Picker {
         Some(&self.chosen()?.candidate.path)
     }
 
-    fn press(&mut self, key: KeyEvent) -> Step<PathBuf> {
+    fn press(&mut self, key: KeyEvent) -> Step<Picked> {
         self.notice = None;
         if let Some(help) = &mut self.help {
             if help.key(key) {
@@ -243,8 +315,14 @@ impl Picker {
             }
             return Step::Stay;
         }
-        if self.is_filtering && key.code != KeyCode::F(1) {
-            return self.filter_key(key);
+        if key.code != KeyCode::F(1) {
+            if let Some(step) = self.contents_key(key) {
+                return step;
+            }
+            if self.is_filtering {
+                self.filter_key(key);
+                return Step::Stay;
+            }
         }
         let Some(command) = keymap::command(Context::Picker, &key) else {
             return Step::Stay;
@@ -259,6 +337,11 @@ impl Picker {
                 self.sort = next(&Sort::ALL, self.sort);
                 self.arrange();
             }
+            Command::Reverse => {
+                self.is_reversed = !self.is_reversed;
+                self.arrange();
+            }
+            Command::Contents => self.search_contents(),
             Command::Group => {
                 self.grouping = next(&Grouping::ALL, self.grouping);
                 self.arrange();
@@ -304,7 +387,7 @@ impl Picker {
         self.arrange();
     }
 
-    fn filter_key(&mut self, key: KeyEvent) -> Step<PathBuf> {
+    fn filter_key(&mut self, key: KeyEvent) {
         if matches!(
             key.code,
             KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown
@@ -312,16 +395,13 @@ impl Picker {
             let before = self.cursor.get();
             self.cursor.key(key, self.lines.len());
             self.leave_heading(self.cursor.get() >= before);
-            return Step::Stay;
+            return;
         }
         match self.filter.key(key) {
             Typing::Pending => {}
             Typing::Changed => self.refilter(),
             Typing::Submitted(text) => match Terms::parse::<Row>(&text) {
-                Ok(_) => {
-                    self.is_filtering = false;
-                    return self.open();
-                }
+                Ok(_) => self.is_filtering = false,
                 Err(error) => {
                     let complaint = SafeText::single_line(&error.to_string(), 200);
                     self.filter.complain(complaint);
@@ -332,7 +412,6 @@ impl Picker {
                 self.show_all();
             }
         }
-        Step::Stay
     }
 
     /// Shows what matches what was typed so far; the cursor goes to the first. What is not a filter lists nothing, and
@@ -353,13 +432,21 @@ impl Picker {
     }
 
     fn paste_text(&mut self, text: &str) {
-        if self.is_filtering && self.filter.paste(text) == Typing::Changed {
+        if let Some(contents) = &mut self.contents {
+            if let (Some(job), Some(search)) = (contents.paste(text), &self.search) {
+                search(job);
+            }
+        } else if self.is_filtering && self.filter.paste(text) == Typing::Changed {
             self.refilter();
         }
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    fn click(&mut self, event: MouseEvent) -> Step<PathBuf> {
+    fn click(&mut self, event: MouseEvent) -> Step<Picked> {
+        if let Some(contents) = &mut self.contents {
+            contents.mouse(event);
+            return Step::Stay;
+        }
         let before = self.cursor.get();
         if !self.cursor.mouse(event, self.lines.len()) {
             return Step::Stay;
@@ -371,9 +458,9 @@ impl Picker {
         if is_second { self.open() } else { Step::Stay }
     }
 
-    fn open(&self) -> Step<PathBuf> {
+    fn open(&self) -> Step<Picked> {
         self.selected()
-            .map_or(Step::Stay, |path| Step::Done(path.to_owned()))
+            .map_or(Step::Stay, |path| Step::Done(Picked::File(path.to_owned())))
     }
 
     /// Sorts, groups and filters the rows. The cursor stays on its row if the operator chose it.
@@ -389,7 +476,8 @@ impl Picker {
         self.unread = unread.count();
         let hides_unread = self.hides_unread();
         matching.retain(|number| !hides_unread || !is_hidden(&self.rows[*number]));
-        self.lines = arranged(&self.rows, matching, self.sort, self.grouping);
+        let order = (self.sort, self.is_reversed);
+        self.lines = arranged(&self.rows, matching, order, self.grouping);
         let kept = chosen.filter(|_| self.has_moved);
         let is_kept = |line: &ListLine| kept.is_some() && number_of(line) == kept;
         self.cursor
@@ -424,6 +512,14 @@ impl Picker {
         }
         let [header, below] = split_top(area, 1);
         self.view_header(frame, header, theme);
+        if let Some(contents) = &self.contents {
+            let title = |number: usize| self.rows.get(number).map_or_else(String::new, Row::title);
+            contents.view(frame, below, &title, theme);
+            if let Some(help) = &self.help {
+                help.view(frame, area, &(), theme);
+            }
+            return;
+        }
         let has_rows = !self.lines.is_empty();
         let [heads, below] = split_top(below, u16::from(area.height >= TITLED && has_rows));
         let preview = match area.height {
@@ -432,9 +528,21 @@ impl Picker {
         };
         let [list, below] = split_bottom(below, preview + 1);
         let [preview, footer] = split_bottom(below, 1);
+        let glyphs = &theme.glyphs;
+        let direction = if self.is_reversed {
+            glyphs.up
+        } else {
+            glyphs.down
+        };
+        let mark = (self.sort.column(), direction);
         let columns = fit(&self.columns, usize::from(area.width.saturating_sub(1)));
         if !heads.is_empty() {
-            write(frame, heads, titles(&columns, theme), Style::new());
+            write(
+                frame,
+                heads,
+                titles(&columns, Some(mark), theme),
+                Style::new(),
+            );
         }
         if !has_rows {
             self.view_nothing(frame, list, theme);
@@ -484,6 +592,9 @@ impl Picker {
             }),
         ];
         let mut right = format!("sort: {}", word(&Sort::ALL, self.sort));
+        if self.is_reversed {
+            right.push_str(" reversed");
+        }
         if self.grouping != Grouping::Folder {
             right.push_str("  group: ");
             right.push_str(word(&Grouping::ALL, self.grouping));
@@ -712,7 +823,7 @@ impl<A: Perform> Layer<A> for Picker {
         if key.kind == KeyEventKind::Release {
             return Step::Stay;
         }
-        let is_typing = self.is_filtering || self.help.is_some();
+        let is_typing = self.is_filtering || self.help.is_some() || self.contents.is_some();
         match keymap::command(Context::Picker, &key).filter(|_| !is_typing) {
             Some(Command::Suspend) => app.perform(vec![Effect::Suspend]),
             Some(Command::Redraw) => app.perform(vec![Effect::Redraw]),
@@ -750,9 +861,10 @@ impl<A: Perform> Layer<A> for Picker {
     }
 }
 
-fn effects(picked: Step<PathBuf>) -> Vec<Effect> {
+fn effects(picked: Step<Picked>) -> Vec<Effect> {
     match picked {
-        Step::Done(path) => vec![Effect::Open(path)],
+        Step::Done(Picked::File(path)) => vec![Effect::Open(path)],
+        Step::Done(Picked::Text(found, needle)) => vec![Effect::OpenAt(found, needle)],
         Step::Leave => vec![Effect::Quit],
         Step::Stay | Step::Pass | Step::Edit(_) => Vec::new(),
     }

@@ -13,6 +13,7 @@ use retake_live::discover::{Candidate, Origin, Place};
 use retake_live::inspect::Summary;
 use retake_live::is_sub_agent_log;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -36,6 +37,8 @@ pub struct Row {
     /// Whether the operator named this file.
     pub is_named: bool,
     now: SystemTime,
+    /// What words of a filter are looked for in, once it was asked for.
+    text: OnceCell<String>,
 }
 
 impl Row {
@@ -61,9 +64,32 @@ impl Row {
                 && place.is_some_and(|place| place.path == candidate.path),
             agent,
             now,
+            text: OnceCell::new(),
             summary: None,
             candidate,
         }
+    }
+
+    /// Takes what the file holds.
+    pub fn learn(&mut self, summary: Result<Summary, String>) {
+        self.summary = Some(summary);
+        self.text = OnceCell::new();
+    }
+
+    /// What words of a filter are looked for in.
+    fn words(&self) -> &str {
+        self.text.get_or_init(|| {
+            let mut text = format!("{} {}", self.name.to_string_lossy(), self.agent());
+            if let Some(summary) = self.known() {
+                let texts = summary.last.iter().map(|(_, text)| text);
+                let texts = summary.folder.iter().chain([&summary.words]).chain(texts);
+                for more in texts {
+                    text.push(' ');
+                    text.push_str(more);
+                }
+            }
+            text
+        })
     }
 
     pub fn known(&self) -> Option<&Summary> {
@@ -105,7 +131,7 @@ impl Row {
     }
 
     /// The first words in one line.
-    fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let words = self.known().map_or("", |summary| &summary.words);
         words.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -182,20 +208,11 @@ impl Filtered for Row {
     }
 
     fn text(&self) -> Option<Cow<'_, [u8]>> {
-        Some(Cow::Owned(self.row().into_owned().into_bytes()))
+        Some(Cow::Borrowed(self.words().as_bytes()))
     }
 
     fn row(&self) -> Cow<'_, str> {
-        let mut text = format!("{} {}", self.name.to_string_lossy(), self.agent());
-        if let Some(summary) = self.known() {
-            let texts = summary.last.iter().map(|(_, text)| text);
-            let texts = summary.folder.iter().chain([&summary.words]).chain(texts);
-            for more in texts {
-                text.push(' ');
-                text.push_str(more);
-            }
-        }
-        Cow::Owned(text)
+        Cow::Borrowed(self.words())
     }
 }
 
@@ -211,6 +228,17 @@ pub enum Sort {
 }
 
 impl Sort {
+    /// The column that shows it.
+    pub fn column(self) -> Id {
+        match self {
+            Self::Time => Id::When,
+            Self::Size => Id::Size,
+            Self::Findings => Id::Findings,
+            Self::Tokens => Id::Tokens,
+            Self::Cost => Id::Cost,
+        }
+    }
+
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Time, "time"),
         (Self::Size, "size"),
@@ -260,7 +288,7 @@ pub enum ListLine {
 pub fn arranged(
     rows: &[Row],
     mut tops: Vec<usize>,
-    sort: Sort,
+    (sort, is_reversed): (Sort, bool),
     grouping: Grouping,
 ) -> Vec<ListLine> {
     // The largest of all is on top only where folders do not part the list.
@@ -270,7 +298,7 @@ pub fn arranged(
         }
         (_, grouping) => grouping,
     };
-    tops.sort_by_cached_key(|number| sort_key(&rows[*number], sort, *number));
+    tops.sort_by_cached_key(|number| sort_key(&rows[*number], sort, is_reversed, *number));
     let places: HashMap<&Path, usize> = tops
         .iter()
         .map(|number| (&*rows[*number].candidate.path, *number))
@@ -323,7 +351,7 @@ type SortKey = (
     PathBuf,
 );
 
-fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
+fn sort_key(row: &Row, sort: Sort, is_reversed: bool, number: usize) -> SortKey {
     let candidate = &row.candidate;
     if row.is_named && sort == Sort::Time {
         let order = PathBuf::from(format!("{number:020}"));
@@ -347,6 +375,10 @@ fn sort_key(row: &Row, sort: Sort, number: usize) -> SortKey {
         .last_entry()
         .and_then(|last| last.duration_since(SystemTime::UNIX_EPOCH).ok());
     let seconds = since.map(|since| since.as_secs());
+    let (most, seconds) = match is_reversed {
+        true => (u64::MAX - most, Some(u64::MAX - seconds.unwrap_or(0))),
+        false => (most, seconds),
+    };
     let path = candidate.path.clone();
     let is_unreadable = row.is_unread();
     (

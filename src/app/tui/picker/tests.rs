@@ -39,16 +39,26 @@ fn picker(names: &[(&str, u64)]) -> Picker {
     picker
 }
 
+/// The file that is opened.
+fn file(step: Step<Picked>) -> Step<PathBuf> {
+    match step {
+        Step::Done(Picked::File(path)) => Step::Done(path),
+        Step::Done(Picked::Text(found, _)) => Step::Done(found.path),
+        Step::Leave => Step::Leave,
+        Step::Stay | Step::Pass | Step::Edit(_) => Step::Stay,
+    }
+}
+
 fn press(picker: &mut Picker, keys: &str) -> Step<PathBuf> {
     let mut last = Step::Stay;
     for character in keys.chars() {
-        last = picker.press(match character {
+        last = file(picker.press(match character {
             '\n' => KeyCode::Enter.into(),
             '\u{1b}' => KeyCode::Esc.into(),
             '↓' => KeyCode::Down.into(),
             '\t' => KeyCode::Tab.into(),
             _ => KeyCode::Char(character).into(),
-        });
+        }));
     }
     last
 }
@@ -182,6 +192,66 @@ fn rows_are_sorted_and_grouped_by_keys() {
 }
 
 #[test]
+fn the_order_can_be_turned_around_and_its_column_is_marked() {
+    let mut picker = picker(&[("a.json", 1), ("b.json", 5), ("c.json", 3)]);
+    assert!(screen(&picker, 100, 24).contains("when↓"));
+    press(&mut picker, "S");
+    assert_eq!(picker.selected(), Some(Path::new("/s/b.json")));
+    let shown = screen(&picker, 100, 24);
+    assert!(
+        shown.contains("when↑") && shown.contains("sort: time reversed"),
+        "{shown}"
+    );
+    press(&mut picker, "Ss");
+    assert!(screen(&picker, 160, 24).contains("size↓"));
+}
+
+#[test]
+fn the_contents_of_the_listed_recordings_are_searched_while_the_text_is_typed() {
+    let mut picker = filled();
+    let jobs = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let begun = jobs.clone();
+    picker.search = Some(Box::new(move |job| begun.lock().unwrap().push(job)));
+    press(&mut picker, "F");
+    press(&mut picker, "z");
+    assert!(jobs.lock().unwrap().is_empty(), "one letter is everywhere");
+    press(&mut picker, "ebra");
+    let jobs: Vec<ContentJob> = std::mem::take(&mut *jobs.lock().unwrap());
+    let is_off = |job: &ContentJob| job.cancel.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(
+        jobs.iter().map(is_off).collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
+    let last = jobs.last().unwrap();
+    // Those that cannot be read are not listed.
+    assert_eq!(last.recordings.len(), 5);
+    let found = |recording: usize, turn: usize| FoundText {
+        recording,
+        path: format!("/s/{recording}").into(),
+        place: Default::default(),
+        turn,
+        line: "the zebra crosses".to_owned(),
+        more: 0,
+    };
+    picker.take_contents(last.number - 1, vec![found(2, 9)], 5);
+    picker.take_contents(last.number, vec![found(0, 2), found(1, 4)], 4);
+    let shown = screen(&picker, 100, 24);
+    assert!(
+        shown.contains("2 places in 2 recordings, 4 of 5 searched"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("Checkout fails") && shown.contains("turn 3     the zebra crosses"),
+        "{shown}"
+    );
+    assert_eq!(press(&mut picker, "↓\n"), Step::Stay);
+    assert_eq!(press(&mut picker, "\n"), Step::Done("/s/1".into()));
+    press(&mut picker, "\u{1b}");
+    assert!(is_off(last));
+    assert!(screen(&picker, 100, 24).contains("enter open"));
+}
+
+#[test]
 fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
     let shown = |filter: &str| -> Vec<String> {
         let mut picker = filled();
@@ -294,13 +364,13 @@ fn typing_filters_by_name_and_contents() {
     assert_eq!(picker.selected(), Some(Path::new("/s/retail-3.json")));
     press(&mut picker, "\u{1b}");
     assert!(screen(&picker, 60, 9).contains("recordings 3"));
-    assert_eq!(
-        press(&mut picker, "/flight\n"),
-        Step::Done("/s/other.json".into())
-    );
+    assert_eq!(press(&mut picker, "/flight\n"), Step::Stay);
+    assert!(screen(&picker, 100, 24).contains("filter: flight"));
+    let opened = press(&mut picker, "\n");
+    assert_eq!(opened, Step::Done("/s/other.json".into()));
     press(&mut picker, "/zzz");
     let shown = screen(&picker, 200, 9);
-    assert!(shown.contains("first and last messages, not in the whole contents; esc"));
+    assert!(shown.contains("first and last messages; esc clears the filter, F searches"));
 }
 
 #[test]
@@ -399,8 +469,8 @@ fn a_second_click_opens() {
         row: 3,
         modifiers: KeyModifiers::NONE,
     };
-    assert_eq!(picker.click(click), Step::Stay);
-    assert_eq!(picker.click(click), Step::Done("/s/b.json".into()));
+    assert_eq!(file(picker.click(click)), Step::Stay);
+    assert_eq!(file(picker.click(click)), Step::Done("/s/b.json".into()));
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl ExchangeBoard {
         let has_upstreams = self.about.upstreams.len() > 1;
         let columns = fit(usize::from(inner.width).saturating_sub(1), has_upstreams);
         if area.height >= TITLED && inner.height > 1 {
-            write(frame, inner, titles(&columns, theme), Style::new());
+            write(frame, inner, titles(&columns, None, theme), Style::new());
             [_, inner] = split_top(inner, 1);
         }
         if self.rows.is_empty() {

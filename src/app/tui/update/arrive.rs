@@ -25,7 +25,8 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::Tail(document) => tail(state, document),
         Report::Whole(document) => {
             state.stage = Stage::Checking;
-            whole(state, document)
+            whole(state, document);
+            layers::go_to_sought(state);
         }
         Report::Checked {
             document,
@@ -41,6 +42,7 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::Finished(document) => {
             if is_shown(state, &document) {
                 state.stage = Stage::Ready;
+                layers::go_to_sought(state);
                 if state.transcript.is_on {
                     state.count_totals();
                 }

@@ -156,6 +156,39 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
         occurrence: state.occurrence_here(),
         direction,
     }));
+    count_places(state, counting);
+}
+
+/// Goes to the item with the text for which the recording was opened.
+pub(super) fn go_to_sought(state: &mut State) {
+    let Some((needle, place)) = state.sought.take() else {
+        return;
+    };
+    state.has_moved = true;
+    (state.hits, state.hit) = (None, None);
+    state.needle = Some(needle.clone());
+    found(
+        state,
+        Some((
+            Hit {
+                place,
+                occurrence: 0,
+            },
+            false,
+        )),
+    );
+    if let Some(document) = state.document.clone() {
+        let counting = Counting {
+            document,
+            needle,
+            session: place.session,
+            is_raw: false,
+        };
+        count_places(state, counting);
+    }
+}
+
+fn count_places(state: &mut State, counting: Counting) {
     let hits = state.hits.as_ref();
     if !hits.is_some_and(|hits| hits.is_of(&counting)) {
         state.hits = Some(Hits::new(counting.clone()));
@@ -392,13 +425,27 @@ fn back_to_parent(state: &mut State) -> bool {
 
 /// Closes the pane of the item beside or over the transcript.
 fn back_to_flow(state: &mut State) -> bool {
-    let is_over = matches!(state.left, Pane::Turns | Pane::Items | Pane::Detail)
-        && state.transcript.is_on
-        && state.focus == Pane::Detail;
+    let is_over = is_over_flow(state);
     if is_over {
         motion::focus(state, Pane::Turns);
     }
     is_over
+}
+
+/// Whether the item is shown in full beside or over the transcript.
+fn is_over_flow(state: &State) -> bool {
+    matches!(state.left, Pane::Turns | Pane::Items | Pane::Detail)
+        && state.transcript.is_on
+        && state.focus == Pane::Detail
+}
+
+fn is_list(state: &State) -> bool {
+    matches!(state.left, Pane::Findings | Pane::Sessions)
+}
+
+/// Whether `q` closes a pane.
+pub fn closes_pane(state: &State) -> bool {
+    is_over_flow(state) || is_list(state)
 }
 
 /// Closes what `q` closes before it quits.
@@ -406,8 +453,7 @@ pub(super) fn back_from_list(state: &mut State) -> bool {
     if !state.has_overlay() && back_to_flow(state) {
         return true;
     }
-    let is_list = matches!(state.left, Pane::Findings | Pane::Sessions);
-    if state.has_overlay() || is_list {
+    if state.has_overlay() || is_list(state) {
         back(state);
         return true;
     }

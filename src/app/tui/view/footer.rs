@@ -55,6 +55,13 @@ fn hints(state: &State) -> Vec<Hint> {
     if state.worst_here().is_none() && context != Context::List {
         bindings.retain(|binding| binding.command != Command::Open);
     }
+    let partner = state
+        .session()
+        .and_then(|session| session.pairing.partner(state.item));
+    let related = state.findings_here().iter().find_map(|it| it.related);
+    if partner.is_none() && related.is_none() {
+        bindings.retain(|binding| binding.command != Command::Partner);
+    }
     if state.size.0 < WIDE {
         // Only one pane is seen: nothing else says that there are others.
         bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
@@ -69,6 +76,7 @@ fn hints(state: &State) -> Vec<Hint> {
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
         (Command::Close, _) if state.exchange.is_some() => "back to list",
+        (Command::Close, _) if update::closes_pane(state) => "close pane",
         (Command::Close, _) if transcript::keys::has_parent(state) => "back",
         (Command::Close, _) => state.close_words,
         _ => binding.footer.1,
