@@ -1,7 +1,7 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
-use crate::{Base, InputError, Progress, Recording, check_run, mark_resolved};
+use crate::{Base, InputError, Progress, Recording, check_run};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
@@ -37,8 +37,6 @@ pub struct FixReport {
     pub respelled: usize,
     /// What was found at first, and what is left: the check of the fixed text.
     pub found: [Tally; 2],
-    /// How many errors of those that are left are about calls that were answered with an error, now or before.
-    pub answered: usize,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones
@@ -121,12 +119,9 @@ impl FixRefusal {
 
 /// The result of a check, and what of it is still to be fixed.
 struct Checked {
-    /// By session; what the take has settled is marked.
+    /// By session.
     findings: Vec<Vec<Finding>>,
-    /// Of the findings before any was settled: what the text says by itself.
     tally: Tally,
-    /// How many errors were settled.
-    answered: usize,
 }
 
 /// What came of one round.
@@ -139,8 +134,6 @@ struct Round {
     unwritten: Vec<(PlannedFix, CannotWrite)>,
     /// Safe offers that their actions refused.
     refused: Vec<FixRefusal>,
-    /// How many errors are about calls whose outputs say so already.
-    answered: usize,
 }
 
 /// The offers that cannot be written in a text as it is: session, item, rule, action.
@@ -155,8 +148,7 @@ struct State {
 }
 
 impl State {
-    /// How many errors, warnings and notes are left that nobody has answered; the fewer of
-    /// the worst, the better.
+    /// How many errors, warnings and notes are left; the fewer of the worst, the better.
     fn left(&self) -> [usize; 3] {
         let all = || self.checked.findings.iter().flatten();
         [Severity::Error, Severity::Warning, Severity::Info]
@@ -183,14 +175,13 @@ impl FixRun<'_> {
             state = self.follow(&state, &spelling, &mut faultless)?;
         }
         let (mut best, mut kept) = (state.clone(), 0);
-        let (mut applied, mut answered) = (Vec::new(), 0);
+        let mut applied = Vec::new();
         let mut refused = loop {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
             let (round, refused) = self.round(number, &state.recording, &state.checked.findings);
             if round.done.is_empty() {
-                answered = round.answered;
                 break refused;
             }
             if number > MOST_ROUNDS {
@@ -223,7 +214,6 @@ impl FixRun<'_> {
             rope,
             applied,
             respelled,
-            answered: checked.answered + answered,
             found: [first, checked.tally.clone()],
             recording,
             refused,
@@ -260,7 +250,7 @@ impl FixRun<'_> {
         rope: &Rope,
         faultless: &mut Vec<CleanCache>,
     ) -> Result<Checked, InputError> {
-        let (mut tally, mut answered) = (Tally::new(), 0);
+        let mut tally = Tally::new();
         let rules = match self.up_to {
             Safety::Safe => mending_rules(),
             Safety::Unsafe | Safety::Manual => RULES.to_vec(),
@@ -274,33 +264,13 @@ impl FixRun<'_> {
             let place = |span| recorded(rope, span).filter(|_| is_in_text);
             let known = faultless.among(&run, place);
             let mut run = run.knowing(known);
-            let mut findings = check_run(&mut run, &rules)?;
+            let findings = check_run(&mut run, &rules)?;
             *faultless = CleanCache::of(&run, place, &findings);
             count(&findings, &mut tally);
-            let before = errors(&findings);
-            let offers = findings.iter().map(|finding| finding.offers.clone());
-            let offers = offers.collect::<Vec<_>>();
-            mark_resolved(session, rope, &mut findings);
-            answered += before - errors(&findings);
-            if self.may_go_before_answers() {
-                for (finding, offers) in findings.iter_mut().zip(offers) {
-                    keep_before_answer(finding, offers);
-                }
-            }
             Ok(findings)
         });
         let findings = found.collect::<Result<_, InputError>>()?;
-        Ok(Checked {
-            findings,
-            tally,
-            answered,
-        })
-    }
-
-    /// Whether an answered fault is still fixed by an offer of its rule that comes before an answer: who reads the copy
-    /// does not know that it was answered. In what a run grew, somebody let it pass.
-    fn may_go_before_answers(&self) -> bool {
-        self.base.rope().growths().is_empty()
+        Ok(Checked { findings, tally })
     }
 
     /// Carries out what can be done to the text as it is. Where nothing can be, what is refused
@@ -364,7 +334,6 @@ impl FixRun<'_> {
                 place: (number, item),
                 finding,
                 up_to: self.up_to,
-                goes_before_answers: self.may_go_before_answers(),
             };
             let own = session.items.get(item as usize).map(|item| item.turn);
             // Findings are in the order of the history: one turn after the other.
@@ -396,29 +365,12 @@ impl FixRun<'_> {
     }
 }
 
-/// Gives what was settled the offers that stand before an answer; it would be answered again and again.
-fn keep_before_answer(finding: &mut Finding, offers: Vec<Offer>) {
-    if finding.is_settled {
-        let before = offers
-            .into_iter()
-            .take_while(|offer| offer.action != ANSWER);
-        finding.offers = before.collect();
-    }
-}
-
 fn count(findings: &[Finding], tally: &mut Tally) {
     for finding in findings {
         *tally
             .entry((finding.severity, finding.rule.id))
             .or_default() += 1;
     }
-}
-
-fn errors(findings: &[Finding]) -> usize {
-    let errors = findings.iter();
-    errors
-        .filter(|finding| finding.severity == Severity::Error)
-        .count()
 }
 
 #[cfg(test)]
@@ -432,8 +384,6 @@ struct Offers<'a> {
     place: (usize, u32),
     finding: &'a Finding,
     up_to: Safety,
-    /// Whether an answered fault is fixed by an offer that comes before an answer.
-    goes_before_answers: bool,
 }
 
 impl Offers<'_> {
@@ -446,13 +396,10 @@ impl Offers<'_> {
         is_barred: impl Fn(&'static str) -> bool,
         round: &mut Round,
     ) -> Option<(Offer, Plan)> {
-        let Round {
-            refused, answered, ..
-        } = round;
+        let refused = &mut round.refused;
         // What the provider accepts is no reason to change what the model saw.
         let up_to = match self.finding.severity {
             Severity::Error => self.up_to,
-            _ if self.finding.is_settled && self.goes_before_answers => self.up_to,
             Severity::Warning | Severity::Info => Safety::Safe,
         };
         let mut offers = self
@@ -472,10 +419,7 @@ impl Offers<'_> {
                     return Some((*offer, planned));
                 }
                 // The model has its answer: no other offer may undo that.
-                Err(ActionError::NothingToDo) if offer.action == ANSWER => {
-                    *answered += usize::from(self.finding.severity == Severity::Error);
-                    return None;
-                }
+                Err(ActionError::NothingToDo) if offer.action == ANSWER => return None,
                 Err(refusal) if self.is_worth_telling(*offer, &refusal) => {
                     refused.push(FixRefusal {
                         session: self.place.0,

@@ -1,6 +1,5 @@
-//! A fault that somebody decided about is resolved: that of a call whose output a take wrote is still
-//! reported, but no longer counts. The output of a tool in a run, as of one that failed, is nobody's
-//! decision.
+//! A fault that somebody decided about is resolved: that of a call whose output a take wrote is no error, and
+//! holds no run. The output of a tool in a run, as of one that failed, is nobody's decision.
 
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::ledger::Ending;
@@ -66,7 +65,11 @@ pub fn mark_resolved(session: &Session, rope: &Rope, findings: &mut [Finding]) {
         let is_answered =
             (may_pass && is_grown(rope, output)) || is_by_take(session, rope, output, &left_out);
         if is_answered && !is_in_vain {
-            finding.severity = Severity::Info;
+            // The journal of a run says who decided. A take is saved as a file that says what is in it, no more.
+            finding.severity = match rope.growths().is_empty() {
+                true => finding.severity.min(Severity::Warning),
+                false => Severity::Info,
+            };
             finding.is_settled = true;
             // That it was answered says nothing about the tools, where the answer is known to be no tool's.
             finding.facts.retain(|(name, _)| *name != "note");
@@ -212,14 +215,39 @@ fn holds(source: &dyn Source, span: Span, text: &[u8]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::replace::Backup;
-    use crate::{Base, FixRun, ReadOptions, check_session, read_path, save_take};
+    use crate::{Base, FixRun, ReadOptions, check_session, mark_resolved, read_path};
     use retake_core::actions::Safety;
     use retake_core::rules::Severity;
     use std::sync::Arc;
 
+    /// What mending did to a recording, and the rules of the findings that it settled. None of them is an error.
+    fn settled_by_mending(text: &str, up_to: Safety) -> (Vec<&'static str>, Vec<&'static str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, text).unwrap();
+        let recording = read_path(&path, &ReadOptions::default()).unwrap();
+        let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
+        let mending = FixRun {
+            base: &base,
+            wants: &|_| true,
+            up_to,
+            target: None,
+            complete: &|_| (),
+            progress: &|_, _| (),
+            before_check: &|_| (),
+        };
+        let mended = mending.run().unwrap();
+        let session = &mended.recording.sessions[0];
+        let mut findings = check_session(session, None).unwrap();
+        mark_resolved(session, &mended.rope, &mut findings);
+        let settled = findings.iter().filter(|finding| finding.is_settled);
+        let settled = settled.inspect(|it| assert_eq!(it.severity, Severity::Warning));
+        let actions = mended.applied.iter().map(|one| one.action);
+        (actions.collect(), settled.map(|it| it.rule.id).collect())
+    }
+
     #[test]
-    fn a_new_id_settles_nothing_that_the_saved_file_still_says() {
+    fn a_new_id_settles_nothing() {
         let text = concat!(
             r#"{"model":"m","tools":[{"type":"function","function":{"name":"search"}}],"messages":[{"role":"user","content":"hi"},"#,
             r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"search","arguments":"{}"}}]},"#,
@@ -227,62 +255,22 @@ mod tests {
             r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"serch","arguments":"{}"}}]},"#,
             r#"{"role":"tool","tool_call_id":"c","content":"Error: no such tool"},{"role":"user","content":"so?"}]}"#
         );
-        let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("a.json"), folder.path().join("b.json"));
-        std::fs::write(&from, text).unwrap();
-        let read = |path| read_path(path, &ReadOptions::default()).unwrap();
-        let base = Base::new(Arc::new(read(&from)), Some(&from)).unwrap();
-        let mending = FixRun {
-            base: &base,
-            wants: &|_| true,
-            up_to: Safety::Safe,
-            target: None,
-            complete: &|_| (),
-            progress: &|_, _| (),
-            before_check: &|_| (),
-        };
-        let mended = mending.run().unwrap();
-        let actions: Vec<_> = mended.applied.iter().map(|one| one.action).collect();
-        assert_eq!(actions, ["renew-id"]);
-        save_take(&base, &mended.rope, &to, Backup::None).unwrap();
-        let errors = check_session(&read(&to).sessions[0], None).unwrap();
-        let errors = errors.iter().filter(|one| one.severity == Severity::Error);
-        let errors: Vec<_> = errors.map(|one| one.rule.id).collect();
-        assert_eq!(errors, ["unknown-tool"]);
-        let left = mended.found[1].get(&(Severity::Error, "unknown-tool"));
-        assert_eq!((left, mended.answered), (Some(&1), 0));
+        let done = settled_by_mending(text, Safety::Safe);
+        assert_eq!(done, (vec!["renew-id"], vec![]));
     }
 
     #[test]
     fn an_output_that_only_moved_settles_nothing() {
-        let text = r#"{"model":"m","tools":[{"type":"function","function":{"name":"search"}}],"messages":[{"role":"user","content":"hi"},
-            {"role":"tool","tool_call_id":"c",
-             "content":"Error: no such tool"},
+        let unanswered = r#"{"model":"m","tools":[{"type":"function","function":{"name":"search"}}],"messages":[{"role":"user","content":"hi"},
             {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"serch","arguments":"{}"}}]},
             {"role":"user","content":"so?"}]}"#;
-        let mended = |up_to| {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("a.json");
-            std::fs::write(&path, text).unwrap();
-            let recording = read_path(&path, &ReadOptions::default()).unwrap();
-            let base = Base::new(Arc::new(recording), Some(&path)).unwrap();
-            let mending = FixRun {
-                base: &base,
-                wants: &|_| true,
-                up_to,
-                target: None,
-                complete: &|_| (),
-                progress: &|_, _| (),
-                before_check: &|_| (),
-            };
-            let mended = mending.run().unwrap();
-            let actions = mended.applied.iter().map(|one| one.action);
-            (actions.collect::<Vec<_>>(), mended.answered)
-        };
-        assert_eq!(mended(Safety::Safe), (vec!["move-output"], 0));
-        let (actions, answered) = mended(Safety::Unsafe);
-        assert!(actions.contains(&"move-output"), "{actions:?}");
-        let is_told = actions.contains(&"inject-error");
-        assert_eq!(answered, usize::from(is_told), "{actions:?}");
+        let output = r#"
+            {"role":"tool","tool_call_id":"c",
+             "content":"Error: no such tool"},"#;
+        let early = unanswered.replacen("\n", output, 1);
+        let done = settled_by_mending(&early, Safety::Safe);
+        assert_eq!(done, (vec!["move-output"], vec![]));
+        let done = settled_by_mending(unanswered, Safety::Safe);
+        assert_eq!(done, (vec!["inject-error"], vec!["unknown-tool"]));
     }
 }

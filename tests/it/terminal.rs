@@ -44,7 +44,7 @@ fn a_session_opens_the_finding_is_jumped_to_and_the_terminal_is_left_as_it_was()
     );
     let mut terminal = shell(&script, folder.path());
     terminal
-        .wait_until(|screen| screen.contains("1 error") && screen.contains("broken-json.json"))
+        .wait_until(|screen| screen.contains("2 warnings") && screen.contains("broken-json.json"))
         .unwrap();
     assert!(terminal.screen().alternate_screen());
 
@@ -54,7 +54,7 @@ fn a_session_opens_the_finding_is_jumped_to_and_the_terminal_is_left_as_it_was()
         .unwrap();
     terminal.send(Key::Char(']'));
     terminal
-        .wait_until(|screen| screen.contains("▌ ● monthly_payment("))
+        .wait_until(|screen| screen.contains("▌ ▲ monthly_payment("))
         .unwrap();
     terminal.send(Key::Char('%'));
     terminal
@@ -101,7 +101,7 @@ fn resize_until(terminal: &mut Terminal, (columns, rows): (u16, u16), text: &str
 fn a_resize_is_followed_and_a_small_terminal_says_so() {
     let mut terminal = open("schema-break.json");
     terminal
-        .wait_until(|screen| screen.contains("1 error"))
+        .wait_until(|screen| screen.contains("2 warnings"))
         .unwrap();
     resize_until(&mut terminal, (30, 8), "too small");
     resize_until(&mut terminal, (80, 24), "create_shipment(");
@@ -113,7 +113,7 @@ fn a_resize_is_followed_and_a_small_terminal_says_so() {
 fn a_termination_restores_the_terminal_and_is_told_to_the_shell() {
     let mut terminal = open("broken-json.json");
     terminal
-        .wait_until(|screen| screen.contains("1 error"))
+        .wait_until(|screen| screen.contains("2 warnings"))
         .unwrap();
     terminal.signal(Signal::Term).unwrap();
     assert_eq!(terminal.wait_exit().unwrap().code(), 143);
@@ -127,7 +127,7 @@ fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
         format!("set -m; '{RETAKE}' '{path}'; echo STOPPED; read line; fg; echo READY; read line");
     let mut terminal = shell(&script, Path::new("."));
     terminal
-        .wait_until(|screen| screen.contains("1 error"))
+        .wait_until(|screen| screen.contains("2 warnings"))
         .unwrap();
     terminal.send(Key::Ctrl('z'));
     terminal
@@ -135,7 +135,7 @@ fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
         .unwrap();
     terminal.send(Key::Enter);
     terminal
-        .wait_until(|screen| screen.alternate_screen() && screen.contains("1 error"))
+        .wait_until(|screen| screen.alternate_screen() && screen.contains("2 warnings"))
         .unwrap();
     terminal.send(Key::Char('Q'));
     terminal

@@ -66,7 +66,7 @@ fn a_panic_gives_the_terminal_back_and_tells_its_message() {
         let folder = TempDir::new().unwrap();
         let path = sessions().join("broken-json.json");
         let mut terminal = below_a_shell(&folder, panics, &format!("'{}'", path.display()));
-        sees(&mut terminal, "1 error");
+        sees(&mut terminal, "2 warnings");
         terminal.send(Key::F(12));
         assert_panicked(terminal, &folder, message);
     }
@@ -142,7 +142,7 @@ fn interrupts_from_outside_give_the_terminal_back() {
             .arg(sessions().join("broken-json.json"))
             .spawn(RETAKE)
             .unwrap();
-        sees(&mut terminal, "1 error");
+        sees(&mut terminal, "2 warnings");
         terminal.signal(signal).unwrap();
         assert_eq!(terminal.wait_exit().unwrap().code(), code);
         let screen = terminal.screen();

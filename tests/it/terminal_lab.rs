@@ -59,7 +59,7 @@ fn begin(terminal: &mut Terminal, samples: &str) {
 fn seven_wordings_are_compared_and_a_sample_is_opened() {
     let folder = TempDir::new().unwrap();
     let mut terminal = open(&folder, (120, 36), "unknown-tool-recovered.jsonl");
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "2 warnings");
     begin(&mut terminal, "12");
     sees(&mut terminal, "1 model: 84 requests at most");
     terminal.send(Key::Enter);
@@ -90,7 +90,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     let is_left = terminal.wait_until(|screen| !screen.contains("what nearest-and-list becomes"));
     assert!(is_left.is_ok(), "{}", terminal.screen());
     press(&mut terminal, "q");
-    sees(&mut terminal, "▌ ● lookup_stock(");
+    sees(&mut terminal, "▌ ▲ lookup_stock(");
     press(&mut terminal, "Q");
     assert!(terminal.wait_exit().unwrap().success());
 }
@@ -99,7 +99,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
 fn an_experiment_on_a_small_screen_is_left_and_goes_on_where_it_was() {
     let folder = TempDir::new().unwrap();
     let mut terminal = open(&folder, (80, 24), "unknown-tool-recovered.jsonl");
-    sees(&mut terminal, "● 1");
+    sees(&mut terminal, "▲ 2");
     begin(&mut terminal, "2");
     sees(&mut terminal, "14 requests at most");
     terminal.send(Key::Enter);

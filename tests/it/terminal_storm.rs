@@ -79,7 +79,7 @@ fn keys_and_what_lies_over_the_panes() {
     let folder = TempDir::new().unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/broken-json.json");
     let mut terminal = start(&folder, &[path.to_str().unwrap()]);
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "2 warnings");
     let keys = [
         "j", "]", "?", "\u{1b}", "4", "j", "1", "i", "\u{1b}", "H", "L", "\u{1b}", "=", "G", "f",
         "\u{1b}", "g", ":", "\u{1b}", "\r", "\u{1b}", "3", "G", "t", "1",

@@ -95,13 +95,13 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: inject error");
-    sees(&mut terminal, "✓ 1 answered");
+    sees(&mut terminal, "1 warning");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "take main 1/2");
     sees(&mut terminal, "1 error");
     terminal.send(Key::Ctrl('r'));
     sees(&mut terminal, "take 1 2/2");
-    sees(&mut terminal, "✓ 1 answered");
+    sees(&mut terminal, "1 warning");
 
     terminal.send(Key::Char('w'));
     sees(&mut terminal, "(*) as recorded (claude-code)");
@@ -130,7 +130,7 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     terminal.send(Key::Char('j'));
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1 2/2");
-    sees(&mut terminal, "✓ 1 answered");
+    sees(&mut terminal, "1 warning");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
@@ -174,7 +174,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     let folder = desk(name);
     let recorded = fs::read(folder.path().join(name)).unwrap();
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "2 warnings");
     for take in 1..=3 {
         terminal.send(Key::Char('x'));
         sees(&mut terminal, "is removed");
@@ -183,7 +183,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
         sees(&mut terminal, "✓ no findings");
         terminal.send(Key::Char('u'));
         sees(&mut terminal, "undone: back in take main");
-        sees(&mut terminal, "1 error");
+        sees(&mut terminal, "2 warnings");
     }
     terminal.send(Key::Char('m'));
     sees(&mut terminal, "◆");
@@ -204,7 +204,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     sees(&mut terminal, "take 3 4/4");
     sees(&mut terminal, "✓ no findings");
     terminal.send(Key::Char('u'));
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "2 warnings");
     terminal.send(Key::Char('x'));
     sees(&mut terminal, "is removed");
     terminal.send(Key::Enter);
@@ -218,11 +218,11 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     let name = "broken-json.json";
     let folder = desk(name);
     let mut terminal = open_wide(&folder, name);
-    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "2 warnings");
     terminal.send(Key::Char('g'));
     sees(&mut terminal, "▌   Compare loans.");
     terminal.send(Key::Char(']'));
-    sees(&mut terminal, "▌ ● monthly_payment(");
+    sees(&mut terminal, "▌ ▲ monthly_payment(");
     terminal.send(Key::Char('x'));
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);

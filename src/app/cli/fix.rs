@@ -357,14 +357,8 @@ fn print_report(report: &FixReport, is_trial: bool) {
         (false, _) => "left in what could be read",
     };
     let errors = left(report, Severity::Error);
-    let answered = match report.answered {
-        0 => String::new(),
-        1 if errors == 1 => " (answered in this copy: check still reports it)".to_owned(),
-        all if all == errors => " (answered in this copy: check still reports them)".to_owned(),
-        some => format!(" ({some} answered in this copy: check still reports them)"),
-    };
     let summary = format!(
-        "{} {applied}, {} {left_over}{answered}",
+        "{} {applied}, {} {left_over}",
         counted(report.applied.len(), "action"),
         counted(errors, "error")
     );

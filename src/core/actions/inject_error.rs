@@ -5,6 +5,7 @@ use super::evidence::{ordinal, render};
 use super::plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind};
+use crate::wire::models::parses_arguments;
 use crate::wire::write::replace_arguments;
 use serde_json::{Value, json};
 
@@ -87,7 +88,7 @@ fn telling<'a>(scene: &ActionContext<'a>, call: u32) -> Defect<'a> {
     })
 }
 
-/// Anthropic and Gemini take arguments as an object only: broken ones would make every later request fail,
+/// Some providers take arguments as an object only: broken ones would make every later request fail,
 /// whatever answers the call.
 fn keep_replayable(
     scene: &ActionContext<'_>,
@@ -95,7 +96,9 @@ fn keep_replayable(
     planned: &mut Plan,
 ) -> Result<(), ActionError> {
     let item = scene.at(call)?;
-    let takes_objects = item.is_block() || scene.target.facts().object_arguments;
+    let model = scene.session().model.as_deref().unwrap_or_default();
+    let takes_objects =
+        item.is_block() || scene.target.facts().object_arguments || parses_arguments(model);
     if !takes_objects || !matches!(item.family, Family::Function | Family::Legacy) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Every rule, and how they run over a session: the items first (in parts, side by side if the caller wishes), then
 //! the session.
 
-use super::error_class::{ErrorClass, classify};
+use super::error_class::{ErrorClass, classify, reports_error};
 use super::finding::{Finding, Rule, Scope, Severity, UNSENT};
 use super::run::{
     CheckedItem, Digest, Digests, OUTPUT_HEAD, Run, digest_of_call, digest_of_output,
@@ -196,6 +196,14 @@ impl Run<'_> {
         let mut bytes = Vec::new();
         let is_partial = read_bytes(self.session, item, &mut bytes).ok()?;
         decode(item, is_partial, &bytes)
+    }
+
+    /// The output that follows the call at `index`, and whether it reports an error to the model.
+    pub(crate) fn answer(&self, index: usize) -> Option<(usize, bool)> {
+        let output = self.session.pairing.partner(index)?;
+        let item = self.session.items.get(output).filter(|_| output > index)?;
+        let reports = reports_error(self.session, item, &self.body(output)?.text);
+        Some((output, reports))
     }
 
     /// The text of an item; empty where it cannot be read.

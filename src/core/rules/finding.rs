@@ -1,8 +1,8 @@
 //! A rule, and one defect that it finds: where, how bad, on what evidence, made by what.
 
 use super::run::{CheckedItem, Run};
-use crate::actions::{Defect, Offer, Safety};
-use crate::session::{Kind, Session};
+use crate::actions::{Defect, Offer, Safety, ordinal};
+use crate::session::{Kind, Session, index_number};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -184,6 +184,9 @@ pub fn nearest_of<'f>(
 /// The evidence that holds a provider's refusal of the request, at the item that it names.
 pub const REFUSAL: &str = "refusal";
 
+/// The evidence that holds the number of the output that answers a faulty call with an error.
+const ANSWER: &str = "answer";
+
 /// The evidence that an agent does not send the item any more.
 pub(super) const UNSENT: &str = "unsent";
 
@@ -307,6 +310,18 @@ impl Finding {
         finding.offering(|offer| session.active || offer.safety != Safety::Safe)
     }
 
+    /// Of a faulty call: where an output reports an error, the model knows and the run goes on, so it is a
+    /// warning. What a provider refuses whatever answers it stays an error.
+    pub(super) fn answered_in(self, run: &Run<'_>) -> Self {
+        let call = self.item.map_or(usize::MAX, |item| item as usize);
+        match run.answer(call) {
+            Some((output, true)) => self
+                .fact(ANSWER, ordinal(index_number(output)))
+                .warning_if(true),
+            _ => self,
+        }
+    }
+
     /// Keeps only the offers that meet a condition.
     pub fn offering(mut self, keep: impl Fn(&Offer) -> bool) -> Self {
         self.offers.retain(keep);
@@ -347,9 +362,13 @@ impl Finding {
         if self.get(UNSENT).is_some() {
             message.push_str("; it is before a compaction, so the agent does not send it any more");
         }
-        if self.is_settled {
-            message.push_str("; ");
-            message.push_str(settled);
+        match self.get(ANSWER) {
+            Some(output) => message.push_str(&format!("; answered by item {output}")),
+            None if self.is_settled => {
+                message.push_str("; ");
+                message.push_str(settled);
+            }
+            None => {}
         }
         message
     }

@@ -20,7 +20,8 @@ pub(crate) static RULE: Rule = Rule {
         what_to_do: "Inject an error that lists every violation with its place; models correct most of them at once.",
         limits: "Silent where the tools are not recorded (give them with --tools) and where a schema cannot be \
             used: not JSON Schema, remote references, too costly. A wrong format, such as a bad e-mail address, \
-            is not a violation. Missing and unknown properties are reported at their own place.",
+            is not a violation. Missing and unknown properties are reported at their own place. A call that was \
+            answered with an error is only a warning.",
     },
     offers: &[
         Offer::safe("inject-error"),
@@ -56,7 +57,8 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     let violations = violations_of(validator, arguments);
     if !violations.is_empty() {
         let finding = Finding::new(&RULE, subject.index).fact("tool", run.session.name(item));
-        findings.push(with_violations(finding, &violations).of_call(run.session));
+        let finding = with_violations(finding, &violations).of_call(run.session);
+        findings.push(finding.answered_in(run));
     }
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn with_violations(mut finding: Finding, violations: &[Violation]) ->
 #[cfg(test)]
 mod tests {
     use super::RULE;
+    use crate::rules::Severity;
     use crate::rules::fixture::{Fixture, fixture};
     use serde_json::{Value, json};
 
@@ -152,6 +155,21 @@ mod tests {
         let schema = json!({"type": "OBJECT", "properties": {"seats": {"type": "INTEGER"}}});
         call(&schema, r#"{"seats":"two"}"#).expect(&RULE, &["call_1"]);
         call(&schema, r#"{"seats":2}"#).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_call_that_was_answered_with_an_error_is_a_warning() {
+        let answered = |output: &str| {
+            let messages = json!([{"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+                "function": {"name": "book", "arguments": "{\"seats\":\"two\"}"}}]},
+                {"role": "tool", "tool_call_id": "call_1", "content": output}]);
+            let tools = json!([{"name": "book", "parameters": flight()}]);
+            fixture(&messages.to_string()).tools(tools).finding(&RULE)
+        };
+        let refused = answered("The arguments of \"book\" break its schema: /seats");
+        assert_eq!(refused.severity, Severity::Warning);
+        assert!(refused.message().ends_with("; answered by item 2"));
+        assert_eq!(answered("booked").severity, Severity::Error);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
 use crate::repair::{Repair, SyntaxDefect, certain, decoded_twice, defects, first_error, repair};
-use crate::session::{Dialect, Family, Item, Kind};
+use crate::session::{Family, Kind};
 use crate::wire::Body;
+use crate::wire::models::parses_arguments;
 use crate::wire::tools::type_word;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
             and the tool would take it; else the error is, unless the model has seen an answer already.",
         limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that \
             a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not \
-            judged.",
+            judged. A call that was answered with an error is only a warning, unless the provider refuses it.",
     },
     offers: &[
         Offer::unsafe_("repair-arguments"),
@@ -72,8 +73,13 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
         .fact("fault", found.fault)
         .fact("error", found.error)
         .fact("defects", found.defects)
-        .fact("replay", replay(run.target, subject.item));
-    findings.push(with_repair(finding, run, subject, text));
+        .fact("replay", replay(run, subject));
+    let finding = with_repair(finding, run, subject, text);
+    let is_refused = run.target.facts().object_arguments || finding.get("replay").is_some();
+    findings.push(match is_refused {
+        true => finding,
+        false => finding.answered_in(run),
+    });
 }
 
 /// A JSON object in a string where the dialect wants the object itself.
@@ -126,16 +132,22 @@ pub(crate) fn known_defects(text: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280).
-fn replay(target: Dialect, item: &Item) -> String {
-    let facts = target.facts();
-    let is_text = item.facts().is_some_and(|own| !own.object_arguments);
-    match facts.object_arguments && is_text {
-        true => format!(
-            "{} takes only an object and would refuse the history",
-            facts.vendor
-        ),
-        false => String::new(),
+/// Providers that take arguments as JSON in place cannot be sent text that is none (vercel/ai #14280), and some
+/// read the text.
+fn replay(run: &Run<'_>, subject: &CheckedItem<'_>) -> String {
+    let facts = run.target.facts();
+    let is_text = subject
+        .item
+        .facts()
+        .is_some_and(|own| !own.object_arguments);
+    let model = run.session.model.as_deref().unwrap_or_default();
+    if facts.object_arguments && is_text {
+        let vendor = facts.vendor;
+        format!("{vendor} takes only an object and would refuse the history")
+    } else if !facts.object_arguments && subject.arguments.is_none() && parses_arguments(model) {
+        format!("{model} takes only JSON and would refuse the history")
+    } else {
+        String::new()
     }
 }
 
@@ -220,7 +232,7 @@ mod tests {
     use super::RULE;
     use crate::actions::Safety;
     use crate::rules::fixture::{Fixture, fixture};
-    use crate::rules::{Finding, malformed_arguments, truncated_response};
+    use crate::rules::{Finding, Severity, malformed_arguments, truncated_response};
     use crate::session::Dialect;
     use serde_json::json;
 
@@ -339,6 +351,37 @@ mod tests {
         );
         story.expect(&RULE, &["call_1"]);
         story.expect(&truncated_response::RULE, &["call_2"]);
+    }
+
+    #[test]
+    fn a_call_that_was_answered_with_an_error_is_a_warning_where_its_provider_takes_it() {
+        let answered = |model: &str, arguments: &str, output: &str| {
+            let request = json!({"model": model, "messages": [{"role": "assistant", "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "pay", "arguments": arguments}}]},
+                {"role": "tool", "tool_call_id": "call_1", "content": output}]});
+            fixture(&request.to_string())
+        };
+        let error = "Error: bad arguments";
+        let judged = |story: Fixture| {
+            let finding = story.finding(&RULE);
+            (finding.severity, finding.message())
+        };
+        let (severity, message) = judged(answered("gpt-4.1", "{,}", error));
+        assert_eq!(severity, Severity::Warning);
+        assert!(message.ends_with("; answered by item 2"), "{message}");
+        let (severity, _) = judged(answered("qwen3-coder-plus", "[]", error));
+        assert_eq!(severity, Severity::Warning);
+        let (severity, message) = judged(answered("qwen3-coder-plus", "{,}", error));
+        assert_eq!(severity, Severity::Error);
+        let told = "; qwen3-coder-plus takes only JSON and would refuse the history";
+        assert!(message.ends_with(told), "{message}");
+        let (severity, _) = judged(answered("gpt-4.1", "{,}", "paid"));
+        assert_eq!(severity, Severity::Error);
+        let elsewhere = answered("gpt-4.1", "{,}", error).target(Dialect::Anthropic);
+        assert_eq!(judged(elsewhere).0, Severity::Error);
+        let in_place = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":"{,}"}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"no"}]}]"#;
+        assert_eq!(judged(fixture(in_place)).0, Severity::Error);
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub(crate) static RULE: Rule = Rule {
             do exist, or retry the turn.",
         limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools \
             (shell, apply_patch, computer) need a tool of their type. Tools that arrive later (tool_search, \
-            additional_tools) count from there on. A call that was answered without an error is only a warning: \
-            the tool was offered when it ran.",
+            additional_tools) count from there on. A call with an output is only a warning: with an error the \
+            model was told, without one the tool was offered when it ran.",
     },
     offers: &[
         Offer::unsafe_("take-suggestion"),
@@ -74,11 +74,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                 (nearest.clone(), *why, "")
             }
         };
-        let output = run.session.pairing.partner(index);
-        let ran = output.is_some_and(|output| {
-            run.digest(output)
-                .is_some_and(|digest| digest.error.is_none())
-        });
+        let ran = run.answer(index).is_some_and(|(_, reports)| !reports);
         let has_suggestion = !nearest.is_empty();
         let finding = Finding::new(&RULE, index)
             .fact("tool", name)
@@ -87,8 +83,9 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             .fact("kind", kind)
             .fact("home", home_of(name).unwrap_or_default())
             .fact("note", if ran { RAN } else { "" })
-            .beside(output)
-            .warning_if(ran);
+            .beside(run.session.pairing.partner(index))
+            .warning_if(ran)
+            .answered_in(run);
         findings.push(
             finding
                 .offering(|offer| offer.action != "take-suggestion" || has_suggestion)
@@ -196,9 +193,9 @@ mod tests {
         let finding = story.finding(&RULE);
         assert_eq!(
             finding.message(),
-            "serch_flights is not offered; nearest: search_flights (typo)"
+            "serch_flights is not offered; nearest: search_flights (typo); answered by item 5"
         );
-        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.offers[0].action, "take-suggestion");
     }
 
@@ -227,6 +224,24 @@ mod tests {
                 .iter()
                 .all(|offer| offer.action != "take-suggestion")
         );
+    }
+
+    #[test]
+    fn what_answers_a_call_says_how_bad_it_is() {
+        let injected = "There is no tool named \"paint\". The nearest on offer: print.";
+        for (output, told) in [
+            ("Error: no", "answered by item 2"),
+            (injected, "answered by item 2"),
+            ("done", super::RAN),
+        ] {
+            let finding = called("paint", output, &["print"]).finding(&RULE);
+            assert_eq!(finding.severity, Severity::Warning, "{output}");
+            assert!(finding.message().ends_with(told), "{}", finding.message());
+        }
+        let unanswered = r#"[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function",
+            "function":{"name":"paint","arguments":"{}"}}]}]"#;
+        let finding = fixture(unanswered).offering(&["print"]).finding(&RULE);
+        assert_eq!(finding.severity, Severity::Error);
     }
 
     #[test]

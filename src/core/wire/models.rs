@@ -121,6 +121,13 @@ pub fn is_anthropic(model: &str) -> bool {
     model.to_ascii_lowercase().contains("claude")
 }
 
+/// Whether the service of a model parses the arguments of calls in a Chat history: Qwen's coder models refuse
+/// those that are not JSON (the row `input-not-object` of the provider's errors).
+pub fn parses_arguments(model: &str) -> bool {
+    let model = model.to_ascii_lowercase();
+    model.contains("qwen") && model.contains("coder")
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -73,8 +73,7 @@ fn namespaced(call: Value) -> String {
     json!({"model": "gpt-5",
         "tools": [{"type": "namespace", "name": "finance", "description": "money", "tools": [
             {"type": "function", "name": "search", "parameters": {"type": "object"}}]}],
-        "input": [{"role": "user", "content": "hi"}, call,
-            {"type": "function_call_output", "call_id": "call_1", "output": "Tool 'search' not found."}]})
+        "input": [{"role": "user", "content": "hi"}, call]})
     .to_string()
 }
 
@@ -99,11 +98,7 @@ fn a_suggestion_in_a_namespace_is_taken_and_no_pair_is_dropped() {
         assert_eq!(fixed["input"].as_array().map(Vec::len), Some(3), "{call}");
         std::fs::write(path.join("fixed.json"), &out).unwrap();
         let (code, left) = found(path, "fixed.json");
-        assert_eq!(
-            (code, left),
-            (0, vec!["warning tool-error".to_owned()]),
-            "{call}"
-        );
+        assert_eq!((code, left), (0, Vec::<String>::new()), "{call}");
     }
 }
 

@@ -98,7 +98,7 @@ pub struct Counts {
     pub errors: usize,
     pub warnings: usize,
     pub infos: usize,
-    /// Those among the infos that a take answered: the call itself is as broken as before.
+    /// Those among the infos that were fixed on their way to a client.
     pub answered: usize,
 }
 
@@ -118,7 +118,8 @@ impl Checked {
         let mut counts = Counts::default();
         for finding in &findings {
             counts.add(finding.severity);
-            counts.answered += usize::from(finding.is_settled);
+            let is_note = finding.severity == Severity::Info;
+            counts.answered += usize::from(finding.is_settled && is_note);
         }
         Self {
             listed: listed(&findings),

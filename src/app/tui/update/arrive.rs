@@ -112,13 +112,7 @@ pub fn arrive(state: &mut State, report: Report) {
             if state.layers.top::<SaveDialog>().is_some() {
                 state.leave_layer();
             }
-            // A file does not say that a take answered a call: the screen and `check` differ there.
-            let answered = state.counts().map_or(0, |counts| counts.answered);
-            state.notice = Some(match answered {
-                0 => said,
-                1 => format!("{said}; check still reports the call that it answers"),
-                count => format!("{said}; check still reports the {count} calls that it answers"),
-            });
+            state.notice = Some(said);
         }
         Report::Exists => {
             if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {

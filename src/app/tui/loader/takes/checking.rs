@@ -134,8 +134,9 @@ impl Work {
     }
 }
 
+/// Adds the findings that nobody has decided about.
 pub(in super::super) fn add(tally: &mut FindingCounts, findings: &[Finding]) {
-    for finding in findings {
+    for finding in findings.iter().filter(|finding| !finding.is_settled) {
         match finding.severity {
             Severity::Error => tally.errors += 1,
             Severity::Warning => tally.warnings += 1,
