@@ -1,8 +1,10 @@
 //! Whether an output reports an error, and of what kind: by its own mark, or by the texts
 //! that known runtimes write.
 
+use crate::json::complete;
 use crate::session::ledger::CallFailure;
 use crate::session::{Flags, Item, Session};
+use serde_json::Value;
 
 /// What kind of error an output reports.
 #[derive(
@@ -198,6 +200,7 @@ const OWN: &[(ErrorClass, &[&str])] = &[
 /// and most hand-made runtimes.
 const BEGINNINGS: &[&str] = &[
     "error:",
+    "tool calling failed with error",
     "error executing tool",
     "an error occurred while",
     "<tool_use_error>",
@@ -249,10 +252,15 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
     if text.trim_end() == "aborted" {
         return Some(ErrorClass::Interrupted);
     }
+    let line = text.lines().next().unwrap_or_default();
+    // Pydantic's, as Pydantic AI sends them.
+    let after_count = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    if after_count.len() < line.len() && after_count.starts_with(" validation error") {
+        return Some(ErrorClass::BadArguments);
+    }
     if !begins(text, "tool ") {
         return None;
     }
-    let line = text.lines().next().unwrap_or_default();
     let quoted = matches!(text.as_bytes().get(5), Some(b'\'' | b'"' | b'`'));
     [
         (
@@ -295,7 +303,134 @@ fn lowercase_head(text: &str) -> String {
 }
 
 fn is_error_text(text: &str) -> bool {
-    BEGINNINGS.iter().any(|start| begins(text, start)) || is_error_object(text)
+    BEGINNINGS.iter().any(|start| begins(text, start))
+        || is_error_object(text)
+        || is_http_object(text)
+        || is_http_text(text)
+        || is_failed_command(text)
+}
+
+/// The exit code that mini-swe-agent writes before what a command printed.
+pub(super) fn return_code(text: &str) -> Option<i32> {
+    let rest = match text.strip_prefix("<exception>") {
+        Some(exception) => exception.split_once("</exception>")?.1.trim_start(),
+        None => text,
+    };
+    let (code, _) = rest
+        .strip_prefix("<returncode>")?
+        .split_once("</returncode>")?;
+    code.trim().parse().ok()
+}
+
+/// What a shell or an interpreter says of a command and nothing else: a log or a file that holds such a line has
+/// others.
+fn is_failed_command(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    return_code(text).is_some_and(|code| code != 0)
+        || is_traceback(text)
+        || (!text.is_empty() && lines.all(is_of_shell))
+}
+
+/// `bash: line 1: xxd: command not found`, `cat: notes.txt: No such file or directory`.
+fn is_of_shell(line: &str) -> bool {
+    const ENDS: &[&str] = &[
+        ": command not found",
+        ": No such file or directory",
+        ": Permission denied",
+        ": Is a directory",
+        ": Not a directory",
+    ];
+    // A match that grep prints begins with its file and a colon.
+    let is_program = |word: &str| !word.is_empty() && !word.contains([':', ' ', '\t', '"']);
+    let program = line.split_once(": ").map(|(program, _)| program);
+    program.is_some_and(is_program)
+        && (ENDS.iter().any(|end| line.trim_end().ends_with(end))
+            || line.starts_with("zsh: command not found: "))
+}
+
+/// A traceback of Python from the first line to the last.
+fn is_traceback(text: &str) -> bool {
+    const BETWEEN: &[&str] = &["During handling of ", "The above exception "];
+    let mut is_inside = false;
+    text.starts_with(TRACEBACK)
+        && text.trim_end().lines().all(|line| {
+            let was_inside = is_inside;
+            is_inside = match line {
+                TRACEBACK => true,
+                line => was_inside && line.starts_with(' '),
+            };
+            let is_exception = || {
+                let name = line.split(':').next().unwrap_or_default();
+                let is_name = |letter: char| letter.is_alphanumeric() || "._".contains(letter);
+                was_inside && !name.is_empty() && name.chars().all(is_name)
+            };
+            is_inside
+                || line.is_empty()
+                || BETWEEN.iter().any(|words| line.starts_with(words))
+                || is_exception()
+        })
+}
+
+const TRACEBACK: &str = "Traceback (most recent call last):";
+
+/// An object with an error that is not its first member, or whose status is one of HTTP's for errors: as its first
+/// member, or beside words about it. Elsewhere it may be what a tool found.
+fn is_http_object(text: &str) -> bool {
+    const STATUS: &[&str] = &["status", "statusCode", "status_code", "code"];
+    const WORDS: &[&str] = &[
+        "message",
+        "error",
+        "errors",
+        "error_messages",
+        "detail",
+        "title",
+    ];
+    let is_worth_a_look = ["\"error\"", "\"status", "\"code\""]
+        .iter()
+        .any(|name| text.contains(name));
+    if !text.starts_with('{') || !is_worth_a_look {
+        return false;
+    }
+    // Of a long output only the beginning is known.
+    let Ok(Value::Object(members)) = serde_json::from_slice(&complete(text.as_bytes())) else {
+        return false;
+    };
+    let is_first = |name: &str| members.keys().next().is_some_and(|first| first == name);
+    let is_told = WORDS.iter().any(|word| members.contains_key(*word));
+    let has_status = STATUS.iter().any(|name| {
+        let status = members.get(*name).and_then(Value::as_u64);
+        let is_error = status.is_some_and(|status| (400..600).contains(&status));
+        is_error && (is_told || (is_first(name) && *name != "code"))
+    });
+    let has_error = match members.get("error") {
+        Some(Value::String(error)) => !error.is_empty(),
+        Some(Value::Object(error)) => !error.is_empty(),
+        _ => false,
+    };
+    has_status || has_error
+}
+
+/// `status: 401 Unauthorized` in the first line, and in no further one: many are a log.
+fn is_http_text(text: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "status:",
+        "status code:",
+        "http error",
+        "http ",
+        "http/1.1",
+        "http/2",
+        "request failed with status code",
+    ];
+    let is_status = |line: &str| {
+        BEGINNINGS.iter().any(|start| {
+            let rest = line.get(start.len()..).filter(|_| begins(line, start));
+            let rest = rest.map(|rest| rest.trim_start_matches([' ', ':']).as_bytes());
+            matches!(rest, Some([b'4' | b'5', b'0'..=b'9', b'0'..=b'9', after @ ..])
+                if after.first().is_none_or(|next| !next.is_ascii_alphanumeric()))
+        })
+    };
+    let mut lines = text.lines();
+    lines.next().is_some_and(is_status) && !lines.any(is_status)
 }
 
 /// `{"error": "..."}` with something in it; ToolBench writes `{"error": "", ...}` for success.

@@ -1,5 +1,6 @@
 //! tool-error: the output of a call reports an error.
 
+use super::error_class::return_code;
 use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
 use crate::content::{has_colours, terminal_lines};
@@ -19,9 +20,10 @@ pub(crate) static RULE: Rule = Rule {
         example: "Error: user not found",
         what_to_do: "Often nothing. If the model did not recover, inject another text, or try other wordings of \
             it in the lab.",
-        limits: "Recognised by the recording's own mark, by what a run of retake saw, or by how the texts of \
-            known runtimes begin. An error that a tool tells in its own words is not seen; a command that ended \
-            with an exit code is none.",
+        limits: "Recognised by the recording's own mark, by what a run of retake saw, by how the texts of known \
+            runtimes begin, by a status of HTTP, or by an output that is nothing but a shell's complaint or a \
+            traceback. An error that a tool tells in its own words is not seen; a command that ended with an \
+            exit code is none, unless its runtime is mini-swe-agent.",
     },
     offers: &[
         Offer::manual("inject-error"),
@@ -70,7 +72,7 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
 /// Lines that are searched for the one that says what failed.
 const SEARCHED: usize = 40;
 /// Words of a line that says what failed.
-const TELLING: [&str; 8] = [
+const TELLING: [&str; 9] = [
     "error",
     "failed",
     "failure",
@@ -79,6 +81,7 @@ const TELLING: [&str; 8] = [
     "cannot",
     "denied",
     "not found",
+    "no such",
 ];
 
 /// What failed, in a line: `exit 1 — Failed Tests 1`.
@@ -90,12 +93,15 @@ fn failure(class: ErrorClass, text: &str) -> String {
         .take(SEARCHED)
         .map(|line| line.trim_matches(decoration));
     let lines = lines.filter(|line| line.contains(char::is_alphanumeric));
-    let mut exit = None;
+    let mut exit = return_code(text).map(|code| code.to_string());
     let (mut first, mut telling) = (None, None);
     for line in lines {
         let small = line.to_ascii_lowercase();
         if let Some(code) = exit_code(&small) {
-            exit = exit.or(Some(code));
+            exit = exit.or(Some(code.to_string()));
+            continue;
+        }
+        if line.starts_with("<returncode>") || line == "<output>" {
             continue;
         }
         first = first.or(Some(line));
@@ -286,8 +292,65 @@ mod tests {
     }
 
     #[test]
+    fn what_says_that_it_failed_needs_no_mark() {
+        let traceback = "Traceback (most recent call last):\n  File \"<stdin>\", line 2, in <module>\nNameError: name 'a' is not defined\n\n";
+        for (text, told) in [
+            (
+                "bash: line 1: xxd: command not found\n\n",
+                "bash: line 1: xxd: command not found",
+            ),
+            ("zsh: command not found: xxd", "zsh: command not found: xxd"),
+            (
+                "2 validation errors:\n```json\n[]\n```\nFix the errors and try again.",
+                "bad arguments — 2 validation errors",
+            ),
+            (
+                "cat: a.txt: No such file or directory",
+                "cat: a.txt: No such file or directory",
+            ),
+            (traceback, "NameError: name 'a' is not defined"),
+            (
+                "<returncode>1</returncode>\n<output>\ncat: a.py: No such file or directory\n</output>",
+                "exit 1 — cat: a.py: No such file or directory",
+            ),
+            (
+                "<exception>The command broke off</exception>\n<returncode>-1</returncode>\n<output>\n</output>",
+                "exit -1 — <exception>The command broke off</exception>",
+            ),
+            ("status: 401\nbody: Unauthorized", "status: 401"),
+            (
+                "HTTP/1.1 503 Service Unavailable",
+                "HTTP/1.1 503 Service Unavailable",
+            ),
+            (r#"{"status": 401}"#, r#"{"status": 401}"#),
+            (
+                r#"{"url": "/users", "statusCode": 404, "message": "no user"}"#,
+                r#"{"url": "/users", "statusCode": 404, "message": "no user"}"#,
+            ),
+            (
+                r#"{"data": null, "error": "no user"}"#,
+                r#"{"data": null, "error": "no user"}"#,
+            ),
+        ] {
+            let message = chat(text).finding(&RULE).message();
+            assert_eq!(message, format!("find failed: {told}"), "{text}");
+        }
+    }
+
+    #[test]
     fn outputs_that_speak_of_errors_are_none() {
         for text in [
+            "build.log:bash: line 1: xxd: command not found",
+            "make all\nbash: line 1: xxd: command not found",
+            "Traceback (most recent call last):\n  File \"a.py\", line 2\nNameError: x\n12:00 the server goes on",
+            "<returncode>0</returncode>\n<output>\nError: first line of a log\n</output>",
+            "status: 200\nstatus: 404",
+            "status: 401\nstatus: 200\nstatus: 404",
+            "status: 4012",
+            r#"{"id": 5, "status": 404, "path": "/users"}"#,
+            r#"{"id": 5, "status": 200, "message": "fine"}"#,
+            r#"[{"status": 404}]"#,
+            r#"{"lines": 12, "error": 3}"#,
             "{\"error\": \"\", \"response\": \"ok\"}",
             "{\"error\": null, \"response\": \"ok\"}",
             "No errors found.",

@@ -2,11 +2,11 @@
 
 use crate::tui::effect::Sifting;
 use crate::tui::filter::{Filter, ItemHead, ItemView};
-use crate::tui::state::document::{Checked, Place};
+use crate::tui::state::document::{Checked, Place, has_failed, is_failure};
 use crate::tui::state::preview::{Previews, tool_of};
 use crate::tui::state::tree::Shown;
 use rayon::prelude::*;
-use retake_core::session::{Flags, Item, Session, SourceError};
+use retake_core::session::{Session, SourceError};
 use retake_live::in_background;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,18 +49,14 @@ fn sift_part(
             break;
         }
         let item = &session.items[index];
-        let findings: Vec<_> = sifting
-            .checked
-            .as_deref()
+        let checked = sifting.checked.as_deref();
+        let findings: Vec<_> = checked
             .map_or(&[][..], |checked: &Checked| checked.of_item(index))
             .iter()
             .map(|finding| (finding.rule.id, finding.severity))
             .collect();
-        let partner = session.pairing.partner(index);
-        let partner = partner.and_then(|partner| session.items.get(partner));
-        let reports_error = |item: &Item| item.flags.has(Flags::ERROR);
         let head = ItemHead {
-            is_failed: reports_error(item) || partner.is_some_and(reports_error),
+            is_failed: is_failure(session, checked, index) || has_failed(session, checked, index),
             kind: item.kind,
             tool: tool_of(session, index),
             findings: &findings,

@@ -1,6 +1,7 @@
 //! One item in full: what it is, what is wrong with it, what it says. Lines are made once for an item and
 //! wrapped only where they are seen; of a giant item only the beginning is read until the operator scrolls on.
 
+use super::document::has_failed;
 use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
@@ -290,7 +291,7 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
             SafeText::single_line(&diff.path, LONGEST),
         ));
         let changed = diff_lines(diff);
-        lines.extend(match has_failed(subject.session, subject.index) {
+        lines.extend(match has_failed(subject.session, None, subject.index) {
             true => not_applied(changed),
             false => changed,
         });
@@ -557,13 +558,6 @@ pub fn violations(session: &Session, index: usize, findings: &[Finding]) -> Vec<
         validator.violations(&arguments).ok()
     };
     found().unwrap_or_default()
-}
-
-/// Whether the result of a call says that it is an error.
-pub(in crate::tui) fn has_failed(session: &Session, call: usize) -> bool {
-    let output = session.pairing.partner(call);
-    let output = output.and_then(|output| session.items.get(output));
-    output.is_some_and(|output| output.flags.has(Flags::ERROR))
 }
 
 #[cfg(test)]

@@ -228,6 +228,20 @@ pub fn item_of(finding: &Finding) -> Option<usize> {
     finding.item.map(|item| item as usize)
 }
 
+/// Whether a result says that its call failed: by its mark, or as the rule `tool-error` reads it.
+pub fn is_failure(session: &Session, checked: Option<&Checked>, output: usize) -> bool {
+    let item = session.items.get(output);
+    let found = checked.map_or(&[][..], |checked| checked.of_item(output));
+    item.is_some_and(|item| item.flags.has(Flags::ERROR))
+        || found.iter().any(|finding| finding.rule.id == "tool-error")
+}
+
+/// Whether the result of a call says that it failed.
+pub fn has_failed(session: &Session, checked: Option<&Checked>, call: usize) -> bool {
+    let output = session.pairing.partner(call);
+    output.is_some_and(|output| is_failure(session, checked, output))
+}
+
 /// How many items of a turn are looked at for its counts: a turn may be the whole file.
 const COUNTED: usize = 512;
 
@@ -246,12 +260,8 @@ pub fn count_turn(session: &Session, checked: Option<&Checked>, turn: usize) -> 
     let answered = |index: &usize| {
         let item: &Item = &session.items[*index];
         item.kind == Kind::Call
-            && session.pairing.partner(*index).is_some_and(|output| {
-                session
-                    .items
-                    .get(output)
-                    .is_some_and(|output| !output.flags.has(Flags::ERROR))
-            })
+            && session.pairing.partner(*index).is_some()
+            && !has_failed(session, checked, *index)
     };
     let clean = |index: &usize| checked.is_none_or(|checked| checked.of_item(*index).is_empty());
     counts.fine = items.take(COUNTED).filter(answered).filter(clean).count();

@@ -6,8 +6,8 @@ use super::order::Order;
 use crate::tui::render::{
     Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines,
 };
-use crate::tui::state::detail::{Mode, has_failed, is_container, json_lines, json_text_lines};
-use crate::tui::state::document::Checked;
+use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
+use crate::tui::state::document::{Checked, has_failed};
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
 use crate::usage::{at_least, summary};
@@ -331,10 +331,8 @@ impl<'a> Block<'a> {
                 false => (Tone::Sign(severity), SafeText::from_static("  ")),
             };
         }
-        let partner = self.session().pairing.partner(self.index);
-        let output = partner.and_then(|partner| self.session().items.get(partner));
-        let glyph = match output {
-            Some(output) if output.flags.has(Flags::ERROR) => {
+        let glyph = match self.session().pairing.partner(self.index) {
+            Some(_) if has_failed(self.session(), self.page.checked, self.index) => {
                 return (Tone::Sign(Severity::Warning), SafeText::from_static("  "));
             }
             Some(_) => Tone::Glyph(Glyph::Ok),
@@ -412,7 +410,7 @@ impl<'a> Block<'a> {
             }
             lines.extend(diff_lines(diff));
         }
-        if !lines.is_empty() && has_failed(self.session(), self.index) {
+        if !lines.is_empty() && has_failed(self.session(), self.page.checked, self.index) {
             lines = not_applied(lines);
         }
         if lines.is_empty() && self.is_unfolded() && !is_told {
@@ -922,7 +920,8 @@ fn error_message(text: &str) -> String {
         return text.to_owned();
     };
     let rest = ["type", "code", "status"].into_iter().filter_map(word);
-    let rest: Vec<&str> = rest.filter(|it| !message.contains(it)).collect();
+    let mut rest: Vec<&str> = rest.filter(|it| !message.contains(it)).collect();
+    rest.dedup();
     match rest.is_empty() {
         true => message.to_owned(),
         false => format!("{message} ({})", rest.join(", ")),

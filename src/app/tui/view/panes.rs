@@ -3,7 +3,9 @@
 
 use super::{Row, cells, counts, row_style};
 use crate::tui::filter::FilterBar;
-use crate::tui::state::document::{Checked, Extent, Listed, Place, count_turn};
+use crate::tui::state::document::{
+    Checked, Extent, Listed, Place, count_turn, has_failed, is_failure,
+};
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{speaks_for, tool_of};
 use crate::tui::state::tree;
@@ -15,7 +17,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Flags, Kind, PairStatus, Session, Speaker};
+use retake_core::session::{Kind, PairStatus, Session, Speaker};
 use retake_live::inspect::first_words;
 
 /// Most cells of a text in a row.
@@ -273,7 +275,8 @@ impl<'a> Painter<'a> {
         let is_answered = || {
             matches!(item.kind, Kind::Call | Kind::Output)
                 && matches!(self.session.pairing.standing(index), PairStatus::Paired(_))
-                && !item.flags.has(Flags::ERROR)
+                && !is_failure(self.session, self.checked, index)
+                && !has_failed(self.session, self.checked, index)
         };
         let standing = match self.checked.and_then(|checked| checked.worst(index)) {
             Some(finding) if finding.is_settled => theme.sign(finding.severity).style(theme.dim),
