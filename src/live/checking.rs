@@ -5,6 +5,8 @@ use rayon::prelude::*;
 use retake_core::rules::{self, Digests, Finding, HINTS, RULES, Rule, Run};
 use retake_core::session::{Dialect, Rope, Session, SourceError};
 use std::any::Any;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// How many items one task checks.
 const PART: usize = 4096;
@@ -51,16 +53,36 @@ pub fn check_run(run: &mut Run<'_>, rules: &[&'static Rule]) -> Result<Vec<Findi
     Ok(findings)
 }
 
-/// The findings of each session of a recording.
+/// The findings of each session of a recording. What a branch shares with its conversation is reported there alone.
 pub fn check_recording(
     recording: &Recording,
     target: Option<Dialect>,
 ) -> Result<Vec<Vec<Finding>>, SourceError> {
-    recording
-        .sessions
-        .iter()
-        .map(|session| check_session(session, target))
-        .collect()
+    let sessions = recording.sessions.iter();
+    let found = sessions.map(|session| check_session(session, target));
+    let mut found = found.collect::<Result<Vec<_>, _>>()?;
+    leave_out_repeated(&recording.sessions, &mut found);
+    Ok(found)
+}
+
+fn leave_out_repeated(sessions: &[Session], found: &mut [Vec<Finding>]) {
+    let mut known = HashSet::new();
+    for is_active in [true, false] {
+        for (session, findings) in sessions.iter().zip(found.iter_mut()) {
+            if session.active != is_active {
+                continue;
+            }
+            let source = Arc::as_ptr(&session.source).cast::<()>();
+            let place = |finding: &Finding| {
+                let item = session.items.get(finding.item? as usize)?;
+                Some((finding.rule.id, source, item.kind, item.span))
+            };
+            if !is_active {
+                findings.retain(|it| place(it).is_none_or(|at| !known.contains(&at)));
+            }
+            known.extend(findings.iter().filter_map(place));
+        }
+    }
 }
 
 /// The same with the hints that no rule gives ([`HINTS`]).

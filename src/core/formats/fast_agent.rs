@@ -4,7 +4,7 @@
 //! in channels.
 
 use super::foreign::any_message;
-use super::messages::{each_value, list, member, spent, text, text_of, unquoted};
+use super::messages::{list, member, read_messages, spent, text, text_of, unquoted};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Source, SourceError};
@@ -30,19 +30,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(value) => match list(&value, "messages") {
-            [] => add(&mut out, number, &value),
-            messages => {
-                for (number, message) in (1..).zip(messages) {
-                    add(&mut out, number, message);
-                }
-            }
-        },
-        Err(kind) => out.report(at, kind),
-    });
-    out.finish()
+    read_messages(&FORMAT, bytes, add)
 }
 
 fn add(out: &mut Transcript, number: u64, message: &Value) {

@@ -1,7 +1,7 @@
 //! Messages of Letta, by `message_type`: what an agent of it was given, thought, called and got.
 
 use super::foreign::any_message;
-use super::messages::{each_value, list, member, text, text_of};
+use super::messages::{list, member, read_messages, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Document, Format, Reading};
 use crate::session::{Dialect, Flags, Kind, Source, SourceError};
@@ -29,19 +29,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(value) => match list(&value, "messages") {
-            [] => add(&mut out, number, &value),
-            messages => {
-                for (number, message) in (1..).zip(messages) {
-                    add(&mut out, number, message);
-                }
-            }
-        },
-        Err(kind) => out.report(at, kind),
-    });
-    out.finish()
+    read_messages(&FORMAT, bytes, add)
 }
 
 fn add(out: &mut Transcript, number: u64, message: &Value) {

@@ -5,9 +5,9 @@
 
 use super::http_exchanges::{Exchanges, HttpExchange};
 use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
-use super::{Layout, Sample};
+use super::{Contents, Format, Layout, Sample};
 use crate::json::complete;
-use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind};
+use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind, SourceError};
 use crate::wire::write::quoted;
 use crate::wire::{Element, Part, Role};
 use serde_json::{Value, json};
@@ -32,6 +32,28 @@ pub(super) fn each_value(
         };
         take(value, (at as u64, number));
     });
+}
+
+/// Reads a transcript of messages that stand alone, one after the other, or in the `messages` of an object. `add` gets
+/// each with its number.
+pub(super) fn read_messages(
+    format: &Format,
+    bytes: &[u8],
+    add: impl Fn(&mut Transcript, u64, &Value),
+) -> Result<Contents, SourceError> {
+    let mut out = Transcript::new(format.id, format.dialect);
+    each_value(bytes, |value, (at, number)| match value {
+        Ok(value) => match list(&value, "messages") {
+            [] => add(&mut out, number, &value),
+            messages => {
+                for (number, message) in (1..).zip(messages) {
+                    add(&mut out, number, message);
+                }
+            }
+        },
+        Err(kind) => out.report(at, kind),
+    });
+    out.finish()
 }
 
 /// The document that a text is; of one that its end cuts as much as there is, which is reported to `cut`.

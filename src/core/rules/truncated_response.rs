@@ -2,7 +2,7 @@
 
 use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::Kind;
+use crate::session::{Flags, Kind};
 
 pub(crate) static RULE: Rule = Rule {
     id: "truncated-response",
@@ -44,7 +44,11 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     for (index, item) in session.items.iter().enumerate().rev() {
         let stop = stop_at(index);
         let is_other = stop.is_some_and(|stop| !stop.is_token_limit());
-        if !run.is_cut(index) || is_other || last_turn == Some(item.turn) {
+        // What a stream ended with is an error of the provider, which is a finding of its own.
+        let next = session.items.get(index + 1);
+        let is_refused =
+            next.is_some_and(|next| next.kind == Kind::Notice && next.flags.has(Flags::ERROR));
+        if !run.is_cut(index) || is_other || is_refused || last_turn == Some(item.turn) {
             continue;
         }
         last_turn = Some(item.turn);

@@ -92,7 +92,9 @@ impl Refusal {
             ("code", &self.code),
             ("param", &self.param),
         ];
-        let codes = codes.iter().filter(|(_, value)| !value.is_empty());
+        let is_new = |name: &str, value: &str| name == "type" || value != self.kind;
+        let codes = codes.iter();
+        let codes = codes.filter(|(name, value)| !value.is_empty() && is_new(name, value));
         let codes = codes
             .map(|(name, value)| format!("{name}: {value}"))
             .collect::<Vec<_>>();
@@ -159,6 +161,10 @@ mod tests {
                 "Too long (type: BadRequestError, code: 400)",
             ),
             (json!({"detail": "Not Found"}), "Not Found"),
+            (
+                json!({"error": {"message": "No.", "type": "not_found", "code": "not_found"}}),
+                "No. (type: not_found)",
+            ),
             (
                 json!({"error": {"type": "x", "details": {"error_code": "tool_name_conflict"}}}),
                 "an error without a message (type: x, code: tool_name_conflict)",
