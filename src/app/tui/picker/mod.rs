@@ -513,7 +513,12 @@ impl Picker {
         let [header, below] = split_top(area, 1);
         self.view_header(frame, header, theme);
         if let Some(contents) = &self.contents {
-            let title = |number: usize| self.rows.get(number).map_or_else(String::new, Row::title);
+            // What a recording is about may not be known yet.
+            let title = |number: usize| match self.rows.get(number) {
+                Some(row) if row.title().is_empty() => row.name.to_string_lossy().into_owned(),
+                Some(row) => row.title(),
+                None => String::new(),
+            };
             contents.view(frame, below, &title, theme);
             if let Some(help) = &self.help {
                 help.view(frame, area, &(), theme);

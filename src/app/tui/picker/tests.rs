@@ -235,7 +235,9 @@ fn the_contents_of_the_listed_recordings_are_searched_while_the_text_is_typed() 
     };
     picker.take_contents(last.number - 1, vec![found(2, 9)], 5);
     picker.take_contents(last.number, vec![found(0, 2), found(1, 4)], 4);
+    picker.rows[1].summary = None;
     let shown = screen(&picker, 100, 24);
+    assert!(shown.contains("new.json"), "not judged yet: {shown}");
     assert!(
         shown.contains("2 places in 2 recordings, 4 of 5 searched"),
         "{shown}"
