@@ -5,6 +5,7 @@ use super::files::read_definitions;
 use super::replace::folder_of;
 use retake_core::session::Tool;
 use retake_core::wire::tools::read_tools;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,8 @@ pub fn agent_beside(recording: &Path) -> Option<PathBuf> {
     })
 }
 
-/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl`; one that cannot be used is passed over.
+/// `run.tools.json` or `run.jsonl.tools.json` beside `run.jsonl` and beside its saved takes (`run.take-2.jsonl`); one
+/// that cannot be used is passed over.
 pub fn tools_beside(recording: &Path) -> Option<(PathBuf, Vec<Tool>)> {
     let mut found = definitions_beside(recording);
     found.find_map(|(path, tools)| Some((path, tools.ok()?)))
@@ -48,7 +50,11 @@ pub fn unusable_tools_beside(recording: &Path) -> Vec<(PathBuf, String)> {
 fn definitions_beside(
     recording: &Path,
 ) -> impl Iterator<Item = (PathBuf, Result<Vec<Tool>, String>)> {
-    let names = [recording.file_name(), recording.file_stem()];
+    let (name, stem) = (recording.file_name(), recording.file_stem());
+    let source = stem
+        .and_then(|stem| source_of_take(stem.to_str()?))
+        .map(OsStr::new);
+    let names = [name, stem, source];
     names.into_iter().flatten().filter_map(|name| {
         let mut name = name.to_owned();
         name.push(TOOLS_SUFFIX);
@@ -57,6 +63,14 @@ fn definitions_beside(
         let tools = read_tools_file(&beside);
         Some((beside, tools))
     })
+}
+
+/// `run` for `run.take-2` and `run.copy`, the names that saved takes are given.
+fn source_of_take(stem: &str) -> Option<&str> {
+    let (source, ending) = stem.rsplit_once('.')?;
+    let number = ending.strip_prefix("take-");
+    let is_take = number.is_some_and(|number| number.parse::<u32>().is_ok());
+    (is_take || ending == "copy").then_some(source)
 }
 
 /// The tools that a file defines, or what is wrong with it, without its name; it may hold text from the file.
@@ -72,6 +86,20 @@ pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_saved_take_is_judged_by_the_tools_of_its_recording() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let tools = folder.path().join("run.v2.tools.json");
+        fs::write(&tools, r#"[{"name": "find", "parameters": {}}]"#).unwrap();
+        let found = |name: &str| tools_beside(&folder.path().join(name)).map(|(path, _)| path);
+        for name in ["run.v2.jsonl", "run.v2.take-12.jsonl", "run.v2.copy.json"] {
+            assert_eq!(found(name).as_ref(), Some(&tools), "{name}");
+        }
+        for name in ["run.jsonl", "run.v2.take-two.jsonl", "run.v2.v3.jsonl"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn the_first_file_that_names_a_model_is_proposed() {

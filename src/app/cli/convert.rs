@@ -44,6 +44,9 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     }
     let converted = write(arguments, &target, session)?;
     report(arguments, &target, &converted);
+    if let Some(output) = &arguments.output {
+        inputs.report_tools(&arguments.path, output);
+    }
     Ok(Exit::Clean)
 }
 

@@ -69,6 +69,11 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     }
     write(arguments, &base, &report, ahead.as_ref())?;
     print_report(&report, arguments.diff);
+    if let Some(output) = &arguments.output
+        && !arguments.writes_to_stdout()
+    {
+        inputs.report_tools(&arguments.path, output);
+    }
     let errors = left(&report, Severity::Error);
     let mut problems = report.recording.problems.iter();
     Ok(match errors {

@@ -145,6 +145,18 @@ impl Inputs {
         self.supplement(recording, beside.tools());
     }
 
+    /// Says where the tools of a file are that was written from `source`, where `check` would not find them.
+    pub(super) fn report_tools(&self, source: &Path, written: &Path) {
+        if let Some((tools, _)) = self.beside(source).found
+            && tools_beside(written).is_none()
+        {
+            let (tools, written) = (name_of(&tools), name_of(written));
+            let message = format!("the tools in {tools} are not part of {written}");
+            let hint = format!("retake check --tools {tools} {written}");
+            print_error(&message, Some(&hint));
+        }
+    }
+
     /// The tools beside a file, where none are given.
     fn beside(&self, path: &Path) -> Beside {
         if self.tools.is_some() || path == Path::new("-") {

@@ -6,7 +6,8 @@ use crate::tui::theme::{Theme, ThemeOptions};
 use crossterm::style::{Colored, force_color_output};
 use ratatui::backend::IntoCrossterm;
 use ratatui::style::{Color, Modifier, Style};
-use std::io::IsTerminal;
+use rustix::termios::tcgetwinsize;
+use std::os::fd::AsFd;
 
 /// Prints rows as the screen shows them.
 pub(crate) struct RowPrinter {
@@ -16,21 +17,32 @@ pub(crate) struct RowPrinter {
     pub(crate) width: usize,
 }
 
-/// Columns of what goes to a file or another program.
+/// Columns where there is no terminal and `COLUMNS` names none.
 const PIPED: usize = 120;
 /// Columns of the number of an item.
 const NUMBER: usize = 6;
+/// Most columns of a line: longer ones are hard to read.
+const MOST: usize = 120;
 /// Least columns of rows.
 const LEAST: usize = 40;
+
+fn columns_of(output: impl AsFd) -> Option<u16> {
+    let size = tcgetwinsize(output).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
 
 impl RowPrinter {
     /// For standard output, in colours or without.
     pub(crate) fn of_stdout(is_coloured: bool) -> Self {
         force_color_output(is_coloured);
-        let is_terminal = std::io::stdout().is_terminal();
-        let size = is_terminal.then(crossterm::terminal::size);
-        let columns = size.and_then(Result::ok).map(|size| usize::from(size.0));
-        let columns = columns.unwrap_or(PIPED).clamp(LEAST + NUMBER, PIPED);
+        let named = std::env::var("COLUMNS").ok();
+        let columns = named.and_then(|columns| columns.parse().ok());
+        // Before a pager standard error is still the terminal.
+        let columns = columns.or_else(|| columns_of(std::io::stdout()));
+        let columns = columns.or_else(|| columns_of(std::io::stderr()));
+        let columns = columns
+            .map_or(PIPED, usize::from)
+            .clamp(LEAST + NUMBER, MOST);
         Self {
             theme: Theme::choose(ThemeOptions::default(), &|name| std::env::var(name).ok()),
             is_coloured,
