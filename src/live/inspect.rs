@@ -51,12 +51,19 @@ pub struct Summary {
     pub tools: Vec<String>,
     /// The folder in which the agent worked, where it is recorded.
     pub folder: Option<String>,
-    /// The beginning of the first user text.
-    pub words: String,
+    /// The beginning of the first text that says something, of the user where there is one.
+    pub first: Option<(Kind, String)>,
     /// The last messages, in their order.
     pub last: Vec<(Kind, String)>,
     /// The id of the session that a sub-agent belongs to, where the file holds a sub-agent.
     pub parent: Option<String>,
+}
+
+impl Summary {
+    /// The first words; empty where nothing is said.
+    pub fn words(&self) -> &str {
+        self.first.as_ref().map_or("", |(_, words)| words)
+    }
 }
 
 /// What else is known about the run in a file: it is added to the recording, and the dialect to judge for is
@@ -155,9 +162,7 @@ fn summary_of(recording: &Recording) -> Summary {
         turns: turns.sum(),
         models: models.into_iter().cloned().collect(),
         folder: member_of(source, b"\"cwd\":\""),
-        words: main_session(recording)
-            .and_then(first_words)
-            .unwrap_or_default(),
+        first: main_session(recording).and_then(first_words),
         parent: member_of(source, b"\"agentId\":\"")
             .and_then(|_| member_of(source, b"\"sessionId\":\"")),
         ..Summary::default()
@@ -201,7 +206,7 @@ fn last_messages(session: &Session) -> Vec<(Kind, String)> {
 /// The first thing that the user of a session says, without what programs say in the user's name: Claude Code's
 /// caveats and commands, Codex's environment. Where there is nothing else, that; where no user says anything, as in
 /// the streams of `codex exec`, what the model says first.
-pub fn first_words(session: &Session) -> Option<String> {
+pub fn first_words(session: &Session) -> Option<(Kind, String)> {
     let texts_of = |kind: Kind| {
         let items = session.items.iter().filter(move |item| item.kind == kind);
         items.take(LOOKED_AT).filter_map(|item| {
@@ -220,9 +225,11 @@ pub fn first_words(session: &Session) -> Option<String> {
     });
     let without = || first.map(|text| without_tags(&text));
     let reply = || texts_of(Kind::Assistant).find(|text| !text.is_empty());
-    let mut words = own.or(command).or_else(without).or_else(reply)?;
+    let asked = own.or(command).or_else(without);
+    let asked = asked.map(|words| (Kind::User, words));
+    let (kind, mut words) = asked.or_else(|| Some((Kind::Assistant, reply()?)))?;
     words.truncate(words.floor_char_boundary(WORDS));
-    Some(words)
+    Some((kind, words))
 }
 
 /// What is left of a text without the blocks in tags that stand before it, and without a caveat.
@@ -492,7 +499,7 @@ mod tests {
         let summary = inspect(&path).unwrap();
         assert_eq!(summary.format, "openai-chat");
         assert!(summary.errors + summary.warnings > 0);
-        assert_eq!(summary.words, "Find me\na flight");
+        assert_eq!(summary.words(), "Find me\na flight");
         std::fs::write(&path, r#"[{"role":"user","content":"Hi"},{"role":"assi"#).unwrap();
         let summary = inspect(&path).unwrap();
         assert_eq!(summary.rules, [("problem", Severity::Warning, 1)]);
@@ -547,7 +554,7 @@ mod tests {
             let path = folder.path().join("a.json");
             let text = serde_json::json!({"model": "m", "messages": messages}).to_string();
             std::fs::write(&path, text).unwrap();
-            inspect(&path).unwrap().words
+            inspect(&path).unwrap().words().to_owned()
         };
         let cleared = "<command-name>/clear</command-name>\n <command-message>clear</command-message>\n <command-args></command-args>";
         let tagged = "<local-command-caveat>Caveat: The messages below</local-command-caveat>";
@@ -572,7 +579,7 @@ mod tests {
         std::fs::write(&path, format!("{line}\n{reply}\n")).unwrap();
         let summary = inspect(&path).unwrap();
         assert_eq!(summary.folder.as_deref(), Some("/home/me/a \"b\""));
-        assert_eq!(summary.words, "hi");
+        assert_eq!(summary.words(), "hi");
     }
 
     #[test]

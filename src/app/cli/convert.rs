@@ -259,17 +259,14 @@ fn report_people(
     };
     let is_session = folder.is_some();
     let losses = match converted.losses.len() {
-        0 if is_session => "all of them written".to_owned(),
+        0 if is_session => "all written".to_owned(),
         0 => "nothing lost".to_owned(),
         1 => "1 difference".to_owned(),
         count => format!("{count} differences"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
     if let Some(folder) = folder {
-        writeln!(
-            out,
-            "  not written: the recorded times and token counts, sub-agents"
-        )?;
+        writeln!(out, "  left out: recorded times, token counts, sub-agents")?;
         writeln!(
             out,
             "  it resumes in the current folder, {}",

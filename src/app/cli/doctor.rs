@@ -717,13 +717,19 @@ fn write_healing(
     let changes = healing.report.as_ref().map_or(0, |report| {
         report.applied.len() + usize::from(report.respelled > 0)
     });
+    let not_enough = match (healing.healed, arguments.unsafe_too) {
+        (0, true) => ", but that does not heal it",
+        (0, false) => ", but that does not heal it; --unsafe tries other fixes",
+        _ => "",
+    };
     let words = match (&healing.written, &healing.refused) {
         (Some(written), _) => {
             let backup = written.backup.as_ref();
             let backup = backup.map(|path| format!("; as it was: {}", name_of(path)));
             let path = name_of(&written.path);
             let what = counted(changes, "change");
-            format!("{what} written to {path}{}", backup.unwrap_or_default())
+            let backup = backup.unwrap_or_default();
+            format!("{what} written to {path}{backup}{not_enough}")
         }
         (None, Some(reason)) => format!("not healed: {}", safe_line(reason)),
         (None, None) if changes == 0 => match arguments.unsafe_too {
@@ -735,7 +741,10 @@ fn write_healing(
                 counted(changes, "change"),
                 counted(healing.healed, "session"),
             );
-            format!("{changes} would heal {sessions}")
+            match healing.healed {
+                0 => format!("{changes} would be written{not_enough}"),
+                _ => format!("{changes} would heal {sessions}"),
+            }
         }
     };
     writeln!(out, "  {}", palette.info(words))?;

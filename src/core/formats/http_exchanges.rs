@@ -81,7 +81,10 @@ impl Exchanges {
 
     pub(super) fn finish(mut self, format: &'static str) -> Result<Contents, SourceError> {
         if self.fragment.records.is_empty() && self.fragment.problems.is_empty() {
-            let reason = format!("none of its {} exchanges asks a model", self.count);
+            let reason = match self.count {
+                0 => "it holds no exchanges".to_owned(),
+                count => format!("none of its {count} exchanges asks a model"),
+            };
             self.report(0, ProblemKind::Undecodable(reason));
         }
         let problems = std::mem::take(&mut self.fragment.problems);

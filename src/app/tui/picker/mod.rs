@@ -724,7 +724,8 @@ impl Picker {
         let facts = self.facts(row, summary, width, theme);
         let last = summary.last.iter().filter(|(kind, text)| {
             // What is said only once is shown only once.
-            *kind != Kind::User || !text.starts_with(summary.words.trim())
+            !matches!(&summary.first, Some((first, _)) if first == kind)
+                || !text.starts_with(summary.words().trim())
         });
         let last: Vec<_> = last.collect();
         let kept = room
@@ -732,8 +733,11 @@ impl Picker {
             .clamp(1, 2)
             .min(last.len());
         let each = room.saturating_sub(facts.len()) / (kept + 1).max(1);
-        lines.extend(message("you", &summary.words, each.max(1), width, theme));
-        for (kind, text) in &last[last.len() - kept..] {
+        for (kind, text) in summary
+            .first
+            .iter()
+            .chain(last[last.len() - kept..].iter().copied())
+        {
             let who = match kind {
                 Kind::User => "you",
                 Kind::Output => "result",

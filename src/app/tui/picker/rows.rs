@@ -82,7 +82,11 @@ impl Row {
             let mut text = format!("{} {}", self.name.to_string_lossy(), self.agent());
             if let Some(summary) = self.known() {
                 let texts = summary.last.iter().map(|(_, text)| text);
-                let texts = summary.folder.iter().chain([&summary.words]).chain(texts);
+                let texts = summary
+                    .folder
+                    .iter()
+                    .chain(summary.first.iter().map(|(_, words)| words))
+                    .chain(texts);
                 for more in texts {
                     text.push(' ');
                     text.push_str(more);
@@ -132,7 +136,7 @@ impl Row {
 
     /// The first words in one line.
     pub fn title(&self) -> String {
-        let words = self.known().map_or("", |summary| &summary.words);
+        let words = self.known().map_or("", Summary::words);
         words.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

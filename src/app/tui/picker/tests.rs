@@ -91,7 +91,7 @@ fn known(errors: usize, warnings: usize, folder: &str, words: &str) -> Summary {
         models: vec!["gpt-5.2".into()],
         tools: vec!["search_flights".into()],
         folder: Some(folder.into()),
-        words: words.into(),
+        first: Some((Kind::User, words.into())),
         last: vec![(Kind::Assistant, "Nothing flies there".into())],
         parent: None,
     }

@@ -415,7 +415,9 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         };
         left.extend(theme.spans(&label, style));
         left.push(Span::raw("  "));
-        let words = first_words(session).unwrap_or_default();
+        let words = first_words(session)
+            .map(|(_, words)| words)
+            .unwrap_or_default();
         left.extend(theme.spans(&SafeText::single_line(&words, WIDEST), theme.dim));
         let checked = state.checked.get(index).and_then(Option::as_ref);
         let mut right = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));

@@ -375,7 +375,7 @@ impl EditedItem {
         let mut found = found.filter(|it| is_at(it, value));
         let reason = found.next()?.message;
         Some(format!(
-            "against the schema: {reason} (it may be accepted anyway)"
+            "does not match the schema: {reason} (you can still accept it)"
         ))
     }
 }
