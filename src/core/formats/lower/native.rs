@@ -1,6 +1,8 @@
 //! Formats that spell a history in their own way: an edit changes the records of the file that the items were made
 //! of. An item is found by its call id in the record that it was read from, so that only pairs can be edited.
 
+mod rewrite;
+
 use super::claude_code::{Link, Links, join_broken, link_of, new_id};
 use super::edits::{dropped_by, in_call_order, reply_end, without_conflict};
 use super::list::{ListEdits, splice_list};
@@ -10,6 +12,7 @@ use crate::formats::transcript::read_values;
 use crate::json::{Cursor, JsonError};
 use crate::session::{Edit, Kind, Record, Session, Source, Span, Splice, index_number};
 use crate::wire::write::{Object, members_at, quoted, text_of};
+use rewrite::{Change, Members, Objects, members};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,6 +28,8 @@ pub struct NativeEdits {
     links: Option<Links>,
     /// The members that hold the id of a call, in the call and in its output.
     ids: &'static [&'static str],
+    /// Where a call that holds its output has the object of it with an id of its own.
+    output_in_call: &'static [&'static str],
     write: &'static (dyn WriteNative + Sync),
 }
 
@@ -56,6 +61,20 @@ trait WriteNative {
         format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
     }
 
+    /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
+    fn call(&self, _call: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        Some(members([
+            (&["name"], name.clone()),
+            (&["arguments"], arguments.clone()),
+        ]))
+    }
+
+    /// The same of the object of an output; of the call where that holds the output.
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members>;
+
     /// Whether calls hold their outputs.
     fn calls_hold_outputs(&self) -> bool {
         false
@@ -84,6 +103,7 @@ const PI: NativeEdits = NativeEdits {
         parent: "parentId",
     }),
     ids: &["id", "toolCallId"],
+    output_in_call: &["result", "0", "functionResponse"],
     write: &Pi,
 };
 
@@ -187,7 +207,7 @@ pub(super) fn lower(
     let native = native_edits(session.format).ok_or(CannotWrite::OnlyPairs)?;
     for edit in edits {
         match edit {
-            Edit::Rewrite { .. } | Edit::Say { .. } | Edit::Insert { .. } | Edit::Extend { .. } => {
+            Edit::Say { .. } | Edit::Insert { .. } | Edit::Extend { .. } => {
                 return Err(CannotWrite::OnlyPairs);
             }
             Edit::Answer { .. } | Edit::Move { .. } if native.write.leaves_open_calls() => {
@@ -195,6 +215,7 @@ pub(super) fn lower(
             }
             Edit::Answer { .. }
             | Edit::Move { .. }
+            | Edit::Rewrite { .. }
             | Edit::Drop { .. }
             | Edit::Cut { .. }
             | Edit::Degrade { .. }
@@ -213,6 +234,7 @@ pub(super) fn lower(
         ground: Ground::new(&records),
         lists: BTreeMap::new(),
         splices: Vec::new(),
+        objects: Objects::new(),
         added: HashMap::new(),
         broken: Vec::new(),
     };
@@ -291,6 +313,8 @@ struct NativeLowering<'a> {
     ground: Ground<'a>,
     lists: BTreeMap<List, ListEdits>,
     splices: Vec<Splice>,
+    /// The objects that changed, by their places.
+    objects: Objects,
     /// By the record that it follows: the id of the entry that was added last.
     added: HashMap<u32, String>,
     /// Items whose entries name a parent that is not there, with their records.
@@ -306,6 +330,12 @@ struct Found {
     element: Option<Element>,
 }
 
+impl Found {
+    fn place(&self) -> (u32, usize) {
+        (self.record, self.object.start)
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Element {
     array: usize,
@@ -318,10 +348,10 @@ impl NativeLowering<'_> {
         match edit {
             Edit::Drop { .. }
             | Edit::Cut { .. }
-            | Edit::Rewrite { .. }
             | Edit::Say { .. }
             | Edit::Insert { .. }
             | Edit::Extend { .. } => Ok(()),
+            Edit::Rewrite { item, patches } => self.rewrite(*item, patches),
             Edit::Answer {
                 call,
                 text,
@@ -375,17 +405,24 @@ impl NativeLowering<'_> {
 
     /// The object that an item was made of. An output that is a part of its call is none.
     fn find(&mut self, index: u32) -> Result<Found, CannotWrite> {
+        let found = match self.call_around(index)? {
+            Some(_) => None,
+            None => self.objects(index)?.into_iter().next(),
+        };
+        found.ok_or(CannotWrite::NoPlace(index))
+    }
+
+    /// The objects that an item was made of: some formats say a call twice.
+    fn objects(&mut self, index: u32) -> Result<Vec<Found>, CannotWrite> {
         let found = self.all_of(index)?;
         let (item, number) = (*self.item(index)?, self.number_of(index)?);
         let is_alike = |other: &&u32| {
-            let (place, other) = (**other, &self.session.items[**other as usize]);
-            place < index && other.kind == item.kind && other.call_id.hash == item.call_id.hash
+            let other = &self.session.items[**other as usize];
+            other.kind == item.kind && other.call_id.hash == item.call_id.hash
         };
-        let call = self.session.pairing.partner(index as usize);
-        let is_part = item.kind == Kind::Output
-            && call.is_some_and(|call| self.number_of(index_number(call)) == Ok(number));
         let beside = self.items.get(&number).into_iter().flatten();
-        let before = beside.filter(is_alike).count();
+        let alike = beside.filter(is_alike).copied().collect::<Vec<_>>();
+        let before = alike.iter().take_while(|other| **other < index).count();
         let mut fitting = Vec::new();
         for object in found {
             // Where calls hold their outputs, further ones are responses of their own.
@@ -396,29 +433,51 @@ impl NativeLowering<'_> {
                 fitting.push(object);
             }
         }
-        let found = fitting.into_iter().nth(before).filter(|_| !is_part);
-        found.ok_or(CannotWrite::NoPlace(index))
+        let own = fitting.into_iter().skip(before);
+        Ok(own.step_by(alike.len().max(1)).collect())
     }
 
+    /// The call that holds an output as a part of it.
+    fn call_around(&self, index: u32) -> Result<Option<u32>, CannotWrite> {
+        if self.item(index)?.kind != Kind::Output || !self.native.write.calls_hold_outputs() {
+            return Ok(None);
+        }
+        let call = self.session.pairing.partner(index as usize);
+        let number = self.number_of(index)?;
+        let call = call.map(index_number);
+        Ok(call.filter(|call| self.number_of(*call) == Ok(number)))
+    }
+
+    /// The object of a call that holds its output, or will.
+    fn holder(&mut self, call: u32) -> Result<Found, CannotWrite> {
+        for found in self.objects(call)? {
+            let json = self.object_of(&found)?;
+            let object = Object::read(&json);
+            let holds = !self.native.write.calls_hold_outputs();
+            if holds || object.has("status") || object.has("state") {
+                return Ok(found);
+            }
+        }
+        Err(CannotWrite::NoPlace(call))
+    }
+
+    /// An object as edits left it.
     fn object_of(&mut self, found: &Found) -> Result<String, CannotWrite> {
+        if let Some((_, json)) = self.objects.get(&found.place()) {
+            return Ok(json.clone());
+        }
         let bytes = self.ground.record(found.record)?;
         Ok(String::from_utf8_lossy(&bytes[found.object.clone()]).into_owned())
     }
 
+    fn put_object(&mut self, found: &Found, json: String) {
+        self.objects.insert(found.place(), (found.clone(), json));
+    }
+
     fn answer(&mut self, call: u32, text: &str, is_error: bool) -> Result<(), CannotWrite> {
         let name = quoted(self.session.name(self.item(call)?));
-        let mut holder = None;
-        for found in self.all_of(call)? {
-            let json = self.object_of(&found)?;
-            let object = Object::read(&json);
-            let holds = !self.native.write.calls_hold_outputs()
-                || object.has("status")
-                || object.has("state");
-            if holds && holder.is_none() {
-                holder = Some((found, json));
-            }
-        }
-        let (found, json) = holder.ok_or(CannotWrite::NoPlace(call))?;
+        let found = self.holder(call)?;
+        let json = self.object_of(&found)?;
         let object = Object::read(&json);
         let mut ids = self.native.ids.iter();
         let id = ids.find_map(|key| object.get(key).filter(|id| id.starts_with('"')));
@@ -431,11 +490,7 @@ impl NativeLowering<'_> {
         if self.native.write.calls_hold_outputs() {
             let mut changed = Object::read(&json);
             self.native.write.answer(&mut changed, &answer);
-            let base = self.span_of(found.record).start;
-            self.splices.push(Splice {
-                at: Span::within(base, found.object),
-                with: changed.json().into_bytes(),
-            });
+            self.put_object(&found, changed.json());
             return Ok(());
         }
         let record = self.text_of(found.record)?;
@@ -585,6 +640,13 @@ impl NativeLowering<'_> {
         for (list, edits) in &self.lists {
             splice_list(&mut self.ground, *list, edits, &mut self.splices)?;
         }
+        for (found, json) in std::mem::take(&mut self.objects).into_values() {
+            let base = self.span_of(found.record).start;
+            self.splices.push(Splice {
+                at: Span::within(base, found.object),
+                with: json.into_bytes(),
+            });
+        }
         let records = self.lists.get(&List::Records);
         let has_gone = records.is_some_and(|edits| edits.at.values().any(|edit| edit.is_dropped));
         let is_linked = self.native.links.is_some();
@@ -682,7 +744,8 @@ impl Search<'_> {
         let members = members_at(self.bytes, value.start)?;
         let is_own = members.iter().any(|member| {
             let is_id = self.ids.iter().any(|id| id.as_bytes() == member.key);
-            is_id && self.is_wanted(member.value.clone())
+            let value = std::str::from_utf8(&self.bytes[member.value.clone()]);
+            is_id && value.is_ok_and(|value| self::is_id(value, self.id))
         });
         if is_own {
             out.push(Found {
@@ -697,12 +760,12 @@ impl Search<'_> {
         }
         Ok(())
     }
+}
 
-    /// Whether a value is the id; the id of an item of Responses may follow it (`call|item`).
-    fn is_wanted(&self, value: Range<usize>) -> bool {
-        let text = text_of(std::str::from_utf8(&self.bytes[value]).unwrap_or_default());
-        text == self.id || text.split('|').next() == Some(self.id)
-    }
+/// Whether a value is an id; the id of an item of Responses may follow it (`call|item`).
+fn is_id(value: &str, id: &str) -> bool {
+    let text = text_of(value);
+    text == id || text.split('|').next() == Some(id)
 }
 
 // What each format writes.
@@ -731,6 +794,13 @@ impl WriteNative for Pi {
         Self::set_message(entry, &members);
     }
 
+    fn output(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        Some(members([
+            (&["toolName"], change.name.clone()),
+            (&["content"], change.parts()),
+        ]))
+    }
+
     fn say(&self, entry: &mut Object<'_>, text: &str) {
         let part = self.text_part(text);
         Self::set_message(entry, &format!(r#""role":"user","content":[{part}]"#));
@@ -742,6 +812,10 @@ struct OpenClaw;
 
 impl WriteNative for OpenClaw {
     fn answer(&self, _: &mut Object<'_>, _: &Answer<'_>) {}
+
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+        Pi.output(output, change)
+    }
 
     fn say(&self, entry: &mut Object<'_>, text: &str) {
         Pi.say(entry, text);
@@ -773,6 +847,35 @@ impl WriteNative for GeminiCli {
         call.set("result", result);
     }
 
+    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        Some(members([
+            (&["name"], name.clone()),
+            (&["args"], arguments.clone()),
+        ]))
+    }
+
+    fn output(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        let (status, key) = match change.is_error {
+            true => ("\"error\"", "error"),
+            false => ("\"success\"", "output"),
+        };
+        let response = change.text().map(|text| format!(r#"{{"{key}":{text}}}"#));
+        Some(match change.is_part {
+            true => members([
+                (
+                    &["result", "0", "functionResponse", "name"],
+                    change.name.clone(),
+                ),
+                (&["status"], response.as_ref().map(|_| status.to_owned())),
+                (&["result", "0", "functionResponse", "response"], response),
+            ]),
+            false => members([(&["name"], change.name.clone()), (&["response"], response)]),
+        })
+    }
+
     fn text_part(&self, text: &str) -> String {
         format!(r#"{{"text":{}}}"#, quoted(text))
     }
@@ -800,6 +903,29 @@ impl WriteNative for Opencode {
         part.set("state", state);
     }
 
+    fn call(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+        let state = part.object("state");
+        // Such a part holds a call of another tool, whose arguments are lost.
+        if part.text("tool") == "invalid" && state.object("input").has("tool") {
+            return None;
+        }
+        let arguments = &change.arguments;
+        let raw = arguments.as_ref().filter(|_| state.has("raw"));
+        Some(members([
+            (&["tool"], change.name.clone()),
+            (&["state", "input"], arguments.clone()),
+            (&["state", "raw"], raw.map(|_| "\"\"".to_owned())),
+        ]))
+    }
+
+    fn output(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+        let key = match &*part.object("state").text("status") {
+            "error" => "error",
+            _ => "output",
+        };
+        Some(members([(&["state", key], change.text())]))
+    }
+
     fn calls_hold_outputs(&self) -> bool {
         true
     }
@@ -816,6 +942,18 @@ impl WriteNative for Copilot {
         };
         event.set("type", "\"tool.execution_complete\"");
         event.set("data", format!(r#"{{"toolCallId":{id},{outcome}}}"#));
+    }
+
+    fn output(&self, data: &Object<'_>, change: &Change) -> Option<Members> {
+        let is_object = |key| data.get(key).is_some_and(|value| value.starts_with('{'));
+        let keys: &[&str] = match (data.get("result"), data.get("error")) {
+            (Some(_), _) if is_object("result") => &["result", "content"],
+            (None, Some(_)) if is_object("error") => &["error", "message"],
+            (None, Some(_)) => &["error"],
+            _ => &["result"],
+        };
+        let name = change.name.clone().filter(|_| data.has("toolName"));
+        Some(members([(&["toolName"], name), (keys, change.text())]))
     }
 
     fn say(&self, event: &mut Object<'_>, text: &str) {
@@ -840,6 +978,25 @@ impl WriteNative for Goose {
         message.remove("message_id");
         let part = format!(r#"[{{"type":"toolResponse","id":{id},"toolResult":{result}}}]"#);
         message.set(self.0, part);
+    }
+
+    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        Some(members([
+            (&["toolCall", "value", "name"], name.clone()),
+            (&["toolCall", "value", "arguments"], arguments.clone()),
+        ]))
+    }
+
+    fn output(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+        let result = part.object("toolResult");
+        Some(match result.object("value").has("content") {
+            _ if result.has("error") => members([(&["toolResult", "error"], change.text())]),
+            true => members([(&["toolResult", "value", "content"], change.parts())]),
+            false => members([(&["toolResult", "value"], change.parts())]),
+        })
     }
 }
 
@@ -870,6 +1027,26 @@ impl WriteNative for Hermes {
         Self::set_message(row, "\"tool\"", &answer.text);
         row.set("tool_call_id", answer.id.to_owned());
         row.set("tool_name", answer.name.clone());
+    }
+
+    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        let arguments = change.arguments.as_deref();
+        let text = arguments.map(|json| match json.starts_with('"') {
+            true => json.to_owned(),
+            false => quoted(json),
+        });
+        Some(members([
+            (&["function", "name"], change.name.clone()),
+            (&["function", "arguments"], text),
+        ]))
+    }
+
+    fn output(&self, row: &Object<'_>, change: &Change) -> Option<Members> {
+        let name = change.name.clone().filter(|_| row.has("tool_name"));
+        Some(members([
+            (&["tool_name"], name),
+            (&["content"], change.text()),
+        ]))
     }
 
     fn say(&self, row: &mut Object<'_>, text: &str) {

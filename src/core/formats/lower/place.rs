@@ -30,8 +30,11 @@ pub enum CannotWrite {
     #[error("the lines of a journal are not changed")]
     Journal,
     /// The format spells messages in its own way.
-    #[error("in this format only results are added, moved and left out")]
+    #[error("in this format only calls and their results are changed")]
     OnlyPairs,
+    /// The format has no member for what changes.
+    #[error("this format cannot hold what changes in item {}", .0 + 1)]
+    NotHeld(u32),
     #[error("the agent adds and moves results by itself when it loads the session")]
     AnswersItself,
     /// The call has no id that an output could name.

@@ -1,6 +1,7 @@
 //! Records of formats that spell messages in their own way: what an edit changes in them, and nothing else.
 
 use super::*;
+use crate::wire::write::{rename, replace_arguments, replace_output, set_call_id};
 
 const HEAD: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"t0","cwd":"/p"}"#;
 
@@ -132,6 +133,199 @@ fn calls_of_gemini_cli_and_opencode_hold_their_outputs() {
     let closed =
         tool(r#"{"status":"error","error":"no","input":{"a":1},"time":{"start":5,"end":5}}"#);
     assert_eq!(edited(&open, &[answer(0, "no")]), closed);
+}
+
+/// A call and its output in the spelling of a format, both by what stands in them: the id, the name, the arguments
+/// and the text.
+type Spelling = fn(&str, &str, &str, &str) -> String;
+
+const SPELLINGS: [(&str, Spelling); 6] = [
+    ("pi", |id, name, arguments, text| {
+        let call = format!(
+            r#"{{"role":"assistant","content":[{{"type":"toolCall", "id":"{id}|fc_1","name":"{name}","arguments":{arguments}}}],"stopReason":"toolUse","api":"x"}}"#
+        );
+        let result = format!(
+            r#"{{"role":"toolResult","toolCallId":"{id}|fc_1","toolName":"{name}","content":[{{"type":"text","text":"{text}"}}], "details":{{"a":1}},"isError":false}}"#
+        );
+        let lines = [
+            HEAD.to_owned(),
+            pi("a", "null", &call),
+            pi("b", "\"a\"", &result),
+        ];
+        lines.join("\n")
+    }),
+    ("copilot-cli", |id, name, arguments, text| {
+        let event = |kind: &str, data: String| {
+            format!(
+                r#"{{"type":"{kind}", "data":{data},"id":"e","timestamp":"t","parentId":null}}"#
+            )
+        };
+        let lines = [
+            event(
+                "assistant.message",
+                format!(
+                    r#"{{"content":"","toolRequests":[{{"toolCallId":"{id}","name":"{name}","arguments": {arguments}}}]}}"#
+                ),
+            ),
+            event(
+                "tool.execution_complete",
+                format!(
+                    r#"{{"toolCallId":"{id}","success":true,"result":{{"content":"{text}","detailedContent":"d"}}}}"#
+                ),
+            ),
+        ];
+        lines.join("\n")
+    }),
+    ("gemini-cli", |id, name, arguments, text| {
+        let head = r#"{"sessionId":"s","projectHash":"h","startTime":"t"}"#;
+        format!(
+            r#"{head}
+{{"id":"m2","timestamp":"t","type":"gemini","content":"", "toolCalls":[{{"id":"{id}","name":"{name}","args":{arguments},"status":"success","result":[{{"functionResponse":{{"id":"{id}","name":"{name}","response":{{"output":"{text}"}}}}}}],"resultDisplay":"d"}}]}}"#
+        )
+    }),
+    ("opencode", |id, name, arguments, text| {
+        format!(
+            r#"{{"info":{{"id":"ses_1"}},
+ "messages":[{{"info":{{"id":"msg_1","sessionID":"ses_1","role":"assistant"}},"parts":[
+   {{"id":"p", "type":"tool","tool":"{name}","callID":"{id}","state":{{"status":"completed","input":{arguments},"output":"{text}","title":"t"}}}}]}}]}}"#
+        )
+    }),
+    ("goose", |id, name, arguments, text| {
+        format!(
+            r#"{{"description":"d","working_dir":"/p"}}
+{{"role":"assistant","created":1,"content":[{{"type":"toolRequest", "id":"{id}","toolCall":{{"status":"success","value":{{"name":"{name}","arguments":{arguments}}}}}}}]}}
+{{"role":"user","created":2,"content":[{{"type":"toolResponse","id":"{id}","toolResult":{{"status":"success","value":[{{"type":"text","text":"{text}"}}]}}}}]}}"#
+        )
+    }),
+    ("hermes-sqlite", |id, name, arguments, text| {
+        let arguments = quoted(&unquoted(arguments));
+        format!(
+            r#"{{"id":1,"session_id":"s","role":"assistant","content":null, "tool_calls":[{{"id":"{id}","call_id":"{id}","type":"function","function":{{"name":"{name}","arguments":{arguments}}}}}]}}
+{{"id":2,"session_id":"s","role":"tool","content":"{text}", "tool_call_id":"{id}"}}"#
+        )
+    }),
+];
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn unquoted(json: &str) -> String {
+    match serde_json::from_str(json) {
+        Ok(serde_json::Value::String(text)) => text,
+        _ => json.to_owned(),
+    }
+}
+
+/// A recording whose records edits change; the text of a database is the rows of its messages.
+fn recording(format: &str, text: &str) -> Session {
+    let mut session = match format {
+        "hermes-sqlite" => {
+            let rows = text.lines().map(|row| {
+                let mut row: serde_json::Value = serde_json::from_str(row).unwrap();
+                if row["tool_calls"].is_array() {
+                    row["tool_calls"] = row["tool_calls"].to_string().into();
+                }
+                row.to_string()
+            });
+            let rows = [vec![r#"{"id":"s","model":"m"}"#.to_owned()], rows.collect()];
+            let hermes = crate::formats::FORMATS.iter().find(|it| it.id == format);
+            let crate::formats::Reading::Tables(tables) = hermes.unwrap().reading else {
+                panic!("{format} is a database");
+            };
+            (tables.read)(&rows).unwrap().sessions.remove(0)
+        }
+        _ => read(text),
+    };
+    assert_eq!(session.format, format);
+    session.file = Some(Arc::new(text.as_bytes().to_vec()));
+    session
+}
+
+/// The text after rewritings of a call (0) and its output (1).
+fn rewritten(
+    session: &Session,
+    all: &[(u32, &dyn Fn(&Item, &[u8]) -> Vec<Patch>)],
+) -> Result<String, CannotWrite> {
+    let edit = |(item, patches): &(u32, &dyn Fn(&Item, &[u8]) -> Vec<Patch>)| {
+        let own = &session.items[*item as usize];
+        let patches = patches(own, &session.bytes(own).unwrap());
+        Edit::Rewrite {
+            item: *item,
+            patches,
+        }
+    };
+    let edits = all.iter().map(edit).collect::<Vec<_>>();
+    let splices = lower(session, &edits)?;
+    let rope = Rope::new(session.file.clone().unwrap()).spliced(&splices);
+    let (start, end) = (0, rope.len());
+    Ok(String::from_utf8(rope.read(Span { start, end }).unwrap()).unwrap())
+}
+
+#[test]
+fn calls_and_outputs_change_where_each_format_has_them_and_nothing_else_does() {
+    for (format, spelling) in SPELLINGS {
+        let before = spelling("c1", "lss", r#"{"a": 1}"#, "gone");
+        let session = recording(format, &before);
+        let kinds = session.items.iter().map(|item| item.kind);
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [Kind::Call, Kind::Output],
+            "{format}"
+        );
+        let call = |patches| rewritten(&session, &[(0, patches)]);
+        let output = |patches| rewritten(&session, &[(1, patches)]);
+        let renamed = call(&|item, bytes| rename(item, bytes, "ls").unwrap()).unwrap();
+        let only_in_call = before.replacen("\"lss\"", "\"ls\"", 1);
+        assert_eq!(renamed, only_in_call, "{format}");
+        let arguments = r#"{"b": "x\"y"}"#;
+        let repaired =
+            call(&|item, bytes| vec![replace_arguments(item, bytes, arguments).unwrap()]);
+        let expected = spelling("c1", "lss", arguments, "gone");
+        assert_eq!(repaired.unwrap(), expected, "{format}");
+        let said = output(&|item, bytes| {
+            let patches = replace_output(item, bytes, "try \"ls\"", false);
+            patches.unwrap().unwrap()
+        });
+        let expected = spelling("c1", "lss", r#"{"a": 1}"#, r#"try \"ls\""#);
+        assert_eq!(said.unwrap(), expected, "{format}");
+        let renew: &dyn Fn(&Item, &[u8]) -> Vec<Patch> =
+            &|item, bytes| set_call_id(item, bytes, "c2").unwrap();
+        let renewed = rewritten(&session, &[(0, renew), (1, renew)]).unwrap();
+        let expected = spelling("c2", "lss", r#"{"a": 1}"#, "gone");
+        assert_eq!(renewed, expected, "{format}");
+    }
+}
+
+#[test]
+fn arguments_that_were_a_text_become_an_object() {
+    for (format, spelling) in SPELLINGS {
+        let before = spelling("c1", "ls", r#""{\"a\": 1,}""#, "no");
+        let session = recording(format, &before);
+        let repair: &dyn Fn(&Item, &[u8]) -> Vec<Patch> =
+            &|item, bytes| vec![replace_arguments(item, bytes, r#"{"a": 1}"#).unwrap()];
+        let expected = spelling("c1", "ls", r#"{"a": 1}"#, "no");
+        assert_eq!(
+            rewritten(&session, &[(0, repair)]).unwrap(),
+            expected,
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn a_call_that_the_agent_could_not_read_has_no_name_or_arguments_to_change() {
+    let invalid = r#"{"info":{"id":"ses_1"},"messages":[{"info":{"id":"msg_1","sessionID":"ses_1","role":"assistant"},"parts":[{"type":"tool","tool":"invalid","callID":"c1","state":{"status":"completed","input":{"tool":"lss","error":"unknown"},"output":"no"}}]}]}"#;
+    let failed = r#"{"description":"d","working_dir":"/p"}
+{"role":"assistant","created":1,"content":[{"type":"toolRequest","id":"c1","toolCall":{"status":"error","error":"not JSON"}}]}
+{"role":"user","created":2,"content":[{"type":"toolResponse","id":"c1","toolResult":{"status":"error","error":"no"}}]}"#;
+    for (format, text) in [("opencode", invalid), ("goose", failed)] {
+        let session = recording(format, text);
+        let rename: &dyn Fn(&Item, &[u8]) -> Vec<Patch> =
+            &|item, bytes| rename(item, bytes, "ls").unwrap();
+        let refused = rewritten(&session, &[(0, rename)]);
+        assert_eq!(refused, Err(CannotWrite::NotHeld(0)), "{format}");
+    }
 }
 
 #[test]
