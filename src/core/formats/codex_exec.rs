@@ -65,6 +65,7 @@ fn write_turn(out: &mut Transcript, events: &[(u64, String)]) {
             false => Head::new(*line),
         };
         match &*event.text("type") {
+            "turn.started" => out.begin_reply(),
             "item.started" => write_item(out, &head, &event.object("item"), false, &mut open),
             "item.completed" => write_item(out, &head, &event.object("item"), true, &mut open),
             "turn.failed" => notice(out, &head, &event.object("error").text("message")),
@@ -181,6 +182,21 @@ mod tests {
         assert!(session.items[1].flags.has(Flags::ERROR));
         assert_eq!(session.pairing.standing(2), PairStatus::Orphan);
         assert_eq!(session.name(&session.items[2]), "files.read");
+    }
+
+    #[test]
+    fn a_turn_of_the_agent_begins_a_reply_also_where_no_message_of_the_user_is_recorded() {
+        let turn = |text: &str| {
+            format!(
+                r#"{{"type":"turn.started"}}
+{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"{text}"}}}}
+{{"type":"turn.completed","usage":{{"input_tokens":10,"output_tokens":2}}}}
+"#
+            )
+        };
+        let head = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n";
+        let contents = read("codex-exec", &[head, &turn("One."), &turn("Two.")].concat());
+        assert_eq!(contents.sessions[0].turns.len(), 2);
     }
 
     #[test]
