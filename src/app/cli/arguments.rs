@@ -335,9 +335,12 @@ pub struct ConvertArguments {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write the session into the agent's own store, for the current folder
+    /// Write the session into the agent's own store
     #[arg(long, conflicts_with = "output")]
     pub install: bool,
+    /// The folder in which the agent resumes the session [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
     /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,

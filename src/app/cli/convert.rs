@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let opened = inputs.read_one(&arguments.path, "convert")?;
     let session = choose(arguments, &opened)?;
     report_problems(arguments, &opened.recording.problems);
-    if !session.items.iter().any(is_said) {
+    if !session.items.iter().any(is_of_conversation) {
         let path = name_of(&arguments.path);
         let message = format!("{path}: no message, call or result of it could be read");
         return Err(Failure::refused(message));
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
 }
 
 /// Whether an item is a part of a conversation, and not only bytes that were found in it.
-fn is_said(item: &Item) -> bool {
+fn is_of_conversation(item: &Item) -> bool {
     !matches!(item.kind, Kind::Unreadable | Kind::Other | Kind::Notice)
 }
 
@@ -82,19 +82,35 @@ enum What {
 
 impl Target {
     fn new(arguments: &ConvertArguments) -> Result<Self, Failure> {
-        let path = arguments.output.clone();
+        let path = match (&arguments.output, &arguments.cwd) {
+            // The command that resumes it runs in another folder.
+            (Some(path), Some(_)) => Some(std::path::absolute(path)?),
+            (path, _) => path.clone(),
+        };
         let agent = match arguments.to {
             ConvertTarget::Agent(agent) => agent,
-            ConvertTarget::Dialect(_) if arguments.install => {
+            ConvertTarget::Dialect(_) if arguments.install || arguments.cwd.is_some() => {
+                let option = if arguments.install {
+                    "--install"
+                } else {
+                    "--cwd"
+                };
+                let message = format!("{option} needs an agent");
                 let hint = "--to names an agent, as in --to claude-code";
-                return Err(Failure::with_hint("--install needs an agent", hint));
+                return Err(Failure::with_hint(message, hint));
             }
             ConvertTarget::Dialect(to) => {
                 let what = What::History(to);
                 return Ok(Self { what, path });
             }
         };
-        let new = new_session(&env::current_dir()?);
+        let folder = match &arguments.cwd {
+            Some(folder) => folder
+                .canonicalize()
+                .map_err(|error| Failure::refused(format!("{}: {error}", name_of(folder))))?,
+            None => env::current_dir()?,
+        };
+        let new = new_session(&folder);
         if !arguments.install {
             let what = What::Session(agent, new);
             return Ok(Self { what, path });
@@ -237,7 +253,10 @@ fn write_to(
 fn report(arguments: &ConvertArguments, target: &Target, converted: &Converted) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.
-    let resume = target.resume(arguments.install);
+    let mut resume = target.resume(arguments.install);
+    if let (What::Session(_, new), Some(_)) = (&target.what, &arguments.cwd) {
+        resume = resume.map(|command| format!("cd {} && {command}", new.folder));
+    }
     let _ = match arguments.format {
         LineFormat::Text => report_people(&mut stderr, arguments, target, converted, resume),
         LineFormat::Json => report_programs(&mut stderr, arguments, converted, resume),
@@ -254,24 +273,22 @@ fn report_people(
     let items = counted(converted.items, "item");
     let to = arguments.to.word();
     let folder = match &target.what {
-        What::Session(_, new) => Some(&new.folder),
+        What::Session(_, new) => Some(safe_line(&new.folder)),
         What::History(_) => None,
     };
     let is_session = folder.is_some();
     let losses = match converted.losses.len() {
-        0 if is_session => "all written".to_owned(),
         0 => "nothing lost".to_owned(),
         1 => "1 difference".to_owned(),
         count => format!("{count} differences"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
     if let Some(folder) = folder {
-        writeln!(out, "  left out: recorded times, token counts, sub-agents")?;
-        writeln!(
-            out,
-            "  it resumes in the current folder, {}",
-            safe_line(folder)
-        )?;
+        writeln!(out, "  left out: token counts, sub-agents")?;
+        match arguments.cwd {
+            Some(_) => writeln!(out, "  it resumes in {folder}")?,
+            None => writeln!(out, "  it resumes in the current folder, {folder}")?,
+        }
     }
     match resume {
         Some(command) => writeln!(out, "  resume it with: {}", safe_line(&command))?,

@@ -99,6 +99,34 @@ fn a_session_goes_into_the_store_of_an_agent() {
 }
 
 #[test]
+fn a_session_is_written_for_the_folder_that_is_named() {
+    let here = folder(&[("odd.json", ODD)]);
+    let project = here.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let arguments = ["convert", "odd.json", "--to", "pi", "-o", "pi.jsonl"];
+    let convert = |folder| {
+        let more = ["--force", "--cwd", folder];
+        told(here.path(), &[&arguments[..], &more].concat())
+    };
+    let (code, _, err) = convert("project");
+    assert_eq!(code, 0, "{err}");
+    let project = project.canonicalize().unwrap();
+    let written = fs::read_to_string(here.path().join("pi.jsonl")).unwrap();
+    let head: Value = serde_json::from_str(written.lines().next().unwrap()).unwrap();
+    assert_eq!(head["cwd"], project.to_str().unwrap());
+    let command = format!("cd {} && pi --session /", project.display());
+    assert!(err.contains(&command), "{err}");
+    assert!(
+        err.contains("times are made up: they count from the conversion on"),
+        "{err}"
+    );
+    let (code, _, err) = convert("nowhere");
+    assert!(code == 2 && err.contains("nowhere: No such"), "{err}");
+    let history = ["convert", "odd.json", "--to", "chat", "--cwd", "."];
+    assert_eq!(told(here.path(), &history).0, 2);
+}
+
+#[test]
 fn a_request_has_the_model_and_the_tools_that_are_known() {
     let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
     let convert = |arguments: &[&str]| {
@@ -218,7 +246,7 @@ fn a_session_is_written_of_what_was_said_and_with_a_warning_where_a_provider_ref
             "{path}: {err}"
         );
         assert!(
-            err.contains("not written: the recorded times and token counts"),
+            err.contains("not written: the recorded token counts"),
             "{err}"
         );
         let folder = here.path().canonicalize().unwrap();

@@ -90,6 +90,8 @@ pub enum LossKind {
     HostedTool { name: String },
     /// The grammar of a free-form tool is not in the request.
     ToolFormat { name: String },
+    /// Records of agents have times, and a history has none.
+    Times,
     /// The tools are not known, so that the request offers none.
     ToolsUnknown,
     /// The model is not known, so that the request names none.
@@ -227,6 +229,10 @@ impl LossKind {
             Self::ArgumentNames => (
                 "argument-names",
                 "arguments are named as the agent's own tool names them",
+            ),
+            Self::Times => (
+                "times",
+                "times are made up: they count from the conversion on",
             ),
             Self::ToolsUnknown => (
                 "tools-unknown",

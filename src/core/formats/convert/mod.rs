@@ -69,6 +69,7 @@ pub fn write_session<E: From<SourceError>>(
         repair,
     };
     let mut conversion = Conversion::new(session, to.dialect(), Some(to), options)?;
+    conversion.lose_of_all(LossKind::Times);
     let mut out = Out { write };
     let mut records = records(to, new, session.model.as_deref());
     out.put(records.open())?;
