@@ -43,6 +43,7 @@ pub mod scripted;
 pub mod search;
 mod serving;
 mod session_tree;
+mod session_tree_save;
 mod sharing;
 mod sidecar;
 mod speculative_write;

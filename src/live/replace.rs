@@ -88,7 +88,7 @@ impl std::fmt::Display for ReplaceStep {
 }
 
 impl ReplaceStep {
-    fn at(self, path: &Path) -> impl Fn(io::Error) -> ReplaceError {
+    pub(crate) fn at(self, path: &Path) -> impl Fn(io::Error) -> ReplaceError {
         move |error| ReplaceError {
             step: self,
             path: path.to_owned(),

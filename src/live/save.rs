@@ -1,20 +1,25 @@
 //! Writes takes in the format of their recording: what was not changed goes over byte for byte.
 
 use super::files::Stamp;
-use super::replace::{Backup, Draft, NewFile, ReplaceError, Replaced, read_and_write, unreadable};
+use super::replace::{
+    Backup, Draft, NewFile, ReplaceError, ReplaceStep, Replaced, read_and_write, unreadable,
+};
 use super::sqlite::log_of;
 use super::sqlite_save::{DatabaseLock, SaveDatabaseError, database_of};
 use super::{Base, is_same_file};
+use super::{session_tree, session_tree_save};
 use retake_core::formats::is_fixed;
-use retake_core::session::{Rope, Source, SourceError, Span, TextOrigin};
+use retake_core::session::{ProblemKind, Rope, Source, SourceError, Span, TextOrigin};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The bytes on the disk are not the text that was read.
-    #[error("{} is packed or in another encoding: write it to another file, unpacked and as UTF-8", .0.display())]
-    Packed(PathBuf),
+    /// The bytes on the disk are not the text that was read: packed, or in this encoding.
+    #[error("{} is {}: write it to another file, as plain UTF-8", .0.display(), .1)]
+    Packed(PathBuf, &'static str),
+    #[error("{}: a value of it stands in no file of its session; save under another name", .0.display())]
+    NoFile(PathBuf),
     /// Somebody wrote to the file since it was read; what they wrote would be lost.
     #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]
     Changed(PathBuf),
@@ -57,6 +62,10 @@ pub fn save_take(
         None => None,
     };
     if let Some(from) = own {
+        let exported = session_tree::export(from).map_err(ReplaceStep::Look.at(from))?;
+        if let Some(exported) = exported {
+            return save_tree(base, rope, from, &exported.json, backup);
+        }
         check_in_place(base, from)?;
     }
     let draft = if base.is_database() {
@@ -70,6 +79,28 @@ pub fn save_take(
         check_in_place(base, from)?;
     }
     Ok(draft.take_place(backup)?)
+}
+
+/// Saves a take of a session whose parts are files of their own.
+fn save_tree(
+    base: &Base,
+    rope: &Rope,
+    path: &Path,
+    on_disk: &[u8],
+    backup: Backup,
+) -> Result<Replaced, SaveError> {
+    let read = |rope: &Rope| {
+        let (start, end) = (0, rope.len());
+        let bytes = rope.read(Span { start, end }).map_err(unreadable);
+        bytes.map_err(ReplaceStep::Look.at(path))
+    };
+    let (before, after) = (read(base.rope())?, read(rope)?);
+    if before != on_disk {
+        return Err(SaveError::Changed(path.to_owned()));
+    }
+    let [before, after] = [before, after].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let saved = session_tree_save::save(path, [&before, &after], backup)?;
+    saved.ok_or_else(|| SaveError::NoFile(path.to_owned()))
 }
 
 pub fn write_take(base: &Base, rope: &Rope, out: &mut dyn Write) -> Result<(), WriteError> {
@@ -110,7 +141,13 @@ fn check_in_place(base: &Base, path: &Path) -> Result<(), SaveError> {
     if on_disk.len() == base.rope().len() && is_same {
         Ok(())
     } else if is_same {
-        Err(SaveError::Packed(path.to_owned()))
+        let problems = base.recording().problems.iter();
+        let mut encodings = problems.filter_map(|problem| match problem.kind {
+            ProblemKind::Transcoded(encoding) => Some(encoding),
+            _ => None,
+        });
+        let how = encodings.next().unwrap_or("packed");
+        Err(SaveError::Packed(path.to_owned(), how))
     } else {
         Err(changed())
     }
