@@ -27,6 +27,8 @@ pub struct FixRun<'a> {
     pub progress: Progress<'a>,
     /// Told each text before it is looked at whether anything is left in it: it may be the last.
     pub before_check: &'a dyn Fn(&Arc<Rope>),
+    /// Whether a last line that was not written to its end goes: what is appended to it is lost with it.
+    pub cuts_torn_line: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,10 @@ pub struct FixReport {
     pub applied: Vec<Applied>,
     /// How many strings were spelled anew because JSON does not allow them as they were.
     pub respelled: usize,
+    /// The bytes of the last line, where it was not written to its end.
+    pub torn: u64,
+    /// Whether that line was cut.
+    pub is_cut: bool,
     /// What was found at first, and what is left: the check of the fixed text.
     pub found: [Tally; 2],
     /// The sessions as they read now.
@@ -46,6 +52,13 @@ pub struct FixReport {
 
 /// How many findings there are of each severity and rule.
 pub type Tally = BTreeMap<(Severity, &'static str), usize>;
+
+impl FixReport {
+    /// Whether the text is another than before.
+    pub fn is_changed(&self) -> bool {
+        !self.applied.is_empty() || self.respelled > 0 || self.is_cut
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
@@ -169,10 +182,17 @@ impl FixRun<'_> {
             recording,
             checked,
         };
-        let spelling = text::spelling(&state.rope, &state.recording)?;
-        let respelled = spelling.len();
-        if respelled > 0 {
-            state = self.follow(&state, &spelling, &mut faultless)?;
+        let torn = text::torn_line(&state.rope, &state.recording)?;
+        let mut splices = text::spelling(&state.rope, &state.recording)?;
+        splices.retain(|splice| torn.is_none_or(|torn| splice.at.end <= torn.start));
+        let respelled = splices.len();
+        let cut = torn.filter(|_| self.cuts_torn_line);
+        splices.extend(cut.map(|at| Splice {
+            at,
+            with: Vec::new(),
+        }));
+        if !splices.is_empty() {
+            state = self.follow(&state, &splices, &mut faultless)?;
         }
         let (mut best, mut kept) = (state.clone(), 0);
         let mut applied = Vec::new();
@@ -214,6 +234,8 @@ impl FixRun<'_> {
             rope,
             applied,
             respelled,
+            torn: torn.map_or(0, |line| line.len()),
+            is_cut: cut.is_some(),
             found: [first, checked.tally.clone()],
             recording,
             refused,

@@ -235,6 +235,7 @@ mod tests {
             complete: &|_| (),
             progress: &|_, _| (),
             before_check: &|_| (),
+            cuts_torn_line: false,
         };
         let mended = mending.run().unwrap();
         let session = &mended.recording.sessions[0];

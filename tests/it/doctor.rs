@@ -857,6 +857,128 @@ fn what_a_compaction_took_out_keeps_no_agent_from_going_on() {
 }
 
 #[test]
+fn a_session_of_opencode_that_is_a_tree_of_files_is_healed_in_the_file_of_the_part() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join(".local/share/opencode");
+    let write = |path: &str, text: &str| {
+        let path = data.join("storage").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        age(&path);
+    };
+    write("session/p/ses_1.json", r#"{"id":"ses_1","projectID":"p"}"#);
+    for (id, role) in [("msg_1", "assistant"), ("msg_2", "user")] {
+        let info =
+            format!("{{\n  \"id\": \"{id}\", \"sessionID\": \"ses_1\", \"role\": \"{role}\"\n}}");
+        write(&format!("message/ses_1/{id}.json"), &info);
+    }
+    let call = "{\n  \"id\": \"prt_1\", \"type\": \"tool\", \"tool\": \"bash\", \"callID\": \"c1\",\n  \"state\": ";
+    let open = r#"{"status":"running","input":{"a":1},"time":{"start":5}}"#;
+    write("part/msg_1/prt_1.json", &format!("{call}{open}\n}}"));
+    let said = r#"{"id":"prt_2","type":"text","text":"Go on."}"#;
+    write("part/msg_2/prt_2.json", said);
+    let before = files(&data);
+    let (code, out, err) = doctor(home.path(), &["--in-place", "--unsafe"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let mut after = files(&data);
+    let export = after.remove(Path::new("ses_1.json.bak")).unwrap();
+    assert!(export.starts_with(br#"{"info":{"id":"ses_1""#), "{out}");
+    let part = Path::new("storage/part/msg_1/prt_1.json");
+    let healed: Value = serde_json::from_slice(&after[part]).unwrap();
+    assert_eq!(healed["state"]["status"], "error", "{healed}");
+    after.insert(part.to_owned(), before[part].clone());
+    assert_eq!(after, before);
+    assert_eq!(doctor(home.path(), &[]).0, 0);
+}
+
+#[test]
+fn arguments_are_repaired_in_the_rows_of_a_database_and_nothing_else_changes() {
+    let broken = r#""{\"a\": 1,}""#;
+    let text = |json: &str| Value::from(json).to_string();
+    let cases = [
+        (
+            "hermes",
+            ("messages", "tool_calls"),
+            (r#""arguments":"{}""#, format!(r#""arguments":{broken}"#)),
+            format!(r#""arguments":{}"#, text(r#"{"a": 1}"#)),
+        ),
+        (
+            "goose",
+            ("messages", "content_json"),
+            (r#""arguments":{}"#, format!(r#""arguments":{broken}"#)),
+            r#""arguments":{"a": 1}"#.to_owned(),
+        ),
+        (
+            "opencode",
+            ("part", "data"),
+            (r#""input":{}"#, format!(r#""input":{{}},"raw":{broken}"#)),
+            r#""input":{"a": 1},"raw":"""#.to_owned(),
+        ),
+        (
+            "openclaw",
+            ("transcript_events", "event_json"),
+            (r#""arguments":{}"#, format!(r#""arguments":{broken}"#)),
+            r#""arguments":{"a": 1}"#.to_owned(),
+        ),
+    ];
+    for (agent, (table, column), (sound, broken), repaired) in cases {
+        let (_, _, tables, insert, _) = DATABASES.iter().find(|it| it.0 == agent).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a.db"), folder.path().join("b.db"));
+        let database = Connection::open(&from).unwrap();
+        database.execute_batch(tables).unwrap();
+        insert(&database, "anna", Sound);
+        insert(&database, "bert", Sound);
+        let sql =
+            format!("UPDATE {table} SET {column} = replace({column}, ?1, ?2) WHERE rowid < 4");
+        database.execute(&sql, [sound, &broken]).unwrap();
+        let columns = |path: &Path| -> Vec<Option<String>> {
+            let database = Connection::open(path).unwrap();
+            let sql = format!("SELECT {column} FROM {table} ORDER BY rowid");
+            let mut rows = database.prepare(&sql).unwrap();
+            let rows = rows.query_map([], |row| row.get(0)).unwrap();
+            rows.collect::<Result<_, _>>().unwrap()
+        };
+        drop(database);
+        let mut fix = Command::new(env!("CARGO_BIN_EXE_retake"));
+        let output = fix.arg("fix").arg(&from).arg("-o").arg(&to).output();
+        let output = output.unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("repair-arguments"), "{agent}: {err}");
+        let before = columns(&from).into_iter();
+        let expected = before.map(|text| text.map(|text| text.replace(&broken, &repaired)));
+        assert_eq!(columns(&to), expected.collect::<Vec<_>>(), "{agent}: {err}");
+    }
+}
+
+#[test]
+fn a_last_line_that_was_not_written_to_its_end_is_cut_and_its_bytes_are_in_the_backup() {
+    for (name, folder, sound) in [
+        ("pi", ".pi/agent/sessions/--p--", linked_pi(Sound)),
+        ("claude-code", ".claude/projects/-p", claude_code(Sound)),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(folder).join("s.jsonl");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let torn = format!("{sound}{{\"type\":\"message\",\"id\":\"zz\",\"mess");
+        fs::write(&path, &torn).unwrap();
+        age(&path);
+        let run = |more: &[&str]| doctor(home.path(), &[&["--format", "json"], more].concat());
+        let (code, out, _) = run(&[]);
+        let healing = &objects(&out, "healing")[0];
+        assert_eq!((code, &healing["cut"]), (3, &33.into()), "{name}: {out}");
+        assert_eq!(healing["healed"], 1, "{name}: {out}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), torn);
+        let (code, out, _) = run(&["--in-place"]);
+        assert_eq!(code, 0, "{name}: {out}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), sound, "{name}");
+        let backup = path.with_file_name("s.jsonl.bak");
+        assert_eq!(fs::read_to_string(backup).unwrap(), torn, "{name}");
+        assert_eq!(run(&[]).0, 0, "{name}");
+    }
+}
+
+#[test]
 fn files_that_no_agent_can_load_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".claude/projects/-p");

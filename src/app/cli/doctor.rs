@@ -2,7 +2,7 @@
 
 use super::arguments::{DoctorArguments, LineFormat, ReadingArguments};
 use super::exit::{Exit, Failure, print_error};
-use super::fix::{applied_lines, first_of, refusals};
+use super::fix::{applied_lines, first_of, refusals, torn_lines};
 use super::flatten::{FileReport, FindingReport};
 use super::inputs::{Inputs, name_of, report_unreadable};
 use super::output::{Output, counted, safe_line};
@@ -141,6 +141,18 @@ struct Case {
     healing: Option<Healing>,
 }
 
+impl Case {
+    /// Notes what of a recording could not be read.
+    fn note_unread(&mut self, recording: &Recording) {
+        use ProblemKind::{BadString, UnknownType};
+        let unread = recording.problems.iter().map(|problem| &problem.kind);
+        let unread = unread.filter(|kind| kind.is_unread());
+        self.unread = unread.clone().map(ProblemKind::to_string).collect();
+        let is_read = |kind| matches!(kind, &UnknownType { .. } | &BadString(_));
+        self.is_broken = !unread.clone().all(is_read);
+    }
+}
+
 struct SessionCase {
     /// Its number in the file, from 0.
     index: usize,
@@ -204,17 +216,20 @@ impl Doctor<'_> {
             in_use: None,
             healing: None,
         };
-        let unread = recording.problems.iter().map(|problem| &problem.kind);
-        let unread = unread.filter(|kind| kind.is_unread());
-        case.unread = unread.clone().map(ProblemKind::to_string).collect();
-        let is_read = |kind| {
-            use ProblemKind::{BadString, UnknownType};
-            matches!(kind, &UnknownType { .. } | &BadString(_))
-        };
-        case.is_broken = !unread.clone().all(is_read);
-        if resumes.iter().any(|resume| *resume != Resume::GoesOn) {
+        case.note_unread(&recording);
+        let mut problems = recording.problems.iter();
+        let is_torn =
+            problems.any(|problem| problem.kind == ProblemKind::Torn) && is_fixed(recording.format);
+        if is_torn || resumes.iter().any(|resume| *resume != Resume::GoesOn) {
             case.in_use = in_use(path);
-            case.healing = Some(self.heal(path, recording, &resumes, agent, case.in_use)?);
+            let healing = self.heal(path, recording, &resumes, agent, case.in_use)?;
+            let report = healing.report.as_ref().filter(|report| report.is_cut);
+            if let Some(report) = report.filter(|_| self.arguments.in_place)
+                && healing.written.is_some()
+            {
+                case.note_unread(&report.recording);
+            }
+            case.healing = Some(healing);
         }
         Ok(case)
     }
@@ -250,6 +265,7 @@ impl Doctor<'_> {
             complete: &|recording| self.inputs.complete(path, recording),
             progress: &|_, _| (),
             before_check: &|_| (),
+            cuts_torn_line: true,
         };
         let report = run.run()?;
         let after = self::resumes(&obstacles_of(&report.recording)?, agent);
@@ -257,11 +273,12 @@ impl Doctor<'_> {
         let mut healing = Healing {
             healed: healed
                 .filter(|(before, after)| **after == Resume::GoesOn && before != after)
-                .count(),
+                .count()
+                .max(usize::from(report.is_cut)),
             after,
             ..Healing::default()
         };
-        if !(report.applied.is_empty() && report.respelled == 0) {
+        if report.is_changed() {
             self.write(path, &base, &report, in_use, &mut healing);
         }
         healing.report = Some(report);
@@ -546,7 +563,7 @@ impl<'a> Report<'a> {
             let sessions = case.sessions.iter();
             sessions.filter(|session| session.resume != Resume::GoesOn)
         };
-        if sick().next().is_none() && case.unread.is_empty() {
+        if sick().next().is_none() && case.unread.is_empty() && case.healing.is_none() {
             return Ok(());
         }
         let (out, palette) = (&mut self.output, self.palette);
@@ -623,6 +640,7 @@ impl<'a> Report<'a> {
             healed: healing.healed,
             changes: applied.iter().map(Change::of).collect(),
             respelled: report.map_or(0, |report| report.respelled),
+            cut: report.map_or(0, |report| report.torn),
             written: written.map(|written| written.path.to_string_lossy().into_owned()),
             backup: written
                 .and_then(|written| written.backup.as_ref())
@@ -715,7 +733,8 @@ fn write_healing(
     arguments: &DoctorArguments,
 ) -> io::Result<()> {
     let changes = healing.report.as_ref().map_or(0, |report| {
-        report.applied.len() + usize::from(report.respelled > 0)
+        let others = [report.respelled > 0, report.is_cut].map(usize::from);
+        report.applied.len() + others.iter().sum::<usize>()
     });
     let not_enough = match (healing.healed, arguments.unsafe_too) {
         (0, true) => ", but that does not heal it",
@@ -755,7 +774,7 @@ fn write_healing(
         let strings = counted(report.respelled, "string");
         writeln!(out, "    {strings} spelled as JSON allows")?;
     }
-    for line in applied_lines(report) {
+    for line in applied_lines(report).into_iter().chain(torn_lines(report)) {
         writeln!(out, "    {line}")?;
     }
     for line in first_of(refusals(report)) {
@@ -789,6 +808,8 @@ enum JsonLine<'a> {
         healed: usize,
         changes: Vec<Change<'a>>,
         respelled: usize,
+        /// The bytes of a half-written last line, which goes.
+        cut: u64,
         written: Option<String>,
         backup: Option<String>,
         refused: Option<&'a str>,

@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
                 ahead.begin(rope);
             }
         },
+        cuts_torn_line: arguments.unsafe_too,
     };
     let report = mending.run().map_err(unreadable)?;
     if report.applied.is_empty() {
@@ -373,6 +374,7 @@ fn print_report(report: &FixReport, is_trial: bool) {
         print_lines(&[format!("{strings} spelled as JSON allows")]);
     }
     print_lines(&applied_lines(report));
+    print_lines(&torn_lines(report));
     if unread > 0 {
         let lines = [format!("{} could not be read", counted(unread, "place"))];
         print_lines(&lines);
@@ -409,6 +411,19 @@ fn print_lines(lines: &[String]) {
     for line in lines {
         // Without stderr there is nobody to tell.
         let _ = writeln!(stderr, "  {line}");
+    }
+}
+
+/// What became of a last line that was not written to its end.
+pub(super) fn torn_lines(report: &FixReport) -> Vec<String> {
+    let bytes = usize::try_from(report.torn).unwrap_or(usize::MAX);
+    let bytes = counted(bytes, "byte");
+    match (report.torn, report.is_cut) {
+        (0, _) => Vec::new(),
+        (_, true) => vec![format!("the half-written last line is cut: {bytes} lost")],
+        (_, false) => vec![format!(
+            "the last line is half-written: --unsafe cuts it, which loses {bytes}"
+        )],
     }
 }
 

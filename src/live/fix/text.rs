@@ -3,9 +3,9 @@
 
 use crate::reading::{SAMPLE_BYTES, refuse_another_format};
 use crate::{InputError, Recording};
-use retake_core::formats::{Sample, is_written, recognise};
+use retake_core::formats::{Reading, Sample, is_fixed, is_written, recognise};
 use retake_core::json::{respelled, string_end};
-use retake_core::session::{ProblemKind, Rope, Source, SourceError, Span, Splice};
+use retake_core::session::{Problem, ProblemKind, Rope, Source, SourceError, Span, Splice};
 
 /// How many bytes are read to find the end of a string, at first.
 const SPELLED: u64 = 4096;
@@ -45,6 +45,36 @@ pub(crate) fn spelling(rope: &Rope, recording: &Recording) -> Result<Vec<Splice>
         }
     });
     splices.collect()
+}
+
+/// The last line of a file of lines, where its writer was stopped in the middle of it; not the only one.
+pub(crate) fn torn_line(rope: &Rope, recording: &Recording) -> Result<Option<Span>, SourceError> {
+    let is_torn = |problem: &&Problem| problem.kind == ProblemKind::Torn;
+    let is_text = !matches!(
+        recording.format.reading,
+        Reading::Tables(_) | Reading::Database
+    );
+    let problem = recording.problems.iter().rfind(is_torn);
+    let Some(problem) = problem.filter(|_| is_text && is_fixed(recording.format)) else {
+        return Ok(None);
+    };
+    let end = rope.len();
+    let mut start = problem.at.min(end);
+    // The problem may be in the middle of the line.
+    while start > 0 {
+        let from = start.saturating_sub(SPELLED);
+        let before = rope.read(Span {
+            start: from,
+            end: start,
+        })?;
+        if let Some(at) = memchr::memrchr(b'\n', &before) {
+            start = from + at as u64 + 1;
+            break;
+        }
+        start = from;
+    }
+    let line = Span { start, end };
+    Ok((start > 0 && !line.is_empty()).then_some(line))
 }
 
 /// Whether a text is still taken for what the recording is that it was made of.

@@ -49,6 +49,22 @@ fn the_copy_goes_to_standard_output_or_a_file_and_the_recording_stays() {
 }
 
 #[test]
+fn a_last_line_that_was_not_written_to_its_end_is_cut_where_that_is_wanted() {
+    let whole = "{\"role\":\"user\",\"content\":\"hi\"}\n";
+    let torn = format!("{whole}{{\"role\":\"assis");
+    let here = folder(&[("run.jsonl", &torn)]);
+    let (_, kept, err) = told(here.path(), &["fix", "run.jsonl"]);
+    assert_eq!(kept, torn);
+    assert!(
+        err.contains("half-written: --unsafe cuts it, which loses 14 bytes"),
+        "{err}"
+    );
+    let (code, cut, err) = told(here.path(), &["fix", "run.jsonl", "--unsafe"]);
+    assert_eq!((code, &*cut), (0, whole), "{err}");
+    assert!(err.contains("line is cut: 14 bytes lost"), "{err}");
+}
+
+#[test]
 fn nothing_is_overwritten_unasked_and_the_recording_not_even_then() {
     let here = folder(&[("run.json", MISPLACED), ("there.json", CLEAN)]);
     let path = here.path();

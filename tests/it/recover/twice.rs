@@ -27,6 +27,7 @@ fn mended(case: &Case, base: &Base, up_to: Safety) -> FixReport {
         complete: &|recording: &mut Recording| case.complete(recording),
         progress: &|_, _| (),
         before_check: &|_| (),
+        cuts_torn_line: false,
     };
     mending.run().unwrap()
 }
