@@ -145,9 +145,10 @@ impl Timeline {
             };
             let end = bar.start + bar.took;
             let last = column(end).min(columns.saturating_sub(1));
-            for number in column(bar.start)..=last {
+            let within = busy.iter_mut().enumerate().take(last + 1);
+            for (number, busy) in within.skip(column(bar.start)) {
                 let (from, until) = (edge(number).max(bar.start), edge(number + 1).min(end));
-                busy[number] += until.saturating_sub(from);
+                *busy += until.saturating_sub(from);
             }
         }
         let eighths = |(number, busy): (usize, u64)| {

@@ -242,12 +242,12 @@ fn recording(format: &str, text: &str) -> Session {
     session
 }
 
+/// The patches that rewrite an item.
+type Rewriting<'a> = &'a dyn Fn(&Item, &[u8]) -> Vec<Patch>;
+
 /// The text after rewritings of a call (0) and its output (1).
-fn rewritten(
-    session: &Session,
-    all: &[(u32, &dyn Fn(&Item, &[u8]) -> Vec<Patch>)],
-) -> Result<String, CannotWrite> {
-    let edit = |(item, patches): &(u32, &dyn Fn(&Item, &[u8]) -> Vec<Patch>)| {
+fn rewritten(session: &Session, all: &[(u32, Rewriting<'_>)]) -> Result<String, CannotWrite> {
+    let edit = |(item, patches): &(u32, Rewriting<'_>)| {
         let own = &session.items[*item as usize];
         let patches = patches(own, &session.bytes(own).unwrap());
         Edit::Rewrite {
