@@ -16,6 +16,12 @@ pub struct Suspect {
     pub why: SuspectReason,
 }
 
+impl Suspect {
+    fn is_same_item(&self, other: &Self) -> bool {
+        (self.session, self.item) == (other.session, other.item)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SuspectReason {
     /// The refusal names its call id.
@@ -66,6 +72,15 @@ pub fn suspects(
     }
     if found.is_empty() {
         found = by_rule(findings, decoded);
+    }
+    let mut places = found.iter();
+    if places.all(|suspect| suspect.why == SuspectReason::EstimatedPlace) {
+        let by_rule = by_rule(findings, decoded);
+        let is_faulty = |suspect: &Suspect| by_rule.iter().any(|it| it.is_same_item(suspect));
+        // An estimate that leads to items without the fault may be wrong.
+        if !found.iter().any(is_faulty) {
+            found.extend(by_rule);
+        }
     }
     Ok(found)
 }

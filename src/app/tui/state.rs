@@ -382,7 +382,8 @@ impl State {
         let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
         let known = self.checked.iter().enumerate();
         let others = known.filter(|(session, _)| *session != self.session);
-        let (mut errors, mut warnings, mut are_nested) = (0, 0, true);
+        let (mut errors, mut warnings) = (0, 0);
+        let mut are_nested = !self.session().is_some_and(is_sub_agent);
         for (session, checked) in others {
             let counts = checked.as_ref().map(|it| it.counts()).unwrap_or_default();
             let is_clean = counts.errors + counts.warnings == 0;

@@ -127,6 +127,25 @@ fn a_place_in_a_recording_that_is_no_request_is_an_estimate() {
 }
 
 #[test]
+fn where_an_estimated_place_is_sound_the_items_with_the_fault_are_named_too() {
+    let list = r#"[
+{"role": "user", "content": "Find a flight"},
+{"role": "assistant", "content": "I looked."},
+{"role": "tool", "tool_call_id": "call_1", "content": "LH1172"}
+]"#;
+    let here = folder(&[("list.json", list)]);
+    let error = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. param: messages.[1].role";
+    let (_, out, _) = told(here.path(), &["explain", "--error", error, "list.json"]);
+    let estimate = out.find("item 2: assistant").unwrap();
+    let fault = out.find("item 3: output call_1").unwrap();
+    assert!(estimate < fault, "{out}");
+    assert!(
+        out.contains("not named by the error, but it has this fault"),
+        "{out}"
+    );
+}
+
+#[test]
 fn an_id_that_no_item_has_is_reported_before_the_estimate() {
     let here = folder(&[("story.json", STORY)]);
     let error = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_9. Each `tool_use` block must have a corresponding `tool_result` block in the next message.";

@@ -40,7 +40,7 @@ pub const LAYERS: &[Binding] = &[
     row("enter", C::Choose, &[Library], Group::Wording, "copy the wording of the library into the text").in_footer(105, "use it"),
     row("tab S-tab", C::OtherPart, EDITOR, Group::Wording, "switch between the text and the library").in_footer(90, "text/library"),
     row("^t", C::OtherAnswer, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not; an output: an error or not").in_footer(80, "toggle"),
-    row("^n", C::Value(Forward), &[Words], Group::Wording, "keep the value and go to the next invalid one, else to the list; one take has all changes").in_footer(75, "next value"),
+    row("^n", C::Value(Forward), &[Words], Group::Wording, "keep the value and go back to the list, to the next invalid one; one take has all changes").in_footer(75, "next value"),
     row("^u", C::Type, &[Wording, Words], Group::Wording, "clear the line before the cursor").in_footer(65, "clear line"),
     row("^x", C::Type, &[Wording, Words], Group::Wording, "clear all of it").in_footer(66, "clear all"),
     row("^k", C::Type, &[Wording, Words], Group::Wording, "clear the line after the cursor"),
