@@ -238,13 +238,15 @@ impl Report {
         match totals.counted {
             0 => self.sentence("the recording has no token counts"),
             counted => {
-                let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
+                let cached = tokens.cached_percent();
+                let cached = cached.map(|cached| format!(", {cached}% of them cached"));
                 let mark = at_least(totals.undercounted > 0);
                 let cost = totals.cost.map(|cost| format!("{mark}{cost} for "));
                 self.sentence(&format!(
-                    "{}{} tokens in, {cached}% of them cached; {mark}{} out; token counts for {counted} of {} turns",
+                    "{}{} tokens in{}; {mark}{} out; token counts for {counted} of {} turns",
                     cost.unwrap_or_default(),
                     count(tokens.input),
+                    cached.unwrap_or_default(),
                     count(tokens.output),
                     totals.turns
                 ));
@@ -470,10 +472,9 @@ impl Report {
                 None => Default::default(),
                 Some(tokens) => [
                     count(tokens.input),
-                    format!(
-                        "{}%",
-                        tokens.cached.saturating_mul(100) / tokens.input.max(1)
-                    ),
+                    tokens
+                        .cached_percent()
+                        .map_or_else(String::new, |cached| format!("{cached}%")),
                     format!("{mark}{}", count(tokens.output)),
                 ],
             };

@@ -9,7 +9,7 @@ use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
-use crate::words::label_for_people;
+use crate::words::{is_sub_agent, label_for_people};
 use retake_core::session::Session;
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::{
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                         UsageFormat::Text => {
                             nested = sub_agents(&file.path, &prices, &|| false);
                             let others = nested.iter().filter(|agent| is_other(&agent.path));
-                            others.for_each(|agent| sum.add(&agent.usage));
+                            others.for_each(|agent| sum.add(&agent.usage, true));
                         }
                         UsageFormat::Json | UsageFormat::Csv => {
                             let others = sub_agent_logs(&file.path).into_iter();
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                 let named = names.iter().zip(sessions).enumerate();
                 let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
                 for (_, (name, (session, (totals, replies)))) in shown {
-                    sum.add(&totals);
+                    sum.add(&totals, is_sub_agent(session));
                     let counted = Counted {
                         session,
                         totals,
@@ -134,9 +134,14 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, usage: &SessionUsage) {
+    /// A sub-agent ran while the session ran that called it: its time has passed there.
+    fn add(&mut self, usage: &SessionUsage, is_sub_agent: bool) {
         self.sessions += 1;
+        let span = self.usage.span;
         self.usage.add(usage);
+        if is_sub_agent {
+            self.usage.span = span;
+        }
     }
 }
 

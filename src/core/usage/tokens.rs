@@ -75,6 +75,12 @@ impl Tokens {
             .saturating_add(self.output)
     }
 
+    /// How much of `input` came from the cache; `None` where nothing is recorded of a cache.
+    pub fn cached_percent(&self) -> Option<u64> {
+        let is_recorded = self.plain() < self.input;
+        is_recorded.then(|| self.cached.saturating_mul(100) / self.input)
+    }
+
     pub fn add(&mut self, other: Self) {
         let Self {
             input,

@@ -290,8 +290,9 @@ impl<'a> Block<'a> {
         if let Some(tokens) = usage.tokens {
             facts.push((3, format!("{:>6} in", count(tokens.input))));
             if self.is_wide() {
-                let cached = tokens.cached.saturating_mul(100) / tokens.input.max(1);
-                facts.push((1, format!("{cached:>3}% cached")));
+                let cached = tokens.cached_percent();
+                let cached = cached.map(|cached| format!("{cached:>3}% cached"));
+                facts.push((1, format!("{:11}", cached.unwrap_or_default())));
             }
             let mark = at_least(usage.is_undercounted);
             let out = format!("{mark}{}", count(tokens.output));
