@@ -137,11 +137,7 @@ impl TableText {
 /// The rows of a query, each as the JSON of an object of its columns.
 fn rows_as_json(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(query)?;
-    let names: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(json_text)
-        .collect();
+    let names: Vec<String> = statement.column_names().map(json_text).collect();
     let mut rows = statement.query([])?;
     let (mut found, mut json) = (Vec::new(), String::new());
     while let Some(row) = rows.next()? {

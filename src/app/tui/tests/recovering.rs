@@ -268,7 +268,7 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
     let call = desk.state.item;
     let recorded = desk.text(call + 1);
     desk.press("enter")
-        .sees(r#"against the schema: expected one of "DE", "AT", "CH", got "Austria""#);
+        .sees(r#"does not match the schema: expected one of "DE", "AT", "CH", got "Austria""#);
     desk.press("`!`").sees(r#"got "Austria!""#);
     desk.press("^s").sees("Austria!").press("esc");
     desk.press("esc j j j j enter")
@@ -276,7 +276,8 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
     desk.press("end backspace").sees("invalid JSON");
     desk.press("^s").sees("invalid JSON");
     desk.press("home del end backspace backspace backspace");
-    desk.misses("invalid JSON").misses("against the schema");
+    desk.misses("invalid JSON")
+        .misses("does not match the schema");
     desk.press("^s enter");
     assert_eq!(
         desk.text(call + 1),
