@@ -1,5 +1,5 @@
 //! Formats that spell a history in their own way: an edit changes the records of the file that the items were made
-//! of. An item is found by its call id in the record that it was read from, so that only pairs can be edited.
+//! of. An item is found by its call id in the record that it was read from, so that only calls and outputs can be edited.
 
 mod rewrite;
 
@@ -10,9 +10,10 @@ use super::place::{CannotWrite, Ground, List};
 use crate::formats::sample::{Layout, Sample};
 use crate::formats::transcript::read_values;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Edit, Kind, Record, Session, Source, Span, Splice, index_number};
+use crate::session::{Edit, Kind, Patch, Record, Session, Source, Span, Splice, index_number};
+use crate::wire::write::edit::with_value;
 use crate::wire::write::{Object, members_at, quoted, text_of};
-use rewrite::{Change, Members, Objects, members};
+use rewrite::{Change, Members, Spelled, at, members, set};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -234,7 +235,7 @@ pub(super) fn lower(
         ground: Ground::new(&records),
         lists: BTreeMap::new(),
         splices: Vec::new(),
-        objects: Objects::new(),
+        objects: BTreeMap::new(),
         added: HashMap::new(),
         broken: Vec::new(),
     };
@@ -313,8 +314,8 @@ struct NativeLowering<'a> {
     ground: Ground<'a>,
     lists: BTreeMap<List, ListEdits>,
     splices: Vec<Splice>,
-    /// The objects that changed, by their places.
-    objects: Objects,
+    /// The objects that changed, by their records and places, as edits left them.
+    objects: BTreeMap<(u32, usize), (Found, String)>,
     /// By the record that it follows: the id of the entry that was added last.
     added: HashMap<u32, String>,
     /// Items whose entries name a parent that is not there, with their records.
@@ -369,6 +370,64 @@ impl NativeLowering<'_> {
             }
             Edit::Relink { item } => Err(CannotWrite::NoPlace(*item)),
         }
+    }
+
+    /// Changes a call or an output as patches of the item do.
+    fn rewrite(&mut self, index: u32, patches: &[Patch]) -> Result<(), CannotWrite> {
+        let kind = self.item(index)?.kind;
+        if !matches!(kind, Kind::Call | Kind::Output) {
+            return Err(CannotWrite::OnlyPairs);
+        }
+        let not_held = CannotWrite::NotHeld(index);
+        let spelled = |patches: &[Patch]| Spelled::of(self.session, index, patches);
+        let before = spelled(&[])?.ok_or(not_held.clone())?;
+        let after = spelled(patches)?.ok_or(not_held.clone())?;
+        let around = self.call_around(index)?;
+        let change = before.change(&after, around.is_some());
+        let change = change.ok_or(not_held.clone())?;
+        let found = match around {
+            Some(call) => vec![self.holder(call)?],
+            None => self.objects(index)?,
+        };
+        if found.is_empty() {
+            return Err(CannotWrite::NoPlace(index));
+        }
+        for found in found {
+            let mut json = self.object_of(&found)?;
+            let write = self.native.write;
+            let members = match kind {
+                Kind::Call => write.call(&Object::read(&json), &change),
+                _ => write.output(&Object::read(&json), &change),
+            };
+            for (keys, value) in members.ok_or(not_held.clone())? {
+                json = set(&json, &keys, &value).ok_or(not_held.clone())?;
+            }
+            if before.id != after.id {
+                json = self.with_id(&json, &before.id, &after.id, change.is_part);
+            }
+            self.put_object(&found, json);
+        }
+        Ok(())
+    }
+
+    /// An object with another call id: in the call itself, or in the output that it holds.
+    fn with_id(&self, object: &str, old: &str, new: &str, is_part: bool) -> String {
+        let holder = match is_part {
+            true => at(object, self.native.output_in_call),
+            false => Some(0),
+        };
+        let members = holder.map(|holder| members_at(object.as_bytes(), holder));
+        let mut ids = members.and_then(Result::ok).unwrap_or_default();
+        ids.retain(|member| {
+            let is_key = self.native.ids.iter().any(|id| id.as_bytes() == member.key);
+            is_key && is_id(&object[member.value.clone()], old)
+        });
+        let values = ids.into_iter().map(|member| member.value).rev();
+        values.fold(object.to_owned(), |object, value| {
+            let written = text_of(&object[value.clone()]);
+            let rest = written.get(old.len()..).unwrap_or_default();
+            with_value(&object, &value, &quoted(&format!("{new}{rest}")))
+        })
     }
 
     fn item(&self, index: u32) -> Result<&crate::session::Item, CannotWrite> {

@@ -1,9 +1,9 @@
 //! A call or an output that an edit spells anew: what changes in it goes to the members that hold it in the file.
 
-use super::{CannotWrite, Found, NativeLowering, is_id};
-use crate::session::{Fragment, Kind, Patch};
+use crate::formats::lower::place::CannotWrite;
+use crate::session::{Flags, Fragment, Patch, Session};
 use crate::wire::write::edit::{items_of, member, with_value};
-use crate::wire::write::{Object, members_at, quoted, set_member, text_of};
+use crate::wire::write::{members_at, quoted, set_member, text_of};
 use crate::wire::{Content, Part, body_of};
 
 /// What changes in a call or an output, as JSON; `None` for what stays as it is.
@@ -50,66 +50,25 @@ pub(super) fn members<const COUNT: usize>(
 
 /// What an item says that formats may hold.
 #[derive(PartialEq)]
-struct Spelled {
-    id: String,
+pub(super) struct Spelled {
+    pub(super) id: String,
     name: String,
     arguments: String,
     content: Vec<Part>,
     is_error: bool,
 }
 
-impl NativeLowering<'_> {
-    /// Changes a call or an output as patches of the item do.
-    pub(super) fn rewrite(&mut self, index: u32, patches: &[Patch]) -> Result<(), CannotWrite> {
-        let kind = self.item(index)?.kind;
-        if !matches!(kind, Kind::Call | Kind::Output) {
-            return Err(CannotWrite::OnlyPairs);
-        }
-        let not_held = CannotWrite::NotHeld(index);
-        let before = self.spelled(index, &[])?.ok_or(not_held.clone())?;
-        let after = self.spelled(index, patches)?.ok_or(not_held.clone())?;
-        let is_other_text = before.content != after.content || before.is_error != after.is_error;
-        let has_text = |part: &Part| matches!(part, Part::Text(_) | Part::Json(_));
-        if before == after || (is_other_text && !after.content.iter().all(has_text)) {
-            return Err(not_held);
-        }
-        let texts = after.content.iter().filter_map(Part::text).map(quoted);
-        let around = self.call_around(index)?;
-        let change = Change {
-            name: (before.name != after.name).then(|| quoted(&after.name)),
-            arguments: (before.arguments != after.arguments).then(|| value(&after.arguments)),
-            texts: is_other_text.then(|| texts.collect()),
-            is_error: after.is_error,
-            is_part: around.is_some(),
-        };
-        let found = match around {
-            Some(call) => vec![self.holder(call)?],
-            None => self.objects(index)?,
-        };
-        if found.is_empty() {
-            return Err(CannotWrite::NoPlace(index));
-        }
-        for found in found {
-            let mut json = self.object_of(&found)?;
-            let write = self.native.write;
-            let members = match kind {
-                Kind::Call => write.call(&Object::read(&json), &change),
-                _ => write.output(&Object::read(&json), &change),
-            };
-            for (keys, value) in members.ok_or(not_held.clone())? {
-                json = set(&json, &keys, &value).ok_or(not_held.clone())?;
-            }
-            if before.id != after.id {
-                json = self.with_id(&json, &before.id, &after.id, change.is_part);
-            }
-            self.put_object(&found, json);
-        }
-        Ok(())
-    }
-
+impl Spelled {
     /// What an item says once it is patched; `None` where it cannot be read.
-    fn spelled(&self, index: u32, patches: &[Patch]) -> Result<Option<Spelled>, CannotWrite> {
-        let (session, item) = (self.session, self.item(index)?);
+    pub(super) fn of(
+        session: &Session,
+        index: u32,
+        patches: &[Patch],
+    ) -> Result<Option<Self>, CannotWrite> {
+        let item = session
+            .items
+            .get(index as usize)
+            .ok_or(CannotWrite::NoItem(index))?;
         let record = session.records.get(item.record as usize);
         let record = record.ok_or(CannotWrite::NoItem(index))?;
         let mut line = session.source.read(record.span)?;
@@ -136,32 +95,29 @@ impl NativeLowering<'_> {
         };
         let id = item.call_id.span(item.span);
         let id = id.map(|id| text_of(&format!("\"{}\"", part(id.start, id.end))));
-        Ok(Some(Spelled {
+        Ok(Some(Self {
             id: id.unwrap_or_default(),
             name: names.text(item.name).to_owned(),
             arguments: body.arguments.as_written().to_owned(),
             content: content.parts,
-            is_error: item.flags.has(crate::session::Flags::ERROR),
+            is_error: item.flags.has(Flags::ERROR),
         }))
     }
 
-    /// An object with another call id: in the call itself, or in the output that it holds.
-    fn with_id(&self, object: &str, old: &str, new: &str, is_part: bool) -> String {
-        let holder = match is_part {
-            true => at(object, self.native.output_in_call),
-            false => Some(0),
-        };
-        let members = holder.map(|holder| members_at(object.as_bytes(), holder));
-        let mut ids = members.and_then(Result::ok).unwrap_or_default();
-        ids.retain(|member| {
-            let is_key = self.native.ids.iter().any(|id| id.as_bytes() == member.key);
-            is_key && is_id(&object[member.value.clone()], old)
-        });
-        let values = ids.into_iter().map(|member| member.value).rev();
-        values.fold(object.to_owned(), |object, value| {
-            let written = text_of(&object[value.clone()]);
-            let rest = written.get(old.len()..).unwrap_or_default();
-            with_value(&object, &value, &quoted(&format!("{new}{rest}")))
+    /// What changes in `self` to make it `after`; `None` where that is nothing, or more than texts can say.
+    pub(super) fn change(&self, after: &Self, is_part: bool) -> Option<Change> {
+        let is_other_text = self.content != after.content || self.is_error != after.is_error;
+        let has_text = |part: &Part| matches!(part, Part::Text(_) | Part::Json(_));
+        if self == after || (is_other_text && !after.content.iter().all(has_text)) {
+            return None;
+        }
+        let texts = after.content.iter().filter_map(Part::text).map(quoted);
+        Some(Change {
+            name: (self.name != after.name).then(|| quoted(&after.name)),
+            arguments: (self.arguments != after.arguments).then(|| value(&after.arguments)),
+            texts: is_other_text.then(|| texts.collect()),
+            is_error: after.is_error,
+            is_part,
         })
     }
 }
@@ -175,7 +131,7 @@ fn value(arguments: &str) -> String {
 }
 
 /// Where the value begins to which keys lead.
-fn at(object: &str, keys: &[&str]) -> Option<usize> {
+pub(super) fn at(object: &str, keys: &[&str]) -> Option<usize> {
     let bytes = object.as_bytes();
     keys.iter().try_fold(0, |at, key| {
         if bytes.get(at) == Some(&b'[') {
@@ -191,13 +147,10 @@ fn at(object: &str, keys: &[&str]) -> Option<usize> {
 }
 
 /// An object with another value where keys lead; `None` where nothing is there that could hold it.
-fn set(object: &str, keys: &[&str], value: &str) -> Option<String> {
+pub(super) fn set(object: &str, keys: &[&str], value: &str) -> Option<String> {
     let (last, before) = keys.split_last()?;
     let holder = at(object, before).filter(|at| object[*at..].starts_with('{'))?;
     let patch = set_member(object.as_bytes(), holder, last, value).ok()?;
     let with = String::from_utf8_lossy(&patch.with).into_owned();
     Some(with_value(object, &patch.at, &with))
 }
-
-/// The objects that changed, by their records and places, as edits left them.
-pub(super) type Objects = std::collections::BTreeMap<(u32, usize), (Found, String)>;
