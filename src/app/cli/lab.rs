@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure, LOOK, print_error, refused};
 use super::inputs::data_root;
 use super::output::{Output, safe_line};
 use super::style::Palette;
+use crate::tui::terminal::columns_of;
 use crate::tui::theme::{Theme, ThemeOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use order::{LabOrder, folder_name, order};
@@ -16,7 +17,6 @@ use retake_core::lab::{
 };
 use retake_live::lab::{LabContext, LabNews, LabRun, PreparedLab, labs_folder, prepare};
 use retake_live::wordings::{Wordings, usual_files};
-use rustix::termios::tcgetwinsize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,9 +149,9 @@ fn looks(arguments: &LabArguments) -> Looks {
         ascii: arguments.ascii,
     };
     let theme = Theme::choose(wish, &|name| std::env::var(name).ok());
-    let width = tcgetwinsize(std::io::stdout()).map(|size| usize::from(size.ws_col));
+    let width = columns_of(std::io::stdout());
     Looks {
-        width: width.ok().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH),
+        width: width.map_or(USUAL_WIDTH, usize::from),
         palette: Palette::of_stdout(arguments.color),
         ascii: theme.glyphs.ascii,
     }

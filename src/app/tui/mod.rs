@@ -42,7 +42,7 @@ pub mod settings;
 mod signals;
 pub mod stack;
 pub mod state;
-mod terminal;
+pub(crate) mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod text;

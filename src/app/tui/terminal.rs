@@ -14,11 +14,18 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::tcgetwinsize;
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Columns of the terminal that an output is; `None` where it is another file.
+pub(crate) fn columns_of(output: impl AsFd) -> Option<u16> {
+    let size = tcgetwinsize(output).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
 
 /// More than a frame of a large terminal, so that a frame is one write.
 const FRAME_BYTES: usize = 1 << 18;

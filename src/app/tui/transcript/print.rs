@@ -1,13 +1,12 @@
 //! Rows of the transcript as lines for standard output.
 
 use super::block::{BlockRow, RowKind};
+use crate::tui::terminal::columns_of;
 use crate::tui::text::spans_of;
 use crate::tui::theme::{Theme, ThemeOptions};
 use crossterm::style::{Colored, force_color_output};
 use ratatui::backend::IntoCrossterm;
 use ratatui::style::{Color, Modifier, Style};
-use rustix::termios::tcgetwinsize;
-use std::os::fd::AsFd;
 
 /// Prints rows as the screen shows them.
 pub(crate) struct RowPrinter {
@@ -25,11 +24,6 @@ const NUMBER: usize = 6;
 const MOST: usize = 120;
 /// Least columns of rows.
 const LEAST: usize = 40;
-
-fn columns_of(output: impl AsFd) -> Option<u16> {
-    let size = tcgetwinsize(output).ok()?;
-    Some(size.ws_col).filter(|columns| *columns > 0)
-}
 
 impl RowPrinter {
     /// For standard output, in colours or without.

@@ -13,7 +13,7 @@ use crate::json::{Cursor, JsonError};
 use crate::session::{Edit, Kind, Patch, Record, Session, Source, Span, Splice, index_number};
 use crate::wire::write::edit::with_value;
 use crate::wire::write::{Object, members_at, quoted, text_of};
-use rewrite::{Change, Members, Spelled, at, members, set};
+use rewrite::{Change, ItemValues, Members, at, members, set};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -379,7 +379,7 @@ impl NativeLowering<'_> {
             return Err(CannotWrite::OnlyPairs);
         }
         let not_held = CannotWrite::NotHeld(index);
-        let spelled = |patches: &[Patch]| Spelled::of(self.session, index, patches);
+        let spelled = |patches: &[Patch]| ItemValues::of(self.session, index, patches);
         let before = spelled(&[])?.ok_or(not_held.clone())?;
         let after = spelled(patches)?.ok_or(not_held.clone())?;
         let around = self.call_around(index)?;

@@ -50,7 +50,7 @@ pub(super) fn members<const COUNT: usize>(
 
 /// What an item says that formats may hold.
 #[derive(PartialEq)]
-pub(super) struct Spelled {
+pub(super) struct ItemValues {
     pub(super) id: String,
     name: String,
     arguments: String,
@@ -58,7 +58,7 @@ pub(super) struct Spelled {
     is_error: bool,
 }
 
-impl Spelled {
+impl ItemValues {
     /// What an item says once it is patched; `None` where it cannot be read.
     pub(super) fn of(
         session: &Session,
