@@ -803,9 +803,12 @@ pub struct UsageArguments {
     #[arg(long, value_enum, value_name = "ORDER")]
     pub sort: Option<UsageSort>,
     /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`
-    /// in US dollars per million tokens
+    /// in US dollars per million tokens [default: those of config.toml]
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
+    /// The file of settings, which can name prices (`retake help config`)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours

@@ -2,8 +2,10 @@
 
 use super::arguments::{ConfigArguments, LookArguments};
 use super::exit::{Exit, Failure, refused};
+use super::inputs::name_of;
 use super::output::{Output, safe_line};
 use crate::tui::settings::Settings;
+use retake_core::usage::Prices;
 use retake_live::wordings::config_folder;
 use std::fs;
 use std::io::{self, Write};
@@ -27,21 +29,33 @@ pub(super) fn settings(look: &LookArguments) -> Result<Settings, Failure> {
     let mut settings = load(look.config.as_deref())?;
     settings.theme = look.theme.map_or(settings.theme, |choice| choice.0);
     settings.view = look.view.or(settings.view);
-    settings.prices = match (&look.prices, settings.prices) {
-        (Some(named), _) => Some(named.clone()),
-        (None, Some(set)) => {
-            let folder = settings.file.as_deref().and_then(Path::parent);
-            Some(folder.unwrap_or(Path::new("")).join(set))
-        }
-        (None, None) => None,
-    };
     settings.ascii |= look.ascii;
     settings.without_mouse |= look.no_mouse;
     Ok(settings)
 }
 
+/// The prices of the program with those of the file that the command line names, else of that of the settings.
+pub(super) fn prices(named: Option<&Path>, settings: &Settings) -> Result<Prices, Failure> {
+    let folder = settings.file.as_deref().and_then(Path::parent);
+    let set = settings.prices.as_deref();
+    let set = set.map(|file| folder.unwrap_or(Path::new("")).join(file));
+    let prices = Prices::built_in();
+    let Some(path) = named.or(set.as_deref()) else {
+        return Ok(prices);
+    };
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::refused(format!("{}: {error}", name_of(path))))?;
+    prices.overridden(&text).map_err(|error| {
+        let message = format!("{}: {}", name_of(path), safe_line(&error.to_string()));
+        Failure::with_hint(
+            message,
+            "[models] NAME = { window = 200000, input = 3, output = 15 }",
+        )
+    })
+}
+
 /// Reads the file that is named, else that of the environment, else the usual one, which need not be there.
-fn load(named: Option<&Path>) -> Result<Settings, Failure> {
+pub(super) fn load(named: Option<&Path>) -> Result<Settings, Failure> {
     let of_environment = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
     let named = named
         .map(Path::to_owned)

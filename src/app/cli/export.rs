@@ -2,6 +2,7 @@
 //! transcript as a page.
 
 use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
+use super::config;
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{
@@ -586,6 +587,7 @@ fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Fail
         recording: &opened.recording,
         sessions: chosen,
         target: inputs.target,
+        prices: &config::prices(None, &config::load(None)?)?,
         take: None,
         is_redacted: !arguments.keep_secrets,
     };

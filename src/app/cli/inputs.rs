@@ -12,7 +12,6 @@ use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
 use retake_core::formats::FORMATS;
 use retake_core::session::{Dialect, OutputSchema, Tool};
-use retake_core::usage::Prices;
 use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
 use retake_live::takes::{usual_root, wall_clock};
@@ -117,22 +116,23 @@ impl Inputs {
     pub(super) fn request(self, arguments: &OpenArguments) -> Result<OpenRequest, Failure> {
         let settings = config::settings(&arguments.look)?;
         keymap::choose(settings.bindings());
+        let mut knowledge = Knowledge::new(
+            self.tools,
+            |path| Some(tools_beside(path)?.1),
+            self.output_schema,
+            self.target,
+        );
+        knowledge.prices = config::prices(arguments.look.prices.as_deref(), &settings)?;
         Ok(OpenRequest {
             paths: arguments.paths.clone(),
             options: self.options,
-            knowledge: Knowledge::new(
-                self.tools,
-                |path| Some(tools_beside(path)?.1),
-                self.output_schema,
-                self.target,
-            ),
+            knowledge,
             wish: ThemeOptions {
                 variant: settings.theme,
                 ascii: settings.ascii,
             },
             picker: settings.picker,
             view: settings.view,
-            prices: prices_of(settings.prices.as_deref())?,
             without_mouse: settings.without_mouse,
             staged: Staged::default(),
         })
@@ -219,23 +219,6 @@ fn report_unusable(unusable: &[String]) {
 /// The tools of a file, or what is wrong with it.
 fn tools_of(path: &Path) -> Result<Vec<Tool>, String> {
     read_tools_file(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
-}
-
-/// The prices of the program with those of a file.
-pub(super) fn prices_of(file: Option<&Path>) -> Result<Prices, Failure> {
-    let prices = Prices::built_in();
-    let Some(path) = file else {
-        return Ok(prices);
-    };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::refused(format!("{}: {error}", name_of(path))))?;
-    prices.overridden(&text).map_err(|error| {
-        let message = format!("{}: {}", name_of(path), safe_line(&error.to_string()));
-        Failure::with_hint(
-            message,
-            "[models] NAME = { window = 200000, input = 3, output = 15 }",
-        )
-    })
 }
 
 /// A schema by itself, or as requests carry it: `{name, schema}`, within `json_schema` or not.

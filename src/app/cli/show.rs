@@ -1,6 +1,7 @@
 //! `show`: the transcript of a recording with its findings, as text.
 
 use super::arguments::ShowArguments;
+use super::config;
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
 use super::inputs::{Inputs, Opened, describe, hint_for, name_of, session_named};
@@ -8,6 +9,7 @@ use super::output::{Output, counted, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
 use crate::tui::state::document::Checked;
+use crate::tui::transcript::page::Page;
 use retake_core::session::Session;
 use retake_live::{InputError, check_session, exit_on_interrupt};
 use std::io::{self, Write};
@@ -15,6 +17,7 @@ use std::path::Path;
 
 pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
+    let prices = config::prices(None, &config::load(None)?)?;
     exit_on_interrupt();
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),
@@ -42,8 +45,8 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
         let findings = check_session(session, inputs.target).map_err(failed)?;
         let checked = Checked::new(findings);
         let sessions = &opened.recording.sessions;
-        let transcript = Transcript::new(sessions, *number, &checked, palette, arguments.full);
-        let transcript = transcript.map_err(failed)?;
+        let page = Page::new(sessions, *number, &checked, &prices).map_err(failed)?;
+        let transcript = Transcript::new(page, &checked, palette, arguments.full);
         if index > 0 {
             writeln!(output)?;
         }

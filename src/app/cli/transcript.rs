@@ -9,7 +9,7 @@ use crate::tui::transcript::block::RowKind;
 use crate::tui::transcript::page::Page;
 use crate::tui::transcript::print::RowPrinter;
 use retake_core::rules::{Finding, Severity};
-use retake_core::session::{Session, SourceError};
+use retake_core::session::SourceError;
 use std::io::{self, Write};
 
 /// A session as text.
@@ -42,20 +42,19 @@ impl From<SourceError> for Stopped {
 }
 
 impl<'a> Transcript<'a> {
-    /// The session of this index with its findings; `is_full` prints whole texts.
+    /// A session with its findings; `is_full` prints whole texts.
     pub(super) fn new(
-        sessions: &'a [Session],
-        number: usize,
+        page: Page<'a>,
         checked: &'a Checked,
         palette: Palette,
         is_full: bool,
-    ) -> Result<Self, SourceError> {
-        Ok(Self {
-            page: Page::new(sessions, number, checked)?,
+    ) -> Self {
+        Self {
+            page,
             checked,
             palette,
             is_full,
-        })
+        }
     }
 
     /// Writes the turn of this number, counted from 1, or all of them and the notes about the session.

@@ -1,9 +1,10 @@
 //! `usage`: where tokens and time went in recordings.
 
 use super::arguments::{UsageArguments, UsageFormat, UsageSort};
+use super::config;
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, name_of, prices_of, report_unreadable, session_named};
+use super::inputs::{Inputs, name_of, report_unreadable, session_named};
 use super::output::{Output, csv_cell, safe_line};
 use super::report::write_line;
 use super::style::Palette;
@@ -37,7 +38,8 @@ fn style_of(arguments: &UsageArguments) -> ReportStyle {
 /// Prints the report of each session.
 pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
-    let prices = prices_of(arguments.prices.as_deref())?;
+    let settings = config::load(arguments.config.as_deref())?;
+    let prices = config::prices(arguments.prices.as_deref(), &settings)?;
     exit_on_interrupt();
     let Walked { files, failures } = expand(&arguments.paths);
     for (path, error) in &failures {

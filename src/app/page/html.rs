@@ -3,7 +3,7 @@
 use super::writer::{PageError, PageSession, PageWriter, ending, is_same, parted, sign};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
-use crate::tui::transcript::page::{Page, PageBlock};
+use crate::tui::transcript::page::PageBlock;
 use retake_core::content::{Colour, Look};
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
@@ -153,7 +153,7 @@ impl<W: Write> PageWriter for HtmlPage<W> {
             )?;
         }
         self.findings(session)?;
-        let page = Page::new(session.sessions, session.number, session.checked)?;
+        let page = session.page()?;
         let prefix = self.prefix();
         for block in page.blocks() {
             self.block(&block, &prefix)?;

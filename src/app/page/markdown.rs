@@ -6,7 +6,7 @@
 use super::writer::{PageError, PageSession, PageWriter, ending, parted, words_of};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
-use crate::tui::transcript::page::{Page, PageBlock};
+use crate::tui::transcript::page::PageBlock;
 use retake_core::content::Look;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
@@ -156,7 +156,7 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
             writeln!(self.out, "## {}\n", escaped(name.as_plain()))?;
         }
         self.findings(session)?;
-        let page = Page::new(session.sessions, session.number, session.checked)?;
+        let page = session.page()?;
         let prefix = match self.written {
             0 => String::new(),
             before => format!("s{}-", before + 1),

@@ -11,6 +11,7 @@ use crate::tui::state::document::Checked;
 use html::HtmlPage;
 use markdown::MarkdownPage;
 use retake_core::session::Dialect;
+use retake_core::usage::Prices;
 use retake_live::{Recording, check_session};
 use std::io::Write;
 use std::path::Path;
@@ -32,6 +33,7 @@ pub(crate) struct PageSource<'a> {
     pub(crate) sessions: Vec<(usize, String)>,
     /// The dialect to judge for, if not that of the recording.
     pub(crate) target: Option<Dialect>,
+    pub(crate) prices: &'a Prices,
     /// The take that it is, where it is not what was recorded.
     pub(crate) take: Option<String>,
     /// Whether the recording was read without its secrets.
@@ -99,6 +101,7 @@ impl PageSource<'_> {
                 sessions,
                 number: *number,
                 checked: &Checked::new(findings),
+                prices: self.prices,
             })?;
         }
         page.end(self.is_redacted)

@@ -4,9 +4,11 @@ use crate::tui::state::document::Checked;
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::theme::Glyphs;
 use crate::tui::transcript::block::{BlockRow, RowKind};
+use crate::tui::transcript::page::Page;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Session, SourceError};
+use retake_core::usage::Prices;
 use std::io;
 
 /// A session on a page.
@@ -18,6 +20,14 @@ pub(super) struct PageSession<'a> {
     /// Its index.
     pub(super) number: usize,
     pub(super) checked: &'a Checked,
+    pub(super) prices: &'a Prices,
+}
+
+impl<'a> PageSession<'a> {
+    /// The session as blocks.
+    pub(super) fn page(&self) -> Result<Page<'a>, SourceError> {
+        Page::new(self.sessions, self.number, self.checked, self.prices)
+    }
 }
 
 /// Why a page ends early.

@@ -16,7 +16,6 @@ use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::session::takes::TakeId;
-use retake_core::usage::Prices;
 use retake_live::takes::wall_clock;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{InputError, OpenedInput, editor, proxy};
@@ -31,7 +30,6 @@ pub(super) struct OpenedFile {
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
     view: View,
-    prices: Prices,
 }
 
 impl OpenedFile {
@@ -70,7 +68,6 @@ impl OpenedFile {
             head,
             knowledge,
             view: request.view.unwrap_or(View::Columns),
-            prices: request.prices.clone(),
         })
     }
 
@@ -79,7 +76,7 @@ impl OpenedFile {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
         state.set_flowing(self.view == View::Flow);
-        state.prices = self.prices.clone();
+        state.prices = self.knowledge.prices.clone();
         state.zone = TimeZone::system();
         if let Some(head) = &self.head {
             state.head = Some(head.clone());

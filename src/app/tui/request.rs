@@ -4,7 +4,6 @@ use super::loader::Knowledge;
 use super::loader::takes::conductor::Staged;
 use super::picker::rows::PickerSettings;
 use super::theme::ThemeOptions;
-use retake_core::usage::Prices;
 use retake_live::{InputError, ReadOptions};
 use std::io;
 use std::path::PathBuf;
@@ -30,7 +29,6 @@ pub struct OpenRequest {
     pub options: ReadOptions,
     pub knowledge: Knowledge,
     pub wish: ThemeOptions,
-    pub prices: Prices,
     /// How the list of recordings begins.
     pub picker: PickerSettings,
     /// Without it everything opens as a flow.

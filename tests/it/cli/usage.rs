@@ -69,6 +69,8 @@ fn prices_are_those_of_the_program_and_of_a_file_and_unknown_models_have_none() 
         ("unknown.jsonl", &unknown),
         ("prices.toml", prices),
         ("faulty.toml", "[models]\nx = { inptu = 1 }\n"),
+        ("settings/config.toml", "prices = \"../prices.toml\"\n"),
+        ("settings/faulty.toml", "prices = \"../faulty.toml\"\n"),
     ]);
     let cost = |arguments: &[&str]| {
         let arguments = [&["usage", "--format", "json"], arguments].concat();
@@ -87,15 +89,32 @@ fn prices_are_those_of_the_program_and_of_a_file_and_unknown_models_have_none() 
         text.contains("no price is known for 1 reply of house-model-7b"),
         "{text}"
     );
-    let (code, _, error) = told(
-        here.path(),
-        &["usage", "log.jsonl", "--prices", "faulty.toml"],
+    let set = ["unknown.jsonl", "--config", "settings/config.toml"];
+    assert_eq!(cost(&set), (0.0209.into(), 0.into()));
+    let named = [
+        "--config",
+        "settings/faulty.toml",
+        "--prices",
+        "prices.toml",
+    ];
+    assert_eq!(
+        cost(&[&["unknown.jsonl"][..], &named].concat()),
+        (0.0209.into(), 0.into())
     );
-    assert_eq!(code, 2);
-    assert!(
-        error.contains("faulty.toml: line 2: unknown field `inptu`"),
-        "{error}"
-    );
+    for faulty in [
+        ["--prices", "faulty.toml"],
+        ["--config", "settings/faulty.toml"],
+    ] {
+        let (code, _, error) = told(
+            here.path(),
+            &[&["usage", "log.jsonl"][..], &faulty].concat(),
+        );
+        assert_eq!(code, 2);
+        assert!(
+            error.contains("faulty.toml: line 2: unknown field `inptu`"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

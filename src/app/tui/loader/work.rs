@@ -4,6 +4,7 @@ use super::takes::bench::Bench;
 use super::takes::conductor::Staged;
 use crate::tui::report::Report;
 use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_core::usage::Prices;
 use retake_live::{OpenedInput, Recording};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Knowledge {
     tools_beside: Option<FindTools>,
     output_schema: Option<OutputSchema>,
     pub(super) target: Option<Dialect>,
+    /// What tokens cost.
+    pub prices: Prices,
     /// The file that this is about.
     path: PathBuf,
 }
@@ -38,6 +41,7 @@ impl Knowledge {
             tools_beside: Some(tools_beside),
             output_schema,
             target,
+            prices: Prices::built_in(),
             path: PathBuf::new(),
         }
     }

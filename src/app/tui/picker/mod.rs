@@ -193,7 +193,7 @@ impl Picker {
         let judge = move |path: &Path, recording: &mut Recording| knowledge.judge(path, recording);
         let inspector = Inspector::start(
             request.options.clone(),
-            request.prices.clone(),
+            request.knowledge.prices.clone(),
             Box::new(judge),
             move |number, summary| tell(News::Inspected(number, summary)),
         );

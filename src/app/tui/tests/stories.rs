@@ -239,7 +239,8 @@ fn recordings_of_agents_are_drawn_at_every_size_in_every_theme() {
             VARIANTS.iter().for_each(|variant| holds(&state, *variant));
             let document = state.document.clone().unwrap();
             let sessions = &document.recording.sessions;
-            let page = Page::new(sessions, state.session, state.checked().unwrap()).unwrap();
+            let checked = state.checked().unwrap();
+            let page = Page::new(sessions, state.session, checked, &state.prices).unwrap();
             let width = usize::from(size.0) - 3;
             for (item, rows) in page.printed(width, false).take(200) {
                 for row in rows {

@@ -23,7 +23,7 @@ pub(crate) struct Page<'a> {
     /// The index of the one that is written.
     number: usize,
     checked: &'a Checked,
-    prices: Prices,
+    prices: &'a Prices,
     folder: String,
     has_times: bool,
     unfolded: Folds,
@@ -50,12 +50,12 @@ impl<'a> Page<'a> {
         sessions: &'a [Session],
         number: usize,
         checked: &'a Checked,
+        prices: &'a Prices,
     ) -> Result<Self, SourceError> {
         let mut unfolded = Folds::default();
         unfolded.set_all(true);
         let session = &sessions[number];
-        let prices = Prices::built_in();
-        let first = UsageReader::new(session, &prices).item_time(0)?;
+        let first = UsageReader::new(session, prices).item_time(0)?;
         Ok(Self {
             sessions,
             number,
@@ -116,7 +116,7 @@ impl<'a> Page<'a> {
         let context = BlockContext {
             order,
             checked: Some(self.checked),
-            prices: &self.prices,
+            prices: self.prices,
             zone: &TimeZone::UTC,
             nested: NestedFacts::default(),
             unfolded,

@@ -175,6 +175,7 @@ impl Work {
             recording: &recording,
             sessions: vec![(session, String::new())],
             target: self.knowledge.target,
+            prices: &self.knowledge.prices,
             take: bench
                 .takes()
                 .get(id)
