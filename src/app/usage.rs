@@ -272,7 +272,7 @@ impl Report {
             (totals.tools, tools),
             (
                 totals.waiting,
-                format!("waiting for the user {}", duration(totals.waiting)),
+                format!("waiting for you {}", duration(totals.waiting)),
             ),
         ];
         let parts = parts.into_iter().filter(|(took, _)| *took > 0);
@@ -429,7 +429,7 @@ impl Report {
                 _ => at_least(true),
             };
             let cost = self.cost(Some(cost), about);
-            self.row(&format!("{:<name$}{:>35}{cost}", "other context", ""));
+            self.row(&format!("{:<name$}{:>35}{cost}", "prompts, replies", ""));
         }
     }
 

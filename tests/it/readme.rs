@@ -1,11 +1,13 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
 use crate::convert::files_below;
-use retake_app::tui::settings;
+use retake_app::tui::picker::rows::Row;
+use retake_app::tui::{filter, settings};
 use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::{self, Keys};
 use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::engine::{PLACES, POLICY_TABLES};
+use retake_core::exchange::ExchangeSummary;
 use retake_core::formats::convert::AgentProgram;
 use retake_core::formats::{FOREIGN, FORMATS, holds_tools, is_fixed, of_dialect};
 use retake_core::lab::{self, CLASSES};
@@ -159,6 +161,26 @@ fn readme_and_help_tables_are_true() {
             "src/help/keys.md",
             "keys",
             retake_app::tui::keymap::markdown_table(),
+        ),
+        (
+            "src/help/filters.md",
+            "filter-syntax",
+            filter::markdown_table(filter::SYNTAX.iter().copied()),
+        ),
+        (
+            "src/help/filters.md",
+            "filter-items",
+            filter::markdown_of::<filter::ItemHead<'_>>(),
+        ),
+        (
+            "src/help/filters.md",
+            "filter-recordings",
+            filter::markdown_of::<Row>(),
+        ),
+        (
+            "src/help/filters.md",
+            "filter-exchanges",
+            filter::markdown_of::<ExchangeSummary>(),
         ),
         (
             "src/help/config.md",

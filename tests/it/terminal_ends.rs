@@ -82,7 +82,7 @@ fn a_panic_in_a_run_leaves_a_journal_that_opens() {
     terminal.send(Key::F(12));
     assert_panicked(terminal, &folder, "asked for on the screen");
     let mut terminal = below_a_shell(&folder, "", "run.jsonl");
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "serch_flights");
     sees(&mut terminal, "[scripted]");
     terminal.send(Key::Char('c'));

@@ -93,11 +93,11 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     sees(&mut terminal, "next: a request to the model");
     terminal.send(Key::Enter);
     sees(&mut terminal, "finished");
-    sees(&mut terminal, "take 2 3/3");
+    sees(&mut terminal, "take 2 of 2");
     sees(&mut terminal, "TP 204");
 
     press(&mut terminal, 'u');
-    sees(&mut terminal, "take 1 2/3");
+    sees(&mut terminal, "take 1 of 2");
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     press(&mut terminal, 'i');
     sees(&mut terminal, "the model reads");
@@ -108,7 +108,7 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     terminal.send(Key::Ctrl('s'));
     sees(&mut terminal, "next: a request to the model");
     terminal.send(Key::Enter);
-    sees(&mut terminal, "take 3 4/4");
+    sees(&mut terminal, "take 3 of 3");
     sees(&mut terminal, "That did not work.");
     sees(&mut terminal, "paused: unknown-tool serch_flights");
 
@@ -137,7 +137,7 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
 
     let mut terminal = start(&folder, (100, 30), &["run.jsonl"]);
     sees(&mut terminal, "1 error");
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "[scripted]");
     press(&mut terminal, 'c');
     sees(&mut terminal, "paused: unknown-tool serch_flights");
@@ -259,7 +259,7 @@ fn who_leaves_a_run_reads_where_it_is_and_finds_it_there_under_its_agent_s_name(
     assert!(terminal.wait_exit().unwrap().success());
 
     let mut terminal = start(&folder, (150, 30), &["run.jsonl"]);
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "limited");
     lacks(&terminal, "run.jsonl");
     press(&mut terminal, 'L');

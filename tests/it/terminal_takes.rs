@@ -97,10 +97,10 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "take 1: inject error");
     sees(&mut terminal, "1 warning");
     terminal.send(Key::Char('u'));
-    sees(&mut terminal, "take main 1/2");
+    sees(&mut terminal, "recording, 1 take");
     sees(&mut terminal, "1 error");
     terminal.send(Key::Ctrl('r'));
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "1 warning");
 
     terminal.send(Key::Char('w'));
@@ -129,7 +129,7 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Char('j'));
     terminal.send(Key::Enter);
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "1 warning");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
@@ -162,7 +162,7 @@ fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
     sees(&mut terminal, r#"-       "to": "LHR""#);
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: edit");
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "▌ ● find(JFK, LHR City)");
     terminal.send(Key::Char('3'));
     sees(&mut terminal, r#""to": "LHR City""#);
@@ -182,7 +182,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
         sees(&mut terminal, &format!("take {take}: drop pair"));
         sees(&mut terminal, "✓ no findings");
         terminal.send(Key::Char('u'));
-        sees(&mut terminal, "undone: back in take main");
+        sees(&mut terminal, "undone: back in the recording");
         sees(&mut terminal, "2 warnings");
     }
     terminal.send(Key::Char('m'));
@@ -201,7 +201,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     sees(&mut terminal, "◆");
     assert!(!terminal.screen().contains("NOT RECORDING"));
     terminal.send(Key::Ctrl('r'));
-    sees(&mut terminal, "take 3 4/4");
+    sees(&mut terminal, "take 3 of 3");
     sees(&mut terminal, "✓ no findings");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "2 warnings");
@@ -226,14 +226,14 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     terminal.send(Key::Char('x'));
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);
-    sees(&mut terminal, "take 1 2/2");
+    sees(&mut terminal, "take 1 of 1");
     terminal.send(Key::Char('T'));
     sees(&mut terminal, "rename");
     terminal.send(Key::Char('r'));
     types(&mut terminal, "without the call");
     terminal.send(Key::Enter);
     terminal.send(Key::Esc);
-    sees(&mut terminal, "take 1 2/2  without the call");
+    sees(&mut terminal, "take 1 of 1  without the call");
     terminal.send(Key::Char('Q'));
     terminal.wait_exit().unwrap();
 

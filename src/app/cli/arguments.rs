@@ -162,6 +162,7 @@ macro_rules! topics {
 /// The topics, in the order in which `retake help` lists them.
 pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "keys": "every key of the debugger",
+    "filters": "the words and fields of `/` and `f`",
     "config": "theme, keys and lists: the file of settings",
     "formats": "formats that retake reads and writes",
     "recovery": "fix a run: recoveries, takes, `fix`, `export`",

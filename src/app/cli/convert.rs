@@ -5,7 +5,7 @@ use super::arguments::{ConvertArguments, ConvertTarget, LineFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{Inputs, Opened, describe, name_of, refuse_to_overwrite, save, session_named};
-use super::output::{JsonOutput, counted, safe_line};
+use super::output::{JsonOutput, counted, safe_line, shell_word};
 use super::report::write_line;
 use retake_core::formats::convert::{
     AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,
@@ -19,7 +19,7 @@ use retake_live::{
 use serde::Serialize;
 use std::env;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How many problems of the recording are listed.
 const FEW: usize = 5;
@@ -134,12 +134,13 @@ impl Target {
             return None;
         };
         let path = self.path.as_ref()?;
-        let file = path.to_string_lossy();
+        let file = shell_word(&path.to_string_lossy());
         let command = agent.resume(&new.id, Some(&*file).filter(|_| !is_installed));
         command.or_else(|| {
             // It goes on from what is in its store alone.
             let stored = session_path(*agent, new, &|name| env::var_os(name))?;
-            let (folder, stored) = (stored.parent()?.display(), stored.display());
+            let word = |path: &Path| shell_word(&path.to_string_lossy());
+            let (folder, stored) = (word(stored.parent()?), word(&stored));
             let command = agent.resume(&new.id, None)?;
             Some(format!(
                 "mkdir -p {folder} && cp {file} {stored} && {command}"
@@ -255,7 +256,7 @@ fn report(arguments: &ConvertArguments, target: &Target, converted: &Converted) 
     // Without stderr there is nobody to tell.
     let mut resume = target.resume(arguments.install);
     if let (What::Session(_, new), Some(_)) = (&target.what, &arguments.cwd) {
-        resume = resume.map(|command| format!("cd {} && {command}", new.folder));
+        resume = resume.map(|command| format!("cd {} && {command}", shell_word(&new.folder)));
     }
     let _ = match arguments.format {
         LineFormat::Text => report_people(&mut stderr, arguments, target, converted, resume),

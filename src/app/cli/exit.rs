@@ -1,6 +1,6 @@
 //! How a command ends: its exit code, and the one line that says why it failed.
 
-use super::output::safe_line;
+use super::output::{safe_line, shell_word};
 use super::style;
 use retake_core::config::ConfigErrors;
 use serde::Serialize;
@@ -185,7 +185,7 @@ pub(super) fn refused(error: impl ToString) -> Failure {
 pub(super) fn report_where(what: &str, path: &std::path::Path) {
     let name = path.to_string_lossy();
     let named = safe_line(&name);
-    let quoted = safe_line(&shell_words::quote(&name));
+    let quoted = shell_word(&name);
     // Without stderr there is nobody to tell.
     let _ = writeln!(
         io::stderr(),

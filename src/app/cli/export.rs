@@ -8,7 +8,7 @@ use super::flatten::session_names;
 use super::inputs::{
     Inputs, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named, takes_of,
 };
-use super::output::{Output, safe_line};
+use super::output::{Output, safe_line, shell_word};
 use crate::page::{PageError, PageForm, PageSource};
 use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};
@@ -272,12 +272,13 @@ impl<'a> Desk<'a> {
             };
         }
         let wish = &self.arguments.finding;
+        let named = shell_word(&self.arguments.path.to_string_lossy());
         match (found.first(), &self.arguments.recovery.action) {
             (Some((rule, item)), Some(action)) => {
                 let place = item.map_or(0, |item| u64::from(item) + 1);
                 Failure::with_hint(
                     format!("{path}: {rule} at item {place} does not offer {action}"),
-                    format!("`retake check {path} --format json` lists the offers"),
+                    format!("`retake check {named} --format json` lists the offers"),
                 )
             }
             (Some((rule, _)), None) => {
@@ -289,7 +290,7 @@ impl<'a> Desk<'a> {
                 let [rule, item] = [rule, item].map(Option::unwrap_or_default);
                 Failure::with_hint(
                     format!("{path}: no finding{rule}{item}"),
-                    format!("`retake check {path}` lists the findings"),
+                    format!("`retake check {named}` lists the findings"),
                 )
             }
         }

@@ -4,7 +4,7 @@
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::config;
 use super::exit::{Failure, print_error};
-use super::output::safe_line;
+use super::output::{safe_line, shell_word};
 use crate::tui::OpenRequest;
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
@@ -287,8 +287,7 @@ pub(super) fn hint_for(error: &InputError) -> Option<String> {
 
 /// How a command gets at the history of a recording that cannot be changed in place.
 pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String {
-    let (path, is_stdin) = (name_of(path), path == Path::new("-"));
-    let path = if is_stdin { "-" } else { &path };
+    let path = shell_word(&path.to_string_lossy());
     format!(
         "`retake convert {path} --to DIALECT --request | retake {command} -` {does} as a request"
     )

@@ -3,7 +3,7 @@
 use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, print_error, report_where};
 use super::inputs::Inputs;
-use super::output::safe_line;
+use super::output::{safe_line, shell_word};
 use crate::tui::loader::takes::conductor::{Staged, StagedRun};
 use crate::tui::{self, Left, OpenError, OpenRequest};
 use retake_core::suggest;
@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
     if !io::stdout().is_terminal() {
         let hint = match arguments.paths.first() {
             Some(path) => {
-                let path = safe_line(&path.to_string_lossy());
+                let path = shell_word(&path.to_string_lossy());
                 format!("`retake show {path}` prints it, `retake check {path}` lists its findings")
             }
             None => {

@@ -15,6 +15,15 @@ pub(super) fn safe_line(text: &str) -> String {
     SafeText::single_line(text, LINE_CELLS).to_string()
 }
 
+/// A path or a name in a command that is suggested for copying: one word of the shell, and no option.
+pub(super) fn shell_word(text: &str) -> String {
+    let text = match text.strip_prefix('-') {
+        Some(rest) if !rest.is_empty() => format!("./{text}"),
+        _ => text.to_owned(),
+    };
+    safe_line(&shell_words::quote(&text))
+}
+
 /// A count with its noun: "1 turn", "2 turns".
 pub(super) fn counted(count: usize, noun: &str) -> String {
     match count {
@@ -254,5 +263,24 @@ pub(super) fn csv_cell(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn a_suggested_command_has_each_path_as_one_word() {
+        for (path, word) in [
+            ("run.json", "run.json"),
+            ("my runs/a.json", "'my runs/a.json'"),
+            ("it's.json", "'it'\\''s.json'"),
+            ("a;b$c.json", "'a;b$c.json'"),
+            ("-x.json", "./-x.json"),
+            ("-", "-"),
+        ] {
+            assert_eq!(shell_word(path), word);
+        }
     }
 }

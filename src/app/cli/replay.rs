@@ -203,13 +203,13 @@ fn take_of(
     let mut workbench = takes_of(path, Arc::new(recording));
     let take = wanted.unwrap_or_else(|| workbench.takes().current());
     if !workbench.takes().contains(take) {
-        let message = format!("{}: there is no take {take}", name_of(path));
+        let message = format!("{}: there is no {take}", name_of(path));
         let hint = "`retake PATH` and `T` show its takes";
         return Err(Failure::with_hint(message, hint));
     }
     let read = workbench.read(take, &|_, _| ()).map_err(|error| {
         let reason = safe_line(&error.to_string());
-        Failure::refused(format!("{}: take {take}: {reason}", name_of(path)))
+        Failure::refused(format!("{}: {take}: {reason}", name_of(path)))
     })?;
     Ok(read.sessions)
 }

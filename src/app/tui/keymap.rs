@@ -310,7 +310,7 @@ pub const KEYMAP: &[Binding] = &[
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the top"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the bottom"),
     row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; while the filter is typed: enter keeps it, once more opens").in_footer(90, "open"),
-    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter: words, !not, ~fuzzy, rule: tool: model: agent: folder: since:7d turns:>9 tokens:>10k cost:>1, error, unread").in_footer(80, "filter"),
+    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter the recordings: ? in it shows the words and fields").in_footer(80, "filter"),
     row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens or cost").in_footer(70, "sort"),
     row("S", C::Reverse, &[Picker], Group::Recordings, "turn the order around"),
     row("F", C::Contents, &[Picker], Group::Recordings, "find a text in the contents of the listed recordings").in_footer(75, "contents"),
@@ -334,7 +334,7 @@ pub const KEYMAP: &[Binding] = &[
     row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
     row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
-    row("f", C::Filter, PANES, Group::Find, "filter the items").in_footer(50, "filter"),
+    row("f", C::Filter, PANES, Group::Find, "filter the items: ? in it shows the words and fields").in_footer(50, "filter"),
     row("m", C::Mark, PANES, Group::Find, "mark the item").alias(&["bookmark"]),
     row("'", C::Note, PANES, Group::Find, "write a note on the item").alias(&["comment", "annotate"]),
     row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
@@ -386,6 +386,7 @@ pub const KEYMAP: &[Binding] = &[
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
     row("w", C::SaveAs, PANES, Group::Files, "save as").alias(&["export", "write", "convert", "html"]),
     row(": ^p", C::Palette, PANES, Group::Program, "all commands by name; a number goes to that turn").alias(&["jump", "goto", "go to turn"]),
+    row(": ^p", C::Palette, &[Picker], Group::Program, "all commands by name; a number goes to that recording"),
     row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help", "shortcuts", "bindings"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
     row("q", C::Close, EVERYWHERE, Group::Program, "close; at the top level quit").in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
@@ -470,12 +471,15 @@ fn sort_by_group(keys: &mut [KeyEntry]) {
     keys.sort_by_key(place);
 }
 
-/// Every key, for the help: those of the panes and those of what lies over them, by group.
+/// Every key, for the help: those of the panes and those of what lies over them, by group; what is the same in several
+/// places of a group once.
 pub fn all_keys() -> Vec<KeyEntry> {
-    let mut keys: Vec<_> = rows()
-        .filter(|row| row.has_key())
-        .map(Binding::described)
-        .collect();
+    let mut keys: Vec<KeyEntry> = Vec::new();
+    for key in rows().filter(|row| row.has_key()).map(Binding::described) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
     sort_by_group(&mut keys);
     keys
 }

@@ -3,7 +3,7 @@
 //! A layer has the keys while it is on top. What it makes of them it gives to its opener: a dialog knows
 //! nobody, and a screen says where it opens a dialog what is to become of the answer ([`super::stack`]).
 
-use super::keymap::Context;
+use super::keymap::{self, Command, Context, KeyEntry};
 use super::theme::Theme;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
@@ -18,6 +18,17 @@ pub trait Layer<S>: Send + 'static {
     /// The tables of keys that hold here, the nearest first.
     fn contexts(&self) -> &'static [Context] {
         &[]
+    }
+
+    /// What its help shows before the keys: the words of a filter.
+    fn terms(&self) -> &[KeyEntry] {
+        &[]
+    }
+
+    /// Whether a key shows its help.
+    fn asks_for_help(&self, key: &KeyEvent) -> bool {
+        let context = self.contexts().first();
+        context.is_some_and(|context| keymap::command(*context, key) == Some(Command::Help))
     }
 
     fn placement(&self) -> Placement {

@@ -7,7 +7,7 @@
 use super::keymap::{self, Command, Context, Direction, KeyEntry, command};
 use super::layer::{Layer, Step};
 use super::list::ListCursor;
-use super::popup::split_top;
+use super::popup::{centred, split_top};
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
 use ratatui::Frame;
@@ -166,14 +166,11 @@ impl<S> Layer<S> for CommandPalette {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let width = area.width.saturating_sub(2).min(76);
         let rows = u16::try_from(self.commands.len()).unwrap_or(u16::MAX);
         let height = rows.saturating_add(3).min(area.height).min(20);
         let popup = Rect {
-            x: area.x + (area.width - width) / 2,
             y: area.y + (area.height - height) / 6,
-            width,
-            height,
+            ..centred(area, 76, height)
         };
         let pane = theme.pane(Line::from(" commands "), true);
         let inner = pane.inner(popup);

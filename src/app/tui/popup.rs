@@ -78,9 +78,16 @@ fn draw_frame(
     }
 }
 
-/// A rectangle of at most this size in the middle of another.
+/// The narrowest that what lies below is seen beside a popup: less of it is only its edge.
+const BESIDE: u16 = 8;
+
+/// A rectangle of at most this size in the middle of another, or as wide as it where little would be seen beside it.
 pub fn centred(area: Rect, width: u16, height: u16) -> Rect {
-    let (width, height) = (width.min(area.width), height.min(area.height));
+    let width = match area.width.saturating_sub(width) < 2 * BESIDE {
+        true => area.width,
+        false => width,
+    };
+    let height = height.min(area.height);
     Rect {
         x: area.x + (area.width - width) / 2,
         y: area.y + (area.height - height) / 2,

@@ -6,7 +6,7 @@
 //! prompt.open("");  ...  match prompt.key(key) { Typing::Submitted(text) => find(text), Typing::Changed => ..., ... }
 //! ```
 
-use super::keymap::{Command, Context, command};
+use super::keymap::{Command, Context, KeyEntry, command};
 use super::layer::{Input, Layer, Placement, Step};
 use super::textbox::TextBox;
 use super::theme::Theme;
@@ -44,6 +44,8 @@ pub struct Prompt {
     title: &'static str,
     hint: &'static str,
     help: &'static str,
+    /// What can be written, where that is not any text; the help shows it.
+    terms: Vec<KeyEntry>,
     textbox: TextBox,
     history: Vec<String>,
     /// Which entry of the history is shown, and what was typed before.
@@ -58,6 +60,7 @@ impl Prompt {
             title,
             hint,
             help: HELP,
+            terms: Vec::new(),
             textbox: TextBox::single(""),
             history: Vec::new(),
             recalled: None,
@@ -69,6 +72,24 @@ impl Prompt {
     pub fn without_help(mut self) -> Self {
         self.help = "";
         self
+    }
+
+    /// With what can be written in it.
+    pub fn with_terms(mut self, terms: Vec<KeyEntry>) -> Self {
+        self.terms = terms;
+        self.help = "? help";
+        self
+    }
+
+    pub fn terms(&self) -> &[KeyEntry] {
+        &self.terms
+    }
+
+    /// Whether a key shows the help: `?` does where the text is not any, and a word is to begin.
+    pub fn asks_for_help(&self, key: &KeyEvent) -> bool {
+        let is_free = || matches!(self.text().chars().next_back(), None | Some(' '));
+        let is_asked = key.code == KeyCode::Char('?') && !self.terms.is_empty() && is_free();
+        is_asked || command(Context::Line, key) == Some(Command::Help)
     }
 
     /// Begins anew with this text.
@@ -212,6 +233,14 @@ impl<S> Layer<S> for Prompt {
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Line]
+    }
+
+    fn terms(&self) -> &[KeyEntry] {
+        self.terms()
+    }
+
+    fn asks_for_help(&self, key: &KeyEvent) -> bool {
+        self.asks_for_help(key)
     }
 
     fn placement(&self) -> Placement {

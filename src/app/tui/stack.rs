@@ -9,6 +9,7 @@ use super::help::Help;
 use super::keymap::{self, Command, Context, KeyEntry};
 use super::layer::{Areas, Input, Layer, Placement, Step};
 use super::theme::Theme;
+use crossterm::event::KeyEvent;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::widgets::Clear;
@@ -61,8 +62,8 @@ pub trait Screen: Sized + 'static {
         let Some(mut top) = self.layers().0.pop() else {
             return false;
         };
-        if let (Input::Key(key), Some(context)) = (input, top.contexts().first())
-            && keymap::command(*context, &key) == Some(Command::Help)
+        if let Input::Key(key) = input
+            && top.asks_for_help(&key)
         {
             self.layers().0.push(top);
             self.open_help();
@@ -83,13 +84,15 @@ pub trait Screen: Sized + 'static {
 
     /// Shows the keys of the layers, those of the topmost first; where nothing lies over the screen, its own.
     fn open_help(&mut self) {
-        let layers = self.layers().0.iter().rev();
-        let mut contexts: Vec<&[Context]> = layers.map(|layer| layer.contexts()).collect();
+        let layers = &self.layers().0;
+        let mut keys: Vec<KeyEntry> = Vec::new();
+        keys.extend(layers.last().into_iter().flat_map(|top| top.terms()));
+        let mut contexts: Vec<&[Context]> =
+            layers.iter().rev().map(|layer| layer.contexts()).collect();
         let (own, is_bare) = ([self.context()], contexts.is_empty());
         if is_bare {
             contexts.push(&own);
         }
-        let mut keys: Vec<KeyEntry> = Vec::new();
         for contexts in contexts {
             for key in keymap::keys_of(contexts, |command| self.has_use(command)) {
                 if !keys.contains(&key) {
@@ -240,6 +243,8 @@ impl<S: Screen, L: Layer<S>> OpeningLayer<S, L> {
 /// What the stack knows of a layer.
 trait Opened<S>: Send {
     fn contexts(&self) -> &'static [Context];
+    fn terms(&self) -> &[KeyEntry];
+    fn asks_for_help(&self, key: &KeyEvent) -> bool;
     fn placement(&self) -> Placement;
     fn handle(&mut self, input: Input<'_>, screen: &mut S) -> After;
     fn prepare(&mut self, area: Rect);
@@ -261,6 +266,14 @@ enum After {
 impl<S: Screen, L: Layer<S>> Opened<S> for OpeningLayer<S, L> {
     fn contexts(&self) -> &'static [Context] {
         self.layer.contexts()
+    }
+
+    fn terms(&self) -> &[KeyEntry] {
+        self.layer.terms()
+    }
+
+    fn asks_for_help(&self, key: &KeyEvent) -> bool {
+        self.layer.asks_for_help(key)
     }
 
     fn placement(&self) -> Placement {

@@ -214,7 +214,7 @@ impl<S: 'static> Layer<S> for TextPage<S> {
         let cursor = cursor.map(|(row, _)| *row);
         *self.targets.borrow_mut() = targets;
         let needed = lines.iter().map(Line::width).max().unwrap_or(0) + 4;
-        let widest = area.width.saturating_sub(2);
+        let widest = area.width;
         let wide = u16::try_from(needed)
             .unwrap_or(widest)
             .clamp(NARROWEST.min(widest), widest);

@@ -281,7 +281,7 @@ impl Layer<State> for TimelinePage {
         let height = usize::from(area.height.saturating_sub(4));
         let shown = lanes.min((height / 2).max(2));
         let needed = u16::try_from(shown + bars.len() + 5).unwrap_or(u16::MAX);
-        let area = centred(area, area.width.saturating_sub(2), needed.min(area.height));
+        let area = centred(area, area.width, needed);
         frame.render_widget(Clear, area);
         let keys = match bars.is_empty() {
             true => " esc close ",

@@ -118,7 +118,7 @@ pub fn check_items(
             digests.extend(known.digest);
             continue;
         }
-        let is_partial = read_bytes(run.session, item, &mut bytes)?;
+        let is_partial = read_bytes(run.session, item, OUTPUT_HEAD, &mut bytes)?;
         if !leaves_digest && !is_worth_a_look(item.kind, &bytes, rules) {
             continue;
         }
@@ -192,10 +192,21 @@ impl Run<'_> {
     /// The body of an item; of an output only its beginning. `None` where the bytes cannot be read or are not JSON,
     /// which the reader has reported.
     fn body(&self, index: usize) -> Option<Body> {
+        self.body_up_to(index, OUTPUT_HEAD)
+    }
+
+    /// The same, with so many bytes of an output.
+    fn body_up_to(&self, index: usize, most: u64) -> Option<Body> {
         let item = self.session.items.get(index)?;
         let mut bytes = Vec::new();
-        let is_partial = read_bytes(self.session, item, &mut bytes).ok()?;
+        let is_partial = read_bytes(self.session, item, most, &mut bytes).ok()?;
         decode(item, is_partial, &bytes)
+    }
+
+    /// The text of an item, with more of an output than findings are made from.
+    pub(super) fn long_text(&self, index: usize) -> String {
+        let body = self.body_up_to(index, LONG_OUTPUT);
+        body.map(|body| body.text).unwrap_or_default()
     }
 
     /// The output that follows the call at `index`, and whether it reports an error to the model.
@@ -222,11 +233,19 @@ impl Run<'_> {
     }
 }
 
-/// Reads the bytes of an item; says whether they are only its beginning.
-fn read_bytes(session: &Session, item: &Item, bytes: &mut Vec<u8>) -> Result<bool, SourceError> {
+/// Bytes that are read of an output where its end matters.
+const LONG_OUTPUT: u64 = 64 * 1024;
+
+/// Reads the bytes of an item, of an output at most so many; says whether they are only its beginning.
+fn read_bytes(
+    session: &Session,
+    item: &Item,
+    most: u64,
+    bytes: &mut Vec<u8>,
+) -> Result<bool, SourceError> {
     let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
     let span = if is_output {
-        item.span.head(OUTPUT_HEAD)
+        item.span.head(most)
     } else {
         item.span
     };
@@ -240,7 +259,7 @@ pub fn reports_failure(session: &Session, output: &Item) -> Result<bool, SourceE
         return Ok(output.flags.has(Flags::ERROR));
     }
     let mut bytes = Vec::new();
-    let is_partial = read_bytes(session, output, &mut bytes)?;
+    let is_partial = read_bytes(session, output, OUTPUT_HEAD, &mut bytes)?;
     let body = decode(output, is_partial, &bytes);
     Ok(body.is_some_and(|body| classify(session, output, &body.text).is_some()))
 }

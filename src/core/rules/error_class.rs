@@ -371,7 +371,8 @@ fn is_traceback(text: &str) -> bool {
         })
 }
 
-const TRACEBACK: &str = "Traceback (most recent call last):";
+/// The first line of a traceback of Python.
+pub(super) const TRACEBACK: &str = "Traceback (most recent call last):";
 
 /// An object with an error that is not its first member, or whose status is one of HTTP's for errors: as its first
 /// member, or beside words about it. Elsewhere it may be what a tool found.

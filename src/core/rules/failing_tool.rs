@@ -107,11 +107,13 @@ fn report(run: &Run<'_>, name: NameId, streak: &Streak, findings: &mut Vec<Findi
     if streak.count < LEAST {
         return;
     }
+    let last = run.digests.error(streak.last);
+    let text = last.map(|class| run.failure(streak.last, class, &run.text(streak.last)));
     findings.push(
         Finding::new(&RULE, streak.last)
             .fact("tool", run.session.names.text(name))
             .fact("count", streak.count.to_string())
-            .fact("text", run.quote(streak.last))
+            .fact("text", text.unwrap_or_default())
             .beside(Some(streak.first)),
     );
 }
@@ -151,6 +153,20 @@ mod tests {
         assert_eq!(
             story.finding(&RULE).message(),
             "print failed 3 times in a row; last: Error: no paper"
+        );
+    }
+
+    #[test]
+    fn the_last_line_of_a_traceback_is_quoted_however_long_it_is() {
+        let frames = "  File \"/srv/app/printers.py\", line 120, in start\n    raise find(name)\n"
+            .repeat(30);
+        let traceback =
+            format!("Traceback (most recent call last):\n{frames}ValueError: no paper\n");
+        let last = ("print", traceback.as_str());
+        let story = run(&[("print", "Error: a"), ("print", "Error: b"), last]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "print failed 3 times in a row; last: ValueError: no paper"
         );
     }
 

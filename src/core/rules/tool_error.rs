@@ -1,6 +1,6 @@
 //! tool-error: the output of a call reports an error.
 
-use super::error_class::return_code;
+use super::error_class::{TRACEBACK, return_code};
 use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
 use crate::content::{has_colours, terminal_lines};
@@ -47,6 +47,7 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     let named = call.and_then(|call| run.session.items.get(call));
     let can_recover = if class.is_recoverable() { "yes" } else { "no" };
     let text = message(&subject.body.text);
+    let failure = run.failure(subject.index, class, &subject.body.text);
     findings.push(
         Finding::new(&RULE, subject.index)
             .fact("tool", run.session.name(named.unwrap_or(subject.item)))
@@ -54,7 +55,7 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
             .fact("recoverable", can_recover)
             .fact("advice", class.advice())
             .fact("text", quote(&text))
-            .fact("failure", failure(class, &text))
+            .fact("failure", failure)
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
             .offering(|offer| {
@@ -84,6 +85,37 @@ const TELLING: [&str; 9] = [
     "no such",
 ];
 
+/// Beginnings of lines that runtimes and package managers print whatever happens, in small letters.
+const NOISE: [&str; 8] = [
+    "debugger attached",
+    "debugger listening",
+    "waiting for the debugger",
+    "for help, see: https://nodejs.org",
+    "npm notice",
+    "npm warn",
+    "(node:",
+    "(use `node --trace",
+];
+
+impl Run<'_> {
+    /// What failed at an output, in a line. Of its text only the beginning may be given: the end of a traceback is
+    /// read where it is missing.
+    pub(super) fn failure(&self, output: usize, class: ErrorClass, text: &str) -> String {
+        match text.lines().any(|line| line.trim() == TRACEBACK) {
+            true => failure(class, &message(&self.long_text(output))),
+            false => failure(class, &message(text)),
+        }
+    }
+}
+
+/// The exception at the end of the last traceback of a text.
+fn exception(text: &str) -> Option<&str> {
+    let (_, frames) = text.rsplit_once(TRACEBACK)?;
+    let mut lines = frames.lines().skip(1);
+    let line = lines.find(|line| !line.starts_with([' ', '\t']))?;
+    (!line.trim().is_empty()).then_some(line)
+}
+
 /// What failed, in a line: `exit 1 — Failed Tests 1`.
 fn failure(class: ErrorClass, text: &str) -> String {
     let decoration =
@@ -101,7 +133,13 @@ fn failure(class: ErrorClass, text: &str) -> String {
             exit = exit.or(Some(code.to_string()));
             continue;
         }
-        if line.starts_with("<returncode>") || line == "<output>" {
+        // `> app@1.0.0 test` is the banner of a script.
+        let is_banner = line.starts_with("> ") && line.contains('@');
+        if line.starts_with("<returncode>")
+            || line == "<output>"
+            || is_banner
+            || NOISE.iter().any(|noise| small.starts_with(noise))
+        {
             continue;
         }
         first = first.or(Some(line));
@@ -114,7 +152,8 @@ fn failure(class: ErrorClass, text: &str) -> String {
         (ErrorClass::Exception, None) => String::new(),
         (class, None) => class.words().to_owned(),
     };
-    let line = quote(telling.or(first).unwrap_or_default());
+    let told = exception(text).or(telling).or(first);
+    let line = quote(told.unwrap_or_default());
     match (what.is_empty(), line.is_empty()) {
         (false, false) => format!("{what} — {line}"),
         (true, _) => line,
@@ -316,6 +355,10 @@ mod tests {
             (
                 "<exception>The command broke off</exception>\n<returncode>-1</returncode>\n<output>\n</output>",
                 "exit -1 — <exception>The command broke off</exception>",
+            ),
+            (
+                "<returncode>1</returncode>\n<output>\nDebugger attached.\n> app@1.0.0 test\n\nnpm notice\nnpm warn old lockfile\nTypeError: x is not a function",
+                "exit 1 — TypeError: x is not a function",
             ),
             ("status: 401\nbody: Unauthorized", "status: 401"),
             (

@@ -431,8 +431,8 @@ impl TakeId {
 impl fmt::Display for TakeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::MAIN => f.write_str("main"),
-            Self(number) => write!(f, "{number}"),
+            Self::MAIN => f.write_str("the recording"),
+            Self(number) => write!(f, "take {number}"),
         }
     }
 }
@@ -591,26 +591,26 @@ pub enum TakeEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TakeEventError {
     /// It is about a take that is not there.
-    #[error("take {0} does not exist")]
+    #[error("{0} does not exist")]
     NoTake(TakeId),
     /// The take that it branches off is not there.
-    #[error("take {take} branches off take {parent}, which does not exist")]
+    #[error("{take} branches off {parent}, which does not exist")]
     NoParent {
         take: TakeId,
         /// The one that is missing.
         parent: TakeId,
     },
     /// There is a take of this number already.
-    #[error("there are two takes {0}")]
+    #[error("{0} is there twice")]
     Twice(TakeId),
     /// The recording does not grow by a take's event.
     #[error("nothing can be appended to the recording itself")]
     Recording,
     /// Other takes build on its text.
-    #[error("other takes branch off take {0}, so nothing can be appended to it")]
+    #[error("other takes branch off {0}, so nothing can be appended to it")]
     HasBranches(TakeId),
     /// Steps before it are missing, or one of them occurs twice.
-    #[error("step {step} of take {take} does not follow its previous step")]
+    #[error("step {step} of {take} does not follow its previous step")]
     NoStep { take: TakeId, step: u32 },
 }
 

@@ -128,7 +128,7 @@ impl LiveRun {
             .and_then(|snapshot| snapshot.item_of(call));
         let Some(item) = item else {
             self.notice(format!(
-                "the output of {call} finds no call in take {}",
+                "the output of {call} finds no call in {}",
                 self.take
             ));
             return None;

@@ -719,7 +719,7 @@ fn current_rope((takes, ledger): (&Takes, &Ledger), base: FirstRequest) -> (Rope
                 let shown = number
                     .checked_sub(1)
                     .map_or(TakeId::MAIN, |above| line[above]);
-                lost = Some(format!("take {shown} is shown, and not take {id}: {error}"));
+                lost = Some(format!("{shown} is shown, and not {id}: {error}"));
                 break;
             }
         }

@@ -321,7 +321,14 @@ fn a_take_of_the_debugger_is_exported_with_its_words() {
         let output = retake()
             .env("XDG_STATE_HOME", &state)
             .current_dir(here.path())
-            .args(["export", "run.json", "--take", &id.to_string(), "--to", to])
+            .args([
+                "export",
+                "run.json",
+                "--take",
+                &id.0.to_string(),
+                "--to",
+                to,
+            ])
             .output()
             .unwrap();
         let err = String::from_utf8(output.stderr).unwrap();

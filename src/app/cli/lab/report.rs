@@ -2,7 +2,7 @@
 //! [`Results`].
 
 use crate::cli::arguments::LabFormat;
-use crate::cli::output::{csv_cell, safe_line};
+use crate::cli::output::{csv_cell, shell_word};
 use crate::cli::report::write_line;
 use crate::cli::style::Palette;
 use retake_core::lab::{
@@ -270,7 +270,7 @@ impl Lines {
             self.line("every sample is a take; to open them:");
         }
         for trial in trials {
-            let path = safe_line(&shell_words::quote(&trial.journal));
+            let path = shell_word(&trial.journal);
             self.line(format_args!("  retake {path}"));
         }
     }
@@ -773,7 +773,7 @@ impl Page {
             self.wording(variant, samples);
         }
         if !trial.journal.is_empty() {
-            let path = escaped(&shell_words::quote(&trial.journal));
+            let path = escaped(&shell_word(&trial.journal));
             self.add(format_args!(
                 "<p>Every sample is a take; to open them: <code>retake {path}</code></p>\n"
             ));
@@ -835,7 +835,7 @@ impl Page {
             for (number, sample) in (1..).zip(samples) {
                 if sample.class == class {
                     let why = escaped(&sample.why);
-                    let take = sample.take.map(|take| format!(" (take {take})"));
+                    let take = sample.take.map(|take| format!(" ({take})"));
                     let take = take.unwrap_or_default();
                     self.add(format_args!("<li value=\"{number}\">{why}{take}</li>\n"));
                 }

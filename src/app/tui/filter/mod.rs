@@ -1,25 +1,17 @@
 //! The filter language: which items, exchanges or recordings are shown.
 //!
-//! | written | keeps what |
-//! |---|---|
-//! | `flight` `"two words"` | holds the text; small letters match both cases |
-//! | `~srchflt` | has a row that matches the letters with gaps |
-//! | `tool:search*,read` | has one of these names there; `*` and `?` match any letters |
-//! | `agent:claude` | in recordings: the name contains this, in any case; with `*` it is the whole name |
-//! | `since:7d` `since:2026-11-20` `tokens:>10k` | is as new as that; has more than that |
-//! | `severity:error` `failed` `finding` | has such a finding; is a failed call or its result; has any finding |
-//! | `!tool:search*` | the rest is not true of |
-//! | `.arguments \| test("x")` | gives something true for a jq expression: items only |
+//! What can be written stands in [`SYNTAX`] and in the terms of what is filtered ([`Filtered::TERMS`]); the help is
+//! made from both. Several words must all be true.
 //!
-//! Several words must all be true. The fields and words come from what is filtered ([`Filtered`]).
 //! [`Filter::matches_head`] decides from what is in memory wherever it can, so that a filter by kind or tool is
 //! instant; where it cannot, the bytes are read in the background and [`Filter::matches`] decides.
 
 use super::fuzzy::Fuzzy;
-use super::keymap::Context;
+use super::keymap::{Context, Group, KeyEntry};
 use super::layer::{Input, Layer, Placement, Step};
 use super::prompt::{Prompt, Typing};
 use super::theme::Theme;
+use crossterm::event::KeyEvent;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -33,12 +25,108 @@ use retake_core::session::Kind;
 use retake_live::search::{Needle, NeedleError};
 use std::borrow::Cow;
 
+/// What every filter takes, with what it keeps; each in the words of the help.
+pub const SYNTAX: &[(&str, &str)] = &[
+    ("flight", "contains the text; lower case matches both cases"),
+    ("\"two words\"", "contains the text in quotes"),
+    (
+        "~srchflt",
+        "the row has these letters in this order, with gaps",
+    ),
+    ("!tool:read", "does not match what follows the !"),
+    (
+        "tool:a,search_*",
+        "one of several; * and ? stand for any letters",
+    ),
+    ("error tool:read", "matches all of them"),
+];
+/// What only a filter of items takes.
+const JQ: (&str, &str) = (
+    ".arguments.city == \"Oslo\"",
+    "a jq expression holds for the item as recorded",
+);
+
+/// A word or a field of a filter, as the help shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct FilterTerm {
+    /// `error`, or a field with an example: `tool:search_*`.
+    pub written: &'static str,
+    values: Values,
+    /// What it keeps.
+    pub help: &'static str,
+}
+
+impl FilterTerm {
+    pub const fn word(written: &'static str, help: &'static str) -> Self {
+        Self {
+            written,
+            values: Values::Nothing,
+            help,
+        }
+    }
+
+    pub const fn field(written: &'static str, values: Values, help: &'static str) -> Self {
+        Self {
+            written,
+            values,
+            help,
+        }
+    }
+
+    /// The word, or what stands before the colon of the field.
+    fn name(&self) -> &'static str {
+        self.written
+            .split_once(':')
+            .map_or(self.written, |(name, _)| name)
+    }
+
+    fn is_word(&self) -> bool {
+        self.values == Values::Nothing
+    }
+}
+
+/// The filter of what is filtered, for the help of a prompt.
+pub fn key_entries<T: Filtered>() -> Vec<KeyEntry> {
+    let rows = written::<T>().into_iter();
+    rows.map(|(key, title)| KeyEntry {
+        title,
+        key,
+        group: Group::Filters.title(),
+        aliases: &[],
+        is_destructive: false,
+    })
+    .collect()
+}
+
+/// All that a filter takes.
+fn written<T: Filtered>() -> Vec<(&'static str, &'static str)> {
+    let terms = T::TERMS.iter().map(|term| (term.written, term.help));
+    let jq = T::TAKES_JQ.then_some(JQ);
+    terms.chain(SYNTAX.iter().copied()).chain(jq).collect()
+}
+
+/// Rows of a table of `retake help filters`.
+pub fn markdown_table(rows: impl Iterator<Item = (&'static str, &'static str)>) -> String {
+    let rows = rows.map(|(written, help)| format!("| `{written}` | {help} |\n"));
+    format!(
+        "| written | keeps what |\n|---|---|\n{}",
+        rows.collect::<String>()
+    )
+}
+
+/// The table of the words and fields of what is filtered.
+pub fn markdown_of<T: Filtered>() -> String {
+    let jq = T::TAKES_JQ.then_some(JQ);
+    let terms = T::TERMS.iter().map(|term| (term.written, term.help));
+    markdown_table(terms.chain(jq))
+}
+
 /// Something that a filter decides about.
 pub trait Filtered {
-    /// What may stand before a colon.
-    const FIELDS: &'static [(&'static str, Values)];
-    /// Words that are no texts: `error`.
-    const WORDS: &'static [&'static str];
+    /// Words that are no texts, and what may stand before a colon.
+    const TERMS: &'static [FilterTerm];
+    /// Whether a jq expression is a filter, too.
+    const TAKES_JQ: bool = false;
 
     fn is(&self, word: &str) -> bool;
 
@@ -60,6 +148,8 @@ pub trait Filtered {
 /// The value after the colon of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
+    /// It is a word, without any.
+    Nothing,
     Names,
     /// Names of which a part is enough.
     PartNames,
@@ -84,20 +174,37 @@ pub struct ItemHead<'a> {
 }
 
 impl Filtered for ItemHead<'_> {
-    const FIELDS: &'static [(&'static str, Values)] = &[
-        ("kind", Values::Kinds),
-        ("tool", Values::Names),
-        ("rule", Values::Names),
-        ("severity", Values::Names),
+    const TERMS: &'static [FilterTerm] = &[
+        FilterTerm::word(
+            "error",
+            "has a finding of severity error, or is a failed call or its result",
+        ),
+        FilterTerm::word("warning", "has a finding of severity warning"),
+        FilterTerm::word("finding", "has any finding"),
+        FilterTerm::field(
+            "kind:call,output",
+            Values::Kinds,
+            "is of one of these kinds",
+        ),
+        FilterTerm::field("tool:search_*", Values::Names, "belongs to this tool"),
+        FilterTerm::field(
+            "rule:unknown-*",
+            Values::Names,
+            "has a finding of this rule",
+        ),
+        FilterTerm::field(
+            "severity:error",
+            Values::Names,
+            "has a finding of this severity",
+        ),
     ];
-    const WORDS: &'static [&'static str] = &["error", "warning", "finding", "failed"];
+    const TAKES_JQ: bool = true;
 
     fn is(&self, word: &str) -> bool {
         let mut severities = self.findings.iter().map(|(_, severity)| *severity);
         match word {
-            "error" => severities.any(|severity| severity == Severity::Error),
+            "error" => self.is_failed || severities.any(|severity| severity == Severity::Error),
             "warning" => severities.any(|severity| severity == Severity::Warning),
-            "failed" => self.is_failed,
             _ => !self.findings.is_empty(),
         }
     }
@@ -134,8 +241,8 @@ pub struct ItemView<'a> {
 }
 
 impl Filtered for ItemView<'_> {
-    const FIELDS: &'static [(&'static str, Values)] = ItemHead::FIELDS;
-    const WORDS: &'static [&'static str] = ItemHead::WORDS;
+    const TERMS: &'static [FilterTerm] = ItemHead::TERMS;
+    const TAKES_JQ: bool = true;
 
     fn is(&self, word: &str) -> bool {
         self.head.is(word)
@@ -349,22 +456,26 @@ impl Test {
             given(letters, "~")?;
             return Ok(Self::Fuzzy(Box::new(Fuzzy::new(letters))));
         }
-        if let Some(word) = T::WORDS.iter().find(|word| **word == text) {
-            return Ok(Self::Word(word));
+        let mut words = T::TERMS.iter().filter(|term| term.is_word());
+        if let Some(word) = words.find(|term| term.written == text) {
+            return Ok(Self::Word(word.written));
         }
         let Some((key, value)) = text.split_once(':') else {
             return Ok(Self::Text(Needle::new(text)?));
         };
-        let Some((field, values)) = T::FIELDS.iter().find(|(name, _)| *name == key) else {
+        let fields = || T::TERMS.iter().filter(|term| !term.is_word());
+        let Some(term) = fields().find(|term| term.name() == key) else {
             if is_field(key, value) {
-                let fields: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
+                let fields: Vec<&str> = fields().map(FilterTerm::name).collect();
                 let fields = fields.join(" ");
                 return Err(FilterError::UnknownField(key.to_owned(), fields));
             }
             return Ok(Self::Text(Needle::new(text)?));
         };
         given(value, &format!("{key}:"))?;
-        Ok(match values {
+        let field = term.name();
+        Ok(match term.values {
+            Values::Nothing => Self::Word(field),
             Values::Names => Self::Name(field, Pattern::new(value)),
             Values::PartNames => Self::Name(field, Pattern::of_parts(value)),
             Values::Kinds => Self::Name(field, kinds_named(value)?),
@@ -509,8 +620,9 @@ impl Default for FilterBar {
         Self {
             prompt: Prompt::new(
                 "filter",
-                "text  !not  ~fuzzy  kind: tool: rule: severity:error  failed  .jq",
-            ),
+                "text  !not  ~fuzzy  error  kind: tool: rule:  .jq",
+            )
+            .with_terms(key_entries::<ItemHead<'_>>()),
             applied: String::new(),
             is_pending: false,
         }
@@ -574,6 +686,14 @@ impl<S> Layer<S> for FilterBar {
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Line]
+    }
+
+    fn terms(&self) -> &[KeyEntry] {
+        self.prompt.terms()
+    }
+
+    fn asks_for_help(&self, key: &KeyEvent) -> bool {
+        self.prompt.asks_for_help(key)
     }
 
     fn placement(&self) -> Placement {

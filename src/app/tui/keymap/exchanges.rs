@@ -23,7 +23,7 @@ pub const EXCHANGES: &[Binding] = &[
     row("/", C::Find, HERE, Group::Exchanges, "find a text in the list").in_footer(40, "find"),
     row("n", C::Hit(Forward), HERE, Group::Exchanges, "next hit"),
     row("N", C::Hit(Backward), HERE, Group::Exchanges, "previous hit"),
-    row("f", C::Filter, HERE, Group::Exchanges, "filter: held, error, rule:unknown-*, tool:pay, model:gpt*, status:4*, !text").in_footer(50, "filter"),
+    row("f", C::Filter, HERE, Group::Exchanges, "filter the exchanges: ? in it shows the words and fields").in_footer(50, "filter"),
     row("F", C::Follow, HERE, Group::Exchanges, "keep the newest exchange in sight").in_footer(30, "follow"),
     row("b", C::Break, HERE, Group::Exchanges, "set a breakpoint on the exchange: tool, rule, arguments").alias(&["break", "b", "tbreak"]),
     row("B", C::Breakpoints, HERE, Group::Exchanges, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),

@@ -19,6 +19,8 @@ pub enum Group {
     /// The tree of takes.
     Takes,
     Saving,
+    /// What a filter takes.
+    Filters,
     /// A prompt of one line.
     Lines,
     Live,
@@ -35,8 +37,7 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 20] = [
-        (Self::Move, "Move"),
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::Recordings, "Recordings"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
@@ -48,6 +49,7 @@ impl Group {
         (Self::Differences, "Differences"),
         (Self::Takes, "Takes"),
         (Self::Saving, "Save as"),
+        (Self::Filters, "Filter"),
         (Self::Lines, "Prompts of one line"),
         (Self::Live, "Live"),
         (Self::Deciding, "Approval and trust"),
@@ -55,6 +57,7 @@ impl Group {
         (Self::Exchanges, "Exchanges of a proxy"),
         (Self::Lab, "Wording lab"),
         (Self::Files, "Files"),
+        (Self::Move, "Move"),
         (Self::Program, "Program"),
     ];
 

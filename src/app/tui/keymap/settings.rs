@@ -77,6 +77,7 @@ fn word(group: Group) -> &'static str {
         Group::Differences => "differences",
         Group::Takes => "takes",
         Group::Saving => "saving",
+        Group::Filters => "filters",
         Group::Lines => "lines",
         Group::Live => "live",
         Group::Deciding => "deciding",

@@ -424,11 +424,7 @@ fn wording(
     spans.extend(theme.spans(&name, style));
     spans.push(Span::raw(" ".repeat(gap)));
     let room = width.saturating_sub(NAME + 5);
-    let about = match candidate.axes {
-        None => candidate.title.clone(),
-        Some(axes) => axes.to_string(),
-    };
-    let about = SafeText::single_line(&about, room);
+    let about = SafeText::single_line(&candidate.title, room);
     spans.extend(theme.spans(&about, theme.dim));
     spans
 }

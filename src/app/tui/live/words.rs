@@ -3,7 +3,7 @@
 
 use retake_core::engine::{Millis, Reason};
 use retake_core::session::ledger::{Ask, Ending, LedgerEvent, ReplySummary, Usage};
-use retake_core::session::takes::Author;
+use retake_core::session::takes::{Author, TakeId};
 use retake_live::live::Phase;
 
 /// What the run does, for the header; `named` tells the tool of a reason's item.
@@ -131,11 +131,12 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             ..
         } => {
             let scripted = if *scripted { " (scripted)" } else { "" };
-            format!("began: take {take}, agent {agent}, model {model}{scripted}")
+            let take = named(*take, "", ", ");
+            format!("began: {take}agent {agent}, model {model}{scripted}")
         }
         LedgerEvent::Asked { ask, attempt, take } => {
             let again = attempt_words(*attempt);
-            format!("request {} from take {take}{again}", ask.0)
+            format!("request {}{}{again}", ask.0, named(*take, " from ", ""))
         }
         LedgerEvent::NotReplied {
             ask,
@@ -200,9 +201,19 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             format!("breaker of {tool}: {state}, {errors} errors in a row")
         }
         LedgerEvent::Paused { why, .. } => format!("paused: {why}"),
-        LedgerEvent::Ended { how, take } => format!("ended in take {take}: {}", ending(how)),
+        LedgerEvent::Ended { how, take } => {
+            format!("ended{}: {}", named(*take, " in ", ""), ending(how))
+        }
     };
     (is_trouble, words)
+}
+
+/// A take between two texts; nothing of that which a run begins with.
+fn named(take: TakeId, before: &str, after: &str) -> String {
+    match take {
+        TakeId::MAIN => String::new(),
+        take => format!("{before}{take}{after}"),
+    }
 }
 
 fn attempt_words(attempt: u32) -> String {

@@ -162,7 +162,7 @@ impl Work {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)
             }
             other => {
-                let said = format!("take {}: {what}; u undoes it, w saves it", other?);
+                let said = format!("{}: {what}; u undoes it, w saves it", other?);
                 self.show(bench, before, Some(&document), None, said)
             }
         }

@@ -16,17 +16,19 @@ pub mod rows;
 
 use super::columns::titles;
 use super::effect::{Effect, FoundText, Perform};
-use super::filter::{FilterError, Terms};
+use super::filter::{self, FilterError, Terms};
 use super::help::Help;
 use super::keymap::hints::Hint;
 use super::keymap::{self, Command, Context, all_keys};
-use super::layer::{Layer, Step};
+use super::layer::{Areas, Input, Layer, Step};
 use super::list::ListCursor;
 use super::loader;
+use super::palette::{Choice, CommandPalette};
 use super::popup::{self, rule, split_bottom, split_top, write};
 use super::prompt::{Prompt, Typing};
 use super::report::News;
 use super::request::OpenRequest;
+use super::stack::{Layers, Screen};
 use super::theme::Theme;
 use crate::words::shortened;
 use contents::{ContentJob, ContentSearch};
@@ -41,12 +43,10 @@ use retake_core::session::Kind;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
-use retake_live::search::Needle;
 use rows::{COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, word};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents and the first and last \
@@ -87,18 +87,25 @@ pub struct Picker {
     filter: Prompt,
     is_filtering: bool,
     notice: Option<SafeText>,
-    help: Option<Box<Help>>,
+    layers: Layers<Self>,
+    effects: Vec<Effect>,
     work: Option<(Walk, Inspector)>,
     contents: Option<Box<ContentSearch>>,
     /// Begins a search in the contents, in a thread of its own.
     search: Option<Box<dyn Fn(ContentJob) + Send>>,
 }
 
-/// What the operator chose to open.
-#[derive(Debug, Clone)]
-enum Picked {
-    File(PathBuf),
-    Text(Box<FoundText>, Arc<Needle>),
+impl Screen for Picker {
+    fn layers(&mut self) -> &mut Layers<Self> {
+        &mut self.layers
+    }
+
+    fn context(&self) -> Context {
+        Context::Picker
+    }
+
+    /// Nothing that lies over the list is edited outside.
+    fn edit(&mut self, _: String) {}
 }
 
 impl Picker {
@@ -147,10 +154,12 @@ impl Picker {
             filter: Prompt::new(
                 "/",
                 "rule: tool: model: agent: since:7d tokens:>10k error !not ~fuzzy",
-            ),
+            )
+            .with_terms(filter::key_entries::<Row>()),
             is_filtering: false,
             notice: None,
-            help: None,
+            layers: Layers::default(),
+            effects: Vec::new(),
             work: None,
             contents: None,
             search: None,
@@ -240,22 +249,24 @@ impl Picker {
         }
     }
 
-    /// Gives a key to the search in the contents.
-    fn contents_key(&mut self, key: KeyEvent) -> Option<Step<Picked>> {
-        let contents = self.contents.as_mut()?;
+    /// Gives a key to the search in the contents; false where it is not for it.
+    fn contents_key(&mut self, key: KeyEvent) -> bool {
+        let Some(contents) = &mut self.contents else {
+            return false;
+        };
         let (step, job) = contents.key(key);
         if let (Some(job), Some(search)) = (job, &self.search) {
             search(job);
         }
         match step {
-            Step::Done((found, needle)) => Some(Step::Done(Picked::Text(Box::new(found), needle))),
-            Step::Leave => {
-                self.contents = None;
-                Some(Step::Stay)
+            Step::Done((found, needle)) => {
+                self.effects.push(Effect::OpenAt(Box::new(found), needle))
             }
-            Step::Pass => None,
-            Step::Stay | Step::Edit(_) => Some(Step::Stay),
+            Step::Leave => self.contents = None,
+            Step::Pass => return false,
+            Step::Stay | Step::Edit(_) => {}
         }
+        true
     }
 
     /// Begins to search the contents of the recordings in the list.
@@ -307,28 +318,39 @@ impl Picker {
         Some(&self.chosen()?.candidate.path)
     }
 
-    fn press(&mut self, key: KeyEvent) -> Step<Picked> {
-        self.notice = None;
-        if let Some(help) = &mut self.help {
-            if help.key(key) {
-                self.help = None;
-            }
-            return Step::Stay;
+    fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if key.kind != KeyEventKind::Release {
+            self.notice = None;
+            self.take_key(key);
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn take_key(&mut self, key: KeyEvent) {
+        if self.give_to_layers(Input::Key(key)) {
+            return;
+        }
+        if self.is_filtering && self.filter.asks_for_help(&key) {
+            let keys = keymap::keys_of(&[Context::Line], |_| true);
+            let here = [self.filter.terms(), &keys].concat();
+            return self.open(Help::new(&here, &all_keys(), &[]), |_, _, ()| ());
         }
         if key.code != KeyCode::F(1) {
-            if let Some(step) = self.contents_key(key) {
-                return step;
+            if self.contents_key(key) {
+                return;
             }
             if self.is_filtering {
-                self.filter_key(key);
-                return Step::Stay;
+                return self.filter_key(key);
             }
         }
-        let Some(command) = keymap::command(Context::Picker, &key) else {
-            return Step::Stay;
-        };
+        if let Some(command) = keymap::command(Context::Picker, &key) {
+            self.obey(command, key);
+        }
+    }
+
+    fn obey(&mut self, command: Command, key: KeyEvent) {
         match command {
-            Command::Open => return self.open(),
+            Command::Open => self.open_here(),
             Command::Filter => {
                 self.is_filtering = true;
                 self.filter.open(&self.filter.text());
@@ -351,13 +373,13 @@ impl Picker {
                 self.arrange();
             }
             Command::Toggle => self.has_preview = !self.has_preview,
-            Command::Help => {
-                let keys = keymap::keys_of(&[Context::Picker], |_| true);
-                self.help = Some(Box::new(Help::new(&keys, &all_keys(), &[])));
-            }
+            Command::Palette => self.open_palette(),
+            Command::Help => self.open_help(),
             Command::Back if !self.filter.text().is_empty() => self.show_all(),
             Command::Back => self.notice = Some(SafeText::from_static("q quits")),
-            Command::Close | Command::Quit => return Step::Leave,
+            Command::Close | Command::Quit => self.effects.push(Effect::Quit),
+            Command::Suspend => self.effects.push(Effect::Suspend),
+            Command::Redraw => self.effects.push(Effect::Redraw),
             _ => {
                 let before = self.cursor.get();
                 if self.cursor.key(key, self.lines.len()) {
@@ -366,7 +388,39 @@ impl Picker {
                 }
             }
         }
-        Step::Stay
+    }
+
+    fn open_palette(&mut self) {
+        let commands = keymap::commands_of(&[Context::Picker]);
+        let (rows, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
+        let palette = CommandPalette::new(&rows, "a recording");
+        self.open(palette, move |picker, _, choice| match choice {
+            Choice::Chosen(number) => {
+                let command = commands[number];
+                // Motions are done by their keys.
+                let key = keymap::key_of(command).unwrap_or(KeyCode::Null.into());
+                picker.obey(command, key);
+            }
+            Choice::Number(number) => picker.go_to_number(number),
+        });
+    }
+
+    /// Puts the cursor on the recording with this number in the list, counted from 1.
+    fn go_to_number(&mut self, number: usize) {
+        let is_file = |line: &&ListLine| number_of(line).is_some();
+        let count = self.lines.iter().filter(is_file).count();
+        let lines = self.lines.iter().enumerate();
+        let mut files = lines.filter(|(_, line)| is_file(line));
+        match number.checked_sub(1).and_then(|before| files.nth(before)) {
+            Some((at, _)) => {
+                self.cursor.set(at);
+                self.has_moved = true;
+            }
+            None => {
+                let words = format!("no recording {number}: the list has {}", thousands(count));
+                self.notice = Some(SafeText::from_str(&words));
+            }
+        }
     }
 
     /// Puts the cursor on a file where it is on a heading: the one after it, or before it.
@@ -432,7 +486,8 @@ impl Picker {
     }
 
     fn paste_text(&mut self, text: &str) {
-        if let Some(contents) = &mut self.contents {
+        if self.give_to_layers(Input::Paste(text)) {
+        } else if let Some(contents) = &mut self.contents {
             if let (Some(job), Some(search)) = (contents.paste(text), &self.search) {
                 search(job);
             }
@@ -442,25 +497,31 @@ impl Picker {
     }
 
     /// Takes the mouse: the wheel moves, a click chooses, a click on the chosen row opens.
-    fn click(&mut self, event: MouseEvent) -> Step<Picked> {
+    fn click(&mut self, event: MouseEvent) -> Vec<Effect> {
+        if self.give_to_layers(Input::Mouse(event)) || !self.layers.is_empty() {
+            return Vec::new();
+        }
         if let Some(contents) = &mut self.contents {
             contents.mouse(event);
-            return Step::Stay;
+            return Vec::new();
         }
         let before = self.cursor.get();
         if !self.cursor.mouse(event, self.lines.len()) {
-            return Step::Stay;
+            return Vec::new();
         }
         self.leave_heading(self.cursor.get() >= before);
         let is_click = matches!(event.kind, MouseEventKind::Down(_));
         let is_second = is_click && self.has_moved && self.cursor.get() == before;
         self.has_moved = true;
-        if is_second { self.open() } else { Step::Stay }
+        if is_second {
+            self.open_here();
+        }
+        std::mem::take(&mut self.effects)
     }
 
-    fn open(&self) -> Step<Picked> {
-        self.selected()
-            .map_or(Step::Stay, |path| Step::Done(Picked::File(path.to_owned())))
+    fn open_here(&mut self) {
+        let path = self.selected().map(Path::to_owned);
+        self.effects.extend(path.map(Effect::Open));
     }
 
     /// Sorts, groups and filters the rows. The cursor stays on its row if the operator chose it.
@@ -510,6 +571,11 @@ impl Picker {
         if area.is_empty() {
             return;
         }
+        self.view_list(frame, area, theme);
+        self.layers.view(frame, Areas::below(0, area), self, theme);
+    }
+
+    fn view_list(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let [header, below] = split_top(area, 1);
         self.view_header(frame, header, theme);
         if let Some(contents) = &self.contents {
@@ -520,9 +586,6 @@ impl Picker {
                 None => String::new(),
             };
             contents.view(frame, below, &title, theme);
-            if let Some(help) = &self.help {
-                help.view(frame, area, &(), theme);
-            }
             return;
         }
         let has_rows = !self.lines.is_empty();
@@ -574,9 +637,6 @@ impl Picker {
             self.view_preview(frame, preview, row, theme);
         }
         self.view_footer(frame, footer, preview.is_empty(), theme);
-        if let Some(help) = &self.help {
-            help.view(frame, area, &(), theme);
-        }
     }
 
     /// ` retake  recordings 1,284 · 21 not read · claude-code 902 · codex 301 ... sort: time`, of what is listed.
@@ -829,20 +889,12 @@ impl<A: Perform> Layer<A> for Picker {
     type Output = ();
 
     fn key(&mut self, key: KeyEvent, app: &mut A) -> Step {
-        if key.kind == KeyEventKind::Release {
-            return Step::Stay;
-        }
-        let is_typing = self.is_filtering || self.help.is_some() || self.contents.is_some();
-        match keymap::command(Context::Picker, &key).filter(|_| !is_typing) {
-            Some(Command::Suspend) => app.perform(vec![Effect::Suspend]),
-            Some(Command::Redraw) => app.perform(vec![Effect::Redraw]),
-            _ => app.perform(effects(self.press(key))),
-        }
+        app.perform(self.press(key));
         Step::Stay
     }
 
     fn mouse(&mut self, event: MouseEvent, app: &mut A) -> Step {
-        app.perform(effects(self.click(event)));
+        app.perform(self.click(event));
         Step::Stay
     }
 
@@ -867,15 +919,6 @@ impl<A: Perform> Layer<A> for Picker {
         if let Some((_, inspector)) = &self.work {
             inspector.prefer(self.visible());
         }
-    }
-}
-
-fn effects(picked: Step<Picked>) -> Vec<Effect> {
-    match picked {
-        Step::Done(Picked::File(path)) => vec![Effect::Open(path)],
-        Step::Done(Picked::Text(found, needle)) => vec![Effect::OpenAt(found, needle)],
-        Step::Leave => vec![Effect::Quit],
-        Step::Stay | Step::Pass | Step::Edit(_) => Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! knows of them.
 
 use crate::tui::columns::{self, Column, SpareWidth};
-use crate::tui::filter::{Filtered, Values};
+use crate::tui::filter::{FilterTerm, Filtered, Values};
 use crate::tui::theme::Theme;
 use crate::words::{count, shortened};
 use ratatui::text::Span;
@@ -161,19 +161,46 @@ impl Row {
 }
 
 impl Filtered for Row {
-    const FIELDS: &'static [(&'static str, Values)] = &[
-        ("rule", Values::PartNames),
-        ("tool", Values::PartNames),
-        ("model", Values::PartNames),
-        ("agent", Values::PartNames),
-        ("folder", Values::PartNames),
-        ("since", Values::Age),
-        ("turns", Values::Number),
-        ("tokens", Values::Number),
-        ("cost", Values::Number),
-        ("findings", Values::Number),
+    const TERMS: &'static [FilterTerm] = &[
+        FilterTerm::word("error", "has a finding of severity error"),
+        FilterTerm::word("warning", "has a finding of severity warning"),
+        FilterTerm::word("finding", "has any finding"),
+        FilterTerm::word(UNREAD, "cannot be read"),
+        FilterTerm::field(
+            "rule:orphan",
+            Values::PartNames,
+            "has a finding of this rule; a part of the name is enough",
+        ),
+        FilterTerm::field("tool:search", Values::PartNames, "calls this tool"),
+        FilterTerm::field("model:gpt", Values::PartNames, "was written by this model"),
+        FilterTerm::field(
+            "agent:claude",
+            Values::PartNames,
+            "was recorded by this agent",
+        ),
+        FilterTerm::field(
+            "folder:shop",
+            Values::PartNames,
+            "was recorded in this folder",
+        ),
+        FilterTerm::field(
+            "since:7d",
+            Values::Age,
+            "was written since then: 7d, 12h, 30m, 2026-11-20",
+        ),
+        FilterTerm::field(
+            "turns:>9",
+            Values::Number,
+            "has more turns than that; < for fewer",
+        ),
+        FilterTerm::field("tokens:>10k", Values::Number, "took more tokens"),
+        FilterTerm::field("cost:>1", Values::Number, "cost more, in dollars"),
+        FilterTerm::field(
+            "findings:>5",
+            Values::Number,
+            "has more errors and warnings",
+        ),
     ];
-    const WORDS: &'static [&'static str] = &["error", "warning", "finding", UNREAD];
 
     fn is(&self, word: &str) -> bool {
         match word {

@@ -8,6 +8,7 @@ use ratatui::crossterm::event::KeyModifiers;
 use retake_live::discover::Candidate;
 use retake_live::stores::AGENTS;
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 fn place(path: &str, origin: Origin) -> Place {
     Place {
@@ -40,12 +41,12 @@ fn picker(names: &[(&str, u64)]) -> Picker {
 }
 
 /// The file that is opened.
-fn file(step: Step<Picked>) -> Step<PathBuf> {
-    match step {
-        Step::Done(Picked::File(path)) => Step::Done(path),
-        Step::Done(Picked::Text(found, _)) => Step::Done(found.path),
-        Step::Leave => Step::Leave,
-        Step::Stay | Step::Pass | Step::Edit(_) => Step::Stay,
+fn file(effects: Vec<Effect>) -> Step<PathBuf> {
+    match effects.into_iter().next() {
+        Some(Effect::Open(path)) => Step::Done(path),
+        Some(Effect::OpenAt(found, _)) => Step::Done(found.path),
+        Some(Effect::Quit) => Step::Leave,
+        _ => Step::Stay,
     }
 }
 
@@ -486,4 +487,46 @@ fn every_size_can_be_drawn() {
             screen(&picker, width, height);
         }
     }
+}
+
+#[test]
+fn the_palette_runs_a_command_by_name_and_a_number_goes_to_that_recording() {
+    let mut picker = filled();
+    press(&mut picker, ":");
+    assert!(screen(&picker, 80, 24).contains(" commands "));
+    press(&mut picker, "turn the order around\n");
+    assert!(screen(&picker, 80, 24).contains("sort: time reversed"));
+    press(&mut picker, "S:preview of\n");
+    assert!(!picker.has_preview);
+    let control_p = KeyEvent::new(KeyCode::Char('p'), KeyModifiers::CONTROL);
+    picker.press(control_p);
+    press(&mut picker, "4\n");
+    assert_eq!(
+        picker.selected(),
+        Some(Path::new("/s/agent-1.jsonl")),
+        "headings have no number"
+    );
+    press(&mut picker, ":99\n");
+    assert!(screen(&picker, 80, 24).contains("no recording 99: the list has 5"));
+    assert_eq!(press(&mut picker, ":quit!\n"), Step::Leave);
+    press(&mut picker, ":\u{1b}");
+    assert_eq!(
+        press(&mut picker, "\n"),
+        Step::Done("/s/agent-1.jsonl".into())
+    );
+}
+
+#[test]
+fn a_question_mark_in_the_filter_shows_what_it_takes_and_within_a_word_is_a_letter() {
+    let mut picker = filled();
+    press(&mut picker, "/?");
+    let shown = screen(&picker, 100, 50);
+    for words in ["rule:orphan", "tokens:>10k", "error", "clear the line"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    press(&mut picker, "q");
+    press(&mut picker, "new.js?n");
+    assert!(screen(&picker, 100, 24).contains("/ new.js?n"));
+    press(&mut picker, " ?");
+    assert!(screen(&picker, 100, 50).contains("rule:orphan"));
 }

@@ -6,7 +6,7 @@ use super::rows::{Rows, is_held};
 use super::{ProxyInfo, words};
 use crate::tui::copy;
 use crate::tui::effect::Effect;
-use crate::tui::filter::Terms;
+use crate::tui::filter::{self, Terms};
 use crate::tui::keymap::{Context, Direction};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Stops;
@@ -97,7 +97,8 @@ impl ExchangeBoard {
             filter: Prompt::new(
                 "filter",
                 "held  error  rule:  tool:  model:  status:  !not  ~fuzzy",
-            ),
+            )
+            .with_terms(filter::key_entries::<ExchangeSummary>()),
             applied: String::new(),
             needle: None,
             decided: BTreeMap::new(),

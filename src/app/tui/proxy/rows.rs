@@ -1,6 +1,6 @@
 //! The exchanges that are listed: the newest ones, a bounded number; the journal has them all.
 
-use crate::tui::filter::{Filtered, Terms, Values};
+use crate::tui::filter::{FilterTerm, Filtered, Terms, Values};
 use crate::tui::proxy::words;
 use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::rules::Severity;
@@ -233,16 +233,28 @@ fn bounded(seen: Arc<ExchangeSummary>) -> Arc<ExchangeSummary> {
 
 /// Exchanges are filtered by their columns and their findings.
 impl Filtered for ExchangeSummary {
-    const FIELDS: &'static [(&'static str, Values)] = &[
-        ("rule", Values::Names),
-        ("tool", Values::Names),
-        ("model", Values::Names),
-        ("client", Values::Names),
-        ("path", Values::Names),
-        ("status", Values::Names),
-        ("state", Values::Names),
+    const TERMS: &'static [FilterTerm] = &[
+        FilterTerm::word("held", "waits for your decision"),
+        FilterTerm::word("open", "has not ended"),
+        FilterTerm::word("error", "has a finding of severity error"),
+        FilterTerm::word("warning", "has a finding of severity warning"),
+        FilterTerm::word("finding", "has any finding"),
+        FilterTerm::field(
+            "rule:unknown-*",
+            Values::Names,
+            "has a finding of this rule",
+        ),
+        FilterTerm::field("tool:pay", Values::Names, "has a finding about this tool"),
+        FilterTerm::field("model:gpt*", Values::Names, "asks this model"),
+        FilterTerm::field("client:python*", Values::Names, "comes from this client"),
+        FilterTerm::field("path:*/messages", Values::Names, "goes to this path"),
+        FilterTerm::field("status:4*", Values::Names, "was answered with this status"),
+        FilterTerm::field(
+            "state:streaming",
+            Values::Names,
+            "is in this state: asking, streaming, passed, released, fixed, cut",
+        ),
     ];
-    const WORDS: &'static [&'static str] = &["held", "open", "error", "warning", "finding"];
 
     fn is(&self, word: &str) -> bool {
         let mut severities = self.found.iter().map(|found| found.severity);

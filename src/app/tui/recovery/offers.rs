@@ -37,6 +37,10 @@ const LAB: char = 'W';
 const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the \
     recording stays as it is";
 
+/// Cells of a row of a sentence, as in a terminal of 80 columns, and most rows of it.
+const LINE: usize = 76;
+const MOST_LINES: usize = 4;
+
 /// An offer, and why it does not apply where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferRow {
@@ -57,6 +61,17 @@ pub struct Group {
     pub has_words: bool,
 }
 
+impl Group {
+    /// The rows of the sentence below the rule; none where it has room beside it.
+    fn lines(&self) -> Vec<SafeText> {
+        let message = SafeText::single_line(&self.message, MOST_LINES * LINE);
+        match self.rule.id.len() + 4 + message.width() <= LINE {
+            true => Vec::new(),
+            false => message.wrapped(LINE - 2).take(MOST_LINES).collect(),
+        }
+    }
+}
+
 /// The index of a finding among those that were given, and the id of an action; without one it is the wording
 /// lab that is to be opened.
 pub type Chosen = (usize, Option<&'static str>);
@@ -64,7 +79,8 @@ pub type Chosen = (usize, Option<&'static str>);
 /// A row of the menu.
 #[derive(Debug, Clone)]
 enum Row {
-    Heading(usize),
+    /// The finding, and which row of its sentence; 0 is the one with the rule.
+    Heading(usize, usize),
     /// An offer of the finding.
     Offer(usize, usize, Option<char>),
     /// The wording lab for the finding.
@@ -84,7 +100,7 @@ impl OffersMenu {
         let mut rows = Vec::new();
         let mut taken = Vec::new();
         for (finding, group) in groups.iter().enumerate() {
-            rows.push(Row::Heading(finding));
+            rows.extend((0..=group.lines().len()).map(|line| Row::Heading(finding, line)));
             for (number, offered) in group.offers.iter().enumerate() {
                 let key = key_of(offered.offer.action, &taken);
                 taken.extend(key);
@@ -107,7 +123,7 @@ impl OffersMenu {
 
     fn offered(&self, row: &Row) -> Option<&OfferRow> {
         match row {
-            Row::Heading(_) | Row::Lab(_) => None,
+            Row::Heading(..) | Row::Lab(_) => None,
             Row::Offer(finding, number, _) => self.groups.get(*finding)?.offers.get(*number),
         }
     }
@@ -115,10 +131,10 @@ impl OffersMenu {
     /// Moves the cursor from a finding to an offer, up where there is one above.
     fn leave_heading(&mut self, up: bool) {
         let at = self.cursor.get();
-        if !matches!(self.rows.get(at), Some(Row::Heading(_))) {
+        if !matches!(self.rows.get(at), Some(Row::Heading(..))) {
             return;
         }
-        let is_offer = |row: &&Row| !matches!(row, Row::Heading(_));
+        let is_offer = |row: &&Row| !matches!(row, Row::Heading(..));
         let above = self.rows[..at].iter().rev().position(|row| is_offer(&row));
         let below = self.rows[at..].iter().position(|row| is_offer(&row));
         let above = above.map(|steps| at - 1 - steps);
@@ -142,17 +158,25 @@ impl OffersMenu {
     fn row(&self, frame: &mut Frame<'_>, area: Rect, number: usize, theme: &Theme) {
         let width = usize::from(area.width);
         match self.rows.get(number) {
-            Some(Row::Heading(finding)) => {
+            Some(Row::Heading(finding, line)) => {
                 let Some(group) = self.groups.get(*finding) else {
                     return;
                 };
-                let mut spans = vec![
-                    theme.sign(group.severity),
-                    Span::styled(format!(" {}  ", group.rule.id), theme.title),
-                ];
-                let room = width.saturating_sub(group.rule.id.len() + 4);
-                let message = SafeText::single_line(&group.message, room);
-                spans.extend(theme.spans(&message, theme.text));
+                let lines = group.lines();
+                let mut spans = match line {
+                    0 => vec![
+                        theme.sign(group.severity),
+                        Span::styled(format!(" {}  ", group.rule.id), theme.title),
+                    ],
+                    _ => vec![Span::raw("  ")],
+                };
+                let words = match line.checked_sub(1) {
+                    Some(line) => lines.into_iter().nth(line).unwrap_or_default(),
+                    None if lines.is_empty() => SafeText::single_line(&group.message, LINE),
+                    None => SafeText::default(),
+                };
+                let room = width.saturating_sub(spans.iter().map(Span::width).sum());
+                spans.extend(theme.spans(&words.truncated(room), theme.text));
                 write(frame, area, spans, Style::new());
             }
             Some(row) => {
@@ -212,7 +236,7 @@ impl<S> Layer<S> for OffersMenu {
             let is_meant = |row: &Row| match row {
                 Row::Offer(.., key) => *key == Some(letter),
                 Row::Lab(_) => letter == LAB,
-                Row::Heading(_) => false,
+                Row::Heading(..) => false,
             };
             if let Some(row) = self.rows.iter().position(is_meant) {
                 self.cursor.set(row);

@@ -211,7 +211,7 @@ impl<S> Layer<S> for SaveDialog {
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let title = SafeText::from_static("save the take");
+        let title = SafeText::from_static("save as");
         let popup = Popup {
             title: &title,
             context: self.context(),

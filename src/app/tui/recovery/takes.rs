@@ -166,13 +166,7 @@ impl<S> Layer<S> for TakeTree {
 
 /// What a take is called: its name, else its number.
 pub fn name_of(row: &TakeRow) -> SafeText {
-    let number = if row.id == 0 && row.is_first_request {
-        SafeText::from_static("first request")
-    } else if row.id == 0 {
-        SafeText::from_static("recorded")
-    } else {
-        SafeText::from_str(&format!("take {}", row.id))
-    };
+    let number = SafeText::from_str(&row.number());
     if row.name.is_empty() {
         return number;
     }
@@ -254,10 +248,12 @@ impl TakeTree {
         } else {
             theme.text
         };
-        spans.extend(theme.spans(&name_of(take), name_style));
-        if !take.action.is_empty() {
-            spans.push(Span::raw("  "));
-            spans.extend(theme.spans(&SafeText::single_line(&take.action, 40), theme.text));
+        spans.extend(theme.spans(&SafeText::from_str(&take.number()), name_style));
+        for words in [&take.action, &take.name] {
+            if !words.is_empty() {
+                spans.push(Span::raw("  "));
+                spans.extend(theme.spans(&SafeText::single_line(words, 40), theme.text));
+            }
         }
         if area.width >= WIDE && !take.wording.is_empty() {
             let words = SafeText::single_line(&take.wording, usize::from(area.width) / 3);
@@ -345,18 +341,26 @@ fn stem(rails: &[bool], forks: bool, is_only: bool, theme: &Theme) -> String {
     stem
 }
 
-/// `3 -> 1`: findings before and after.
+/// `1 finding`.
+fn findings(count: usize) -> String {
+    match count {
+        1 => "1 finding".to_owned(),
+        _ => format!("{count} findings"),
+    }
+}
+
+/// `1 finding, 2 fewer`: findings after, and how many more or fewer than before it.
 fn outcome(take: &TakeRow, theme: &Theme) -> Span<'static> {
     match take.findings {
         None => Span::styled("not checked", theme.dim),
-        Some((_, after)) if take.id == 0 => Span::styled(format!("findings {after}"), theme.dim),
+        Some((_, after)) if take.id == 0 => Span::styled(findings(after), theme.dim),
         Some((before, after)) => {
-            let style = match after.cmp(&before) {
-                std::cmp::Ordering::Less => theme.ok,
-                std::cmp::Ordering::Equal => theme.dim,
-                std::cmp::Ordering::Greater => theme.error,
+            let (change, style) = match after.cmp(&before) {
+                std::cmp::Ordering::Less => (format!("{} fewer", before - after), theme.ok),
+                std::cmp::Ordering::Equal => ("as before".to_owned(), theme.dim),
+                std::cmp::Ordering::Greater => (format!("{} more", after - before), theme.error),
             };
-            Span::styled(format!("findings {before} -> {after}"), style)
+            Span::styled(format!("{}, {change}", findings(after)), style)
         }
     }
 }

@@ -2,6 +2,7 @@
 //! kept for a while.
 
 use super::document::Place;
+use retake_core::content::summarize_call;
 use retake_core::json::complete;
 use retake_core::session::{Item, Kind, Session};
 use retake_core::wire::body_of;
@@ -53,9 +54,11 @@ fn read(session: &Session, item: &Item, buffer: &mut Vec<u8>) -> String {
     } else {
         body_of(item, buffer)
     };
+    let argument;
     let text = match &body {
-        Ok(body) if item.kind == Kind::Call || item.kind == Kind::HostedCall => {
-            body.arguments.as_written()
+        Ok(body) if is_call(item) => {
+            argument = summarize_call(session.name(item), body.arguments.as_written()).argument;
+            argument.as_str()
         }
         Ok(body) => &body.text,
         Err(_) => "",
@@ -65,6 +68,11 @@ fn read(session: &Session, item: &Item, buffer: &mut Vec<u8>) -> String {
         return String::from_utf8_lossy(&buffer[..buffer.len().min(KEPT)]).into_owned();
     }
     text[..text.floor_char_boundary(KEPT)].to_owned()
+}
+
+/// Whether its row says what is called, and with what.
+pub fn is_call(item: &Item) -> bool {
+    matches!(item.kind, Kind::Call | Kind::HostedCall)
 }
 
 /// Whether the bytes are shown where there is no text.

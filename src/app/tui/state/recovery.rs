@@ -184,6 +184,17 @@ pub struct TakeRow {
     pub is_first_request: bool,
 }
 
+impl TakeRow {
+    /// What it is called by its number: `take 2`.
+    pub fn number(&self) -> String {
+        match (self.id, self.is_first_request) {
+            (0, true) => "first request".to_owned(),
+            (0, false) => "recording".to_owned(),
+            (id, _) => format!("take {id}"),
+        }
+    }
+}
+
 /// The takes, for the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TakesView {
@@ -247,13 +258,29 @@ impl TakesView {
         self.rows.first().is_some_and(|row| row.is_first_request)
     }
 
-    /// What the header says: `main 1/3`.
+    /// What the header says: `take 2 of 3`.
     pub fn label(&self) -> String {
-        let place = self.rows.iter().position(|row| row.id == self.current);
-        let name = match self.current {
-            0 => "main".to_owned(),
-            number => number.to_string(),
-        };
-        format!("{name} {}/{}", place.unwrap_or(0) + 1, self.count())
+        let name = self.named(self.current);
+        match (self.current, self.count() - 1) {
+            (_, 0) => name,
+            (0, 1) => format!("{name}, 1 take"),
+            (0, takes) => format!("{name}, {takes} takes"),
+            (_, takes) => format!("{name} of {takes}"),
+        }
+    }
+
+    /// What a take is called by its number: `take 2`.
+    pub fn named(&self, id: u32) -> String {
+        let row = self.rows.iter().find(|row| row.id == id);
+        row.map_or_else(
+            || {
+                TakeRow {
+                    id,
+                    ..TakeRow::default()
+                }
+                .number()
+            },
+            TakeRow::number,
+        )
     }
 }

@@ -7,19 +7,19 @@ fn one_wording_sets_the_model_right_and_another_does_not() {
     let mut desk = Desk::run("flights.toml");
     desk.comes("paused: unknown-tool serch_flights")
         .sees("[scripted]")
-        .sees("take 1 2/2")
+        .sees("take 1 of 1")
         .misses("pending-call");
     desk.press("i ^s").sees("next: a request to the model");
     desk.press("enter")
         .comes("finished")
-        .sees("take 2 3/3")
+        .sees("take 2 of 2")
         .sees("TP 204");
     desk.press("u")
-        .sees("take 1 2/3")
+        .sees("take 1 of 2")
         .comes("paused: unknown-tool serch_flights");
     desk.press("i tab j enter").sees("the fact only");
     desk.press("^s enter")
-        .comes("take 3 4/4")
+        .comes("take 3 of 3")
         .comes("paused: unknown-tool serch_flights");
     assert_eq!(
         desk.items(),
@@ -37,7 +37,7 @@ fn one_wording_sets_the_model_right_and_another_does_not() {
 
     desk.press("T")
         .sees("first request")
-        .sees("take 1 the run  live")
+        .sees("take 1  live  the run")
         .sees("\u{2514}\u{2500} take 3")
         .sees("nearest-and-list:")
         .sees("bare:");

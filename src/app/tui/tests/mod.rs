@@ -102,7 +102,7 @@ fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
         let shown = header(&opened(TWO_SESSIONS, (width, 14)));
         assert!(shown.contains("✓ +1 elsewhere"), "{width}: {shown}");
         assert!(!shown.contains("no findings"), "{width}: {shown}");
-        assert!(!shown.contains("take main"), "{width}: {shown}");
+        assert!(!shown.contains("   recording"), "{width}: {shown}");
     }
     let text = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n{\"messages\":[{\"ro\n";
     let state = opened(text, (120, 14));

@@ -9,8 +9,8 @@ fn went_live() -> Desk {
     let agent = agents.join("broken-json.toml");
     let mut desk = Desk::of("broken-json.json");
     desk.loader.has_world = true;
-    desk.press("i ^s enter").sees("take 1 2/2");
-    desk.press("u i tab j enter ^s enter").sees("take 2 3/3");
+    desk.press("i ^s enter").sees("take 1 of 1");
+    desk.press("u i tab j enter ^s enter").sees("take 2 of 2");
     desk.press("c ^u")
         .press(&format!("`{}` enter", agent.display()));
     desk.comes("paused: unknown-tool").press("X y");
@@ -30,7 +30,7 @@ fn questions(desk: &mut Desk) -> usize {
 #[test]
 fn what_is_planned_for_the_recording_is_done_after_going_live() {
     let mut desk = went_live();
-    desk.press("T g enter").sees("take main");
+    desk.press("T g enter").sees("the recording");
     desk.press("x").sees("the run pauses here");
     desk.press("enter").misses("the history has changed");
     desk.sees("drop pair; u undoes it");

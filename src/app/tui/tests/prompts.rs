@@ -21,7 +21,7 @@ fn every_footer_names_the_help_however_narrow_it_is() {
             ("4 L", "? help"),
             ("y", "? help"),
             ("/", "F1 help"),
-            ("f", "F1 help"),
+            ("f", "? help"),
             (":", "F1 help"),
             ("i", "F1 help"),
             ("w", "? help"),
@@ -143,18 +143,18 @@ fn what_is_typed_for_the_save_dialog_waits_for_it() {
     // As it is until the loader says that the take is made.
     desk.state.recovery.is_busy = true;
     desk.press("w ^u").press(&format!("`{}`", path.display()));
-    desk.press("enter").misses("save the take");
+    desk.press("enter").misses("save as ");
     assert!(!path.exists());
     desk.send(Message::Report(Report::TakesDone));
-    desk.sees("take 1 is saved as").misses("save the take");
+    desk.sees("take 1 is saved as").misses("save as ");
     assert!(fs::read_to_string(&path).unwrap().contains("function_call"));
 
     // Leaving calls it off.
     desk.state.recovery.is_busy = true;
     desk.press("w `x` esc");
     desk.send(Message::Report(Report::TakesDone));
-    desk.misses("save the take");
-    desk.press("j w").sees("save the take");
+    desk.misses("save as ");
+    desk.press("j w").sees("save as ");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
 fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i `Stop. ` ^s enter u i");
-    desk.sees("last try: take 1: findings 1 -> 0");
+    desk.sees("last try: take 1: 0 findings after 1");
     desk.sees("Stop. There is no tool");
     desk.press("`Now: ` esc i");
     desk.sees("Now: Stop. There is no tool");
@@ -294,6 +294,7 @@ fn changed_values_stay_in_the_list_are_kept_as_a_draft_and_accepted_there() {
     desk.press("j enter ^x `SFO` esc")
         .sees("trip/from: the text is kept as a draft");
     desk.press("enter").sees("SFO").press("^n");
+    desk.sees("trip/to (3 of 4)").sees("LHR").press("esc");
     // The object that holds it is not counted, too.
     desk.sees("* trip/from").misses("* trip  ");
     desk.sees("accept the changed value").press("esc");
@@ -308,7 +309,7 @@ fn changed_values_stay_in_the_list_are_kept_as_a_draft_and_accepted_there() {
 #[test]
 fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
     let mut desk = Desk::of("schema-break.json");
-    desk.press("e enter ^n enter")
+    desk.press("e enter esc ^n enter")
         .sees("recipient/postcode as text");
     desk.press("esc ^n enter")
         .sees("parcels/0/weight_kg as JSON");
@@ -472,10 +473,17 @@ fn several_values_are_changed_in_one_take_with_one_difference() {
         desk.go_to(2).press("e").sees("the whole item as JSON");
         desk.press("enter")
             .sees("^n next value")
-            .press("^u `SFO` ^n");
+            .press("^u `SFO` ^n")
+            .sees("to (2 of 3)")
+            .press("^p")
+            .sees("from (1 of 3)")
+            .sees("SFO")
+            .press("^n esc");
         desk.sees("* from  SFO").sees("accept the changed value");
         desk.press("j enter ^u `five` ^n").sees("invalid JSON");
         desk.press("^u `5` ^n")
+            .sees("from (1 of 3)")
+            .press("esc")
             .sees("* day   5")
             .sees("accept the 2 changed values");
         // By the row of the list, or by ^s in the form of the last value.
@@ -496,7 +504,7 @@ fn several_values_are_changed_in_one_take_with_one_difference() {
             "{}",
             desk.text(2)
         );
-        desk.press("u e enter ^x `BOS` ^n enter ^x `YYZ` ^s enter")
+        desk.press("u e enter ^x `BOS` ^n ^x `YYZ` ^s enter")
             .sees("take 2: edit");
         assert!(desk.text(2).contains("BOS") && desk.text(2).contains("YYZ"));
     }

@@ -21,15 +21,17 @@ fn takes_are_taken_back_and_made_again() {
     let recorded = desk.items();
     desk.press("u")
         .sees("nothing to undo: this is the recording");
-    desk.press("i ^s enter").sees("take 1 2/2");
-    desk.press("u").sees("take main 1/2").sees("Item 7  call");
+    desk.press("i ^s enter").sees("take 1 of 1");
+    desk.press("u")
+        .sees("recording, 1 take")
+        .sees("Item 7  call");
     assert_eq!(desk.items(), recorded);
-    desk.press("^r").sees("take 1 2/2").sees("Item 9  output");
+    desk.press("^r").sees("take 1 of 1").sees("Item 9  output");
     desk.press("^r").sees("nothing to redo");
     desk.press("J J J D").sees("nothing after this item");
-    desk.go_to(5).press("D").sees("take 2 3/3");
+    desk.go_to(5).press("D").sees("take 2 of 2");
     assert_eq!(desk.items(), recorded[..5]);
-    desk.press("u").sees("take 1 2/3");
+    desk.press("u").sees("take 1 of 2");
 }
 
 #[test]
@@ -37,11 +39,11 @@ fn a_fork_ends_after_the_item_with_the_cursor_also_where_its_turn_is_folded() {
     let mut desk = Desk::of("broken-json.json");
     let recorded = desk.items();
     // In the list of turns it is the turn; among the items, the item.
-    desk.press("1 D").sees("take 1 2/2");
+    desk.press("1 D").sees("take 1 of 1");
     assert_eq!(desk.items(), recorded[..6]);
-    desk.press("u 2 g j j j D").sees("take 2 3/3");
+    desk.press("u 2 g j j j D").sees("take 2 of 2");
     assert_eq!(desk.items(), recorded[..4]);
-    desk.press("u 2 j D").sees("take 3 4/4");
+    desk.press("u 2 j D").sees("take 3 of 3");
     assert_eq!(desk.items(), recorded[..5]);
 }
 
@@ -68,11 +70,12 @@ fn the_tree_shows_where_takes_came_from_and_compares_them() {
     desk.press("T");
     insta::assert_snapshot!("tree", desk.screen());
     desk.press("r `by name` enter n `keeps the pair` enter");
-    desk.sees("take 2 by name").sees("note: keeps the pair");
-    desk.press("d").sees("take main / take 2");
+    desk.sees("take the suggestion  by name")
+        .sees("note: keeps the pair");
+    desk.press("d").sees("the recording / take 2");
     desk.press("esc k d");
     insta::assert_snapshot!("compared", desk.screen());
-    desk.press("esc enter").sees("take 1 2/3");
+    desk.press("esc enter").sees("take 1 of 2");
     assert_eq!(desk.items().len(), 9);
 }
 
@@ -94,7 +97,7 @@ fn notes_and_marks_stay_with_their_items() {
         .sees("note: ask the airline");
     desk.press("' ^u enter").misses("note: ask");
     desk.press("^r")
-        .sees("take 1 2/2")
+        .sees("take 1 of 1")
         .go_to(9)
         .sees("note: try this");
 }
@@ -103,8 +106,8 @@ fn notes_and_marks_stay_with_their_items() {
 fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
     let mut desk = two_takes().again();
     desk.sees("2 saved takes; T lists them")
-        .sees("take main 1/3");
-    desk.press("i ^s enter").sees("take 3 4/4");
+        .sees("recording, 2 takes");
+    desk.press("i ^s enter").sees("take 3 of 3");
     desk.press("T").sees("from the recording at item 7");
 }
 
@@ -309,7 +312,7 @@ fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next(
     desk.loader.hold_checks();
     desk.press("i ^s enter").sees("take 1: inject error");
     assert!(!desk.state.recovery.is_busy && desk.state.checked().is_none());
-    desk.press("u").sees("undone: back in take main");
+    desk.press("u").sees("undone: back in the recording");
     desk.press("^r").sees("redone: take 1").press("u");
     desk.loader.make_checks(&mut desk.state);
     assert_eq!(desk.rules()[0], "unknown-tool");

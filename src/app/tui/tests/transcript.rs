@@ -692,7 +692,7 @@ fn counts_of_the_first_chunk_are_marked_wherever_they_are_summed_up() {
         shown.contains("≥: for 1 reply the recording has only the count of the first chunk"),
         "{shown}"
     );
-    assert!(shown.contains("other context"), "{shown}");
+    assert!(shown.contains("prompts, replies"), "{shown}");
 }
 
 #[test]

@@ -197,8 +197,10 @@ fn is_shown(state: &State, document: &Arc<Document>) -> bool {
 /// was put somewhere already.
 fn begin_at(state: &mut State, session: usize, least: Severity) {
     // What goes wrong in a side chain is seen from the conversation that began it.
-    let document = state.document.as_ref();
-    let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
+    let document = state.document.clone();
+    let sessions = document
+        .as_ref()
+        .map_or(&[][..], |document| &document.recording.sessions[..]);
     let is_active = |session: &retake_core::session::Session| session.active;
     if sessions.iter().any(is_active) && !sessions.get(session).is_some_and(is_active) {
         return;
@@ -210,8 +212,16 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
     let first = findings.position(|finding| finding.severity >= least && finding.item.is_some());
     if let Some(first) = first.filter(|_| !state.has_moved) {
         state.has_moved = true;
+        let (is_other, count) = (state.session != session, sessions.len());
         motion::open_session(state, session);
         motion::go_to_finding(state, &checked, first);
+        if is_other {
+            let severity = checked.findings()[first].severity.word();
+            let place = format!("session {} of {count}", session + 1);
+            state.say(format!(
+                "the first {severity} is in {place}; S lists the sessions"
+            ));
+        }
     }
 }
 

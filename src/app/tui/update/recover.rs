@@ -318,15 +318,15 @@ fn ask_for_edit(state: &mut State, attempt: &Attempt) -> bool {
     true
 }
 
-/// Opens the list of the values of an item, with the cursor after the one that was edited last.
+/// Opens the list of the values of an item, with the cursor on this one.
 fn ask_which_value(
     state: &mut State,
     attempt: &Attempt,
     edited: &Arc<EditedItem>,
-    last: Option<usize>,
+    at: Option<usize>,
 ) {
     let (again, edited) = (attempt.clone(), edited.clone());
-    let menu = edited.menu(last);
+    let menu = edited.menu(at);
     let draft = (edited.draft_key(attempt), edited.open.json().to_owned());
     let choose = move |state: &mut State, _: &mut ValuesMenu, chosen: ValueChoice| {
         state.recovery.attempt = Some(again.clone());
@@ -374,29 +374,29 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
     let form = edited.form(state, subject.as_ref(), &value);
     let (name, opened_with) = (value.name.clone(), form.text());
     let (edited, again) = (edited.clone(), attempt.clone());
-    let accept = move |state: &mut State, form: &mut WordsForm, written: WrittenWords| match edited
-        .open
-        .with(&value, &written.text)
-    {
-        Ok(words) if written.goes_on => {
+    let accept = move |state: &mut State, form: &mut WordsForm, written: WrittenWords| match (
+        written.goes_on,
+        edited.with_value(&value, &written.text),
+    ) {
+        (Some(direction), Ok(words)) => {
             // The list with the values as they are now takes the place of the one below.
             keep(state, &subject, String::new());
             state.leave_layer();
             state.notice = None;
             state.recovery.attempt = Some(again.clone());
-            ask_which_value(
-                state,
-                &again,
-                &Arc::new(edited.with_json(&words)),
-                Some(index),
-            );
+            let edited = Arc::new(edited.with_json(&words));
+            let count = edited.open.values().len().max(1);
+            let step = if direction.is_forward() { 1 } else { count - 1 };
+            let next = (index + step) % count;
+            ask_which_value(state, &again, &edited, Some(next));
+            ask_for_value(state, &again, &edited, next);
             Flow::Close
         }
-        Ok(words) => {
+        (None, Ok(words)) => {
             keep(state, &subject, written.text);
             accept_words(state, Some(form), |attempt| attempt.words = Some(words))
         }
-        Err(fault) => {
+        (_, Err(fault)) => {
             form.complain(&format!("not accepted: {fault}"));
             Flow::Stay
         }
@@ -630,7 +630,14 @@ fn order(state: &mut State, planned: &Plan) {
     if is_of_another_document(state, &attempt) {
         return;
     }
-    let draft = EditedItem::new(state, &attempt).and_then(|edited| edited.draft_key(&attempt));
+    let edited = EditedItem::new(state, &attempt);
+    let draft = edited
+        .as_ref()
+        .and_then(|edited| edited.draft_key(&attempt));
+    let edited = edited.filter(|_| attempt.action.id == "edit");
+    let title = edited
+        .zip(attempt.words.as_deref())
+        .map_or_else(String::new, |(edited, json)| edited.label(json));
     state.leave_layers();
     keep(state, &draft, String::new());
     state.notice = None;
@@ -652,6 +659,7 @@ fn order(state: &mut State, planned: &Plan) {
         _ => None,
     });
     let about = Take {
+        title,
         forked_at: u32::try_from(attempt.place.item).ok(),
         cause: TakeCause {
             rule: attempt

@@ -14,6 +14,7 @@ use ratatui::text::Span;
 use retake_core::engine::Reason;
 use retake_core::rules::Finding;
 use retake_core::safe_text::SafeText;
+use retake_core::session::Kind;
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let area = rect(state.layout.footer);
@@ -62,6 +63,18 @@ fn hints(state: &State) -> Vec<Hint> {
     if partner.is_none() && related.is_none() {
         bindings.retain(|binding| binding.command != Command::Partner);
     }
+    let takes_error = state.item().is_some_and(|item| match item.kind {
+        Kind::Call => true,
+        Kind::Output => partner.is_some(),
+        _ => false,
+    });
+    let checked = state.checked().filter(|_| state.is_known());
+    let is_sound = checked.is_some_and(|checked| checked.findings().is_empty());
+    bindings.retain(|binding| match binding.command {
+        Command::Recover("inject-error") => takes_error,
+        Command::Finding(_) | Command::Pane(3) => !is_sound,
+        _ => true,
+    });
     if state.size.0 < WIDE {
         // Only one pane is seen: nothing else says that there are others.
         bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));

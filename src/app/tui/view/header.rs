@@ -36,14 +36,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
             && state.has_findings_elsewhere() => {}
         0 => {
             let label = state.recovery.takes.label();
-            right.push(Span::styled(format!("   take {label}"), theme.dim));
+            right.push(Span::styled(format!("   {label}"), theme.dim));
         }
         current => {
             let label = match state.size.0 >= WIDE {
                 true => state.recovery.takes.label(),
-                false => current.to_string(),
+                false => state.recovery.takes.named(current),
             };
-            right.push(Span::styled(format!("   take {label}"), theme.title));
+            right.push(Span::styled(format!("   {label}"), theme.title));
             let name = state.recovery.takes.name();
             if state.size.0 >= ROOMY && !name.is_empty() {
                 right.push(Span::raw("  "));

@@ -54,7 +54,7 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
     // What is shown may be another take than the one in which the run ended.
     let words = match (&live.phase, live.take.map(|take| take.0)) {
         (Phase::Ended(_), Some(take)) if take != state.recovery.takes.current => {
-            format!("take {take} {words}")
+            format!("{} {words}", state.recovery.takes.named(take))
         }
         _ => words,
     };

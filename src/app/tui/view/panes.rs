@@ -7,7 +7,7 @@ use crate::tui::state::document::{
     Checked, Extent, Listed, Place, count_turn, has_failed, is_failure,
 };
 use crate::tui::state::layout::Pane;
-use crate::tui::state::preview::{speaks_for, tool_of};
+use crate::tui::state::preview::{is_call, speaks_for, tool_of};
 use crate::tui::state::tree;
 use crate::tui::state::{NO_MATCH, Stage, State};
 use crate::tui::theme::Theme;
@@ -16,6 +16,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use retake_core::content::display_name;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, PairStatus, Session, Speaker};
 use retake_live::inspect::first_words;
@@ -174,20 +175,17 @@ impl<'a> Painter<'a> {
             Speaker::Model => theme.assistant,
             Speaker::File => theme.dim,
         };
-        let word = about.word(&self.session.items);
         let mut left = vec![
             Span::raw(fold),
             Span::styled(format!("{number:>digits$} "), theme.dim),
-            Span::styled(format!("{word:<9.10} "), style),
         ];
-        let speaks = speaks_for(self.session, turn).unwrap_or_default();
-        // Nothing else names the tool here.
-        let tool = self.tool(speaks);
-        if !tool.is_empty() {
-            left.extend(theme.spans(&tool, theme.dim));
-            left.push(Span::styled(" ", theme.dim));
+        // Most turns are the model's: only others say whose they are.
+        if about.speaker != Speaker::Model {
+            let word = about.word(&self.session.items);
+            left.push(Span::styled(format!("{word} "), style));
         }
-        left.extend(theme.spans(&self.preview(speaks), theme.dim));
+        let speaks = speaks_for(self.session, turn).unwrap_or_default();
+        left.extend(theme.spans(&self.said(speaks), theme.dim));
         let mut right = self.policy(about.items());
         right.extend(counts(theme, count_turn(self.session, self.checked, turn)));
         Row {
@@ -205,13 +203,7 @@ impl<'a> Painter<'a> {
         left.extend(self.signs(index));
         let words = format!(" {:<9} ", kind.word());
         left.push(Span::styled(words, self.theme.kind(kind)));
-        let tool = self.tool(index);
-        let text = if tool.is_empty() {
-            self.preview(index)
-        } else {
-            tool
-        };
-        left.extend(self.theme.spans(&text, self.theme.text));
+        left.extend(self.theme.spans(&self.said(index), self.theme.text));
         Row {
             left,
             right: Vec::new(),
@@ -302,6 +294,21 @@ impl<'a> Painter<'a> {
 
     fn tool(&self, index: usize) -> SafeText {
         SafeText::single_line(tool_of(self.session, index), TOOL)
+    }
+
+    /// What an item says in one line: `Read(src/lib.rs)`, the beginning of a message.
+    fn said(&self, index: usize) -> SafeText {
+        let (tool, preview) = (tool_of(self.session, index), self.preview(index));
+        let is_call = self.session.items.get(index).is_some_and(is_call);
+        if tool.is_empty() {
+            return preview;
+        }
+        let mut said = SafeText::single_line(&display_name(tool), TOOL);
+        let (before, after) = if is_call { ("(", ")") } else { (" ", "") };
+        said.push(&SafeText::from_static(before));
+        said.push(&preview);
+        said.push(&SafeText::from_static(after));
+        said
     }
 
     /// The beginning of what an item says.

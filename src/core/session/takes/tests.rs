@@ -64,11 +64,11 @@ fn a_story_without_forks_stays_in_one_column() {
     let drawn = drawn.iter().map(|branch| {
         let rails = branch.rails.iter();
         let rails: String = rails.map(|rail| if *rail { '|' } else { ' ' }).collect();
-        format!("{rails}{} {}", branch.id, branch.depth)
+        format!("{rails}{} {}", branch.id.0, branch.depth)
     });
     assert_eq!(
         drawn.collect::<Vec<_>>(),
-        ["main 0", "1 1", "2 2", "|3 3", "|4 4", " 5 3"]
+        ["0 0", "1 1", "2 2", "|3 3", "|4 4", " 5 3"]
     );
 }
 

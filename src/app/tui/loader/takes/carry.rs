@@ -32,7 +32,7 @@ impl Work {
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
             let id = bench.take(index_number(session), request, edits, about)?;
-            let message = format!("take {id} (history rebuilt as one request); u undoes it");
+            let message = format!("{id} (history rebuilt as one request); u undoes it");
             return self.show(bench, before, None, carried_to(bench, id, meant), message);
         }
         let at = Some(Place {

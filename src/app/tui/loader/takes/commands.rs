@@ -36,7 +36,7 @@ impl Work {
             TakesCommand::Undo => return self.undo(bench, shown),
             TakesCommand::Redo => match bench.redo() {
                 Some(id) => {
-                    let message = format!("redone: take {id}");
+                    let message = format!("redone: {}", named(bench, id));
                     return self.show(bench, before, shown, None, message);
                 }
                 None => self.refuse("nothing to redo"),
@@ -45,7 +45,7 @@ impl Work {
                 let is_back = bench.takes().parent(before) == Some(TakeId(id));
                 let at = begun_at(bench, before).filter(|_| is_back);
                 bench.go_to(TakeId(id))?;
-                let message = format!("take {}", TakeId(id));
+                let message = named(bench, TakeId(id));
                 return self.show(bench, before, shown, at, message);
             }
             TakesCommand::Compare(left, right) => {
@@ -94,7 +94,7 @@ impl Work {
         let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
-                let message = format!("undone: back in take {id}; ^r redoes it");
+                let message = format!("undone: back in {}; ^r redoes it", named(bench, id));
                 self.show(bench, before, shown, at, message)
             }
             None => {
@@ -121,4 +121,12 @@ fn begun_at(bench: &TakeStore, id: TakeId) -> Option<Place> {
         session: take.session as usize,
         item: take.forked_at? as usize,
     })
+}
+
+/// What a take is called in a sentence; a run has no recording that it began with.
+pub(super) fn named(bench: &TakeStore, id: TakeId) -> String {
+    match id == TakeId::MAIN && bench.is_run() {
+        true => "the first request".to_owned(),
+        false => id.to_string(),
+    }
 }

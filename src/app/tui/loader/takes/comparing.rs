@@ -1,5 +1,6 @@
 //! Two takes beside each other, and where they begin to differ.
 
+use super::commands::named;
 use crate::tui::loader::work::Work;
 use crate::tui::recovery::comparison::{Comparison, ItemText, TakeSide};
 use crate::tui::state::document::{Document, Place};
@@ -54,7 +55,7 @@ impl Work {
             };
             item_text(session, index)
         };
-        let names = [left, right].map(|id| format!("take {id}"));
+        let names = [left, right].map(|id| named(bench, id));
         Ok(Comparison::new(
             [&names[0], &names[1]],
             [&digests[0], &digests[1]],

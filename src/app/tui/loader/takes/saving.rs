@@ -179,7 +179,7 @@ impl Work {
             take: bench
                 .takes()
                 .get(id)
-                .map(|take| format!("take {id} of the recording, changed: {}", take.title)),
+                .map(|take| format!("{id} of the recording, changed: {}", take.title)),
             is_redacted: true,
         };
         let replaced = replace(path, Backup::None, |out| {
@@ -208,7 +208,7 @@ fn save_own(bench: &mut TakeStore, id: TakeId, path: &Path) -> Result<String, St
     let rope = bench.rope(id).map_err(|error| error.to_string())?;
     let base = bench.base(id).map_err(|error| error.to_string())?;
     let replaced = save_take(base, &rope, path, Backup::None).map_err(|error| error.to_string())?;
-    Ok(format!("take {id} is saved as {}", replaced.path.display()))
+    Ok(format!("{id} is saved as {}", replaced.path.display()))
 }
 
 /// Why there is nothing to convert.

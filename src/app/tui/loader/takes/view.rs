@@ -122,6 +122,8 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
         Some(id) => actions::find(id).map_or(id, |action| action.title),
     };
     let wording = match (&take.wording, &take.words) {
+        // The JSON of the item says less than what was changed in it, which names the take.
+        (None, Some(_)) if take.cause.action.as_deref() == Some("edit") => String::new(),
         (Some(name), Some(words)) => format!("{name}: {words}"),
         (None, Some(words)) => words.clone(),
         // A sample of the lab says what the model did.

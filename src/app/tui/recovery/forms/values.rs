@@ -51,18 +51,16 @@ pub struct ValuesMenu {
 }
 
 impl ValuesMenu {
-    /// The cursor is on the first invalid value after `last`, else on the one after it.
-    pub fn new(title: &str, rows: Vec<ValueRow>, last: Option<usize>) -> Self {
+    /// The cursor is on this value, else on the first invalid one.
+    pub fn new(title: &str, rows: Vec<ValueRow>, at: Option<usize>) -> Self {
         let mut menu = Self {
             title: SafeText::single_line(title, 200),
             rows,
             cursor: ListCursor::default(),
             notice: None,
         };
-        let after = last.map_or(0, |last| last + 1);
-        let next = menu.next_faulty(after);
-        let next = next.unwrap_or(after.min(menu.rows.len().saturating_sub(1)));
-        menu.cursor.set(next);
+        menu.cursor
+            .set(at.or_else(|| menu.next_faulty(0)).unwrap_or(0));
         menu
     }
 
@@ -183,7 +181,14 @@ impl<S> Layer<S> for ValuesMenu {
         }
         self.cursor
             .draw(frame, inside, count, theme.selected, |number, area| {
-                self.row(number, area.width.into(), theme)
+                let edge = match number == self.cursor.get() {
+                    true => theme.glyphs.edge,
+                    false => " ",
+                };
+                let mut spans = vec![Span::raw(edge)];
+                let width = usize::from(area.width).saturating_sub(1);
+                spans.extend(self.row(number, width, theme));
+                spans
             });
     }
 }

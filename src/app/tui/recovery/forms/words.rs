@@ -77,8 +77,8 @@ pub struct WrittenWords {
     pub text: String,
     /// The answer to the question beside it; false where there was none.
     pub is_yes: bool,
-    /// Whether another value is to be edited as well.
-    pub goes_on: bool,
+    /// Towards which other value the editing goes on.
+    pub goes_on: Option<Direction>,
 }
 
 #[derive(Debug, Clone)]
@@ -168,7 +168,10 @@ impl<S> Layer<S> for WordsForm {
                 return Step::Done(WrittenWords {
                     text: self.text(),
                     is_yes: self.question.is_some_and(|(_, is_yes)| is_yes),
-                    goes_on: command != Command::Accept,
+                    goes_on: match command {
+                        Command::Value(direction) => Some(direction),
+                        _ => None,
+                    },
                 });
             }
             Some(Command::OtherAnswer) => {
@@ -316,7 +319,7 @@ mod tests {
             Step::Done(WrittenWords {
                 text,
                 is_yes: false,
-                goes_on: false,
+                goes_on: None,
             })
         );
         assert_eq!(press(&mut form, "esc"), Step::Leave);

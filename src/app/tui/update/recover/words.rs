@@ -186,7 +186,7 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
     let row = state.recovery.takes.rows.iter().rev().find(same)?;
     let (before, after) = row.findings?;
     Some(format!(
-        "take {}: findings {before} -> {after}; {}",
+        "take {}: {after} findings after {before}; {}",
         row.id, row.wording
     ))
 }
@@ -287,6 +287,28 @@ impl EditedItem {
         same.is_none_or(|same| same.text != value.text || same.is_given != value.is_given)
     }
 
+    /// The names of the values that differ from the recorded ones; of an object only its members.
+    fn changed(&self) -> Vec<&str> {
+        let values = self.open.values().iter();
+        let names = values.filter(|value| self.is_changed(value));
+        let names: Vec<&str> = names.map(|value| value.name.as_str()).collect();
+        let is_inside = |name: &str, other: &str| {
+            let rest = other.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let of_members = |name: &&str| !names.iter().any(|other| is_inside(name, other));
+        names.iter().copied().filter(of_members).collect()
+    }
+
+    /// What is edited where its JSON becomes this: `get_weather.city`.
+    pub(super) fn label(&self, json: &str) -> String {
+        let edited = self.with_json(json);
+        match edited.changed().join(", ") {
+            names if names.is_empty() => self.name.clone(),
+            names => format!("{}.{names}", self.name),
+        }
+    }
+
     /// Where the arguments break the schema in the item as it is now.
     fn violations(&self, json: &str) -> Vec<Violation> {
         let found = || {
@@ -298,16 +320,18 @@ impl EditedItem {
         found().unwrap_or_default()
     }
 
-    /// The list of its values, with the cursor after the one that was edited last.
-    pub(super) fn menu(&self, last: Option<usize>) -> ValuesMenu {
-        let changed: Vec<_> = self
-            .open
-            .values()
-            .iter()
-            .map(|it| self.is_changed(it))
-            .collect();
-        let values = self.open.values().iter().enumerate();
-        let rows = values.map(|(index, value)| {
+    /// Its JSON with a text in the place of a value. One that is not given and stays empty is left out.
+    pub(super) fn with_value(&self, value: &ItemValue, text: &str) -> Result<String, String> {
+        match !value.is_given && text.is_empty() {
+            true => Ok(self.open.json().to_owned()),
+            false => self.open.with(value, text),
+        }
+    }
+
+    /// The list of its values, with the cursor on this one.
+    pub(super) fn menu(&self, at: Option<usize>) -> ValuesMenu {
+        let changed = self.changed();
+        let rows = self.open.values().iter().map(|value| {
             let types = value.schema.as_ref().map(types_of).unwrap_or_default();
             let shown = match (value.is_given, value.is_required) {
                 (true, _) => value.text.clone(),
@@ -319,15 +343,10 @@ impl EditedItem {
                 value: SafeText::single_line(&shown, SHOWN),
                 is_given: value.is_given,
                 is_faulty: self.violations.iter().any(|it| self.is_place(value, it)),
-                // Of an object only the members count that were changed.
-                is_changed: changed[index] && {
-                    let inside = format!("{}/", value.name);
-                    let mut others = self.open.values().iter().zip(&changed);
-                    !others.any(|(other, changed)| *changed && other.name.starts_with(&inside))
-                },
+                is_changed: changed.contains(&value.name.as_str()),
             }
         });
-        ValuesMenu::new(&format!("edit: {}", self.name), rows.collect(), last)
+        ValuesMenu::new(&format!("edit: {}", self.name), rows.collect(), at)
     }
 
     /// Whether a violation is shown beside this value: at its own place, else at what should hold it.
@@ -353,7 +372,13 @@ impl EditedItem {
             (None, true) => value.text.clone(),
             (None, false) => lines_of(&value.text).join("\n"),
         };
-        let title = format!("edit: {}, {}", self.name, value.name);
+        let values = self.open.values();
+        let place = values.iter().position(|it| it.name == value.name);
+        let of_all = match values.len() {
+            1 => String::new(),
+            count => format!(" ({} of {count})", place.unwrap_or(0) + 1),
+        };
+        let title = format!("edit: {}, {}{of_all}", self.name, value.name);
         let (edited, checked) = (self.clone(), value.clone());
         WordsForm::new(WordsSetup {
             check: TextCheck::new(move |text| edited.fault(&checked, text)),
