@@ -66,7 +66,7 @@ fn definitions_beside(
 }
 
 /// `run` for `run.take-2` and `run.copy`, the names that saved takes are given.
-fn source_of_take(stem: &str) -> Option<&str> {
+pub(crate) fn source_of_take(stem: &str) -> Option<&str> {
     let (source, ending) = stem.rsplit_once('.')?;
     let number = ending.strip_prefix("take-");
     let is_take = number.is_some_and(|number| number.parse::<u32>().is_ok());

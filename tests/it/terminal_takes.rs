@@ -56,6 +56,8 @@ fn types(terminal: &mut Terminal, text: &str) {
 fn check(path: &Path) -> (Option<i32>, String) {
     let mut command = Command::new(RETAKE);
     let output = command
+        .env_remove("XDG_STATE_HOME")
+        .env("HOME", path.parent().unwrap())
         .args(["check", "--format", "json"])
         .arg(path)
         .output()
@@ -169,12 +171,49 @@ fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
 }
 
 #[test]
+fn a_saved_take_is_judged_as_on_the_screen_whatever_the_words_of_its_error_are() {
+    let name = "broken-json.json";
+    let folder = desk(name);
+    let mut terminal = open(&folder, name);
+    sees(&mut terminal, "▌ ▲ monthly_payment(");
+    terminal.send(Key::Char('i'));
+    sees(&mut terminal, "the model reads");
+    terminal.send(Key::Ctrl('x'));
+    types(&mut terminal, "Think again.");
+    sees(&mut terminal, "Think again.");
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "enter accept");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1: inject error");
+    sees(&mut terminal, "1 warning");
+    terminal.send(Key::Char('w'));
+    sees(&mut terminal, "(*) as recorded (openai-chat)");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 1 is saved as");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+
+    let saved = folder.path().join("broken-json.take-1.json");
+    let (code, findings) = check(&saved);
+    assert_eq!(code, Some(0), "{findings}");
+    assert!(findings.contains("malformed-arguments"), "{findings}");
+    let mut terminal = open(&folder, "broken-json.take-1.json");
+    sees(&mut terminal, "1 warning");
+    terminal.send(Key::Char('Q'));
+    assert!(terminal.wait_exit().unwrap().success());
+    // What somebody else wrote into it is no decision of the take.
+    let text = fs::read_to_string(&saved).unwrap();
+    fs::write(&saved, text.replace("Think again.", "Think anew.")).unwrap();
+    assert_eq!(check(&saved).0, Some(1));
+}
+
+#[test]
 fn what_was_acknowledged_outlives_a_killed_process() {
     let name = "broken-json.json";
     let folder = desk(name);
     let recorded = fs::read(folder.path().join(name)).unwrap();
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "2 warnings");
+    sees(&mut terminal, "▌ ▲ monthly_payment(");
     for take in 1..=3 {
         terminal.send(Key::Char('x'));
         sees(&mut terminal, "is removed");

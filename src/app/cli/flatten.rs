@@ -7,7 +7,7 @@ use retake_core::actions::Offer;
 use retake_core::formats::Reading;
 use retake_core::rules::{ErrorClass, Finding, OrphanCause, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
-use retake_live::{InputError, Recording, check_with_hints, line_numbers};
+use retake_live::{InputError, Recording, check_with_hints, line_numbers, through_take};
 use serde::{Serialize, Serializer};
 use std::collections::HashMap;
 use std::path::Path;
@@ -137,7 +137,8 @@ impl Totals {
 impl FileReport {
     /// Reads and checks a file. With `with_lines`, findings get the line of their item.
     pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
-        let opened = inputs.read_quietly(path)?;
+        let mut opened = inputs.read_quietly(path)?;
+        through_take(path, &mut opened.recording);
         let findings = check_with_hints(&opened.recording, inputs.target)?;
         let mut report = Self::of(&opened.recording, &findings, inputs.target, with_lines)?;
         let tools_from = opened.tools_from;

@@ -150,9 +150,10 @@ impl Inputs {
         if let Some((tools, _)) = self.beside(source).found
             && tools_beside(written).is_none()
         {
-            let (tools, written) = (name_of(&tools), name_of(written));
-            let message = format!("the tools in {tools} are not part of {written}");
-            let hint = format!("retake check --tools {tools} {written}");
+            let names = [name_of(&tools), name_of(written)];
+            let message = format!("the tools in {} are not part of {}", names[0], names[1]);
+            let words = [&tools, written].map(|path| shell_word(&path.to_string_lossy()));
+            let hint = format!("retake check --tools {} {}", words[0], words[1]);
             print_error(&message, Some(&hint));
         }
     }

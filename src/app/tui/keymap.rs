@@ -309,7 +309,7 @@ pub const KEYMAP: &[Binding] = &[
     row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the top"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the bottom"),
-    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; while the filter is typed: enter keeps it, once more opens").in_footer(90, "open"),
+    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; in the filter: keep the filter").in_footer(90, "open"),
     row("/ f", C::Filter, &[Picker], Group::Recordings, "filter the recordings: ? in it shows the words and fields").in_footer(80, "filter"),
     row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens or cost").in_footer(70, "sort"),
     row("S", C::Reverse, &[Picker], Group::Recordings, "turn the order around"),

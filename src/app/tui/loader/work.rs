@@ -5,7 +5,7 @@ use super::takes::conductor::Staged;
 use crate::tui::report::Report;
 use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_core::usage::Prices;
-use retake_live::{OpenedInput, Recording};
+use retake_live::{OpenedInput, Recording, through_take};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -73,6 +73,7 @@ impl Knowledge {
 
     /// Adds what is known to the sessions of a recording.
     pub(super) fn apply(&self, recording: &mut Recording) {
+        through_take(&self.path, recording);
         let beside = match (&self.tools, self.tools_beside) {
             (None, Some(find)) => find(&self.path),
             _ => None,

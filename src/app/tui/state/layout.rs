@@ -67,6 +67,8 @@ impl Area {
 
 /// Least columns for three panes side by side.
 pub const WIDE: u16 = 100;
+/// Least columns for turns that are wider than the items.
+const ROOMY: u16 = 130;
 /// Least size for anything.
 pub const LEAST: (u16, u16) = (40, 10);
 
@@ -100,7 +102,11 @@ impl Layout {
             height: height - 2,
         };
         let detail = share(width, 42);
-        let turns = share(width, 24).min(60);
+        // The rows of the turns say what is called; those of the items are short.
+        let turns = match width < ROOMY {
+            true => share(width, 24),
+            false => share(width, 32).min(72),
+        };
         let rest = width - detail;
         let panes = match left {
             _ if width < WIDE => vec![(focus, column(0, width))],
