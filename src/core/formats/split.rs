@@ -10,7 +10,8 @@ use super::sample::{Layout, Sample, is_cut_document};
 use crate::json::{
     Cursor, JsonError, JsonErrorKind, complete, skip_value, skip_whitespace, string_end,
 };
-use crate::session::{Fragment, Kind, ProblemKind, Span};
+use crate::session::{Flags, Fragment, Kind, ProblemKind, Span};
+use crate::wire::images::may_hold_pictures;
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy)]
@@ -317,8 +318,12 @@ fn read_record(
         return Ok(cursor.position());
     }
     out.begin_record(Span::within(part.base, at..at));
-    let start = cursor.position();
+    let (start, first) = (cursor.position(), out.items.len());
     (read.read)(&mut cursor, part.base, out)?;
+    let has_none = !may_hold_pictures(&bytes[start..cursor.position()]);
+    for item in out.items.iter_mut().skip(first) {
+        item.flags.set_if(Flags::NO_PICTURE, has_none);
+    }
     out.end_record(part.base + cursor.position() as u64);
     out.report_bad_strings(bytes, start..cursor.position(), part.base);
     Ok(cursor.position())

@@ -12,13 +12,14 @@ use super::assemble::assemble_plain;
 use super::format::{Contents, Format};
 use super::sample::{Layout, Sample, is_cut_document};
 use crate::json::{
-    Cursor, JsonError, JsonErrorKind, bad_strings, complete, display_text, respelled, skip_value,
-    skip_whitespace, string_end,
+    Cursor, JsonError, JsonErrorKind, bad_strings, complete, display_text, lossy_text, respelled,
+    skip_value, skip_whitespace, string_end,
 };
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, RecordLink, Source, SourceError, Span,
     SpelledText,
 };
+use crate::wire::images::may_hold_pictures;
 use crate::wire::write::{Object, elements, quoted, text_of};
 use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult};
 use std::borrow::Cow;
@@ -236,7 +237,11 @@ impl Transcript {
             self.report(0, ProblemKind::NotJson(fault.kind));
         }
         let items = &mut self.fragment.items[first..];
-        items.iter_mut().for_each(|item| line.lengthen(item));
+        let has_none = !may_hold_pictures(json.as_bytes());
+        for item in items.iter_mut() {
+            line.lengthen(item);
+            item.flags.set_if(Flags::NO_PICTURE, has_none);
+        }
         if self.knows_replies {
             for item in items.iter_mut() {
                 item.flags = item.flags.without(Flags::STARTS_REPLY);
@@ -335,7 +340,7 @@ impl Transcript {
         match shortened(json.as_bytes(), None, self.long.len()) {
             (Cow::Owned(short), long) => {
                 self.long.extend(long);
-                Cow::Owned(String::from_utf8_lossy(&short).into_owned())
+                Cow::Owned(lossy_text(&short).into_owned())
             }
             (Cow::Borrowed(_), _) => Cow::Borrowed(json),
         }
@@ -370,7 +375,7 @@ impl Transcript {
             match value {
                 Ok(text) if text.starts_with(b"{") => {
                     let text = respelled(text);
-                    let text = String::from_utf8_lossy(&text);
+                    let text = lossy_text(&text);
                     take(self, &Object::read(&text), &mut Lines::new(&text, line));
                 }
                 Ok(_) => self.report(at as u64, ProblemKind::NotARecord),
@@ -392,7 +397,7 @@ pub(super) fn read_entry(
     let entry = respelled(&cursor.bytes()[range.clone()]);
     let place = matches!(entry, Cow::Borrowed(_)).then(|| base + range.start as u64);
     let (short, long) = shortened(&entry, place, 0);
-    let short = String::from_utf8_lossy(&short);
+    let short = lossy_text(&short);
     let mut transcript = Transcript::new("", dialect);
     transcript.knows_replies = true;
     transcript.long = long;
@@ -612,7 +617,7 @@ fn push_whole(text: &mut SpelledText, json: &str, long: &[LongString]) -> Vec<(u
         match (quotings, string.place) {
             (1, Some(place)) => text.take(place),
             (quotings, _) => {
-                let mut spelled = String::from_utf8_lossy(&string.text);
+                let mut spelled = lossy_text(&string.text);
                 if quotings == 0 {
                     spelled = Cow::Owned(display_text(&string.text).into_owned());
                 }

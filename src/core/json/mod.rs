@@ -400,7 +400,9 @@ pub fn respelled(text: &[u8]) -> Cow<'_, [u8]> {
 /// characters may stand between strings, backslashes stand in strings only.
 fn may_hold_any(text: &[u8]) -> bool {
     let has_control = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | (*byte < 0x20));
-    text.chunks(4096).any(has_control) || has_bad_escape(text) || std::str::from_utf8(text).is_err()
+    text.chunks(4096).any(has_control)
+        || has_bad_escape(text)
+        || simdutf8::basic::from_utf8(text).is_err()
 }
 
 /// What is wrong with the inside of a string.
@@ -417,8 +419,24 @@ fn bad_spelling(inside: &[u8]) -> Option<SpellingError> {
 }
 
 fn has_bad_escape(text: &[u8]) -> bool {
+    // Escapes stand close together, so that jumping from one to the next costs more than looking at every byte.
     let mut at = 0;
-    while let Some(place) = memchr::memchr(b'\\', &text[at..]) {
+    while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        let (mut slashes, mut next) = (places(block, b'\\'), BLOCK);
+        while slashes != 0 {
+            let place = slashes.trailing_zeros() as usize;
+            let Some(length) = escape_length(&text[at + place..]) else {
+                return true;
+            };
+            if place + length >= BLOCK {
+                next = place + length;
+                break;
+            }
+            slashes &= u64::MAX << (place + length);
+        }
+        at += next;
+    }
+    while let Some(place) = memchr::memchr(b'\\', text.get(at..).unwrap_or_default()) {
         match escape_length(&text[at + place..]) {
             Some(length) => at += place + length,
             None => return true,
@@ -428,6 +446,7 @@ fn has_bad_escape(text: &[u8]) -> bool {
 }
 
 /// The length of the escape at the start of a text; `None` for one that JSON does not know.
+#[inline]
 fn escape_length(text: &[u8]) -> Option<usize> {
     match text.get(1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
@@ -667,14 +686,19 @@ pub fn unescape(inside: &[u8]) -> Cow<'_, [u8]> {
 /// not UTF-8 become U+FFFD.
 pub fn display_text(inside: &[u8]) -> Cow<'_, str> {
     match unescape(inside) {
-        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(bytes),
-        },
+        Cow::Borrowed(bytes) => lossy_text(bytes),
         Cow::Owned(bytes) => match String::from_utf8(bytes) {
             Ok(text) => Cow::Owned(text),
             Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         },
+    }
+}
+
+/// The text of bytes; those that are not UTF-8 become U+FFFD. Fast where there are none.
+pub(crate) fn lossy_text(bytes: &[u8]) -> Cow<'_, str> {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 

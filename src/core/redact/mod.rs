@@ -357,7 +357,8 @@ pub fn shareable_json(bytes: &[u8]) -> Vec<u8> {
 pub fn kinds_in_json(bytes: &[u8]) -> Vec<String> {
     // Escapes may hide anything; everything else is found without decoding.
     let is_escaped = memchr::memmem::find(bytes, b"\\u").is_some();
-    let is_clean = std::str::from_utf8(bytes).is_ok_and(|text| suspected(text) == Suspected::NONE);
+    let text = simdutf8::basic::from_utf8(bytes);
+    let is_clean = text.is_ok_and(|text| suspected(text) == Suspected::NONE);
     if is_clean && !is_escaped {
         return Vec::new();
     }

@@ -86,6 +86,7 @@ fn images(session: &Session) -> Vec<(usize, Image)> {
         // Bytes that cannot be read have been reported by the item pass.
         if may_hold
             && !item.flags.has(Flags::COMPACTED)
+            && !item.flags.has(Flags::NO_PICTURE)
             && session.source.read_into(item.span, &mut bytes).is_ok()
         {
             let images = images_of(item, &bytes);

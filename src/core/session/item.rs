@@ -189,9 +189,9 @@ pub fn index_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What a reader saw in passing; sixteen bits.
+/// What a reader saw in passing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Flags(u16);
+pub struct Flags(u32);
 
 impl Flags {
     /// The output says itself that it is an error (`is_error`, `status: failed`, `success: false`).
@@ -229,6 +229,8 @@ impl Flags {
     /// It is of a type that its dialect does not have, or a part of its
     /// content is (see `wire::unknown_in`).
     pub const UNKNOWN: Self = Self(1 << 15);
+    /// It certainly holds no picture, so that nobody need read it for one.
+    pub const NO_PICTURE: Self = Self(1 << 16);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

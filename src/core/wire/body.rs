@@ -3,7 +3,7 @@
 //! By the kind of the item, members of all dialects are read: items of agents' own formats have no dialect, and the
 //! kind leaves no two meanings for a name. Only where a member holds the others is the dialect's to say.
 
-use crate::json::{Cursor, JsonError, complete, display_text};
+use crate::json::{Cursor, JsonError, complete, display_text, lossy_text};
 use crate::session::{Item, Kind, Session};
 use std::ops::Range;
 
@@ -158,9 +158,9 @@ fn read_arguments(
     body.arguments = match (is_string, free_form) {
         (true, true) => Arguments::FreeForm(display_text(&raw[1..raw.len() - 1]).into_owned()),
         (true, false) => Arguments::Text(display_text(&raw[1..raw.len() - 1]).into_owned()),
-        (false, true) => Arguments::FreeForm(String::from_utf8_lossy(raw).into_owned()),
+        (false, true) => Arguments::FreeForm(lossy_text(raw).into_owned()),
         (false, false) if raw == b"null" => Arguments::None,
-        (false, false) => Arguments::Value(String::from_utf8_lossy(raw).into_owned()),
+        (false, false) => Arguments::Value(lossy_text(raw).into_owned()),
     };
     body.arguments_at = Some(range);
     Ok(())
@@ -209,7 +209,7 @@ fn collect_within(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Res
             let at = cursor.skip()?;
             let raw = &cursor.bytes()[at.clone()];
             if raw != b"null" {
-                push_line(&mut body.text, &String::from_utf8_lossy(raw));
+                push_line(&mut body.text, &lossy_text(raw));
                 body.texts_at.push(at);
             }
         }
@@ -250,7 +250,7 @@ fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Resul
                 cursor.peek();
                 let at = cursor.skip()?;
                 let raw = &cursor.bytes()[at.clone()];
-                push_line(&mut body.text, &String::from_utf8_lossy(raw));
+                push_line(&mut body.text, &lossy_text(raw));
                 body.texts_at.push(at);
             }
             b"image" | b"document" | b"video" if cursor.peek() == Some(b'{') => kind = Some(key),
@@ -268,7 +268,7 @@ fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Resul
         None if is_encrypted => push_line(&mut body.text, "[web_search_result]"),
         None => push_line(
             &mut body.text,
-            &String::from_utf8_lossy(&cursor.bytes()[start..cursor.position()]),
+            &lossy_text(&cursor.bytes()[start..cursor.position()]),
         ),
     }
     Ok(())

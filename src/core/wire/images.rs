@@ -30,11 +30,14 @@ pub fn image_files(item: &Item, bytes: &[u8]) -> Vec<Vec<u8>> {
     urls.map(|url| file_of(&url, usize::MAX)).collect()
 }
 
+/// Whether pictures may be in a JSON text: a glance.
+pub(crate) fn may_hold_pictures(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"\"image").is_some()
+}
+
 /// The address of each picture; `None` where the provider keeps the file.
 fn urls_of(item: &Item, bytes: &[u8]) -> Vec<Option<String>> {
-    let may_hold = matches!(item.kind, Kind::User | Kind::Output)
-        && memchr::memmem::find(bytes, b"\"image").is_some();
-    if !may_hold {
+    if !matches!(item.kind, Kind::User | Kind::Output) || !may_hold_pictures(bytes) {
         return Vec::new();
     }
     // The item was walked without a fault when it was read.
