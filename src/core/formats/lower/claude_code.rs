@@ -3,10 +3,11 @@
 
 use super::list::ListEdits;
 use super::place::{CannotWrite, Ground};
-use crate::json::Cursor;
+use crate::json::{Cursor, JsonErrorKind};
 use crate::session::{Span, Splice};
 use crate::wire::write::quoted;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Lines that were added, to be joined with those that are there.
@@ -187,6 +188,24 @@ fn next_record(
         .map(|(_, item)| item.record))
 }
 
+/// How many bytes of a line usually hold what it hangs on.
+const LINK_HEAD: u64 = 256;
+
+/// What a line hangs on, where its beginning says so.
+fn parent_in_head(head: &[u8]) -> Option<Cow<'_, str>> {
+    let mut parent = None;
+    let walked = Cursor::new(head).object(|cursor, key| {
+        if key == LINKS.parent.as_bytes() {
+            parent = cursor.string()?;
+        }
+        Ok(())
+    });
+    // Most lines go on beyond their beginning.
+    let is_line = walked.is_ok_and(|is_object| is_object)
+        || walked.is_err_and(|fault| fault.kind == JsonErrorKind::End);
+    parent.filter(|_| is_line).map(crate::json::display_text)
+}
+
 /// Gives every line whose line before it leaves the nearest one that stays.
 fn close_over(
     ground: &mut Ground<'_>,
@@ -210,6 +229,13 @@ fn close_over(
         let Some(span) = ground.record_span(record) else {
             continue;
         };
+        ground
+            .session
+            .source
+            .read_into(span.head(LINK_HEAD), &mut bytes)?;
+        if parent_in_head(&bytes).is_some_and(|parent| !parents.contains_key(&*parent)) {
+            continue;
+        }
         ground.session.source.read_into(span, &mut bytes)?;
         if memchr::memmem::find(&bytes, b"\"parentUuid\"").is_none() {
             continue;
