@@ -117,10 +117,10 @@ impl Source for FileSource {
     fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
         let refused = |reason: String| SourceError::Refused { span, reason };
         let length = usize::try_from(span.len()).map_err(|error| refused(error.to_string()))?;
-        buffer.clear();
         buffer
-            .try_reserve(length)
+            .try_reserve(length.saturating_sub(buffer.len()))
             .map_err(|error| refused(error.to_string()))?;
+        // What is in it is overwritten: only what it grows by is cleared.
         buffer.resize(length, 0);
         self.fill(span.start, buffer)
     }

@@ -30,7 +30,7 @@ const OVERLAP: u64 = 16;
 /// How many parts are read before they are joined: bounds the memory of parts that wait.
 const WAVE: usize = 32;
 /// A larger buffer, which a large record needed, is given back.
-const KEPT_BUFFER: usize = 1 << 20;
+const KEPT_BUFFER: usize = 8 << 20;
 
 thread_local! {
     /// One buffer for all parts that a thread reads: fresh pages cost as much as the reading.

@@ -8,7 +8,7 @@ use super::run::{
 };
 use crate::actions::{Safety, quote};
 use crate::json::complete;
-use crate::session::{Flags, Item, Kind, Session, SourceError, index_number};
+use crate::session::{Flags, Item, Kind, ReadAhead, Session, SourceError, Span, index_number};
 use crate::wire::provider_errors::Fault;
 use crate::wire::{Body, body_of};
 use std::ops::Range;
@@ -102,27 +102,30 @@ pub fn check_items(
 ) -> Result<(Vec<Finding>, Vec<Digest>), SourceError> {
     let mut findings = Vec::new();
     let mut digests = Vec::new();
-    let mut bytes = Vec::new();
+    let mut ahead = ReadAhead::default();
     let mut wanted = Kind::ALL.to_vec();
     wanted.retain(|kind| rules.iter().any(|rule| wants(&rule.scope, *kind)));
     let keeps_digests = rules.iter().any(|rule| NEED_ALL_DIGESTS.contains(&rule.id));
-    for index in part {
-        let Some(item) = run.session.items.get(index) else {
-            break;
-        };
-        let leaves_digest = keeps_digests && matches!(item.kind, Kind::Call | Kind::Output);
-        if !leaves_digest && !wanted.contains(&item.kind) {
+    let leaves_digest =
+        |item: &Item| keeps_digests && matches!(item.kind, Kind::Call | Kind::Output);
+    let is_read = |item: &Item| leaves_digest(item) || wanted.contains(&item.kind);
+    let items = run.session.items.get(part.clone()).unwrap_or_default();
+    for (index, (place, item)) in part.zip(items.iter().enumerate()) {
+        if !is_read(item) {
             continue;
         }
         if let Some(known) = run.known(index) {
             digests.extend(known.digest);
             continue;
         }
-        let is_partial = read_bytes(run.session, item, OUTPUT_HEAD, &mut bytes)?;
-        if !leaves_digest && !is_worth_a_look(item.kind, &bytes, rules) {
+        let span = span_to_read(item, OUTPUT_HEAD);
+        let next = items[place + 1..].iter().filter(|item| is_read(item));
+        let next = next.map(|item| span_to_read(item, OUTPUT_HEAD));
+        let bytes = ahead.read(&*run.session.source, span, next)?;
+        if !leaves_digest(item) && !is_worth_a_look(item.kind, bytes, rules) {
             continue;
         }
-        let Some(body) = decode(item, is_partial, &bytes) else {
+        let Some(body) = decode(item, span != item.span, bytes) else {
             continue;
         };
         examine(run, index, item, &body, rules, &mut findings, &mut digests);
@@ -198,9 +201,9 @@ impl Run<'_> {
     /// The same, with so many bytes of an output.
     fn body_up_to(&self, index: usize, most: u64) -> Option<Body> {
         let item = self.session.items.get(index)?;
-        let mut bytes = Vec::new();
-        let is_partial = read_bytes(self.session, item, most, &mut bytes).ok()?;
-        decode(item, is_partial, &bytes)
+        let span = span_to_read(item, most);
+        let bytes = self.session.source.read(span).ok()?;
+        decode(item, span != item.span, &bytes)
     }
 
     /// The text of an item, with more of an output than findings are made from.
@@ -236,21 +239,12 @@ impl Run<'_> {
 /// Bytes that are read of an output where its end matters.
 const LONG_OUTPUT: u64 = 64 * 1024;
 
-/// Reads the bytes of an item, of an output at most so many; says whether they are only its beginning.
-fn read_bytes(
-    session: &Session,
-    item: &Item,
-    most: u64,
-    bytes: &mut Vec<u8>,
-) -> Result<bool, SourceError> {
-    let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
-    let span = if is_output {
-        item.span.head(most)
-    } else {
-        item.span
-    };
-    session.source.read_into(span, bytes)?;
-    Ok(span != item.span)
+/// What of an item is read: of an output at most so many bytes.
+fn span_to_read(item: &Item, most: u64) -> Span {
+    match item.kind {
+        Kind::Output | Kind::HostedOutput => item.span.head(most),
+        _ => item.span,
+    }
 }
 
 /// Whether an output says that its call failed: what the rule `tool-error` finds.
@@ -258,9 +252,9 @@ pub fn reports_failure(session: &Session, output: &Item) -> Result<bool, SourceE
     if output.kind == Kind::HostedOutput || output.flags.has(Flags::ERROR) {
         return Ok(output.flags.has(Flags::ERROR));
     }
-    let mut bytes = Vec::new();
-    let is_partial = read_bytes(session, output, OUTPUT_HEAD, &mut bytes)?;
-    let body = decode(output, is_partial, &bytes);
+    let span = span_to_read(output, OUTPUT_HEAD);
+    let bytes = session.source.read(span)?;
+    let body = decode(output, span != output.span, &bytes);
     Ok(body.is_some_and(|body| classify(session, output, &body.text).is_some()))
 }
 

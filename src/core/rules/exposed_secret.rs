@@ -2,6 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::redact::kinds_in_json;
+use crate::session::ReadAhead;
 
 /// How much of a session is looked at, in bytes of its items: looking for secrets takes longer
 /// than all rules together.
@@ -29,18 +30,20 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
-    let mut bytes = Vec::new();
+    let mut ahead = ReadAhead::default();
     let mut left = LOOKED_AT;
-    for (index, item) in run.session.items.iter().enumerate() {
+    let items = &run.session.items;
+    for (index, item) in items.iter().enumerate() {
         let Some(rest) = left.checked_sub(item.span.len()) else {
             break;
         };
         left = rest;
         // What cannot be read was reported where it was read first.
-        if run.session.source.read_into(item.span, &mut bytes).is_err() {
+        let next = items[index + 1..].iter().map(|item| item.span);
+        let Ok(bytes) = ahead.read(&*run.session.source, item.span, next) else {
             continue;
-        }
-        let kinds = kinds_in_json(&bytes);
+        };
+        let kinds = kinds_in_json(bytes);
         if !kinds.is_empty() {
             findings.push(Finding::new(&RULE, index).fact("kinds", kinds.join(", ")));
         }

@@ -36,6 +36,7 @@ pub use meaning::{IgnoredParts, Meaning};
 pub use pairing::{PairStatus, Pairing, Session, Stop};
 pub use problem::{Problem, ProblemKind};
 pub use rope::{Growth, Rope, RopePiece, TextOrigin};
+pub(crate) use source::ReadAhead;
 pub use source::{Source, SourceError, Span, Splice};
 pub use spelled::SpelledText;
 pub use turn::{Speaker, Turn, number_turns};

@@ -271,7 +271,6 @@ impl Source for Rope {
     }
 
     fn read_into(&self, span: Span, buffer: &mut Vec<u8>) -> Result<(), SourceError> {
-        buffer.clear();
         let length = usize::try_from(span.len()).ok();
         let length = length.filter(|_| span.end <= self.length);
         buffer.resize(length.ok_or(SourceError::Gone { span })?, 0);

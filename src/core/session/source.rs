@@ -76,6 +76,57 @@ pub trait Source: Any + Send + Sync + fmt::Debug {
     }
 }
 
+/// Reads spans that lie close together at once: asking the system costs as much as copying a few kilobytes.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAhead {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl ReadAhead {
+    /// How many bytes that nobody asks for may lie between two spans.
+    const GAP: u64 = 2048;
+    /// How many bytes are read at once, unless one span is longer.
+    const MOST: u64 = 64 * 1024;
+
+    /// The bytes of a span; `next` are those that will be asked for after it.
+    pub(crate) fn read(
+        &mut self,
+        source: &dyn Source,
+        span: Span,
+        next: impl Iterator<Item = Span>,
+    ) -> Result<&[u8], SourceError> {
+        if self.place_of(span).is_none() {
+            let mut end = span.end;
+            for next in next {
+                let is_near = (end..=end + Self::GAP).contains(&next.start);
+                if !is_near || next.end > span.start + Self::MOST {
+                    break;
+                }
+                end = next.end;
+            }
+            self.start = span.start;
+            let ahead = Span { end, ..span };
+            let read = source.read_into(ahead, &mut self.bytes);
+            // What follows may be gone.
+            if read.is_err() {
+                self.bytes.clear();
+                source.read_into(span, &mut self.bytes)?;
+            }
+        }
+        let place = self.place_of(span);
+        place.map_or(Err(SourceError::Gone { span }), |place| {
+            Ok(&self.bytes[place])
+        })
+    }
+
+    fn place_of(&self, span: Span) -> Option<std::ops::Range<usize>> {
+        let from = usize::try_from(span.start.checked_sub(self.start)?).ok()?;
+        let to = from.checked_add(usize::try_from(span.len()).ok()?)?;
+        (to <= self.bytes.len()).then_some(from..to)
+    }
+}
+
 /// Why bytes could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
@@ -134,6 +185,27 @@ pub struct Splice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_read_ahead_as_far_as_they_are_there() {
+        let source: Vec<u8> = (0..100).collect();
+        let spans = [
+            (0, 3),
+            (3, 8),
+            (40, 41),
+            (20, 30),
+            (90, 100),
+            (95, 101),
+            (0, 2),
+        ];
+        let spans = spans.map(|(start, end)| Span { start, end });
+        let mut ahead = ReadAhead::default();
+        for (place, span) in spans.iter().enumerate() {
+            let next = spans[place + 1..].iter().copied();
+            let read = ahead.read(&source, *span, next).map(<[u8]>::to_vec);
+            assert_eq!(read, source.read(*span), "{span:?}");
+        }
+    }
 
     #[test]
     fn a_buffer_gives_its_bytes_and_says_when_they_are_gone() {
