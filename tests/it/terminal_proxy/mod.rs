@@ -182,7 +182,7 @@ fn one_is_given_the_suggestion_while_the_other_stays_held_and_is_then_released_f
     let second = desk.ask(Dialect::Chat, true, BROKEN);
     desk.sees("2 held");
     desk.enter();
-    desk.sees("exchange 2  reply 1   ● 1 error");
+    desk.sees("exchange 2  reply 1  ● 1 error");
     desk.press('s');
     desk.sees("take the suggestion");
     desk.enter();
