@@ -1,8 +1,9 @@
 //! A page of Markdown, for issues and chats: messages as they were formatted, calls as lines, what is long folded.
 //!
-//! The Markdown of a message is not copied but written anew from what was understood of it, with every other letter
-//! that could mean something escaped: so that nothing in it becomes HTML or an image.
+//! The Markdown of a message is kept, without what is active in it; of all else every letter that could mean something is
+//! escaped: so that nothing becomes HTML or an image.
 
+use super::inert::{escaped, inert};
 use super::writer::{PageError, PageSession, PageWriter, ending, parted, words_of};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
@@ -43,9 +44,25 @@ impl<W: Write> MarkdownPage<W> {
         Ok(())
     }
 
-    fn block(&mut self, block: &PageBlock, kind: Kind, prefix: &str) -> Result<(), PageError> {
+    fn block(
+        &mut self,
+        block: &PageBlock,
+        (kind, text): (Kind, Option<SafeText>),
+        prefix: &str,
+    ) -> Result<(), PageError> {
         let (heads, _) = parted(&block.own.folded);
-        let (titles, below) = parted(&block.own.unfolded);
+        let (titles, mut below) = parted(&block.own.unfolded);
+        let is_said = matches!(kind, Kind::User | Kind::Assistant | Kind::Reasoning);
+        // The first row of a message is its text, but for what is wrong with it.
+        let is_text = |row: &BlockRow| {
+            let is_fault = matches!(row.left.first(), Some((Tone::Sign(_), _)));
+            row.kind == RowKind::Title && is_said && !is_fault
+        };
+        let has_text = text.is_some() || !below.is_empty();
+        if has_text {
+            let texts = titles.into_iter().filter(|row| is_text(row));
+            below = texts.chain(below).collect();
+        }
         let mut lines = Vec::new();
         for row in heads {
             let (left, right) = (on_one_line(&row.left), on_one_line(&row.right));
@@ -61,15 +78,15 @@ impl<W: Write> MarkdownPage<W> {
                         "### <a id=\"{prefix}turn-{turn}\"></a>{left}{right}\n"
                     )?;
                 }
+                None if has_text && is_text(row) => {}
                 None => lines.push(format!("{}{right}\n", code(&left))),
             }
         }
-        if matches!(kind, Kind::User | Kind::Assistant | Kind::Reasoning) {
-            let titles = titles.into_iter().filter(|row| row.kind == RowKind::Title);
-            return self.message(&titles.chain(below).collect::<Vec<_>>());
-        }
         for line in lines {
             writeln!(self.out, "{line}")?;
+        }
+        if let Some(text) = text {
+            return self.message(&text, kind);
         }
         self.below(&below)?;
         match &block.output {
@@ -83,9 +100,11 @@ impl<W: Write> MarkdownPage<W> {
         if rows.is_empty() {
             return Ok(());
         }
+        let margin = rows.iter().map(|row| row.indent).min().unwrap_or(0);
         let lines = rows.iter().map(|row| {
             let hangs = matches!(row.left.first(), Some((Tone::Glyph(Glyph::Bar), _)));
-            words_of(&row.left[if hangs { 2 } else { 0 }..])
+            let words = words_of(&row.left[if hangs { 2 } else { 0 }..]);
+            " ".repeat(row.indent - margin) + &words
         });
         let lines = lines.collect::<Vec<_>>();
         let is_diff = rows.iter().flat_map(|row| &row.left).any(|(tone, _)| {
@@ -111,30 +130,15 @@ impl<W: Write> MarkdownPage<W> {
         Ok(())
     }
 
-    /// The text of a message with the Markdown that was understood of it.
-    fn message(&mut self, rows: &[&BlockRow]) -> Result<(), PageError> {
-        let mut code: Option<Vec<String>> = None;
-        for row in rows {
-            let words = words_of(&row.left);
-            let is_fence = matches!(row.left[..], [(Tone::Look(Look::Faint), _)])
-                && words.trim_start().starts_with(['`', '~']);
-            match (&mut code, is_fence) {
-                (None, true) => code = Some(Vec::new()),
-                (None, false) => writeln!(self.out, "{}", line_of(&row.left))?,
-                (Some(lines), false) => lines.push(words),
-                (Some(_), true) => self.fenced(code.take().unwrap_or_default())?,
+    /// What is said, in Markdown; thoughts are quoted.
+    fn message(&mut self, text: &SafeText, kind: Kind) -> Result<(), PageError> {
+        for line in inert(text.as_plain()).lines() {
+            match kind {
+                Kind::Reasoning => writeln!(self.out, "{}", format!("> {line}").trim_end())?,
+                _ => writeln!(self.out, "{line}")?,
             }
         }
-        if let Some(lines) = code {
-            self.fenced(lines)?;
-        }
         writeln!(self.out)?;
-        Ok(())
-    }
-
-    fn fenced(&mut self, lines: Vec<String>) -> Result<(), PageError> {
-        let fence = fence_for(&lines);
-        writeln!(self.out, "{fence}\n{}\n{fence}", lines.join("\n"))?;
         Ok(())
     }
 }
@@ -162,12 +166,10 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
             before => format!("s{}-", before + 1),
         };
         for block in page.blocks() {
-            let kind = page
-                .session()
-                .items
-                .get(block.own.index)
-                .map(|item| item.kind);
-            self.block(&block, kind.unwrap_or(Kind::Other), &prefix)?;
+            let item = page.session().items.get(block.own.index);
+            let kind = item.map_or(Kind::Other, |item| item.kind);
+            let text = page.message(block.own.index);
+            self.block(&block, (kind, text), &prefix)?;
         }
         self.written += 1;
         Ok(())
@@ -179,31 +181,6 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
         self.out.flush()?;
         Ok(())
     }
-}
-
-/// A line of a message.
-fn line_of(pieces: &[(Tone, SafeText)]) -> String {
-    let mut line = String::new();
-    for (tone, text) in pieces {
-        let words = words_of(&[(*tone, text.clone())]);
-        match tone {
-            Tone::Look(Look::Strong) => line.push_str(&format!("**{}**", escaped(&words))),
-            Tone::Look(Look::Heading) => {
-                let words = words.trim_start_matches('#').trim();
-                line.push_str(&format!("**{}**", escaped(words)));
-            }
-            Tone::Look(Look::Code) => {
-                line.push_str(&code(words.trim_matches('`')));
-            }
-            Tone::Look(Look::Quote) => {
-                let words = words.trim_start().trim_start_matches('>');
-                line.push_str(&format!("> {}", escaped(words)));
-            }
-            _ => line.push_str(&escaped(&words)),
-        }
-    }
-    // Lines stay lines, and what is indented does not become code.
-    format!("{}  ", line.trim())
 }
 
 /// The words of pieces with single spaces between them.
@@ -228,24 +205,4 @@ fn longest_ticks(text: &str) -> usize {
 fn fence_for(lines: &[String]) -> String {
     let longest = lines.iter().map(|line| longest_ticks(line)).max();
     "`".repeat(longest.unwrap_or(0).max(2) + 1)
-}
-
-/// Letters that mean something in Markdown or HTML as references, so that they are shown as they are.
-fn escaped(text: &str) -> String {
-    let mut markdown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => markdown.push_str("&lt;"),
-            '>' => markdown.push_str("&gt;"),
-            '&' => markdown.push_str("&amp;"),
-            // Nobody is mentioned.
-            '@' => markdown.push_str("&#64;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '!' | '~' | '|' | '#' | '$' => {
-                markdown.push('\\');
-                markdown.push(letter);
-            }
-            letter => markdown.push(letter),
-        }
-    }
-    markdown
 }

@@ -1,9 +1,10 @@
 //! A session as one file to share, which looks like the transcript: an HTML page, or Markdown.
 //!
-//! A page is made of blocks of the transcript. All text of the recording is escaped piece by piece; nothing in it
-//! becomes a tag or an image, and a page loads nothing.
+//! A page is made of blocks of the transcript. All text of the recording is escaped piece by piece, but for the Markdown of
+//! messages in Markdown; nothing in it becomes a tag or an image, and a page loads nothing.
 
 mod html;
+mod inert;
 mod markdown;
 mod writer;
 

@@ -35,6 +35,30 @@ fn a_page_has_an_anchor_for_each_turn_and_links_each_finding_to_its_item() {
 }
 
 #[test]
+fn the_markdown_of_messages_stays_and_what_is_active_in_it_is_text() {
+    let said = "# Result\n\n| a | b |\n|---|--:|\n| `x` | **2** |\n\nSee [main.rs](src/main.rs#L3), [run](javascript:run) \
+        and <b>this</b>.\n\n```rust\nfn f() -> Vec<u8> {}\n```\n\n```py\nopen";
+    let messages = json!([
+        {"role": "user", "content": "Look\nat *it*."},
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": "So?"},
+        {"role": "assistant", "content": "{\"a\":[1,2]}"},
+    ]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let markdown = page(here.path(), "markdown", &[]);
+    for part in [
+        "\nLook  \nat *it*.\n",
+        "\n#### Result\n\n| a | b |\n|---|--:|\n| `x` | **2** |\n",
+        "See [main.rs](src/main.rs#L3), \\[run](javascript:run) and &lt;b&gt;this&lt;/b&gt;.\n",
+        "\n```rust\nfn f() -> Vec<u8> {}\n```\n",
+        "\n```py\nopen\n```\n\n### ",
+        "\n```text\n{\n  \"a\": [\n",
+    ] {
+        assert!(markdown.contains(part), "{part}:\n{markdown}");
+    }
+}
+
+#[test]
 fn long_results_are_folded_and_whole() {
     let lines = (1..=40).map(|line| format!("line {line}\n"));
     let story = STORY.replace(

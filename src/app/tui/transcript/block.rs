@@ -83,7 +83,7 @@ const HEAD: u64 = 8 * 1024;
 /// How much of a result is read to count its lines.
 const COUNTED: u64 = 64 * 1024;
 /// How much of an item is read where it is unfolded; the detail shows more.
-const UNFOLDED: u64 = 512 * 1024;
+pub(super) const UNFOLDED: u64 = 512 * 1024;
 
 /// Cells that the argument of a call has in any case.
 const ARGUMENT: usize = 16;

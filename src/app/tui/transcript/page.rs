@@ -3,12 +3,14 @@
 use super::block::{self, BlockContext, BlockRow};
 use super::nested::NestedFacts;
 use super::order::Order;
-use crate::tui::state::detail::Mode;
+use crate::tui::state::detail::{Mode, is_container};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use jiff::tz::TimeZone;
-use retake_core::session::{Session, SourceError};
+use retake_core::safe_text::SafeText;
+use retake_core::session::{Flags, Kind, Session, SourceError};
 use retake_core::usage::{Prices, UsageReader, working_folder};
+use retake_core::wire::body_within;
 use std::iter;
 
 /// Columns of what is shown folded: calls and results are cut there.
@@ -69,6 +71,21 @@ impl<'a> Page<'a> {
 
     pub(crate) fn session(&self) -> &'a Session {
         &self.sessions[self.number]
+    }
+
+    /// What a message says, as it is written; `None` for other items, for messages that are shown otherwise and for those
+    /// that are read in part only.
+    pub(crate) fn message(&self, item: usize) -> Option<SafeText> {
+        let session = self.session();
+        let item = session.items.get(item)?;
+        let is_said = matches!(item.kind, Kind::User | Kind::Assistant | Kind::Reasoning);
+        if !is_said || item.flags.has(Flags::INTERRUPT) || item.span.len() > block::UNFOLDED {
+            return None;
+        }
+        let body = body_within(session, item, block::UNFOLDED)?;
+        let text = body.text.trim();
+        let is_data = item.kind != Kind::User && is_container(text);
+        (!text.is_empty() && !is_data).then(|| SafeText::from_str(text))
     }
 
     /// The items in the order of the transcript.
