@@ -6,7 +6,7 @@ use retake_core::formats::convert::{self, AgentProgram, Converted, NewSession};
 use retake_core::repair::likely;
 use retake_core::rules::reports_error;
 use retake_core::session::{Flags, Kind, Session, SourceError, hash};
-use retake_core::usage::rfc3339;
+use retake_core::usage::{Prices, UsageReader, rfc3339};
 use retake_core::wire::body_of;
 use std::ffi::OsString;
 use std::fs;
@@ -48,7 +48,11 @@ pub fn write_session<E: From<SourceError>>(
             item.flags.set_if(Flags::ERROR, is_error);
         }
     }
-    convert::write_session(&marked, to, new, likely, write)
+    let prices = Prices::default();
+    let mut reader = UsageReader::new(session, &prices);
+    let times = (0..session.items.len()).map(|index| reader.item_time(index));
+    let times = times.collect::<Result<Vec<_>, _>>()?;
+    convert::write_session(&marked, to, new, &times, likely, write)
 }
 
 /// The file in which the agent looks for a new session; `None` where it keeps its sessions in a database or its home

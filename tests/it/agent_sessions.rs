@@ -182,6 +182,133 @@ fn tools_and_arguments_have_the_names_of_the_agent() {
     }
 }
 
+/// [`CLAUDE_CODE`] with a time for each line that `has_time`: one second after the other.
+fn timed(has_time: fn(usize) -> bool) -> Recording {
+    let lines = CLAUDE_CODE.lines().enumerate().map(|(number, line)| {
+        let time = format!(r#"{{"timestamp":"2026-01-01T00:00:{number:02}.000Z","#);
+        let line = if has_time(number) {
+            line.replacen('{', &time, 1)
+        } else {
+            line.to_owned()
+        };
+        line + "\n"
+    });
+    read(&lines.collect::<String>())
+}
+
+#[test]
+fn recorded_times_are_kept_and_missing_ones_are_between_their_neighbours() {
+    let moments = |text: &str| {
+        let seconds = (0..7).filter(|second| {
+            let ms = 1_767_225_600_000_u64 + second * 1000;
+            text.contains(&format!("2026-01-01T00:00:{second:02}.000Z"))
+                || text.contains(&ms.to_string())
+        });
+        seconds.collect::<Vec<u64>>()
+    };
+    let losses = |converted: &Converted| {
+        let losses = converted.losses.iter().map(|loss| loss.kind.clone());
+        let losses =
+            losses.filter(|kind| matches!(kind, LossKind::Times | LossKind::SomeTimes { .. }));
+        losses.collect::<Vec<_>>()
+    };
+    for to in AgentProgram::ALL {
+        // The thoughts are not taken over, but by Claude Code, where they begin the reply.
+        let reply = if to == AgentProgram::ClaudeCode { 1 } else { 2 };
+        let (text, converted) = written(&timed(|_| true).sessions[0], to);
+        assert_eq!(moments(&text), [0, reply, 3, 4, 5, 6], "{to:?}: {text}");
+        assert_eq!(losses(&converted), [], "{to:?}");
+        let (text, converted) = written(&timed(|line| line % 2 == 0).sessions[0], to);
+        assert_eq!(moments(&text), [0, reply, 3, 4, 5, 6], "{to:?}: {text}");
+        assert_eq!(
+            losses(&converted),
+            [LossKind::SomeTimes { count: 3 }],
+            "{to:?}"
+        );
+        let (text, converted) = written(&timed(|_| false).sessions[0], to);
+        assert!(moments(&text).is_empty(), "{to:?}: {text}");
+        assert_eq!(losses(&converted), [LossKind::Times], "{to:?}");
+    }
+}
+
+/// A session of Gemini CLI with one call.
+fn gemini(tool: &str, arguments: &str) -> Recording {
+    read(&format!(
+        r#"{{"sessionId":"s","projectHash":"p","startTime":"2025-10-29T10:36:00.000Z","lastUpdated":"2025-10-29T10:37:00.000Z","messages":[{{"id":"1","timestamp":"2025-10-29T10:36:01.000Z","type":"user","content":"Look."}},{{"id":"2","timestamp":"2025-10-29T10:36:02.000Z","type":"gemini","content":"","toolCalls":[{{"id":"c1","name":"{tool}","args":{arguments},"result":[{{"functionResponse":{{"id":"c1","name":"{tool}","response":{{"output":"17"}}}}}}],"status":"success","timestamp":"2025-10-29T10:36:03.000Z"}}]}}]}}"#
+    ))
+}
+
+#[test]
+fn arguments_of_every_version_of_a_tool_get_the_names_of_the_target_or_are_listed() {
+    use AgentProgram::{ClaudeCode, Opencode, Pi};
+    for (tool, arguments, to, wanted, unknown) in [
+        (
+            "read_file",
+            r#"{"absolute_path":"/a","limit":3}"#,
+            Pi,
+            r#""name":"read","arguments":{"path":"/a","limit":3}"#,
+            None,
+        ),
+        (
+            "read_file",
+            r#"{"file_path":"a","start_line":3}"#,
+            ClaudeCode,
+            r#""name":"Read","input":{"file_path":"a","offset":3}"#,
+            None,
+        ),
+        (
+            "search_file_content",
+            r#"{"pattern":"x","path":"src","include":"*.rs"}"#,
+            ClaudeCode,
+            r#""name":"Grep","input":{"pattern":"x","path":"src","glob":"*.rs"}"#,
+            None,
+        ),
+        (
+            "list_directory",
+            r#"{"path":"src"}"#,
+            Pi,
+            r#""name":"ls","arguments":{"path":"src"}"#,
+            None,
+        ),
+        (
+            "replace",
+            r#"{"file_path":"a","instruction":"why","old_string":"x","new_string":"y"}"#,
+            Pi,
+            r#"{"path":"a","instruction":"why","oldText":"x","newText":"y"}"#,
+            Some("instruction"),
+        ),
+        (
+            "run_shell_command",
+            r#"{"command":"ls","description":"List"}"#,
+            Opencode,
+            r#"{"command":"ls","description":"List"}"#,
+            None,
+        ),
+        (
+            "run_shell_command",
+            r#"{"command":"ls","description":"List"}"#,
+            Pi,
+            r#"{"command":"ls","description":"List"}"#,
+            Some("description"),
+        ),
+        (
+            "my_own_tool",
+            r#"{"absolute_path":"/a"}"#,
+            Pi,
+            r#""name":"my_own_tool","arguments":{"absolute_path":"/a"}"#,
+            None,
+        ),
+    ] {
+        let (text, converted) = written(&gemini(tool, arguments).sessions[0], to);
+        assert!(text.contains(wanted), "{tool} to {to:?}: {text}");
+        let names = converted.losses.iter().find_map(|loss| match &loss.kind {
+            LossKind::UnknownArguments { names } => Some(names.as_str()),
+            _ => None,
+        });
+        assert_eq!(names, unknown, "{tool} to {to:?}");
+    }
+}
+
 #[test]
 fn a_command_that_is_a_list_of_words_becomes_a_text() {
     let codex = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"1"}}

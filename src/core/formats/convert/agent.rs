@@ -194,10 +194,11 @@ impl AgentProgram {
         let mut rows = TOOLS
             .iter()
             .map(|row| [words(row, recorded), words(row, self)]);
-        let [from, to] = rows.find(|[from, to]| from[0] == name && !to[0].is_empty())?;
+        let is_row = |from: &[&str], to: &[&str]| has_name(from[0], name) && !to[0].is_empty();
+        let [from, to] = rows.find(|[from, to]| is_row(from, to))?;
         let keys = from[1..].iter().copied().zip(to[1..].iter().copied());
         Some(AgentTool {
-            name: to[0],
+            name: written(to[0]),
             keys: keys.collect(),
         })
     }
@@ -210,24 +211,47 @@ pub(super) struct AgentTool {
     keys: Vec<(&'static str, &'static str)>,
 }
 
+/// Arguments of a call for the target's tool.
+pub(super) struct AgentArguments {
+    /// Under the target's names; `None` where nothing changes.
+    pub(super) renamed: Option<String>,
+    /// The recorded names of those that the target's tool does not have; they stay.
+    pub(super) unknown: Vec<String>,
+}
+
 impl AgentTool {
-    /// The arguments under the target's names; `None` where nothing changes.
-    pub(super) fn arguments(&self, json: &str) -> Option<String> {
+    pub(super) fn arguments(&self, json: &str) -> AgentArguments {
         let object = Object::read(json);
-        let mut renamed = Object::default();
+        let (mut renamed, mut unknown) = (Object::default(), Vec::new());
         for (key, value) in object.members() {
-            let known = self.keys.iter().find(|(recorded, _)| *recorded == key);
-            match known {
-                Some((_, key)) if matches!(*key, "cmd" | "command") && value.starts_with('[') => {
+            let known = self.keys.iter().find(|(names, _)| has_name(names, key));
+            match known.map(|(_, names)| written(names)) {
+                Some(key @ ("cmd" | "command")) if value.starts_with('[') => {
                     renamed.set(key, command_line(value));
                 }
-                Some((_, key)) => renamed.set(key, value),
-                None => renamed.set(key, value),
+                Some(NONE) | None => {
+                    unknown.push(key.to_owned());
+                    renamed.set(key, value);
+                }
+                Some(key) => renamed.set(key, value),
             }
         }
         let renamed = renamed.json();
-        (renamed != object.json()).then_some(renamed)
+        AgentArguments {
+            renamed: (renamed != object.json()).then_some(renamed),
+            unknown,
+        }
     }
+}
+
+/// Whether a name is one of those of a place in a row.
+fn has_name(names: &str, name: &str) -> bool {
+    !name.is_empty() && name != NONE && names.split('|').any(|known| known == name)
+}
+
+/// The name of a place in a row that is written: the first.
+fn written(names: &'static str) -> &'static str {
+    names.split_once('|').map_or(names, |(first, _)| first)
 }
 
 /// A command that is a list of words, as a text: what the shell runs in `["bash", "-lc", "ls"]`.
@@ -242,14 +266,18 @@ fn command_line(words: &str) -> String {
     }
 }
 
+/// An argument that an agent's tool does not have.
+const NONE: &str = "-";
+
 /// Tools that several agents have, a row each: in the order of [`AgentProgram::ALL`] the name and then the arguments,
-/// those of one place in a row with one meaning. The first row of a tool is the one that is written.
-const TOOLS: [[&str; 5]; 9] = [
+/// those of one place in a row with one meaning; `a|b` where other versions say b. The first row of a tool is the one that
+/// is written.
+const TOOLS: [[&str; 5]; 12] = [
     [
-        "Bash command",
+        "Bash command description timeout",
         "exec_command cmd",
-        "run_shell_command command",
-        "bash command",
+        "run_shell_command command description",
+        "bash command description timeout",
         "bash command",
     ],
     [
@@ -269,7 +297,7 @@ const TOOLS: [[&str; 5]; 9] = [
     [
         "Read file_path offset limit",
         "",
-        "read_file file_path start_line",
+        "read_file file_path|absolute_path|path start_line -|limit",
         "read filePath offset limit",
         "read path offset limit",
     ],
@@ -283,29 +311,44 @@ const TOOLS: [[&str; 5]; 9] = [
     [
         "Edit file_path old_string new_string replace_all",
         "",
-        "replace file_path old_string new_string allow_multiple",
+        "replace|edit file_path old_string new_string allow_multiple",
         "edit filePath oldString newString replaceAll",
         "edit path oldText newText",
     ],
     [
         "Glob pattern path",
         "",
-        "glob pattern dir_path",
+        "glob pattern dir_path|path",
         "glob pattern path",
         "find pattern path",
     ],
     [
         "Grep pattern path glob",
         "",
-        "grep_search pattern dir_path include_pattern",
+        "grep_search|search_file_content pattern dir_path|path include_pattern|include|glob",
         "grep pattern path include",
         "grep pattern path glob",
     ],
     [
+        "",
+        "",
+        "list_directory dir_path|path",
+        "list path",
+        "ls path",
+    ],
+    [
         "TodoWrite todos",
         "",
-        "write_todos todos",
+        "write_todos|todo_write todos",
         "todowrite todos",
+        "",
+    ],
+    ["WebFetch url prompt", "", "", "webfetch url -", ""],
+    [
+        "WebSearch query",
+        "",
+        "google_web_search query",
+        "websearch query",
         "",
     ],
 ];

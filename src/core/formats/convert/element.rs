@@ -177,7 +177,12 @@ impl Conversion<'_> {
         let (Some(tool), Input::Json(json)) = (tool, &input) else {
             return input;
         };
-        match tool.arguments(json) {
+        let arguments = tool.arguments(json);
+        if !arguments.unknown.is_empty() {
+            let names = arguments.unknown.join(", ");
+            self.lose(index, LossKind::UnknownArguments { names });
+        }
+        match arguments.renamed {
             Some(renamed) => {
                 self.lose(index, LossKind::ArgumentNames);
                 Input::Json(renamed)

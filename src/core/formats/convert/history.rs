@@ -26,7 +26,7 @@ pub(super) fn write<E: From<SourceError>>(
     }
     out.put("[")?;
     let mut is_first = true;
-    messages(conversion, &mut |message| {
+    messages(conversion, &mut |_, message| {
         out.element(&mut is_first, message)
     })?;
     out.put("\n]")?;
@@ -36,10 +36,13 @@ pub(super) fn write<E: From<SourceError>>(
     out.put("\n")
 }
 
-/// Gives each message of the history to `each`, as it is spelled.
+/// Takes a message as it is spelled, with the indexes of its items; of a message of blocks with that of each block.
+type TakeMessage<'a, E> = &'a mut dyn FnMut(&[usize], Vec<u8>) -> Result<(), E>;
+
+/// Gives each message of the history to `each`.
 pub(super) fn messages<E: From<SourceError>>(
     conversion: &mut Conversion<'_>,
-    each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
+    each: TakeMessage<'_, E>,
 ) -> Result<(), E> {
     let has_blocks = conversion.to.facts().has_blocks;
     let first = first_of_conversation(conversion);
@@ -53,7 +56,7 @@ pub(super) fn messages<E: From<SourceError>>(
             }
             Step::Reply(items) => {
                 for message in messages_of_reply(conversion, &items)? {
-                    each(message)?;
+                    each(&items, message)?;
                 }
             }
             Step::One(index) if conversion.is_prompt_of_agent(index) => {
@@ -61,7 +64,7 @@ pub(super) fn messages<E: From<SourceError>>(
             }
             Step::One(index) if !has_blocks => {
                 for element in spell(conversion, index)? {
-                    each(element)?;
+                    each(&[index], element)?;
                 }
             }
             Step::One(index) if is_in_prompt(conversion, first, index) => {}
@@ -71,10 +74,10 @@ pub(super) fn messages<E: From<SourceError>>(
     blocks.close(each)
 }
 
-/// Gives each message of the history to `each`, as no dialect spells it.
+/// Gives each message of the history to `each`, as no dialect spells it, with the index of its first item.
 pub(super) fn elements<E: From<SourceError>>(
     conversion: &mut Conversion<'_>,
-    each: &mut dyn FnMut(Element) -> Result<(), E>,
+    each: &mut dyn FnMut(usize, Element) -> Result<(), E>,
 ) -> Result<(), E> {
     for step in Order::steps(conversion) {
         let items = match step {
@@ -85,16 +88,16 @@ pub(super) fn elements<E: From<SourceError>>(
             }
             Step::One(index) => vec![index],
         };
-        let mut message: Option<Element> = None;
+        let mut message: Option<(usize, Element)> = None;
         for index in items {
             if let Some(element) = conversion.element(index)? {
-                let role = element.role;
-                let message = message.get_or_insert(Element::new(role, Vec::new()));
+                let empty = (index, Element::new(element.role, Vec::new()));
+                let (_, message) = message.get_or_insert(empty);
                 message.parts.extend(element.parts);
             }
         }
-        if let Some(message) = message.filter(|message| !message.parts.is_empty()) {
-            each(message)?;
+        if let Some((first, message)) = message.filter(|(_, message)| !message.parts.is_empty()) {
+            each(first, message)?;
         }
     }
     Ok(())
@@ -188,6 +191,8 @@ struct Blocks {
     /// Who speaks in it; nobody before the first.
     role: Option<&'static str>,
     text: Vec<u8>,
+    /// The indexes of the items of its blocks.
+    items: Vec<usize>,
 }
 
 impl Blocks {
@@ -196,8 +201,8 @@ impl Blocks {
         &mut self,
         role: &'static str,
         key: &str,
-        block: &[u8],
-        each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
+        (index, block): (usize, &[u8]),
+        each: TakeMessage<'_, E>,
     ) -> Result<(), E> {
         if self.role == Some(role) {
             self.text.push(b',');
@@ -207,22 +212,24 @@ impl Blocks {
             self.role = Some(role);
         }
         self.text.extend_from_slice(block);
+        self.items.push(index);
         Ok(())
     }
 
-    fn close<E>(&mut self, each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+    fn close<E>(&mut self, each: TakeMessage<'_, E>) -> Result<(), E> {
         if self.role.take().is_none() {
             return Ok(());
         }
         self.text.extend_from_slice(b"]}");
-        each(std::mem::take(&mut self.text))
+        let items = std::mem::take(&mut self.items);
+        each(&items, std::mem::take(&mut self.text))
     }
 
     fn add<E: From<SourceError>>(
         &mut self,
         conversion: &mut Conversion<'_>,
         index: usize,
-        each: &mut dyn FnMut(Vec<u8>) -> Result<(), E>,
+        each: TakeMessage<'_, E>,
     ) -> Result<(), E> {
         let role = role(conversion, index);
         let key = conversion.to.facts().calls_key.unwrap_or_default();
@@ -236,11 +243,11 @@ impl Blocks {
                 Some(b'{') if is_with_role(&block) => {
                     conversion.lose(index, LossKind::Empty);
                 }
-                Some(b'{') => self.block(role, key, &block, each)?,
+                Some(b'{') => self.block(role, key, (index, &block), each)?,
                 // A text means a list of one block.
                 _ => {
                     let block = [br#"{"type":"text","text":"#, &block[..], b"}"].concat();
-                    self.block(role, key, &block, each)?;
+                    self.block(role, key, (index, &block), each)?;
                 }
             }
         }

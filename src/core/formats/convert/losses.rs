@@ -86,12 +86,16 @@ pub enum LossKind {
     SystemPrompt,
     /// Arguments got the names that the target's tool gives them.
     ArgumentNames,
+    /// Arguments stay that the target's tool does not have.
+    UnknownArguments { names: String },
     /// A tool that the provider runs is not offered in the request.
     HostedTool { name: String },
     /// The grammar of a free-form tool is not in the request.
     ToolFormat { name: String },
-    /// Records of agents have times, and a history has none.
+    /// Records of agents have times, and the recording has none.
     Times,
+    /// Times that are not recorded.
+    SomeTimes { count: usize },
     /// The tools are not known, so that the request offers none.
     ToolsUnknown,
     /// The model is not known, so that the request names none.
@@ -152,6 +156,14 @@ impl LossKind {
             Self::Part { of_type } => {
                 return ("content-part", format!("content part left out: {of_type}"));
             }
+            Self::SomeTimes { count } => {
+                return (
+                    "some-times",
+                    format!(
+                        "{count} without a recorded time: theirs is between those of their neighbours"
+                    ),
+                );
+            }
             Self::Renamed { from, to } => {
                 return ("renamed", format!("tool \"{from}\" is written as {to}"));
             }
@@ -174,6 +186,12 @@ impl LossKind {
                 return (
                     "tool-format",
                     format!("grammar of the tool {name} left out"),
+                );
+            }
+            Self::UnknownArguments { names } => {
+                return (
+                    "unknown-arguments",
+                    format!("the agent's own tool has no argument {names}"),
                 );
             }
             Self::Reasoning => (

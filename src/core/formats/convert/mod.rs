@@ -56,11 +56,13 @@ pub fn convert<E: From<SourceError>>(
     Ok(conversion.finish())
 }
 
-/// Writes a session as one of an agent; `write` gets the text piece by piece.
+/// Writes a session as one of an agent; `times` are when its items were recorded, in milliseconds since 1970, as far as
+/// that is known. `write` gets the text piece by piece.
 pub fn write_session<E: From<SourceError>>(
     session: &Session,
     to: AgentProgram,
     new: &NewSession,
+    times: &[Option<u64>],
     repair: fn(&str) -> Option<String>,
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Converted, E> {
@@ -69,18 +71,20 @@ pub fn write_session<E: From<SourceError>>(
         repair,
     };
     let mut conversion = Conversion::new(session, to.dialect(), Some(to), options)?;
-    conversion.lose_of_all(LossKind::Times);
+    let times = conversion.times(times);
+    let at = |index: usize| times.get(index).copied();
     let mut out = Out { write };
-    let mut records = records(to, new, session.model.as_deref());
+    let mut records = records(to, new, session.model.as_deref(), at(0));
     out.put(records.open())?;
     if to.keeps_wire() {
-        history::messages(&mut conversion, &mut |message| {
+        history::messages(&mut conversion, &mut |items, message| {
             let message = respelled(&message);
-            out.put(records.message(&String::from_utf8_lossy(&message)))
+            let times: Vec<u64> = items.iter().filter_map(|item| at(*item)).collect();
+            out.put(records.message(&String::from_utf8_lossy(&message), &times))
         })?;
     } else {
-        history::elements(&mut conversion, &mut |element| {
-            out.put(records.element(element))
+        history::elements(&mut conversion, &mut |index, element| {
+            out.put(records.element(element, at(index)))
         })?;
     }
     out.put(records.close())?;
@@ -153,6 +157,32 @@ impl<'a> Conversion<'a> {
             items: self.session.items.iter().filter(is_visible).count(),
             losses,
         }
+    }
+
+    /// When each item was: as it is recorded, else between its neighbours. Empty where nothing is recorded.
+    fn times(&mut self, recorded: &[Option<u64>]) -> Vec<u64> {
+        let count = self.session.items.len();
+        let is_known = |index: &usize| recorded.get(*index).is_some_and(Option::is_some);
+        let known: Vec<usize> = (0..count).filter(is_known).collect();
+        let (Some(first), Some(last)) = (known.first(), known.last()) else {
+            self.lose_of_all(LossKind::Times);
+            return Vec::new();
+        };
+        let unknown = (0..count).filter(|index| !is_known(index) && self.is_visible(*index));
+        match unknown.count() {
+            0 => {}
+            count => self.lose_of_all(LossKind::SomeTimes { count }),
+        }
+        let at = |index: usize| recorded[index].unwrap_or_default();
+        let mut times = vec![at(*first); *first];
+        for pair in known.windows(2) {
+            let (from, to) = (at(pair[0]), at(pair[1]));
+            let steps = (pair[1] - pair[0]) as u64;
+            let step = to.saturating_sub(from);
+            times.extend((0..steps).map(|number| from + step * number / steps));
+        }
+        times.resize(count, at(*last));
+        times
     }
 
     /// Whether an item is a text of the system that the agent has one of its own for.

@@ -6,19 +6,20 @@ use crate::wire::write::{Object, quoted};
 use crate::wire::{Element, Part, Role, ToolCall, ToolResult, inline_data, joined};
 use jiff::Timestamp;
 use std::collections::HashMap;
+use std::iter;
 
 /// Writes the records of a session.
 pub(super) trait Records {
     /// What comes before the first message.
     fn open(&mut self) -> String;
 
-    /// A message as the provider gets it, where the agent keeps these.
-    fn message(&mut self, _json: &str) -> String {
+    /// A message as the provider gets it, where the agent keeps these; with the times of its blocks where it is of blocks.
+    fn message(&mut self, _json: &str, _times: &[u64]) -> String {
         String::new()
     }
 
     /// A message as no dialect spells it, for the other agents.
-    fn element(&mut self, _element: Element) -> String {
+    fn element(&mut self, _element: Element, _at: Option<u64>) -> String {
         String::new()
     }
 
@@ -28,16 +29,19 @@ pub(super) trait Records {
     }
 }
 
-/// The records of an agent; `model` is the one that answered, where it is known.
+/// The records of an agent; `model` is the one that answered and `first` when the session began, where they are known.
 pub(super) fn records<'a>(
     agent: AgentProgram,
     new: &'a NewSession,
     model: Option<&str>,
+    first: Option<u64>,
 ) -> Box<dyn Records + 'a> {
     let head = Head {
         new,
         model: quoted(model.unwrap_or("unknown")),
         count: 0,
+        began: first.unwrap_or(new.at),
+        recorded: first,
         parent: "null".to_owned(),
     };
     match agent {
@@ -63,14 +67,18 @@ struct Head<'a> {
     model: String,
     /// How many records have an id.
     count: u64,
+    /// When the session began.
+    began: u64,
+    /// When what is written was recorded.
+    recorded: Option<u64>,
     /// The id of the record before, as JSON.
     parent: String,
 }
 
 impl Head<'_> {
-    /// Milliseconds since 1970: each record comes one after the record before.
+    /// Milliseconds since 1970. Where nothing is recorded each record comes one after the record before.
     fn at(&self) -> u64 {
-        self.new.at + self.count
+        self.recorded.unwrap_or(self.new.at + self.count)
     }
 
     fn time(&self) -> String {
@@ -92,10 +100,12 @@ impl Records for ClaudeCode<'_> {
         String::new()
     }
 
-    fn message(&mut self, json: &str) -> String {
+    fn message(&mut self, json: &str, times: &[u64]) -> String {
         let message = Object::read(json);
         let content = message.list("content");
+        let first = times.first().copied();
         if message.text("role") == "assistant" {
+            self.0.recorded = first;
             let (number, model, content) = (self.0.count, &self.0.model, content.join(","));
             let message = format!(
                 r#"{{"id":"msg_{number}","type":"message","role":"assistant","model":{model},"content":[{content}],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":0,"output_tokens":0}}}}"#
@@ -103,14 +113,21 @@ impl Records for ClaudeCode<'_> {
             return self.line("assistant", &message);
         }
         let is_output = |block: &&str| Object::read(block).text("type") == "tool_result";
-        let (outputs, others): (Vec<&str>, Vec<&str>) = content.into_iter().partition(is_output);
-        let others = Some(others.join(",")).filter(|others| !others.is_empty());
-        let contents = outputs.into_iter().map(str::to_owned).chain(others);
-        let messages =
-            contents.map(|content| format!(r#"{{"role":"user","content":[{content}]}}"#));
-        messages
-            .map(|message| self.line("user", &message))
-            .collect()
+        let times = times.iter().copied().map(Some);
+        let blocks = content.into_iter().zip(times.chain(iter::repeat(first)));
+        let (outputs, others): (Vec<_>, Vec<_>) = blocks.partition(|(block, _)| is_output(block));
+        let at = others.first().and_then(|(_, at)| *at);
+        let others = others.into_iter().map(|(block, _)| block);
+        let others = Some((others.collect::<Vec<_>>().join(","), at));
+        let others = others.filter(|(others, _)| !others.is_empty());
+        let outputs = outputs.into_iter();
+        let outputs = outputs.map(|(block, at)| (block.to_owned(), at));
+        let lines = outputs.chain(others).map(|(content, at)| {
+            self.0.recorded = at;
+            let message = format!(r#"{{"role":"user","content":[{content}]}}"#);
+            self.line("user", &message)
+        });
+        lines.collect()
     }
 }
 
@@ -140,7 +157,8 @@ impl Records for Codex<'_> {
         self.line("session_meta", &meta)
     }
 
-    fn message(&mut self, json: &str) -> String {
+    fn message(&mut self, json: &str, times: &[u64]) -> String {
+        self.0.recorded = times.first().copied();
         let mut item = Object::read(json);
         let role = item.text("role");
         let (event, part) = match &*role {
@@ -187,7 +205,8 @@ impl Records for Pi<'_> {
         ))
     }
 
-    fn element(&mut self, element: Element) -> String {
+    fn element(&mut self, element: Element, at: Option<u64>) -> String {
+        self.head.recorded = at;
         let at = self.head.at();
         match element.role {
             Role::Model => {
@@ -259,20 +278,32 @@ fn pi_content(parts: &[Part]) -> String {
 /// A reply with the outputs of its calls, which follow it.
 struct Reply {
     parts: Vec<Part>,
-    outputs: HashMap<String, ToolResult>,
+    /// When it was recorded.
+    at: Option<u64>,
+    /// With when each was recorded.
+    outputs: HashMap<String, (ToolResult, Option<u64>)>,
 }
 
 impl Reply {
-    fn new(parts: Vec<Part>) -> Self {
+    fn new(parts: Vec<Part>, at: Option<u64>) -> Self {
         Self {
             parts,
+            at,
             outputs: HashMap::new(),
         }
     }
 
-    fn answer(&mut self, outputs: impl Iterator<Item = ToolResult>) {
-        let outputs = outputs.map(|output| (output.id.clone().unwrap_or_default(), output));
+    fn answer(&mut self, outputs: impl Iterator<Item = ToolResult>, at: Option<u64>) {
+        let outputs = outputs.map(|output| (output.id.clone().unwrap_or_default(), (output, at)));
         self.outputs.extend(outputs);
+    }
+
+    /// The output of a call, and when the call was over as far as that is known.
+    fn output(&self, id: &str) -> (Option<&ToolResult>, Option<u64>) {
+        match self.outputs.get(id) {
+            Some((output, at)) => (Some(output), *at),
+            None => (None, self.at),
+        }
     }
 }
 
@@ -294,18 +325,19 @@ impl Records for GeminiCli<'_> {
         header + &self.line("user", context)
     }
 
-    fn element(&mut self, element: Element) -> String {
+    fn element(&mut self, element: Element, at: Option<u64>) -> String {
         if element.role == Role::Tool {
             if let Some(reply) = &mut self.reply {
-                reply.answer(results_of(element.parts));
+                reply.answer(results_of(element.parts), at);
             }
             return String::new();
         }
         let last = self.close();
         if element.role == Role::Model {
-            self.reply = Some(Reply::new(element.parts));
+            self.reply = Some(Reply::new(element.parts, at));
             return last;
         }
+        self.head.recorded = at;
         let parts = element.parts.iter().filter_map(|part| match part {
             Part::Image(url) => inline_data(url).map(|(kind, data)| {
                 let (kind, data) = (quoted(kind), quoted(data));
@@ -324,10 +356,11 @@ impl Records for GeminiCli<'_> {
         let Some(reply) = self.reply.take() else {
             return String::new();
         };
-        let time = self.head.time();
         let calls = calls_of(&reply.parts).map(|call| {
             let (id, name, arguments) = (id_of(call), quoted(&call.name), call.input.as_object());
-            let output = reply.outputs.get(&id);
+            let (output, at) = reply.output(&id);
+            self.head.recorded = at;
+            let time = self.head.time();
             let (id, is_error) = (quoted(&id), output.is_some_and(|output| output.is_error));
             let status = match output {
                 None => "cancelled",
@@ -347,6 +380,7 @@ impl Records for GeminiCli<'_> {
             )
         });
         let calls = calls.collect::<Vec<_>>().join(",");
+        self.head.recorded = reply.at;
         let (text, model) = (quoted(&joined(&reply.parts)), &self.head.model);
         let members = format!(r#""content":{text},"model":{model},"toolCalls":[{calls}]"#);
         self.line("gemini", &members)
@@ -383,18 +417,19 @@ impl Records for Opencode<'_> {
         r#"{"messages":["#.to_owned()
     }
 
-    fn element(&mut self, element: Element) -> String {
+    fn element(&mut self, element: Element, at: Option<u64>) -> String {
         if element.role == Role::Tool {
             if let Some(reply) = &mut self.reply {
-                reply.answer(results_of(element.parts));
+                reply.answer(results_of(element.parts), at);
             }
             return String::new();
         }
         let last = self.end_reply();
         if element.role == Role::Model {
-            self.reply = Some(Reply::new(element.parts));
+            self.reply = Some(Reply::new(element.parts, at));
             return last;
         }
+        self.head.recorded = at;
         if self.title.is_empty() {
             let text = joined(&element.parts);
             let first = text.lines().next().unwrap_or_default();
@@ -407,7 +442,7 @@ impl Records for Opencode<'_> {
         let last = self.end_reply();
         let id = opencode_session(&self.head.new.id);
         let (folder, title) = (self.head.folder(), quoted(&self.title));
-        let (created, updated) = (self.head.new.at, self.head.at());
+        let (created, updated) = (self.head.began, self.head.at());
         let info = format!(
             r#""info":{{"id":"{id}","slug":"{id}","projectID":"global","directory":{folder},"title":{title},"version":"1.0.0","time":{{"created":{created},"updated":{updated}}}}}"#
         );
@@ -437,6 +472,7 @@ impl Opencode<'_> {
         let Some(reply) = self.reply.take() else {
             return String::new();
         };
+        self.head.recorded = reply.at;
         let (at, folder) = (self.head.at(), self.head.folder());
         let finish = match calls_of(&reply.parts).next() {
             Some(_) => "tool-calls",
@@ -452,10 +488,7 @@ impl Opencode<'_> {
         });
         let start = r#""type":"step-start""#.to_owned();
         let end = format!(r#""type":"step-finish","reason":"{finish}",{NO_TOKENS}"#);
-        let parts = std::iter::once(start)
-            .chain(reply_texts)
-            .chain([end])
-            .collect();
+        let parts = iter::once(start).chain(reply_texts).chain([end]).collect();
         self.message(&info, parts)
     }
 
@@ -484,7 +517,9 @@ impl Opencode<'_> {
 
 fn opencode_call(call: &ToolCall, reply: &Reply, at: u64) -> String {
     let (id, name, input) = (id_of(call), quoted(&call.name), call.input.as_object());
-    let state = match reply.outputs.get(&id) {
+    let (output, end) = reply.output(&id);
+    let end = end.map_or(at, |end| end.max(at));
+    let state = match output {
         None => format!(r#""status":"running","input":{input},"time":{{"start":{at}}}"#),
         Some(output) => {
             let text = quoted(&joined(&output.content));
@@ -494,7 +529,7 @@ fn opencode_call(call: &ToolCall, reply: &Reply, at: u64) -> String {
                     format!(r#""status":"completed","output":{text},"title":"","metadata":{{}}"#)
                 }
             };
-            format!(r#"{outcome},"input":{input},"time":{{"start":{at},"end":{at}}}"#)
+            format!(r#"{outcome},"input":{input},"time":{{"start":{at},"end":{end}}}"#)
         }
     };
     let id = quoted(&id);
