@@ -602,6 +602,15 @@ pub struct CheckArguments {
     /// The lowest severity that makes the exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub fail_on: FailOn,
+    /// Report only the findings of these rules
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Report no findings of these rules
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub ignore: Vec<String>,
+    /// Report no findings that this report of `check --format json` holds
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours

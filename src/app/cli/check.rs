@@ -1,31 +1,39 @@
 //! `check`: what is broken in recordings, in the order in which they are named, as soon as it is known.
 
 use super::arguments::{CheckArguments, ReportFormat};
+use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
-use super::flatten::{FileReport, Totals};
+use super::explain;
+use super::flatten::{FileReport, FindingReport, Totals};
 use super::inputs::Inputs;
 use super::output::Output;
 use super::report::{self, Report};
-use super::walk::read_all;
+use super::walk::{Unreadable, read_all};
+use retake_core::rules;
 use retake_live::exit_on_interrupt;
 use std::io::{self, Write};
 
 /// Checks recordings and reports what is broken.
 pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     let inputs = Inputs::new(&arguments.reading)?;
+    let named = arguments.only.iter().chain(&arguments.ignore);
+    if let Some(id) = named.into_iter().find(|id| rules::find(id).is_none()) {
+        return Err(explain::unknown(id));
+    }
+    let baseline = arguments.baseline.as_deref().map(Baseline::read);
+    let baseline = baseline.transpose()?.unwrap_or_default();
     exit_on_interrupt();
     let mut check = Check {
         arguments,
         report: report::new(arguments.format, arguments.color, arguments.fail_on),
         output: Output::stdout(),
         totals: Totals::default(),
+        baseline,
     };
-    // One object a line has no need of lines; whoever wants them has the item.
-    let with_lines = arguments.format != ReportFormat::Json;
     let (unreadable, done) = read_all(
         &arguments.paths,
-        |path| FileReport::read(&inputs, path, with_lines),
-        |report| check.take(&report),
+        |path| FileReport::read(&inputs, path),
+        |read| check.take(read),
     );
     let ended = done.and_then(|()| check.finish());
     check.exit(unreadable).after(ended)
@@ -36,13 +44,44 @@ struct Check<'a> {
     report: Box<dyn Report>,
     output: Output,
     totals: Totals,
+    baseline: Baseline,
 }
 
 impl Check<'_> {
-    fn take(&mut self, report: &FileReport) -> io::Result<()> {
-        self.totals.add(report, self.arguments.fail_on);
-        self.report.file(&mut self.output, report)?;
+    fn take(&mut self, read: Result<FileReport, Unreadable<'_>>) -> io::Result<()> {
+        match read {
+            Ok(mut report) => {
+                self.choose(&mut report);
+                self.totals.add(&report, self.arguments.fail_on);
+                self.report.file(&mut self.output, &report)?;
+            }
+            Err((path, error)) => {
+                let path = path.to_string_lossy();
+                let message = error.to_string();
+                self.report.unreadable(&mut self.output, &path, &message)?;
+            }
+        }
         self.output.flush()
+    }
+
+    /// Keeps the findings that count: of the chosen rules, and not in the baseline.
+    fn choose(&mut self, report: &mut FileReport) {
+        let CheckArguments { only, ignore, .. } = self.arguments;
+        let is_in = |rules: &[String], finding: &FindingReport| {
+            rules.iter().any(|rule| rule == finding.rule.id)
+        };
+        for session in &mut report.sessions {
+            let name = &session.name;
+            session.findings.retain(|finding| {
+                let is_chosen = only.is_empty() || is_in(only, finding);
+                if !is_chosen || is_in(ignore, finding) {
+                    return false;
+                }
+                let is_known = self.baseline.take(&report.path, name, finding);
+                self.totals.known += usize::from(is_known);
+                !is_known
+            });
+        }
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &DoctorArguments) -> Result<Exit, Failure> {
     let (unread, done) = read_all(
         &paths,
         |path| doctor.examine(path),
-        |case| report.take(&case),
+        |case| case.map_or(Ok(()), |case| report.take(&case)),
     );
     unreadable += unread;
     let ended = done.and_then(|()| report.finish());

@@ -41,7 +41,8 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-fn unknown(id: &str) -> Failure {
+/// Says that there is no such rule.
+pub(super) fn unknown(id: &str) -> Failure {
     let message = format!("unknown rule {}", safe_line(id));
     let known = rules::all().map(|rule| rule.id).collect::<Vec<_>>();
     match suggest::nearest(id, &known).first() {

@@ -52,7 +52,6 @@ pub(super) struct SessionReport {
 #[derive(Debug, Serialize)]
 pub(super) struct FindingReport {
     /// The line of its item, counted from 1; `None` if the file has no lines, or they were not requested.
-    #[serde(skip)]
     pub(super) line: Option<u64>,
     /// The turn, counted from 1.
     pub(super) turn: Option<u32>,
@@ -99,6 +98,8 @@ pub(super) struct Totals {
     pub(super) without_tools: usize,
     /// Findings by severity: info, warning, error.
     pub(super) findings: [usize; 3],
+    /// Findings that the baseline holds; they are not in any report.
+    pub(super) known: usize,
     /// Things that could not be read as they stand.
     pub(super) problems: usize,
     /// Whether some of them were not read at all.
@@ -135,12 +136,12 @@ impl Totals {
 }
 
 impl FileReport {
-    /// Reads and checks a file. With `with_lines`, findings get the line of their item.
-    pub(super) fn read(inputs: &Inputs, path: &Path, with_lines: bool) -> Result<Self, InputError> {
+    /// Reads and checks a file.
+    pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Self, InputError> {
         let mut opened = inputs.read_quietly(path)?;
         through_take(path, &mut opened.recording);
         let findings = check_with_hints(&opened.recording, inputs.target)?;
-        let mut report = Self::of(&opened.recording, &findings, inputs.target, with_lines)?;
+        let mut report = Self::of(&opened.recording, &findings, inputs.target, true)?;
         let tools_from = opened.tools_from;
         report.tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
         let unusable = opened.unusable.into_iter();

@@ -27,8 +27,10 @@ pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
         &arguments.paths,
         |path| health_of(&inputs, path),
         |one| {
-            files += 1;
-            health.merge(&one);
+            if let Ok(one) = one {
+                files += 1;
+                health.merge(&one);
+            }
             Ok(())
         },
     );

@@ -5,6 +5,7 @@
 //! `\uXXXX`. A closed pipe ends a command quietly.
 
 mod arguments;
+mod baseline;
 mod chaos;
 mod check;
 mod config;

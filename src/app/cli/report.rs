@@ -24,6 +24,9 @@ pub(super) trait Report {
     /// Writes one file, or keeps it for the end.
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()>;
 
+    /// Writes a path that cannot be read, or keeps it for the end.
+    fn unreadable(&mut self, out: &mut dyn Write, path: &str, message: &str) -> io::Result<()>;
+
     /// Writes what comes at the end.
     fn finish(&mut self, out: &mut dyn Write, totals: &Totals) -> io::Result<()>;
 }
@@ -67,12 +70,26 @@ impl Report for Github {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
         for problem in &file.problems {
             let message = safe_line(&problem.message);
-            command(out, "warning", file, problem.line, "problem", &message)?;
+            command(
+                out,
+                "warning",
+                &file.path,
+                problem.line,
+                "problem",
+                &message,
+            )?;
         }
         for session in &file.sessions {
             for problem in &session.problems {
                 let message = safe_line(&problem.message);
-                command(out, "warning", file, problem.line, "problem", &message)?;
+                command(
+                    out,
+                    "warning",
+                    &file.path,
+                    problem.line,
+                    "problem",
+                    &message,
+                )?;
             }
             for finding in &session.findings {
                 let level = match finding.severity {
@@ -81,10 +98,21 @@ impl Report for Github {
                     Severity::Info => "notice",
                 };
                 let message = placed_message(file, session, finding);
-                command(out, level, file, finding.line, finding.rule.id, &message)?;
+                command(
+                    out,
+                    level,
+                    &file.path,
+                    finding.line,
+                    finding.rule.id,
+                    &message,
+                )?;
             }
         }
         Ok(())
+    }
+
+    fn unreadable(&mut self, out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
+        command(out, "error", path, None, "unreadable", &safe_line(message))
     }
 
     fn finish(&mut self, _out: &mut dyn Write, _totals: &Totals) -> io::Result<()> {
@@ -95,12 +123,12 @@ impl Report for Github {
 fn command(
     out: &mut dyn Write,
     level: &str,
-    file: &FileReport,
+    path: &str,
     line: Option<u64>,
     title: &str,
     message: &str,
 ) -> io::Result<()> {
-    let path = property(&safe_line(&file.path));
+    let path = property(&safe_line(path));
     let line = line.map(|line| format!(",line={line}")).unwrap_or_default();
     let (title, message) = (property(&format!("retake {title}")), data(message));
     writeln!(out, "::{level} file={path}{line},title={title}::{message}")
@@ -169,6 +197,17 @@ impl Report for Json {
             write_line(out, &session_line(file, session))?;
         }
         Ok(())
+    }
+
+    fn unreadable(&mut self, out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
+        let message = message.to_owned();
+        let problem = &ProblemReport {
+            line: None,
+            byte: 0,
+            message,
+            is_unread: true,
+        };
+        write_line(out, &Line::Problem { path, problem })
     }
 
     fn finish(&mut self, _out: &mut dyn Write, _totals: &Totals) -> io::Result<()> {
@@ -377,11 +416,25 @@ impl Report for Text {
         Ok(())
     }
 
+    /// Standard error has it.
+    fn unreadable(&mut self, _out: &mut dyn Write, _path: &str, _message: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     fn finish(&mut self, out: &mut dyn Write, totals: &Totals) -> io::Result<()> {
         if self.begun {
             writeln!(out)?;
         }
         writeln!(out, "{}", self.palette.bold(summary(totals)))?;
+        if totals.known > 0 {
+            let known = counted(totals.known, "finding");
+            writeln!(
+                out,
+                "{}",
+                self.palette
+                    .dim(format!("{known} of the baseline not counted"))
+            )?;
+        }
         if totals.without_tools > 0 {
             let of = match totals.sessions {
                 1 => "this session".to_owned(),
@@ -524,6 +577,19 @@ impl Report for Junit {
         Ok(())
     }
 
+    fn unreadable(&mut self, _out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
+        let (path, message) = (safe_line(path), safe_line(message));
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("unreadable").set_message(message.as_str());
+        status.set_description(format!("{path}: {message}"));
+        let mut case = TestCase::new("unreadable", status);
+        case.set_classname(path.as_str());
+        let mut suite = TestSuite::new(path);
+        suite.add_test_case(case);
+        self.report.add_test_suite(suite);
+        Ok(())
+    }
+
     fn finish(&mut self, out: &mut dyn Write, _totals: &Totals) -> io::Result<()> {
         self.report.serialize(out).map_err(io::Error::other)
     }
@@ -536,14 +602,18 @@ impl Report for Junit {
 struct Sarif {
     results: usize,
     notifications: Vec<Notification>,
+    /// Whether a path could not be read at all.
+    has_unread: bool,
 }
 
 impl Report for Sarif {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
         let in_sessions = file.sessions.iter().flat_map(|session| &session.problems);
         let problems = file.problems.iter().chain(in_sessions);
-        self.notifications
-            .extend(problems.map(|problem| notification(file, problem)));
+        self.notifications.extend(problems.map(|problem| {
+            let message = &problem.message;
+            notification(ResultLevel::Warning, &file.path, problem.line, message)
+        }));
         for session in &file.sessions {
             for finding in &session.findings {
                 self.separate(out)?;
@@ -553,13 +623,20 @@ impl Report for Sarif {
         Ok(())
     }
 
+    fn unreadable(&mut self, _out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
+        let unread = notification(ResultLevel::Error, path, None, message);
+        self.notifications.push(unread);
+        self.has_unread = true;
+        Ok(())
+    }
+
     fn finish(&mut self, out: &mut dyn Write, _totals: &Totals) -> io::Result<()> {
         if self.results == 0 {
             write_head(out)?;
         }
         let notifications = std::mem::take(&mut self.notifications);
         let invocation = Invocation::builder()
-            .execution_successful(true)
+            .execution_successful(!self.has_unread)
             .tool_execution_notifications(notifications)
             .build();
         write!(out, "\n],\"invocations\":")?;
@@ -640,7 +717,7 @@ fn result(file: &FileReport, session: &SessionReport, finding: &FindingReport) -
         .fully_qualified_name(place)
         .build();
     let location = Location::builder()
-        .physical_location(physical(file, finding.line))
+        .physical_location(physical(&file.path, finding.line))
         .logical_locations(vec![logical])
         .build();
     Finding::builder()
@@ -656,13 +733,13 @@ fn result(file: &FileReport, session: &SessionReport, finding: &FindingReport) -
         .build()
 }
 
-fn notification(file: &FileReport, problem: &ProblemReport) -> Notification {
+fn notification(level: ResultLevel, path: &str, line: Option<u64>, words: &str) -> Notification {
     let location = Location::builder()
-        .physical_location(physical(file, problem.line))
+        .physical_location(physical(path, line))
         .build();
     Notification::builder()
-        .level(json!("warning"))
-        .message(message(&safe_line(&problem.message)))
+        .level(json!(level))
+        .message(message(&safe_line(words)))
         .locations(vec![location])
         .build()
 }
@@ -671,8 +748,8 @@ fn message(text: &str) -> Message {
     Message::builder().text(text).build()
 }
 
-fn physical(file: &FileReport, line: Option<u64>) -> PhysicalLocation {
-    let artifact = ArtifactLocation::builder().uri(uri(&file.path)).build();
+fn physical(path: &str, line: Option<u64>) -> PhysicalLocation {
+    let artifact = ArtifactLocation::builder().uri(uri(path)).build();
     let region = line.and_then(|line| i64::try_from(line).ok());
     match region {
         Some(line) => PhysicalLocation::builder()

@@ -83,16 +83,22 @@ fn walk(folder: &Path, walked: &mut Walked) {
     }
 }
 
+/// A path that cannot be read or walked, and why.
+pub(super) type Unreadable<'a> = (&'a Path, &'a InputError);
+
 /// Reads the files that paths name on all cores, and hands them over in order, as soon as they are there.
-/// What cannot be read is reported on stderr and counted, with what could not be walked.
+/// What cannot be read is reported on stderr and counted, with what could not be walked; `take` gets that, too.
 pub(super) fn read_all<R: Send>(
     paths: &[PathBuf],
     read: impl Fn(&Path) -> Result<R, InputError> + Sync,
-    mut take: impl FnMut(R) -> io::Result<()>,
+    mut take: impl FnMut(Result<R, Unreadable<'_>>) -> io::Result<()>,
 ) -> (usize, io::Result<()>) {
     let Walked { files, failures } = expand(paths);
     for (path, error) in &failures {
         report_unreadable(path, error);
+        if let Err(error) = take(Err((path, error))) {
+            return (failures.len(), Err(error));
+        }
     }
     let (mut unreadable, mut skipped) = (failures.len(), Skipped::default());
     let mut taken = 0;
@@ -104,7 +110,7 @@ pub(super) fn read_all<R: Send>(
             progress.borrow().aside(|| match result {
                 Ok(one) => {
                     taken += 1;
-                    take(one)
+                    take(Ok(one))
                 }
                 Err(error) if file.in_folder && is_no_recording(&error) => {
                     skipped.add(file, &error);
@@ -113,7 +119,7 @@ pub(super) fn read_all<R: Send>(
                 Err(error) => {
                     unreadable += 1;
                     report_unreadable(&file.path, &error);
-                    Ok(())
+                    take(Err((&file.path, &error)))
                 }
             })
         },

@@ -104,6 +104,7 @@ enum Line {
     Finding {
         path: String,
         session: String,
+        line: Option<u64>,
         turn: Option<u32>,
         item: Option<u32>,
         rule: String,
@@ -161,7 +162,7 @@ fn json_lines_keep_their_contract_and_sessions_count_what_stands_before_them() {
                 severity,
                 ..
             } => {
-                assert_eq!(keys, 13, "absent values are null: {text}");
+                assert_eq!(keys, 14, "absent values are null: {text}");
                 assert!(turn != Some(0) && item != Some(0), "{text}");
                 assert!(["info", "warning", "error"].contains(&severity.as_str()));
                 *found.entry(rule).or_insert(0) += 1;
@@ -196,6 +197,114 @@ fn json_lines_keep_their_contract_and_sessions_count_what_stands_before_them() {
         .map(|(path, _)| path.clone())
         .collect::<Vec<_>>();
     assert!(paths.is_sorted(), "{paths:?}");
+}
+
+#[test]
+fn rules_can_be_chosen_and_left_out() {
+    let here = folder(&[("story.json", STORY)]);
+    let check = |options: &[&str]| {
+        let check = ["check", "story.json", "--fail-on", "warning"];
+        told(here.path(), &[&check[..], options].concat())
+    };
+    let has = |out: &str| out.contains("unknown-tool");
+    for (options, is_found) in [
+        (&["--only", "orphan-call"][..], false),
+        (&["--only", "orphan-call,unknown-tool"], true),
+        (&["--ignore", "orphan-call"], true),
+        (&["--ignore", "orphan-call,unknown-tool"], false),
+        (
+            &["--only", "unknown-tool", "--ignore", "unknown-tool"],
+            false,
+        ),
+    ] {
+        let (code, out, _) = check(options);
+        assert_eq!(
+            (code, has(&out)),
+            (i32::from(is_found), is_found),
+            "{options:?}"
+        );
+    }
+    let (code, _, err) = check(&["--ignore", "unknwon-tool"]);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("unknown rule unknwon-tool") && err.contains("did you mean unknown-tool?"),
+        "{err}"
+    );
+}
+
+#[test]
+fn findings_of_a_baseline_do_not_count_again_wherever_they_stand_now() {
+    let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
+    let check = |more: &[&str]| {
+        let check = [
+            "check",
+            "./story.json",
+            "clean.json",
+            "--fail-on",
+            "warning",
+        ];
+        told(here.path(), &[&check[..], more].concat())
+    };
+    let write = |name: &str, text: &str| std::fs::write(here.path().join(name), text).unwrap();
+    write("base.jsonl", &check(&["--format", "json"]).1);
+    let with_baseline = ["--baseline", "base.jsonl"];
+    let (code, out, err) = check(&with_baseline);
+    assert_eq!((code, &*err), (0, ""), "{out}");
+    assert!(
+        out.contains("no findings") && out.contains("1 finding of the baseline not counted"),
+        "{out}"
+    );
+    // What comes before it moves the item and its line.
+    let moved = STORY.replacen(
+        "\"messages\": [",
+        "\"messages\": [\n{\"role\": \"user\", \"content\": \"hi\"},",
+        1,
+    );
+    assert_ne!(moved, STORY);
+    write("story.json", &moved);
+    assert_eq!(check(&with_baseline).0, 0);
+    // The same fault in another file is another finding.
+    write("clean.json", STORY);
+    let (code, out, _) = check(&with_baseline);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("clean.json:7") && !out.contains("story.json:"),
+        "{out}"
+    );
+    write("base.jsonl", "{\"type\":\"session\"}\nno JSON\n");
+    let (code, _, err) = check(&with_baseline);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("base.jsonl:2: not a line of a report") && err.contains("writes a baseline"),
+        "{err}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_in_every_report_for_programs() {
+    let here = folder(&[("story.json", STORY)]);
+    for (format, wanted) in [
+        ("junit", "<error message=\"no such file"),
+        (
+            "github",
+            "::error file=missing.json,title=retake unreadable::",
+        ),
+        (
+            "json",
+            "{\"type\":\"problem\",\"path\":\"missing.json\",\"line\":null",
+        ),
+        ("sarif", "\"executionSuccessful\":false"),
+    ] {
+        let (code, out, err) = told(
+            here.path(),
+            &["check", "story.json", "missing.json", "--format", format],
+        );
+        assert_eq!(code, 3, "{format}");
+        assert!(
+            out.contains(wanted) && err.contains("missing.json"),
+            "{format}: {out}{err}"
+        );
+    }
 }
 
 #[test]
