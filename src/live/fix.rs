@@ -43,6 +43,8 @@ pub struct FixReport {
     pub is_cut: bool,
     /// What was found at first, and what is left: the check of the fixed text.
     pub found: [Tally; 2],
+    /// For how many of the errors that are left an unsafe action is offered, by rule.
+    pub unsafe_offers: BTreeMap<&'static str, usize>,
     /// The sessions as they read now.
     pub recording: Arc<Recording>,
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones
@@ -149,6 +151,20 @@ struct Round {
     refused: Vec<FixRefusal>,
 }
 
+/// How many errors of each rule offer an unsafe action.
+fn unsafe_offers(findings: &[Vec<Finding>]) -> BTreeMap<&'static str, usize> {
+    let errors = findings.iter().flatten();
+    let errors = errors.filter(|finding| finding.severity == Severity::Error);
+    let mut offers = BTreeMap::new();
+    for finding in errors {
+        let mut safeties = finding.offers.iter().map(|offer| offer.safety);
+        if safeties.any(|safety| safety == Safety::Unsafe) {
+            *offers.entry(finding.rule.id).or_default() += 1;
+        }
+    }
+    offers
+}
+
 /// The offers that cannot be written in a text as it is: session, item, rule, action.
 type Barred = HashSet<(usize, u32, &'static str, &'static str)>;
 
@@ -231,6 +247,7 @@ impl FixRun<'_> {
             checked,
         } = best;
         Ok(FixReport {
+            unsafe_offers: unsafe_offers(&checked.findings),
             rope,
             applied,
             respelled,

@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         }
     }
     write(arguments, &base, &report, ahead.as_ref())?;
-    print_report(&report, arguments.diff);
+    print_report(&report, arguments);
     if let Some(output) = &arguments.output
         && !arguments.writes_to_stdout()
     {
@@ -349,7 +349,8 @@ fn left(report: &FixReport, severity: Severity) -> usize {
 }
 
 /// Says what was done, or with `--diff` would be, what is left, and what was refused.
-fn print_report(report: &FixReport, is_trial: bool) {
+fn print_report(report: &FixReport, arguments: &FixArguments) {
+    let is_trial = arguments.diff;
     let unread = report.recording.problems.iter();
     let unread = unread.filter(|problem| problem.kind.is_unread()).count();
     let applied = match is_trial {
@@ -380,6 +381,14 @@ fn print_report(report: &FixReport, is_trial: bool) {
         print_lines(&lines);
     }
     print_lines(&left_lines(report));
+    if !arguments.unsafe_too && !report.unsafe_offers.is_empty() {
+        let offers = report.unsafe_offers.iter();
+        let offers = offers.map(|(rule, count)| format!("{rule} {count}"));
+        let offers = offers.collect::<Vec<_>>().join(", ");
+        print_lines(&[format!(
+            "--unsafe applies fixes that change what the model saw or did: {offers}"
+        )]);
+    }
     let refused = refusals(report);
     if !refused.is_empty() {
         print_error("could not be done:", None);

@@ -331,7 +331,7 @@ fn what_is_safe_and_could_not_be_done_is_told_with_the_reason() {
     assert_eq!(fixed.matches("\"content\": \"2\"").count(), 2);
     let reason = "missing-call-id  renew-id: it answers no call whose id it could take: turn it into text, or drop it";
     let wanted = format!(
-        "retake: 1 action applied, 2 errors left\n  item 2  misplaced-output  move-output\n  left: missing-call-id 2\nretake: could not be done:\n  item 5  {reason}\n  item 7  {reason}\n"
+        "retake: 1 action applied, 2 errors left\n  item 2  misplaced-output  move-output\n  left: missing-call-id 2\n  --unsafe applies fixes that change what the model saw or did: missing-call-id 2\nretake: could not be done:\n  item 5  {reason}\n  item 7  {reason}\n"
     );
     assert_eq!(err, wanted);
     let err = told(here.path(), &["fix", "many.json"]).2;

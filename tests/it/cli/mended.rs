@@ -36,8 +36,10 @@ fn a_broken_chain_is_an_error_and_whole_after_a_fix_that_is_not_safe() {
         found(path, "log.jsonl"),
         (1, vec!["error broken-chain".to_owned()])
     );
-    let (_, safe, _) = told(path, &["fix", "log.jsonl"]);
+    let (_, safe, err) = told(path, &["fix", "log.jsonl"]);
     assert_eq!(safe, log);
+    let hint = "--unsafe applies fixes that change what the model saw or did: broken-chain 1";
+    assert!(err.contains(hint), "{err}");
     let (code, _, err) = told(path, &["fix", "log.jsonl", "--unsafe", "-o", "whole.jsonl"]);
     assert_eq!(code, 0, "{err}");
     assert_eq!(found(path, "whole.jsonl"), (0, Vec::new()));
