@@ -299,6 +299,7 @@ pub fn check_findings(run: &Run<'_>, rules: &[&'static Rule], findings: &mut Vec
         let is_sent = item.is_none_or(|item| !item.flags.has(Flags::COMPACTED));
         if !is_sent && finding.severity == Severity::Error && Fault::is_refused(finding.rule.id) {
             finding.facts.push((UNSENT, "yes".to_owned()));
+            finding.severity = Severity::Warning;
         }
     }
 }

@@ -21,7 +21,8 @@ pub(crate) static RULE: Rule = Rule {
             it made one. If the tool may have run, never run it again: record its output.",
         limits: "The cause is read from what follows the call: a compaction, an interrupt, a message of \
             the user, a reply that failed, a faulty call; where the run simply went on, the entry was probably \
-            never written. In abandoned branches and side chains it is only a warning.",
+            never written. In abandoned branches, in side chains and before a \
+            compaction it is only a warning.",
     },
     offers: &[
         Offer::safe("close-turn"),

@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
         limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools \
             (shell, apply_patch, computer) need a tool of their type. Tools that arrive later (tool_search, \
             additional_tools) count from there on. A call with an output is only a warning: with an error the \
-            model was told, without one the tool was offered when it ran.",
+            model was told, without one the tool may have been offered when it ran.",
     },
     offers: &[
         Offer::unsafe_("take-suggestion"),
@@ -36,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
 /// slow, and its further wrong names get no suggestion.
 const MOST_COMPARISONS: usize = 500_000;
 
-const RAN: &str = "but it was answered, so it was offered when it ran";
+const RAN: &str = "but it was answered, so it may have been offered when it ran";
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     if !run.session.contract.tools_known() {
@@ -397,7 +397,7 @@ mod tests {
         assert!(
             finding
                 .message()
-                .ends_with("but it was answered, so it was offered when it ran")
+                .ends_with("but it was answered, so it may have been offered when it ran")
         );
     }
 

@@ -111,7 +111,7 @@ fn a_fault_is_told_as_bad_as_it_was_before_the_decision_about_it() {
         assert_eq!(code, 0, "{dialect}: {found:?}");
         assert!(found.contains(&"info unknown-tool".to_owned()), "{found:?}");
         let (_, out, _) = told(here.path(), &["check", "run.jsonl"]);
-        assert!(!out.contains("it was offered when it ran"), "{out}");
+        assert!(!out.contains("offered when it ran"), "{out}");
         // What was answered is not answered again.
         let (_, _, err) = told(here.path(), &["fix", "run.jsonl", "-o", "fixed.json"]);
         assert!(err.contains("0 actions applied"), "{err}");
