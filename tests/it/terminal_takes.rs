@@ -124,6 +124,7 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
         !findings.contains("orphan-call") && !findings.contains(r#""severity":"error""#),
         "{findings}"
     );
+    assert!(!findings.contains(r#""line":null"#), "{findings}");
 
     let mut terminal = open(&folder, name);
     sees(&mut terminal, "1 saved take; T lists it");

@@ -139,8 +139,15 @@ impl FileReport {
     /// Reads and checks a file.
     pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Self, InputError> {
         let mut opened = inputs.read_quietly(path)?;
+        let sources = opened.recording.sessions.iter();
+        let sources: Vec<_> = sources.map(|session| session.source.clone()).collect();
         through_take(path, &mut opened.recording);
         let findings = check_with_hints(&opened.recording, inputs.target)?;
+        // The text is the same, and lines are counted in the file.
+        let sessions = opened.recording.sessions.iter_mut();
+        for (session, source) in sessions.zip(sources) {
+            session.source = source;
+        }
         let mut report = Self::of(&opened.recording, &findings, inputs.target, true)?;
         let tools_from = opened.tools_from;
         report.tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
