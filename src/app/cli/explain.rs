@@ -70,15 +70,7 @@ fn page(out: &mut impl Write, rule: &Rule, palette: Palette) -> io::Result<()> {
         palette.bold(rule.id),
         rule.summary
     )?;
-    let page = &rule.page;
-    let sections = [
-        ("What it finds", page.what),
-        ("Why it matters", page.why),
-        ("Example", page.example),
-        ("What to do", page.what_to_do),
-        ("Limits", page.limits),
-    ];
-    for (title, text) in sections {
+    for (title, text) in rule.page.sections() {
         section(out, palette, title, text)?;
     }
     if !rule.offers.is_empty() {

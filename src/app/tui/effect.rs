@@ -174,6 +174,8 @@ pub struct FoundText {
     pub recording: usize,
     pub path: PathBuf,
     pub place: Place,
+    /// Whether the recording has several sessions.
+    pub is_of_several: bool,
     /// Index of its turn.
     pub turn: usize,
     /// The line with the text.
@@ -189,6 +191,8 @@ pub struct Counting {
     pub document: Arc<Document>,
     /// What is searched for.
     pub needle: Arc<Needle>,
+    /// The tool in whose calls alone it is searched for.
+    pub tool: Option<Arc<str>>,
     /// Index of a session: what is in the same bytes is counted.
     pub session: usize,
     /// Whether the JSON of items is searched through rather than what they say.

@@ -54,6 +54,8 @@ pub enum Command {
     SaveAs,
     Note,
     Health,
+    /// Why the finding at the cursor is one.
+    Explain,
     /// Where tokens and time went.
     Usage,
     Timeline,
@@ -311,7 +313,7 @@ pub const KEYMAP: &[Binding] = &[
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the bottom"),
     row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; in the filter: keep the filter").in_footer(90, "open"),
     row("/ f", C::Filter, &[Picker], Group::Recordings, "filter the recordings: ? in it shows the words and fields").in_footer(80, "filter"),
-    row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens or cost").in_footer(70, "sort"),
+    row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens, cost or name").in_footer(70, "sort"),
     row("S", C::Reverse, &[Picker], Group::Recordings, "turn the order around"),
     row("F", C::Contents, &[Picker], Group::Recordings, "find a text in the contents of the listed recordings").in_footer(75, "contents"),
     row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
@@ -328,6 +330,7 @@ pub const KEYMAP: &[Binding] = &[
     row("[", C::Finding(Backward), PANES, Group::Findings, "previous finding"),
     row("}", C::Error(Forward), PANES, Group::Findings, "next error").alias(&["find error"]),
     row("{", C::Error(Backward), PANES, Group::Findings, "previous error"),
+    row("!", C::Explain, PANES, Group::Findings, "explain the finding: its message in full, what the provider says, what to do").alias(&["explain", "why", "describe"]),
     row("%", C::Partner, PANES, Group::Findings, "from a call to its result and back").in_footer(80, "pair").alias(&["finish"]),
     row("/", C::Find, PANES, Group::Find, "find a text").in_footer(70, "find").alias(&["search", "grep"]),
     row("/", C::Find, &[Overlay], Group::Find, "in a full-screen text: only the lines with a text"),

@@ -200,6 +200,7 @@ fn diff_line(line: &DiffLine, code: &mut Option<Highlighter>) -> Line {
             let sign = (own, SafeText::from_static(sign));
             Line {
                 pieces: std::iter::once(sign).chain(pieces).collect(),
+                hangs: true,
                 ..Line::default()
             }
         }
@@ -217,6 +218,7 @@ fn marked(change: Change, pieces: &[(bool, String)]) -> Line {
     let sign = (tone, SafeText::from_static(sign));
     Line {
         pieces: std::iter::once(sign).chain(pieces).collect(),
+        hangs: true,
         ..Line::default()
     }
 }

@@ -179,6 +179,8 @@ pub struct State {
     pub find: Prompt,
     /// What is searched for.
     pub needle: Option<Arc<Needle>>,
+    /// The tool in whose calls alone it is searched for.
+    pub needle_tool: Option<Arc<str>>,
     /// Its places, which are set apart.
     pub hits: Option<Hits>,
     /// The one that was found last.
@@ -264,6 +266,7 @@ impl State {
             notice: None,
             find: Prompt::new("/", "smart case"),
             needle: None,
+            needle_tool: None,
             hits: None,
             hit: None,
             sought: None,
@@ -427,7 +430,7 @@ impl State {
     /// Searches for another text from now on.
     pub fn search_for(&mut self, needle: Needle) {
         self.needle = Some(Arc::new(needle));
-        (self.hits, self.hit) = (None, None);
+        (self.needle_tool, self.hits, self.hit) = (None, None, None);
     }
 
     /// The text whose places are set apart.

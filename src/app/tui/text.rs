@@ -160,6 +160,8 @@ pub struct Line {
     /// Columns that stay free on the left, also on the rows it wraps to.
     pub indent: usize,
     pub pieces: Vec<(Tone, SafeText)>,
+    /// Whether its first piece stands to the left of all rows.
+    pub hangs: bool,
     /// A remark to its right.
     pub remark: Option<Remark>,
 }
@@ -253,6 +255,20 @@ impl Line {
 
     /// The rows that it takes in a pane of this width.
     pub fn rows(&self, width: usize) -> Vec<DetailRow> {
+        if let Some(((tone, first), pieces)) = self.pieces.split_first().filter(|_| self.hangs) {
+            let inner = Self {
+                indent: self.indent + first.width(),
+                pieces: pieces.to_vec(),
+                hangs: false,
+                remark: self.remark.clone(),
+            };
+            let mut rows = inner.rows(width);
+            if let Some(row) = rows.first_mut() {
+                row.indent = row.indent.saturating_sub(first.width());
+                row.pieces.insert(0, (*tone, first.clone()));
+            }
+            return rows;
+        }
         let indent = self.indent.min(width / 2);
         let mut pieces = self.pieces.iter();
         if self.remark.is_none() && pieces.all(|(tone, _)| matches!(tone, Tone::Look(_))) {

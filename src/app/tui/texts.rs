@@ -17,8 +17,10 @@ use ratatui::layout::{Margin, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Scrollbar, ScrollbarOrientation, ScrollbarState};
-use retake_core::rules::Health;
+use retake_core::rules::{Finding, Health};
 use retake_core::safe_text::SafeText;
+use retake_core::session::Dialect;
+use retake_core::wire::provider_errors::refusal_of;
 use std::cell::{Cell, RefCell};
 
 const NARROWEST: u16 = 36;
@@ -337,6 +339,26 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
     };
     PageText {
         title,
+        lines,
+        targets: Vec::new(),
+    }
+}
+
+/// Why a finding is one: its message, how the provider of the dialect refuses it, and the page of its rule.
+pub fn explanation(finding: &Finding, dialect: Dialect, theme: &Theme, width: usize) -> PageText {
+    let refusal = refusal_of(finding.rule.id, dialect);
+    let refusal = refusal.map(|sentence| (sentence.provider.name(), &*sentence.example));
+    let refusal = refusal.map(|(name, example)| (format!("{name}, for example"), example));
+    let page = finding.rule.page.sections().into_iter();
+    let page = page.map(|(heading, text)| (heading.to_owned(), text));
+    let mut lines = entry("", &finding.message(), theme.text, width, theme);
+    for (heading, text) in refusal.into_iter().chain(page) {
+        lines.push(Line::default());
+        lines.push(Line::styled(heading, theme.title));
+        lines.extend(entry("  ", text, theme.text, width, theme));
+    }
+    PageText {
+        title: format!(" {} ({}) ", finding.rule.id, finding.severity.word()),
         lines,
         targets: Vec::new(),
     }

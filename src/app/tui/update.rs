@@ -164,6 +164,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Follow => follow(state),
         Command::Log => layers::log(state),
         Command::Health => live::health(state),
+        Command::Explain => layers::explain(state),
         Command::Usage => layers::usage(state),
         Command::Sort => layers::sort_usage(state),
         Command::Timeline => layers::timeline(state),

@@ -6,6 +6,7 @@ use crate::session::{
     Flags, Keyed, Kind, NameId, PairStatus, Session, Tool, ToolKind, ToolSet, index_number,
 };
 use crate::suggest::Catalogue;
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -66,6 +67,11 @@ impl<'a> SessionIndex<'a> {
     pub fn compiling(mut self, compiled: &Arc<SchemaCache>) -> Self {
         self.compiled = Some(compiled.clone());
         self
+    }
+
+    /// The validator of a schema.
+    pub(crate) fn validator(&self, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
+        compile(self.compiled.as_deref(), schema)
     }
 
     /// The number of tool sets in force for the item at `index`: what replaces the tools holds from the next
@@ -241,11 +247,16 @@ impl<'a> OfferedTools<'a> {
     fn validator_at(self, position: usize) -> Option<Result<&'a Validator, &'a SchemaError>> {
         let schema = self.tool_at(position).parameters.as_ref()?;
         let validator = &self.list.validators[position];
-        let validator = validator.get_or_init(|| match self.compiled {
-            Some(compiled) => compiled.validator(schema),
-            None => Arc::new(Validator::compile_either(schema)),
-        });
+        let validator = validator.get_or_init(|| compile(self.compiled, schema));
         Some(validator.as_ref().as_ref())
+    }
+}
+
+/// The validator of a schema, which may have been compiled before.
+fn compile(compiled: Option<&SchemaCache>, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
+    match compiled {
+        Some(compiled) => compiled.validator(schema),
+        None => Arc::new(Validator::compile_either(schema)),
     }
 }
 

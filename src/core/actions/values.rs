@@ -109,6 +109,42 @@ impl OpenItem {
         let (before, tail) = (&self.json[..value.at.start], &self.json[value.at.end..]);
         Ok(format!("{before}{}{new}{tail}", value.key))
     }
+
+    /// The item without an argument, or without an element of one; `None` for what is not given, and for all of the
+    /// arguments.
+    pub fn without(&self, value: &ItemValue) -> Option<String> {
+        let is_within = value.pointer.as_ref().is_some_and(|it| !it.is_empty());
+        if !is_within || !value.is_given {
+            return None;
+        }
+        let (before, tail) = (&self.json[..value.at.start], &self.json[value.at.end..]);
+        let before = match before.trim_end().strip_suffix(':') {
+            Some(before) => &before[..start_of_string(before)?],
+            None => before,
+        };
+        Some(match tail.trim_start().strip_prefix(',') {
+            Some(tail) => format!("{before}{}", tail.trim_start()),
+            None => {
+                let before = before.trim_end();
+                format!("{}{tail}", before.strip_suffix(',').unwrap_or(before))
+            }
+        })
+    }
+}
+
+/// Where the JSON string begins with which a text ends.
+fn start_of_string(text: &str) -> Option<usize> {
+    let inside = text.trim_end().strip_suffix('"')?;
+    let mut quotes = inside.rmatch_indices('"').map(|(at, _)| at);
+    quotes.find(|at| {
+        let before = &inside[..*at];
+        (before.len() - before.trim_end_matches('\\').len()) % 2 == 0
+    })
+}
+
+/// The words for a JSON pointer: without its first slash, keys as they are.
+fn name_of(pointer: &str) -> String {
+    pointer[1..].replace("~1", "/").replace("~0", "~")
 }
 
 /// The values of an item as they are found.
@@ -173,8 +209,7 @@ impl<'a> Values<'a> {
     ) -> Result<(), JsonError> {
         if self.values.len() < MOST {
             let at = cursor.clone().skip()?;
-            let name = pointer[1..].to_owned();
-            self.push(name, Some(pointer.clone()), at, schema);
+            self.push(name_of(&pointer), Some(pointer.clone()), at, schema);
             self.members(cursor, &pointer, schema, depth + 1)?;
         }
         Ok(())
@@ -198,8 +233,7 @@ impl<'a> Values<'a> {
             {
                 continue;
             }
-            let name = pointer[1..].to_owned();
-            self.push(name, Some(pointer), end..end, Some(schema));
+            self.push(name_of(&pointer), Some(pointer), end..end, Some(schema));
             if let Some(value) = self.values.last_mut() {
                 value.key = format!("{comma}{}: ", quoted(key));
                 value.is_required = required.is_some_and(|keys| keys.iter().any(|it| it == key));
@@ -340,6 +374,32 @@ mod tests {
         let after = fixture.after(&planned.map_err(|error| error.to_string())?, number);
         let body = body_of(item, after.as_bytes()).unwrap();
         Ok(body.arguments.as_written().to_owned())
+    }
+
+    #[test]
+    fn a_value_is_removed_with_its_key_and_its_comma() {
+        let without = |arguments: &str, name: &str| {
+            let call = format!(
+                r#"{{"type":"function_call","call_id":"c","name":"f","arguments":{}}}"#,
+                Value::from(arguments)
+            );
+            let fixture = fixture(&history(&[USER, &call]));
+            let item = &fixture.session.items[1];
+            let open = OpenItem::new(item, &fixture.session.bytes(item).unwrap(), None);
+            let value = open.values().iter().find(|value| value.name == name);
+            let json = open.without(value.unwrap()).unwrap();
+            let body = body_of(item, json.as_bytes()).unwrap();
+            body.arguments.as_written().to_owned()
+        };
+        assert_eq!(without(r#"{"a": 1, "b": 2}"#, "a"), r#"{"b": 2}"#);
+        assert_eq!(without(r#"{"a": 1 , "b": [2]}"#, "b"), r#"{"a": 1 }"#);
+        assert_eq!(without(r#"{ "a" : 1 }"#, "a"), "{ }");
+        assert_eq!(without(r#"{"a": [1, 2, 3]}"#, "a/1"), r#"{"a": [1, 3]}"#);
+        assert_eq!(
+            without(r#"{"a\"\\": 1, "/b~": "\","}"#, "a\"\\"),
+            r#"{"/b~": "\","}"#
+        );
+        assert_eq!(without(r#"{"a": 1, "/b~": "\","}"#, "/b~"), r#"{"a": 1}"#);
     }
 
     #[test]

@@ -163,8 +163,9 @@ pub fn display_name(tool: &str) -> String {
 pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     let (argument, is_path) = argument_of(tool, arguments);
     let line = one_line(&argument);
-    let single = serde_json::from_str::<Map<String, Value>>(arguments)
-        .is_ok_and(|members| members.len() <= 1 && members.values().all(|it| !it.is_object()));
+    let single = serde_json::from_str::<Map<String, Value>>(arguments).is_ok_and(|members| {
+        members.len() <= 1 && !members.values().any(|it| it.is_object() || it.is_array())
+    });
     CallSummary {
         name: display_name(tool),
         is_all: single && line == argument,

@@ -36,6 +36,19 @@ pub struct RulePage {
     pub limits: &'static str,
 }
 
+impl RulePage {
+    /// Its parts, each with a heading.
+    pub fn sections(&self) -> [(&'static str, &'static str); 5] {
+        [
+            ("What it finds", self.what),
+            ("Why it matters", self.why),
+            ("Example", self.example),
+            ("What to do", self.what_to_do),
+            ("Limits", self.limits),
+        ]
+    }
+}
+
 /// What a rule looks at.
 #[derive(Debug)]
 pub enum Scope {

@@ -7,6 +7,7 @@ use crate::wire::Schemas;
 use crate::wire::tools::{name_fault, type_word};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 pub(crate) static RULE: Rule = Rule {
     id: "invalid-tool-definition",
@@ -61,7 +62,7 @@ fn fault_of(run: &Run<'_>, tool: &Tool) -> Option<String> {
         return None;
     }
     match &tool.parameters {
-        Some(schema) => schema_fault(run.target, schema),
+        Some(schema) => schema_fault(run.target, schema, || run.validator(schema)),
         None => {
             let is_needed = facts.schemas.is_needed && run.session.dialect == run.target;
             is_needed.then(|| "has no input_schema".to_owned())
@@ -94,8 +95,12 @@ fn finding(target: Dialect, name: &str, reason: &str) -> Finding {
 const DEPTH: usize = 128;
 
 /// Why a provider refuses the schema of a tool's arguments, as words to put after the tool's name; `None` if it
-/// accepts it.
-fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
+/// accepts it. `compile` gives its validator.
+fn schema_fault(
+    target: Dialect,
+    schema: &Value,
+    compile: impl FnOnce() -> Arc<Result<Validator, SchemaError>>,
+) -> Option<String> {
     let Some(members) = schema.as_object() else {
         return Some(format!("has {} as its schema", type_word(schema)));
     };
@@ -107,12 +112,12 @@ fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
                 "has an array without items in its schema, at {array}"
             ))
         })
-        .or_else(|| match Validator::compile_either(schema) {
+        .or_else(|| match compile().as_ref() {
             Err(SchemaError::NotASchema { pointer, reason }) if rule.is_checked => {
                 let place = if pointer.is_empty() {
                     "the top"
                 } else {
-                    &pointer
+                    pointer
                 };
                 Some(format!("has an invalid schema, at {place}: {reason}"))
             }
@@ -283,6 +288,12 @@ mod definitions_tests {
     use serde_json::json;
 
     const OPENAI: [Dialect; 2] = [Dialect::Responses, Dialect::Chat];
+
+    fn schema_fault(target: Dialect, schema: &Value) -> Option<String> {
+        super::schema_fault(target, schema, || {
+            Arc::new(Validator::compile_either(schema))
+        })
+    }
 
     #[test]
     fn a_sound_schema_is_taken_everywhere() {

@@ -3,7 +3,7 @@
 
 use super::error_class::ErrorClass;
 use crate::actions::{ActionContext, Defect, OfferedTools, SessionIndex};
-use crate::schema::SchemaCache;
+use crate::schema::{SchemaCache, SchemaError, Validator};
 use crate::session::{Dialect, Flags, Item, Session};
 use crate::wire::Body;
 use foldhash::fast::FixedState;
@@ -66,6 +66,11 @@ impl<'a> Run<'a> {
     pub fn compiling(mut self, compiled: &Arc<SchemaCache>) -> Self {
         self.around = self.around.compiling(compiled);
         self
+    }
+
+    /// The validator of a schema, in either spelling.
+    pub(crate) fn validator(&self, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
+        self.around.validator(schema)
     }
 
     /// What is known of the item at `index` from an earlier check.

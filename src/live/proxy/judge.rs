@@ -236,7 +236,8 @@ impl Judge {
                 || (ABOUT_RESULTS.contains(&rule.id) && self.policy.names(rule.id))
         };
         let rules: Vec<&'static Rule> = RULES.iter().copied().filter(is_asked).collect();
-        check_run(&mut Run::new(session, None), &rules).ok()
+        let mut run = Run::new(session, None).compiling(&self.compiled);
+        check_run(&mut run, &rules).ok()
     }
 
     fn judgement(&self, faults: &[RunFault]) -> Judgement {

@@ -59,6 +59,7 @@ pub const LAYERS: &[Binding] = &[
     row("n", C::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
     row("esc q ^c", C::Leave, &[Offers, Question, Readings], Group::Asking, "cancel; nothing is changed").in_footer(90, "cancel"),
     row("^s F2", C::Accept, &[Values], Group::Asking, "accept the changed values").in_footer(95, "accept"),
+    row("d x", C::Delete, &[Values], Group::Asking, "remove the value").in_footer(70, "remove"),
     row("^n", C::Value(Forward), &[Values], Group::Asking, "next invalid value").in_footer(80, "next invalid"),
     row("esc q ^c", C::Leave, &[Values], Group::Asking, "close; changed values are kept as a draft").in_footer(90, "close"),
     row("? F1", C::Help, SHOWN, Group::Asking, "the keys of what is shown").in_footer(1, "help"),

@@ -88,6 +88,7 @@ fn search_one(
         let counting = Counting {
             document: document.clone(),
             needle: needle.clone(),
+            tool: None,
             session,
             is_raw: false,
         };
@@ -107,6 +108,7 @@ fn search_one(
                 recording: number,
                 path: path.to_owned(),
                 place,
+                is_of_several: sessions.len() > 1,
                 turn: item.turn as usize,
                 line: line_of(session, item, needle),
                 more: 0,

@@ -47,11 +47,18 @@ pub(super) fn find(
     } else {
         Where::Before(here)
     };
-    let around = |offset| around(document, source, offset);
-    let counted = |place| Some((place, occurrences(counting, place))).filter(|it| it.1 > 0);
+    let around = |offset| around(document, source, offset, search.from.session);
+    let counted = |place: Place| {
+        let counted = Some((place, occurrences(counting, place)));
+        counted.filter(|it| place.session == search.from.session && it.1 > 0)
+    };
     let beyond = |place| counted(place).filter(|_| place != search.from);
     if let Some(found) = find_from(&bytes, &around, start, &beyond)? {
         return Ok(Some((first(found), false)));
+    }
+    if let Some((place, count)) = in_other_sessions(&bytes, search, source)? {
+        let wraps = (place.session > search.from.session) != forward;
+        return Ok(Some((first((place, count)), wraps)));
     }
     let other_end = if forward {
         Where::AtOrAfter(0)
@@ -60,6 +67,39 @@ pub(super) fn find(
     };
     let found = find_from(&bytes, &around, other_end, &counted)?;
     Ok(found.map(|found| (first(found), true)))
+}
+
+/// The nearest item with the text in the sessions after this one, or before it: their records may lie between those of
+/// this one.
+fn in_other_sessions(
+    bytes: &ByteSearch<'_>,
+    search: &SearchRequest,
+    source: &Arc<dyn Source>,
+) -> Result<Option<(Place, usize)>, SearchError> {
+    let document = &*search.counting.document;
+    let sessions = &document.recording.sessions;
+    let others = sessions
+        .iter()
+        .filter(|session| session.stands_in(source))
+        .count();
+    if others < 2 {
+        return Ok(None);
+    }
+    let from = search.from.session;
+    let mut items = Items::new(document, source);
+    let mut places = HashSet::new();
+    bytes.each(cores(), &mut |hits, _| {
+        let found = hits.iter().filter_map(|hit| items.at(*hit));
+        places.extend(found.filter(|place| place.session != from));
+    })?;
+    let mut places: Vec<Place> = places.into_iter().collect();
+    // Those before this session come after all others.
+    places.sort_unstable_by_key(|place| (place.session < from, place.session, place.item));
+    if !search.direction.is_forward() {
+        places.reverse();
+    }
+    let counted = |place| (place, occurrences(&search.counting, place));
+    Ok(places.into_iter().map(counted).find(|found| found.1 > 0))
 }
 
 /// How often a text is in what is shown of an item; its JSON has it in keys and ids as well.
@@ -79,6 +119,13 @@ fn occurrences(counting: &Counting, place: Place) -> usize {
         return of_json();
     };
     let is_call = matches!(item.kind, Kind::Call | Kind::HostedCall);
+    if let Some(tool) = &counting.tool {
+        let is_of_tool = is_call && session.name(item) == &**tool;
+        return match is_of_tool {
+            true => in_arguments(needle, body.arguments.as_written()),
+            false => 0,
+        };
+    }
     let name = match is_call {
         true => needle.ranges_in(session.name(item)).len(),
         false => 0,
@@ -138,7 +185,8 @@ struct Around {
     end: u64,
 }
 
-fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around {
+/// Where several sessions share an item, it is that of the one at `here`.
+fn around(document: &Document, source: &Arc<dyn Source>, offset: u64, here: usize) -> Around {
     let mut around = Around {
         place: None,
         start: 0,
@@ -156,7 +204,8 @@ fn around(document: &Document, source: &Arc<dyn Source>, offset: u64) -> Around 
                     around.end = around.end.min(edge);
                 }
             }
-            if span.contains(offset) && span.len() < smallest {
+            let is_nearer = span.len() < smallest || (span.len() == smallest && session == here);
+            if span.contains(offset) && is_nearer {
                 smallest = span.len();
                 around.place = Some(Place { session, item });
             }
@@ -271,6 +320,7 @@ mod tests {
         let counting = Counting {
             document,
             needle: Arc::new(Needle::new("needle").unwrap()),
+            tool: None,
             session: 0,
             is_raw: false,
         };

@@ -205,7 +205,11 @@ impl ContentSearch {
                 };
                 let mut spans = vec![Span::raw(edge)];
                 spans.extend(theme.spans(&name, theme.title));
-                let turn = format!("{:gap$}  turn {:<5} ", "", found.turn + 1);
+                let session = match found.is_of_several {
+                    true => format!("session {:<3} ", found.place.session + 1),
+                    false => String::new(),
+                };
+                let turn = format!("{:gap$}  {session}turn {:<5} ", "", found.turn + 1);
                 let more = match found.more {
                     0 => String::new(),
                     more => format!("  {more} more"),

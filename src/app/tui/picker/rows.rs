@@ -247,7 +247,7 @@ impl Filtered for Row {
     }
 }
 
-/// By what the rows are sorted, always the most or the newest first.
+/// By what the rows are sorted: the most or the newest first, names from A to Z.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sort {
     #[default]
@@ -256,6 +256,8 @@ pub enum Sort {
     Findings,
     Tokens,
     Cost,
+    /// From A to Z.
+    Name,
 }
 
 impl Sort {
@@ -267,15 +269,17 @@ impl Sort {
             Self::Findings => Id::Findings,
             Self::Tokens => Id::Tokens,
             Self::Cost => Id::Cost,
+            Self::Name => Id::File,
         }
     }
 
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Time, "time"),
         (Self::Size, "size"),
         (Self::Findings, "findings"),
         (Self::Tokens, "tokens"),
         (Self::Cost, "cost"),
+        (Self::Name, "name"),
     ];
 }
 
@@ -380,17 +384,19 @@ type SortKey = (
     Reverse<u64>,
     Reverse<Option<u64>>,
     PathBuf,
+    Reverse<PathBuf>,
 );
 
 fn sort_key(row: &Row, sort: Sort, is_reversed: bool, number: usize) -> SortKey {
     let candidate = &row.candidate;
     if row.is_named && sort == Sort::Time {
         let order = PathBuf::from(format!("{number:020}"));
-        return (Reverse(true), false, Reverse(0), Reverse(None), order);
+        let none = Reverse(PathBuf::new());
+        return (Reverse(true), false, Reverse(0), Reverse(None), order, none);
     }
     let summary = row.known();
     let most = match sort {
-        Sort::Time => 0,
+        Sort::Time | Sort::Name => 0,
         Sort::Size => candidate.size,
         Sort::Findings => summary.map_or(0, |known| {
             // An error weighs more than any number of warnings.
@@ -406,18 +412,23 @@ fn sort_key(row: &Row, sort: Sort, is_reversed: bool, number: usize) -> SortKey 
         .last_entry()
         .and_then(|last| last.duration_since(SystemTime::UNIX_EPOCH).ok());
     let seconds = since.map(|since| since.as_secs());
+    let seconds = seconds.filter(|_| sort != Sort::Name);
     let (most, seconds) = match is_reversed {
         true => (u64::MAX - most, Some(u64::MAX - seconds.unwrap_or(0))),
         false => (most, seconds),
     };
-    let path = candidate.path.clone();
+    let (name, reversed_name) = match is_reversed && sort == Sort::Name {
+        true => (PathBuf::new(), candidate.path.clone()),
+        false => (candidate.path.clone(), PathBuf::new()),
+    };
     let is_unreadable = row.is_unread();
     (
         Reverse(false),
         is_unreadable,
         Reverse(most),
         Reverse(seconds),
-        path,
+        name,
+        Reverse(reversed_name),
     )
 }
 
@@ -451,20 +462,23 @@ pub enum Id {
     Cost,
     Agent,
     Model,
+    /// The name of the file.
+    File,
     Title,
 }
 
 /// Each column in the order in which they stand, with what matters most ranked lowest.
 #[rustfmt::skip]
-const ALL: [Column<Id>; 9] = [
+const ALL: [Column<Id>; 10] = [
     Column { is_number: true, ..Column::new(Id::When, "when", 8, 1) },
     Column::new(Id::Findings, "findings", 10, 2),
     Column { spare: TITLE, is_number: true, ..Column::new(Id::Turns, "turns", 6, 3) },
-    Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 7) },
-    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 5) },
-    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 6) },
+    Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 8) },
+    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 6) },
+    Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 7) },
     Column { spare: TITLE, takes: SpareWidth::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
-    Column { spare: 3 * TITLE, takes: SpareWidth::Share(6, 12), ..Column::new(Id::Model, "model", 16, 8) },
+    Column { spare: 3 * TITLE, takes: SpareWidth::Share(6, 12), ..Column::new(Id::Model, "model", 16, 9) },
+    Column { spare: 2 * TITLE, takes: SpareWidth::Share(4, 20), ..Column::new(Id::File, "file", 16, 5) },
     Column { takes: SpareWidth::Rest, ..Column::new(Id::Title, "title", 16, 0) },
 ];
 /// Cells that the title has before what matters less has any.
@@ -473,7 +487,7 @@ const TITLE: usize = 14;
 const ROOMY_TITLE: usize = 26;
 
 /// Each column with the word for it in a file of settings.
-pub const COLUMN_NAMES: [(Id, &str); 9] = [
+pub const COLUMN_NAMES: [(Id, &str); 10] = [
     (Id::When, "when"),
     (Id::Findings, "findings"),
     (Id::Turns, "turns"),
@@ -482,6 +496,7 @@ pub const COLUMN_NAMES: [(Id, &str); 9] = [
     (Id::Cost, "cost"),
     (Id::Agent, "agent"),
     (Id::Model, "model"),
+    (Id::File, "file"),
     (Id::Title, "title"),
 ];
 
@@ -555,6 +570,11 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
         Id::Model => {
             let models = row.known().map_or(&[][..], |known| &known.models);
             text(&models.join(", "))
+        }
+        Id::File => {
+            let name = row.candidate.path.file_name().unwrap_or_default();
+            let name = shortened(name.as_bytes(), width, theme.glyphs.more);
+            theme.spans(&name, theme.dim)
         }
         Id::Title => Vec::new(),
     }
@@ -648,7 +668,7 @@ mod tests {
         };
         assert_eq!(names(38), ["when", "findings", "title"]);
         assert_eq!(names(79), ["when", "findings", "turns", "agent", "title"]);
-        assert_eq!(names(150).len(), 9);
+        assert_eq!(names(200).len(), 10);
         for width in 0..200 {
             let all = COLUMN_NAMES.map(|(id, _)| id);
             let used: usize = fit(&all, width).iter().map(|(_, width)| width + 1).sum();

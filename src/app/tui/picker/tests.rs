@@ -176,7 +176,11 @@ fn rows_are_sorted_and_grouped_by_keys() {
     assert_eq!(titles(&picker)[0], "# openai-chat");
     press(&mut picker, "\tss");
     assert!(screen(&picker, 100, 24).contains("sort: tokens  group: none"));
-    press(&mut picker, "ssss");
+    press(&mut picker, "ss");
+    let screen_by_name = screen(&picker, 100, 24);
+    assert!(screen_by_name.contains("sort: name"), "{screen_by_name}");
+    assert_eq!(titles(&picker)[..2], ["mid.json", "new.json"]);
+    press(&mut picker, "sss");
     assert_eq!(
         titles(&picker),
         [
@@ -230,6 +234,7 @@ fn the_contents_of_the_listed_recordings_are_searched_while_the_text_is_typed() 
         recording,
         path: format!("/s/{recording}").into(),
         place: Default::default(),
+        is_of_several: turn == 4,
         turn,
         line: "the zebra crosses".to_owned(),
         more: 0,
@@ -247,6 +252,7 @@ fn the_contents_of_the_listed_recordings_are_searched_while_the_text_is_typed() 
         shown.contains("Checkout fails") && shown.contains("turn 3     the zebra crosses"),
         "{shown}"
     );
+    assert!(shown.contains("session 1   turn 5"), "{shown}");
     assert_eq!(press(&mut picker, "↓\n"), Step::Stay);
     assert_eq!(press(&mut picker, "\n"), Step::Done("/s/1".into()));
     press(&mut picker, "\u{1b}");

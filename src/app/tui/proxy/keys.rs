@@ -66,14 +66,7 @@ impl ExchangeBoard {
         match command {
             Command::Open => self.open_here(),
             Command::Release => self.release(),
-            Command::ReleaseAll => {
-                if self.rows.totals().held > 0 {
-                    self.effects
-                        .push(Effect::Proxy(proxy::ProxyCommand::ReleaseAll));
-                } else {
-                    self.tell("nothing is held");
-                }
-            }
+            Command::ReleaseAll => self.ask_to_release_all(),
             Command::Cut => self.ask_to_cut(),
             Command::Intercept => {
                 self.is_intercepting = !self.is_intercepting;
@@ -199,6 +192,20 @@ impl ExchangeBoard {
         self.open(question, move |board, _, ()| {
             board.effects.push(effect.clone())
         });
+    }
+
+    /// In an exchange the same key releases that one alone, so that several are released after a question only.
+    fn ask_to_release_all(&mut self) {
+        let release = Effect::Proxy(proxy::ProxyCommand::ReleaseAll);
+        match self.rows.totals().held {
+            0 => self.tell("nothing is held"),
+            1 => self.effects.push(release),
+            held => {
+                let reason = "Their agents get what is held unchanged.";
+                let question = format!("Release all {held} held exchanges?");
+                self.confirm(Confirmation::new("release all", reason, &question), release);
+            }
+        }
     }
 
     fn ask_to_cut(&mut self) {

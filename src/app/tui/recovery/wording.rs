@@ -311,6 +311,7 @@ fn dimmed(line: &Line) -> Line {
     Line {
         indent: line.indent,
         pieces: pieces.map(|(_, text)| (Tone::Dim, text.clone())).collect(),
+        hangs: line.hangs,
         remark: None,
     }
 }

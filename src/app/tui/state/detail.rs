@@ -481,8 +481,8 @@ fn push_laid_out(
         let mut own = remarks.iter().filter(|(line, _)| *line == number);
         let mut line = Line {
             indent,
-            pieces: Vec::new(),
             remark: own.next().map(|(_, remark)| remark.clone()),
+            ..Line::default()
         };
         let mut block = Vec::new();
         for (token, range) in &json.pieces {
@@ -513,12 +513,12 @@ fn push_laid_out(
                 (Tone::Plain, SafeText::from_static(" ")),
                 (Tone::String, text),
             ],
-            remark: None,
+            ..Line::default()
         }));
         lines.extend(own.map(|(_, remark)| Line {
             indent,
-            pieces: Vec::new(),
             remark: Some(remark.clone()),
+            ..Line::default()
         }));
     }
 }

@@ -3,16 +3,17 @@
 use super::document::Place;
 use crate::tui::effect::Counting;
 use retake_live::search::Needle;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The places of a text, in the order of their bytes.
+/// The places of a text, session by session in the order of their bytes.
 #[derive(Debug)]
 pub struct Hits {
     counting: Counting,
-    /// For each item with the text the number of places before it and in it.
+    /// For each item with the text the number of places before it in its session, and in it.
     ranks: HashMap<Place, (usize, usize)>,
-    all: usize,
+    /// The places of each session.
+    by_session: BTreeMap<usize, usize>,
     is_done: bool,
 }
 
@@ -22,7 +23,7 @@ impl Hits {
         Self {
             counting,
             ranks: HashMap::new(),
-            all: 0,
+            by_session: BTreeMap::new(),
             is_done: false,
         }
     }
@@ -39,6 +40,7 @@ impl Hits {
         self.counting.is_raw == counting.is_raw
             && Arc::ptr_eq(&self.counting.document, &counting.document)
             && same_text(&self.counting.needle, &counting.needle)
+            && self.counting.tool == counting.tool
             && match (
                 source(counting.session),
                 sessions.get(self.counting.session),
@@ -51,8 +53,9 @@ impl Hits {
     /// Takes more of them, by item; `is_done` says that there are no others.
     pub fn take(&mut self, places: Vec<(Place, usize)>, is_done: bool) {
         for (place, count) in places {
-            self.ranks.entry(place).or_insert((self.all, count));
-            self.all += count;
+            let all = self.by_session.entry(place.session).or_default();
+            self.ranks.entry(place).or_insert((*all, count));
+            *all += count;
         }
         self.is_done = is_done;
     }
@@ -66,8 +69,10 @@ impl Hits {
     /// an item without the text.
     pub fn label(&self, place: Place, occurrence: usize) -> Option<String> {
         let (before, count) = self.ranks.get(&place)?;
-        let rank = before + occurrence.min(count - 1) + 1;
+        let earlier: usize = self.by_session.range(..place.session).map(|it| it.1).sum();
+        let rank = earlier + before + occurrence.min(count - 1) + 1;
         let more = if self.is_done { "" } else { "+" };
-        Some(format!("{rank}/{}{more}", self.all))
+        let all: usize = self.by_session.values().sum();
+        Some(format!("{rank}/{all}{more}"))
     }
 }

@@ -109,7 +109,7 @@ fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
     assert!(state.problems() > 0);
     let shown = header(&state);
     assert!(!shown.contains("no findings"), "{shown}");
-    assert!(shown.contains(" 1 problem"), "{shown}");
+    assert!(shown.contains(" 1 read error"), "{shown}");
 }
 
 /// A log of Claude Code in which user and assistant take turns; an `API Error` stands in place of a reply.

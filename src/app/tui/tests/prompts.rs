@@ -108,6 +108,44 @@ fn a_search_says_which_of_how_many_places_it_found() {
     desk.press("/ `absent` enter").sees("not found");
 }
 
+#[test]
+fn a_search_stays_in_its_session_as_long_as_it_can_and_says_when_it_leaves() {
+    let line = |uuid: &str, parent: Option<&str>, chain: bool, text: &str| {
+        let role = "user";
+        serde_json::json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": chain,
+            "message": {"role": role, "content": text}})
+        .to_string()
+    };
+    let lines = [
+        line("1", None, false, "begin"),
+        line("11", None, true, "a needle aside"),
+        line("2", Some("1"), false, "the first needle"),
+        line("3", Some("2"), false, "the last needle"),
+    ];
+    let mut desk = Desk::with("a.jsonl", &lines.join("\n"));
+    desk.press("/ `needle` enter")
+        .sees("1/3")
+        .sees("the first needle");
+    desk.press("n").sees("2/3").press("n").sees("3/3");
+    desk.sees("in session 2, sub-agent 1");
+    desk.press("n").sees("1/3").sees("search wrapped");
+}
+
+#[test]
+fn a_call_is_found_as_the_transcript_writes_it_and_only_in_calls_of_that_tool() {
+    let call = |name: &str| {
+        serde_json::json!({"role": "assistant", "content": null, "tool_calls": [{"id": name, "type": "function",
+            "function": {"name": name, "arguments": "{\"command\":\"npm test\",\"timeout\":1}"}}]})
+    };
+    let result = |id: &str| serde_json::json!({"role": "tool", "tool_call_id": id, "content": "npm test: 1 passed"});
+    let history = serde_json::json!([{"role": "user", "content": "npm test (all)"}, call("shell"), result("shell"),
+        call("bash"), result("bash")]);
+    let mut desk = Desk::with("a.json", &history.to_string());
+    desk.press("/ `bash(npm` enter").sees("1/1");
+    assert_eq!(desk.state.turn(), 2);
+    desk.press("/ `all(npm` enter").sees("not found");
+}
+
 fn footer(desk: &Desk) -> String {
     let screen = desk.screen();
     screen.lines().last().unwrap_or_default().to_owned()

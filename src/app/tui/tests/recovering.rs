@@ -233,6 +233,17 @@ fn on_flight(dialect: &str, arguments: &str) -> (Desk, usize) {
 }
 
 #[test]
+fn an_argument_that_nobody_knows_is_removed() {
+    let (mut desk, call) = on_flight("responses", r#"{"from":"JFK","to":"LHR","/note":"x"}"#);
+    desk.press("e").sees("/note").press("j j");
+    desk.press("d")
+        .misses(" /note ")
+        .sees("accept the changed value");
+    desk.press("^s enter");
+    assert!(!desk.text(call).contains("note"), "{}", desk.text(call));
+}
+
+#[test]
 fn an_argument_is_edited_as_the_value_that_it_is_and_written_back_as_the_dialect_wants_it() {
     let spelled = r#"{"from": "JFK",  "to": "L\"HR\"", "seats": 1.0}"#;
     for dialect in ["responses", "chat", "anthropic"] {

@@ -1,5 +1,6 @@
 //! Stories of a reader, as keys and what they show, and what holds for any recording at any size.
 
+use super::desk::Desk;
 use super::transcript::{flowing, log, task_log};
 use super::*;
 use crate::tui::transcript::page::Page;
@@ -42,6 +43,20 @@ fn enter_shows_the_result_of_a_call_and_what_a_call_writes() {
         shown.contains("Item 6  call") && shown.contains("saturating_mul"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_finding_is_explained_in_full_with_what_its_provider_says() {
+    let mut desk = Desk::with(
+        "a.json",
+        r#"[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"call_9","content":"orphan"}]"#,
+    );
+    desk.press("!").sees("orphan-output (error)");
+    desk.sees("OpenAI Chat, for example")
+        .sees("Why it matters")
+        .sees("What to do");
+    desk.press("esc").misses("Why it matters");
+    desk.press("g !").sees("no finding in this turn");
 }
 
 #[test]

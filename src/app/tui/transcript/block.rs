@@ -466,7 +466,10 @@ impl<'a> Block<'a> {
         let took = self.reader.call_duration(self.index).ok().flatten();
         let took = took.filter(|took| *took > 0);
         facts.extend(took.map(|took| (Tone::Dim, duration(took))));
-        facts.extend(self.sub_agent().into_iter().flatten());
+        let nested = self.sub_agent().unwrap_or_default().into_iter();
+        // It takes as long as its call.
+        let nested: Vec<_> = nested.filter(|fact| !facts.contains(fact)).collect();
+        facts.extend(nested);
         let output = session.pairing.partner(self.index);
         match output.and_then(|output| session.items.get(output)) {
             Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {

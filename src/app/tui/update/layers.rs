@@ -17,6 +17,8 @@ use crate::tui::timeline::TimelinePage;
 use crate::tui::transcript::keys;
 use crate::tui::transcript::nested::nested_calls;
 use crate::usage::{UsageTarget, next_order};
+use crate::words::session_label;
+use retake_core::content::display_name;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
@@ -147,6 +149,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     let counting = Counting {
         document,
         needle,
+        tool: state.needle_tool.clone(),
         session: state.session,
         is_raw: state.detail.mode == Mode::Raw,
     };
@@ -181,6 +184,7 @@ pub(super) fn go_to_sought(state: &mut State) {
         let counting = Counting {
             document,
             needle,
+            tool: None,
             session: place.session,
             is_raw: false,
         };
@@ -196,30 +200,33 @@ fn count_places(state: &mut State, counting: Counting) {
     }
 }
 
-/// What is between the brackets of a call as the transcript writes it: `cargo test` of `Bash(cargo test)`.
-fn argument_of_call(text: &str) -> Option<&str> {
+/// The tool and the argument of a call as the transcript writes it: `Bash(cargo test)`.
+fn parts_of_call(text: &str) -> Option<(&str, &str)> {
     let (name, argument) = text.trim().split_once('(')?;
-    let is_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
     let argument = argument.strip_suffix(')').unwrap_or(argument).trim();
-    let is_call = !name.is_empty() && name.chars().all(is_name) && !argument.is_empty();
-    is_call.then_some(argument)
+    (!argument.is_empty()).then_some((name, argument))
 }
 
-/// Looks for the argument of a call, whose title is in no file as the transcript writes it; false where the text
-/// that was not found is none.
+/// Looks for the argument in the calls of a tool, whose title is in no file as the transcript writes it; false where
+/// the text that was not found is none.
 fn find_argument(state: &mut State) -> bool {
     let written = state.find.history().last();
-    let Some(argument) = written.and_then(|text| argument_of_call(text)) else {
+    let parts = written.and_then(|text| parts_of_call(text));
+    let (Some((name, argument)), None, Some(document)) =
+        (parts, &state.needle_tool, &state.document)
+    else {
         return false;
     };
-    let was_sought = |needle: &Arc<Needle>| needle.find(argument.as_bytes(), 0).is_some();
-    if state.needle.as_ref().is_none_or(was_sought) {
-        return false;
-    }
-    let Ok(needle) = Needle::new(argument) else {
+    let mut tools = document.recording.sessions.iter();
+    let tool = tools.find_map(|session| {
+        let mut names = session.names.iter().map(|(_, tool)| tool);
+        names.find(|tool| display_name(tool) == name)
+    });
+    let (Some(tool), Ok(needle)) = (tool.map(Arc::from), Needle::new(argument)) else {
         return false;
     };
     state.search_for(needle);
+    state.needle_tool = Some(tool);
     next_hit(state, Direction::Forward);
     true
 }
@@ -229,10 +236,12 @@ pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
     if found.is_none() && find_argument(state) {
         return;
     }
+    let wrapped = matches!(found, Some((_, true))).then(|| "search wrapped".to_owned());
+    let elsewhere = found.and_then(|(hit, _)| place_elsewhere(state, hit.place.session));
+    let words: Vec<String> = elsewhere.into_iter().chain(wrapped).collect();
     state.notice = match found {
         None => Some("not found".to_owned()),
-        Some((_, true)) => Some("search wrapped".to_owned()),
-        Some((_, false)) => None,
+        Some(_) => Some(words.join(", ")).filter(|words| !words.is_empty()),
     };
     if let Some((hit @ Hit { place, .. }, _)) = found {
         motion::open_session(state, place.session);
@@ -244,6 +253,16 @@ pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
             state.transcript.seek();
         }
     }
+}
+
+/// Which session it is, where it is another one than that which is shown.
+fn place_elsewhere(state: &State, index: usize) -> Option<String> {
+    let session = state.document.as_ref()?.session(index)?;
+    let number = format!("in session {}", index + 1);
+    (index != state.session).then(|| match &*session_label(session) {
+        "" => number,
+        label => format!("{number}, {label}"),
+    })
 }
 
 /// Takes more of the items that hold the text, with the number of its places in each.
@@ -263,6 +282,36 @@ pub(super) fn counted(
 pub(super) fn log(state: &mut State) {
     let page = TextPage::new(Command::Log, texts::log);
     state.open(page.at_end(), |_, _, _| ());
+}
+
+/// Explains the finding at the cursor: that of its item, of the other half of its pair, or of its turn.
+pub(super) fn explain(state: &mut State) {
+    let (Some(session), Some(checked)) = (state.session(), state.checked()) else {
+        return;
+    };
+    let of_partner = || {
+        let partner = session.pairing.partner(state.item)?;
+        checked.of_item(partner).first()
+    };
+    let of_turn = || {
+        let turn = session.turns.get(state.turn())?;
+        checked.findings()[checked.range(turn.items())].first()
+    };
+    let finding = match state.focus {
+        Pane::Findings => checked.findings().get(state.finding),
+        _ => { state.findings_here().first() }
+            .or_else(of_partner)
+            .or_else(of_turn),
+    };
+    let Some(finding) = finding.cloned() else {
+        state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());
+        return;
+    };
+    let dialect = session.dialect;
+    let page = TextPage::new(Command::Explain, move |_: &State, theme, width| {
+        texts::explanation(&finding, dialect, theme, width)
+    });
+    state.open(page, |_, _, _| ());
 }
 
 /// Counts what is checked so far, for the table of tool health.

@@ -335,6 +335,15 @@ fn ask_which_value(
             ValueChoice::Whole => {
                 ask_for_words(state, &again, AS_JSON);
             }
+            ValueChoice::Without(index) => {
+                let value = edited.open.values().get(index);
+                let Some(json) = value.and_then(|value| edited.open.without(value)) else {
+                    return Flow::Stay;
+                };
+                let edited = Arc::new(edited.with_json(&json));
+                ask_which_value(state, &again, &edited, index.checked_sub(1));
+                return Flow::Close;
+            }
             ValueChoice::Accept => {
                 let json = edited.open.json().to_owned();
                 return accept_words(state, None, |attempt| attempt.words = Some(json));

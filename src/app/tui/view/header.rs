@@ -256,7 +256,7 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             };
             spans.push(Span::raw(before));
             spans.push(Span::styled(glyphs.warning, theme.warning));
-            spans.push(Span::raw(plural(problems, "problem")));
+            spans.push(Span::raw(plural(problems, "read error")));
         }
         let wrong = found.errors + found.warnings + problems;
         // What is wrong in other sessions: the tick is only about this one.

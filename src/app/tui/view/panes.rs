@@ -324,7 +324,10 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         .checked()
         .map_or(&[][..], |checked| checked.findings());
     let total = findings.len();
-    let name = format!(" Findings {total} ");
+    let name = match state.problems() {
+        0 => format!(" Findings {total} "),
+        problems => format!(" Findings {total}  read errors {problems}: L "),
+    };
     let inside = framed(frame, area, name, (state, Pane::Findings), theme);
     if total == 0 {
         let words = match state.stage {
@@ -379,12 +382,14 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 vec![sign, Span::styled(rule, style)]
             }
         };
-        let message = SafeText::single_line(&finding.message(), WIDEST);
+        let right = vec![Span::styled(format!("{settled}{turn}"), theme.dim)];
+        let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
+        let message = SafeText::single_line(&finding.message(), room);
         left.extend(theme.spans(&message, style));
         let has_cursor = number == state.finding;
         let row = Row {
             left,
-            right: vec![Span::styled(format!("{settled}{turn}"), theme.dim)],
+            right,
             style: row_style(theme, has_cursor, state.focus == Pane::Findings),
         };
         row.draw(frame, inside, at);
@@ -425,7 +430,6 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         let words = first_words(session)
             .map(|(_, words)| words)
             .unwrap_or_default();
-        left.extend(theme.spans(&SafeText::single_line(&words, WIDEST), theme.dim));
         let checked = state.checked.get(index).and_then(Option::as_ref);
         let mut right = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
         if !session.active && !is_sub_agent(session) {
@@ -433,6 +437,8 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         }
         let turns = format!("  {} turns", session.turns.len());
         right.push(Span::styled(turns, theme.dim));
+        let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
+        left.extend(theme.spans(&SafeText::single_line(&words, room), theme.dim));
         let row = Row {
             left,
             right,

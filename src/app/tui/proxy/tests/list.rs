@@ -80,8 +80,10 @@ fn what_is_held_is_released_one_by_one_or_all_together() {
     assert!(screen(&board, (100, 14)).contains("exchange 9 is not held"));
     let released = [Effect::Proxy(ProxyCommand::Release(ExchangeId(4)))];
     assert_asks(press(&mut board, "} a"), &released);
+    assert!(press(&mut board, "A").is_empty());
+    assert!(screen(&board, (100, 14)).contains("Release all 2 held exchanges?"));
     assert_asks(
-        press(&mut board, "A"),
+        press(&mut board, "y"),
         &[Effect::Proxy(ProxyCommand::ReleaseAll)],
     );
     let ending = ExchangeEnding::Released {

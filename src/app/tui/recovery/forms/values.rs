@@ -25,6 +25,8 @@ pub enum ValueChoice {
     /// The value of this index.
     Value(usize),
     Whole,
+    /// Without the value of this index.
+    Without(usize),
     /// Accepts the changed values.
     Accept,
 }
@@ -45,6 +47,8 @@ pub struct ValueRow {
 pub struct ValuesMenu {
     title: SafeText,
     rows: Vec<ValueRow>,
+    /// How many values of the recording are not there any more.
+    removed: usize,
     cursor: ListCursor,
     /// Why the last key did nothing, or what became of a text.
     notice: Option<SafeText>,
@@ -52,10 +56,11 @@ pub struct ValuesMenu {
 
 impl ValuesMenu {
     /// The cursor is on this value, else on the first invalid one.
-    pub fn new(title: &str, rows: Vec<ValueRow>, at: Option<usize>) -> Self {
+    pub fn new(title: &str, (rows, removed): (Vec<ValueRow>, usize), at: Option<usize>) -> Self {
         let mut menu = Self {
             title: SafeText::single_line(title, 200),
             rows,
+            removed,
             cursor: ListCursor::default(),
             notice: None,
         };
@@ -77,7 +82,7 @@ impl ValuesMenu {
 
     /// How many values differ from the recording.
     pub fn changed(&self) -> usize {
-        self.rows.iter().filter(|row| row.is_changed).count()
+        self.removed + self.rows.iter().filter(|row| row.is_changed).count()
     }
 
     /// The values, the whole item, and where some are changed that they are accepted.
@@ -135,6 +140,13 @@ impl<S> Layer<S> for ValuesMenu {
                 }
                 Step::Stay
             }
+            Some(Command::Delete) => match self.rows.get(self.cursor.get()) {
+                Some(row) if row.is_given => Step::Done(ValueChoice::Without(self.cursor.get())),
+                _ => {
+                    self.notify("only a value that is given can be removed");
+                    Step::Stay
+                }
+            },
             Some(Command::Choose) => {
                 let (chosen, values) = (self.cursor.get(), self.rows.len());
                 Step::Done(match chosen {

@@ -287,11 +287,20 @@ impl EditedItem {
         same.is_none_or(|same| same.text != value.text || same.is_given != value.is_given)
     }
 
+    /// The names of the recorded values that are not there any more.
+    fn removed(&self) -> impl Iterator<Item = &str> {
+        let recorded = self.recorded.values().iter();
+        let is_there = |name: &str| self.open.values().iter().any(|value| value.name == name);
+        let names = recorded.map(|value| value.name.as_str());
+        names.filter(move |name| !is_there(name))
+    }
+
     /// The names of the values that differ from the recorded ones; of an object only its members.
     fn changed(&self) -> Vec<&str> {
         let values = self.open.values().iter();
         let names = values.filter(|value| self.is_changed(value));
-        let names: Vec<&str> = names.map(|value| value.name.as_str()).collect();
+        let names = names.map(|value| value.name.as_str());
+        let names: Vec<&str> = names.chain(self.removed()).collect();
         let is_inside = |name: &str, other: &str| {
             let rest = other.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with('/'))
@@ -346,7 +355,8 @@ impl EditedItem {
                 is_changed: changed.contains(&value.name.as_str()),
             }
         });
-        ValuesMenu::new(&format!("edit: {}", self.name), rows.collect(), at)
+        let rows = (rows.collect(), self.removed().count());
+        ValuesMenu::new(&format!("edit: {}", self.name), rows, at)
     }
 
     /// Whether a violation is shown beside this value: at its own place, else at what should hold it.
