@@ -241,7 +241,15 @@ impl Report {
                 let cached = tokens.cached_percent();
                 let cached = cached.map(|cached| format!(", {cached}% of them cached"));
                 let mark = at_least(totals.undercounted > 0);
-                let cost = totals.cost.map(|cost| format!("{mark}{cost} for "));
+                let cost = totals.cost.map(|cost| {
+                    let priced = counted.saturating_sub(totals.without_price);
+                    let source = match totals.recorded_costs {
+                        0 => String::new(),
+                        recorded if recorded == priced => " (recorded)".to_owned(),
+                        recorded => format!(" (recorded for {recorded} of {})", replies(priced)),
+                    };
+                    format!("{mark}{cost}{source} for ")
+                });
                 self.sentence(&format!(
                     "{}{} tokens in{}; {mark}{} out; token counts for {counted} of {} turns",
                     cost.unwrap_or_default(),
@@ -332,8 +340,7 @@ impl Report {
             return;
         }
         let mut sum = SessionUsage::default();
-        nested.iter().for_each(|nested| sum.add(nested.usage));
-        sum.span = None;
+        sum.add_sub_agents(nested.iter().map(|nested| nested.usage));
         let mut words = match nested.len() {
             1 => "1 sub-agent".to_owned(),
             count => format!("{count} sub-agents"),

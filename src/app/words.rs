@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use retake_core::safe_text::SafeText;
-use retake_core::session::Session;
+use retake_core::session::{SIDE_CHAIN, Session};
 use std::borrow::Cow;
 
 /// A moment in milliseconds since 1970 as the clocks of a zone show it.
@@ -21,14 +21,6 @@ pub(crate) fn clock(at: DateTime) -> String {
 /// The day, as `Mon 2 Mar 2026`.
 pub(crate) fn day(at: DateTime) -> String {
     at.strftime("%a %-d %b %Y").to_string()
-}
-
-/// What the label of a sub-agent's session begins with, in a log that holds both.
-const SIDE_CHAIN: &str = "side chain";
-
-/// Whether a session of a file is the work of a sub-agent.
-pub(crate) fn is_sub_agent(session: &Session) -> bool {
-    !session.active && session.label.starts_with(SIDE_CHAIN)
 }
 
 /// What tells a session from the others of its file, for people.

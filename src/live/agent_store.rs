@@ -3,10 +3,11 @@
 use crate::journal::wall_clock;
 use crate::stores::Agent;
 use retake_core::formats::convert::{self, AgentProgram, Converted, NewSession};
+use retake_core::json::rfc3339;
 use retake_core::repair::likely;
 use retake_core::rules::reports_error;
 use retake_core::session::{Flags, Kind, Session, SourceError, hash};
-use retake_core::usage::{Prices, UsageReader, rfc3339};
+use retake_core::usage::{Prices, UsageReader};
 use retake_core::wire::body_of;
 use std::ffi::OsString;
 use std::fs;

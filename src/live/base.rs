@@ -205,6 +205,7 @@ impl Base {
         Recording {
             name: self.recording.name.clone(),
             source: rope.clone(),
+            has_lines: self.recording.has_lines,
             format: self.recording.format,
             sessions,
             problems,

@@ -1,7 +1,7 @@
 //! Opens what the operator names: files of any kind that can hold a recording, and refuses the rest
 //! in one clear line.
 
-use super::{DatabaseError, inflate, session_tree, takes, transcode};
+use super::{DatabaseError, archive, inflate, session_tree, takes, transcode};
 use retake_core::formats::Format;
 use retake_core::session::{Problem, ProblemKind, Source, SourceError, Span};
 use retake_core::wire::stream::{FrameReader, is_framed};
@@ -178,6 +178,9 @@ pub struct Input {
     pub source: Arc<dyn Source>,
     /// The bytes where they are in memory.
     pub buffer: Option<Arc<Vec<u8>>>,
+    /// Whether the lines of `source` are those of the file: not where it was put together from several files, unpacked from
+    /// an archive, or made of a journal.
+    pub has_lines: bool,
     /// Notices about the way it was opened.
     pub notices: Vec<Problem>,
     /// The format, where this is the history of a run that may go on: the current take of its journal.
@@ -192,6 +195,7 @@ impl Input {
             path: None,
             source,
             buffer: None,
+            has_lines: true,
             notices: Vec::new(),
             run: None,
         }
@@ -322,6 +326,7 @@ pub fn open(path: &Path) -> Result<Input, InputError> {
     }
     if let Some(exported) = session_tree::export(path)? {
         let mut input = from_bytes(&name, exported.json)?;
+        input.has_lines = false;
         input.notices.extend(exported.problems);
         return Ok(input);
     }
@@ -344,6 +349,7 @@ fn from_run(name: &str, path: &Path, journal: &FileSource) -> Result<Option<Inpu
         path: Some(path.to_owned()),
         source: Arc::new(run.rope),
         buffer: Some(Arc::new(buffer)),
+        has_lines: false,
         notices: run.problems,
         run: Some(run.format),
     }))
@@ -390,7 +396,9 @@ fn unframed(bytes: &[u8]) -> (Vec<u8>, Option<String>) {
 
 /// Takes bytes as an input: unpacked and in UTF-8.
 fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
+    let is_archive = archive::is_archive(&bytes);
     let (bytes, broken) = inflate::inflate(bytes)?;
+    let has_lines = !is_archive && !is_framed(&bytes);
     let (bytes, transcoded, broken) = match is_framed(&bytes) {
         true => {
             let (events, fault) = unframed(&bytes);
@@ -412,6 +420,7 @@ fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
     let buffer = Arc::new(bytes);
     Ok(Input {
         buffer: Some(buffer.clone()),
+        has_lines,
         notices,
         ..Input::of(name, buffer)
     })

@@ -254,6 +254,7 @@ impl OpenedInput {
         Ok(Recording {
             name,
             source,
+            has_lines: self.input.has_lines,
             format: self.format,
             sessions,
             problems,

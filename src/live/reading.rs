@@ -36,6 +36,8 @@ pub struct Recording {
     /// What the operator named it.
     pub name: String,
     pub source: Arc<dyn Source>,
+    /// Whether the lines of `source` are those of the file.
+    pub has_lines: bool,
     pub format: &'static Format,
     pub sessions: Vec<Session>,
     pub problems: Vec<Problem>,
@@ -188,6 +190,7 @@ pub(crate) fn read_as(
     Ok(Recording {
         name: input.name,
         source: input.source,
+        has_lines: input.has_lines,
         format,
         sessions,
         problems,
@@ -221,6 +224,7 @@ pub(crate) fn read_again(
             return Ok(Recording {
                 name: input.name,
                 source: input.source,
+                has_lines: input.has_lines,
                 format: before.format,
                 sessions,
                 problems,
@@ -284,6 +288,7 @@ fn recording(
     Recording {
         name: String::new(),
         source,
+        has_lines: true,
         format,
         sessions: contents.sessions,
         problems: contents.problems,

@@ -15,6 +15,7 @@ pub(crate) fn mark_replies(session: &mut Session) {
         return;
     };
     session.run = rope.run().cloned();
+    mark_tool_runs(session);
     for growth in rope.growths() {
         let (ended, stop, cost) = match &growth.by {
             Some(GrowthSource::Reply { ended, stop, cost }) => (ended, stop, *cost),
@@ -45,6 +46,21 @@ pub(crate) fn mark_replies(session: &mut Session) {
         }
     }
     session.stops.sort_by_key(|stop| stop.item);
+}
+
+/// Notes when the tools of the calls ran.
+fn mark_tool_runs(session: &mut Session) {
+    let runs = session.run.as_ref().map(|run| &run.tool_runs);
+    let Some(runs) = runs.filter(|runs| !runs.is_empty()) else {
+        return;
+    };
+    let calls = session.items.iter().enumerate();
+    let calls = calls.filter(|(_, item)| item.kind == Kind::Call);
+    let found = calls.filter_map(|(index, call)| {
+        let run = runs.get(&session.call_id(call).ok()?)?;
+        Some((index_number(index), *run))
+    });
+    session.tool_runs = found.collect();
 }
 
 /// Marks the last reply of a history with why it ended, which only the reply itself states.

@@ -447,11 +447,12 @@ impl TakeStore {
     /// The same for events that happened at once: in one write to the disk.
     pub fn record_all(&mut self, events: &[LedgerEvent]) -> Result<(), &NotRecording> {
         for event in events {
-            self.ledger.apply_beside(event, &self.takes);
+            let time = self.journal.now();
+            self.ledger.apply_beside(event, &self.takes, time);
             self.happened.push(Happened {
                 event: event.clone(),
                 current: self.takes.current(),
-                time: self.journal.now(),
+                time,
             });
         }
         match self.journal.append_all(events) {

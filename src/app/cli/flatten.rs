@@ -4,7 +4,7 @@
 use super::arguments::FailOn;
 use super::inputs::Inputs;
 use retake_core::actions::Offer;
-use retake_core::formats::Reading;
+use retake_core::formats::{Reading, record_word};
 use retake_core::rules::{ErrorClass, Finding, OrphanCause, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
 use retake_live::{InputError, Recording, check_with_hints, line_numbers, through_take};
@@ -53,6 +53,9 @@ pub(super) struct SessionReport {
 pub(super) struct FindingReport {
     /// The line of its item, counted from 1; `None` if the file has no lines, or they were not requested.
     pub(super) line: Option<u64>,
+    /// Its record in a file without lines: `exchange 3`.
+    #[serde(skip)]
+    pub(super) record: Option<String>,
     /// The turn, counted from 1.
     pub(super) turn: Option<u32>,
     /// The item, counted from 1.
@@ -223,10 +226,7 @@ struct Lines(HashMap<u64, u64>);
 impl Lines {
     /// Counts the lines of the problems, and of the items of findings where these are given.
     fn new(recording: &Recording, findings: Option<&[Vec<Finding>]>) -> Result<Self, SourceError> {
-        if matches!(
-            recording.format.reading,
-            Reading::Database | Reading::Tables(_)
-        ) {
+        if record_word(recording.format).is_some() || !recording.has_lines {
             return Ok(Self(HashMap::new()));
         }
         let problems = recording.problems.iter().map(|problem| problem.at);
@@ -255,8 +255,9 @@ impl Lines {
 
 /// The line of an item that does not stand in the file as it is, where its reader says which one it came from.
 fn line_of_record(recording: &Recording, session: &Session, item: u32) -> Option<u64> {
-    let item = session.items.get(item as usize)?;
-    let record = session.records.get(item.record as usize)?;
+    if record_word(recording.format).is_some() || !recording.has_lines {
+        return None;
+    }
     // Where no reader counted lines, all are the first.
     let is_counted = session.records.iter().any(|record| record.number > 1);
     let is_anew = matches!(
@@ -264,7 +265,14 @@ fn line_of_record(recording: &Recording, session: &Session, item: u32) -> Option
         Reading::Spelled(_) | Reading::Whole(_)
     );
     let is_line = is_anew && is_counted;
-    Some(record.number).filter(|_| is_line)
+    number_of_record(session, item).filter(|_| is_line)
+}
+
+/// The number of the record of an item; `None` where it has none.
+fn number_of_record(session: &Session, item: u32) -> Option<u64> {
+    let item = session.items.get(item as usize)?;
+    let record = session.records.get(item.record as usize)?;
+    Some(record.number).filter(|number| *number > 0)
 }
 
 fn place_of(recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
@@ -322,7 +330,13 @@ fn flatten(
     lines: &Lines,
 ) -> Result<FindingReport, SourceError> {
     let line = lines.of(recording, session, finding);
-    FindingReport::new(session, finding, line)
+    let mut report = FindingReport::new(session, finding, line)?;
+    let number = finding
+        .item
+        .and_then(|item| number_of_record(session, item));
+    let record = record_word(recording.format).zip(number);
+    report.record = record.map(|(word, number)| format!("{word} {number}"));
+    Ok(report)
 }
 
 impl FindingReport {
@@ -337,6 +351,7 @@ impl FindingReport {
         let call_id = item.map(|item| session.call_id(item)).transpose()?;
         Ok(Self {
             line,
+            record: None,
             turn: item.map(|item| item.turn + 1),
             item: finding.item.map(|index| index + 1),
             rule: finding.rule,

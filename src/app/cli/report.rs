@@ -48,7 +48,7 @@ fn place(file: &FileReport, session: &SessionReport, finding: &FindingReport) ->
         (file.sessions.len() > 1).then(|| format!("session {}", safe_line(&session.name)));
     let turn = finding.turn.map(|turn| format!("turn {turn}"));
     let item = finding.item.map(|item| format!("item {item}"));
-    let parts = [session, turn, item];
+    let parts = [session, turn, item, finding.record.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -365,6 +365,7 @@ pub(in crate::cli) fn details(finding: &FindingReport) -> Vec<String> {
     let facts = [
         finding.turn.map(|turn| format!("turn {turn}")),
         finding.item.map(|item| format!("item {item}")),
+        finding.record.clone(),
         finding.call_id.as_deref().map(safe_line),
         pointer.map(|pointer| format!("at {}", safe_line(pointer))),
         finding

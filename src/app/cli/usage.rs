@@ -10,8 +10,8 @@ use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
-use crate::words::{is_sub_agent, label_for_people};
-use retake_core::session::Session;
+use crate::words::label_for_people;
+use retake_core::session::{Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::{
     InputError, SubAgent, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents,
@@ -97,16 +97,23 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                 let wanted = arguments.session.as_deref();
                 let wanted = wanted.map(|wanted| session_named(&file.path, &names, wanted));
                 let wanted = wanted.transpose()?;
-                let sessions = recording.sessions.iter().zip(counted);
+                let sessions = recording.sessions.iter().zip(&counted);
                 let named = names.iter().zip(sessions).enumerate();
                 let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
-                for (_, (name, (session, (totals, replies)))) in shown {
-                    sum.add(&totals, is_sub_agent(session));
+                for (place, (name, (session, (totals, replies)))) in shown {
+                    sum.add(totals, is_sub_agent(session));
+                    let of_file = sub_agents_of(&recording.sessions, place).into_iter();
+                    let of_file = of_file.map(|agent| NestedUsage {
+                        call: None,
+                        name: label_for_people(&names[agent]).into_owned(),
+                        usage: &counted[agent].0,
+                    });
+                    let others = nested.iter().filter(|_| session.active).map(nested_usage);
                     let counted = Counted {
                         session,
                         totals,
                         replies,
-                        nested: &nested,
+                        nested: of_file.chain(others).collect(),
                     };
                     writer.session(&file.path, name, &counted)?;
                 }
@@ -136,13 +143,11 @@ struct Sum {
 }
 
 impl Sum {
-    /// A sub-agent ran while the session ran that called it: its time has passed there.
     fn add(&mut self, usage: &SessionUsage, is_sub_agent: bool) {
         self.sessions += 1;
-        let span = self.usage.span;
-        self.usage.add(usage);
-        if is_sub_agent {
-            self.usage.span = span;
+        match is_sub_agent {
+            true => self.usage.add_sub_agents([usage]),
+            false => self.usage.add(usage),
         }
     }
 }
@@ -150,10 +155,10 @@ impl Sum {
 /// A session with what it took.
 struct Counted<'a> {
     session: &'a Session,
-    totals: SessionUsage,
-    replies: Replies,
-    /// The sub-agents with files of their own.
-    nested: &'a [SubAgent],
+    totals: &'a SessionUsage,
+    replies: &'a Replies,
+    /// Its sub-agents.
+    nested: Vec<NestedUsage<'a>>,
 }
 
 fn nested_usage(agent: &SubAgent) -> NestedUsage<'_> {
@@ -186,7 +191,7 @@ fn usage_of(
 }
 
 const CSV_HEADING: &str = "path,session,turn,at_ms,took_ms,input_tokens,cached_tokens,output_tokens,\
-written_tokens,model,cost_usd";
+written_tokens,model,cost_usd,cost_source";
 
 struct UsageWriter<'a> {
     out: &'a mut Output,
@@ -223,9 +228,7 @@ impl UsageWriter<'_> {
             safe_line(model)
         );
         writeln!(self.out, "{}", self.palette.bold(heading.trim_end()))?;
-        let nested = nested.iter().filter(|_| session.active);
-        let nested: Vec<_> = nested.map(nested_usage).collect();
-        self.lines(report(session, totals, &nested, self.style))
+        self.lines(report(session, totals, nested, self.style))
     }
 
     fn lines(&mut self, lines: Vec<UsageLine>) -> io::Result<()> {
@@ -253,9 +256,20 @@ impl UsageWriter<'_> {
             session,
             totals,
             replies,
-            ..
+            nested,
         } = counted;
         let path = path.to_string_lossy();
+        let with_sub_agents = (!nested.is_empty()).then(|| {
+            let mut all = (*totals).clone();
+            all.add_sub_agents(nested.iter().map(|agent| agent.usage));
+            WithSubAgents {
+                sub_agents: nested.len(),
+                tokens: all.tokens.into(),
+                model_ms: all.model,
+                tools_ms: all.tools,
+                cost_usd: all.cost.map(Cost::dollars),
+            }
+        });
         let line = UsageRecord::Session {
             path: &path,
             session: name,
@@ -268,7 +282,9 @@ impl UsageWriter<'_> {
             waiting_ms: totals.waiting,
             span_ms: totals.span,
             cost_usd: totals.cost.map(Cost::dollars),
+            recorded_costs: totals.recorded_costs,
             without_price: totals.without_price,
+            with_sub_agents,
         };
         write_line(self.out, &line)?;
         for tool in &totals.by_tool {
@@ -292,7 +308,7 @@ impl UsageWriter<'_> {
             };
             write_line(self.out, &line)?;
         }
-        for (turn, usage) in replies {
+        for (turn, usage) in replies.iter() {
             let line = UsageRecord::Turn {
                 session: name,
                 turn: turn + 1,
@@ -302,6 +318,7 @@ impl UsageWriter<'_> {
                 context_window: usage.window,
                 model: usage.model.as_deref(),
                 cost_usd: usage.cost.map(|cost| cost.all.dollars()),
+                cost_source: cost_source(usage),
             };
             write_line(self.out, &line)?;
         }
@@ -323,12 +340,12 @@ impl UsageWriter<'_> {
     fn csv(&mut self, path: &Path, name: &str, counted: &Counted<'_>) -> io::Result<()> {
         let number = |number: Option<u64>| number.map_or_else(String::new, |it| it.to_string());
         let (path, name) = (csv_cell(&path.to_string_lossy()), csv_cell(name));
-        for (turn, usage) in &counted.replies {
+        for (turn, usage) in counted.replies {
             let tokens = usage.tokens;
             let cost = usage.cost.map(|cost| cost.all.dollars().to_string());
             writeln!(
                 self.out,
-                "{path},{name},{},{},{},{},{},{},{},{},{}",
+                "{path},{name},{},{},{},{},{},{},{},{},{},{}",
                 turn + 1,
                 number(usage.at),
                 number(usage.took),
@@ -338,10 +355,20 @@ impl UsageWriter<'_> {
                 number(tokens.map(|it| it.written + it.written_1h)),
                 csv_cell(usage.model.as_deref().unwrap_or_default()),
                 cost.unwrap_or_default(),
+                cost_source(usage).unwrap_or_default(),
             )?;
         }
         Ok(())
     }
+}
+
+/// Where the cost of a turn is from.
+fn cost_source(usage: &TurnUsage) -> Option<&'static str> {
+    let source = match usage.has_recorded_cost {
+        true => "recorded",
+        false => "prices",
+    };
+    usage.cost.map(|_| source)
 }
 
 /// One object a line; what the recording does not say is null.
@@ -363,8 +390,12 @@ enum UsageRecord<'a> {
         span_ms: Option<u64>,
         /// US dollars.
         cost_usd: Option<f64>,
+        /// Turns whose cost the recording says.
+        recorded_costs: usize,
         /// Turns whose tokens are counted and whose model has no price.
         without_price: usize,
+        /// What it took together with its sub-agents in the same file, which have objects of their own.
+        with_sub_agents: Option<WithSubAgents>,
     },
     Tool {
         session: &'a str,
@@ -390,6 +421,7 @@ enum UsageRecord<'a> {
         context_window: Option<u64>,
         model: Option<&'a str>,
         cost_usd: Option<f64>,
+        cost_source: Option<&'static str>,
     },
     Result {
         session: &'a str,
@@ -400,6 +432,16 @@ enum UsageRecord<'a> {
         took_ms: Option<u64>,
         about_cost_usd: Option<f64>,
     },
+}
+
+#[derive(Serialize)]
+struct WithSubAgents {
+    sub_agents: usize,
+    #[serde(flatten)]
+    tokens: TokenCounts,
+    model_ms: u64,
+    tools_ms: u64,
+    cost_usd: Option<f64>,
 }
 
 #[derive(Serialize)]

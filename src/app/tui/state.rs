@@ -26,7 +26,7 @@ use super::text::{Line, Scroll};
 use super::transcript::nested::{NestedFacts, NestedPlace, UsageBySession};
 use super::transcript::{self, Transcript};
 use crate::usage::{NestedUsage, call_line};
-use crate::words::{is_sub_agent, session_label};
+use crate::words::session_label;
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
@@ -38,7 +38,7 @@ use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
-use retake_core::session::{Item, Kind, Session};
+use retake_core::session::{Item, Kind, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
 use retake_live::SubAgent;
 use retake_live::search::Needle;
@@ -558,14 +558,12 @@ impl State {
             return Vec::new();
         };
         let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
-        let of_file = self.all_totals().into_iter().flatten();
-        let of_file = of_file.filter_map(|(number, totals)| {
-            let session = sessions?.get(*number).filter(|it| is_sub_agent(it))?;
-            Some((
-                NestedPlace::Session(*number),
-                session_label(session),
-                &**totals,
-            ))
+        let sessions = sessions.unwrap_or_default();
+        let of_file = sub_agents_of(sessions, self.session).into_iter();
+        let of_file = of_file.filter_map(|number| {
+            let totals = self.all_totals()?.get(&number)?;
+            let label = session_label(&sessions[number]);
+            Some((NestedPlace::Session(number), label, &**totals))
         });
         let own_files = self.sub_agents.iter().enumerate();
         let own_files = own_files.map(|(number, it)| {

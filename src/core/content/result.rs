@@ -25,9 +25,39 @@ const BESIDE: &[&str] = &[
     "duration_seconds",
 ];
 
-/// Takes a result out of `{"output": "...", "metadata": {"exit_code": 0}}`, as Codex and others write it. The text
-/// may break off.
+/// What Codex writes about a command before its output, a line each.
+const ABOUT: [&str; 6] = [
+    "Chunk ID: ",
+    "Exit code: ",
+    "Original token count: ",
+    "Process exited with code ",
+    "Total output lines: ",
+    "Wall time: ",
+];
+
+/// The result of a command of Codex that has ended: lines about it, then `Output:` and what it printed.
+fn after_heading(text: &str) -> Option<ResultText<'_>> {
+    let (mut rest, mut exit) = (text, None);
+    loop {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        if line == "Output:" {
+            let text = Cow::Borrowed(after);
+            return exit.map(|_| ResultText { text, exit });
+        }
+        ABOUT.iter().find(|about| line.starts_with(**about))?;
+        if line.starts_with("Exit") || line.starts_with("Process") {
+            exit = line.rsplit(' ').next()?.parse().ok();
+        }
+        rest = after;
+    }
+}
+
+/// Takes a result out of `{"output": "...", "metadata": {"exit_code": 0}}`, as Codex and others write it, or from below
+/// the lines that Codex writes about a command. The text may break off.
 pub fn result_text(text: &str) -> ResultText<'_> {
+    if let Some(result) = after_heading(text) {
+        return result;
+    }
     let whole = ResultText {
         text: Cow::Borrowed(text),
         exit: None,
@@ -86,6 +116,18 @@ mod tests {
                 r#"{"output":"x","flights":[]}"#,
                 None,
             ),
+            (
+                "Chunk ID: 7\nWall time: 0.5 seconds\nProcess exited with code 1\nOriginal token count: 1\nOutput:\nOutput:\nx",
+                "Output:\nx",
+                Some(1),
+            ),
+            ("Exit code: 0\nWall time: 0 seconds\nOutput:\n", "", Some(0)),
+            (
+                "Exit code: 0\nx\nOutput:\n",
+                "Exit code: 0\nx\nOutput:\n",
+                None,
+            ),
+            ("Output:\nx", "Output:\nx", None),
             ("plain", "plain", None),
             (r#"{"output":{"a":1}}"#, r#"{"output":{"a":1}}"#, None),
         ];

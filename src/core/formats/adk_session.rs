@@ -1,6 +1,6 @@
 //! Sessions of Google's Agent Development Kit: events with contents of Gemini, in either spelling of its members.
 
-use super::messages::{Message, each_value, list, text};
+use super::messages::{Message, each_value, list, placed, text};
 use super::transcript::Transcript;
 use super::{Contents, Document, Format, Reading};
 use crate::session::{Dialect, Source, SourceError};
@@ -28,17 +28,15 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(value) => match list(&value, "events") {
-            [] => add(&mut out, number, &value),
-            events => {
-                out.begin_session(text(&value, &["id"]), true);
-                for (number, event) in (1..).zip(events) {
-                    add(&mut out, number, event);
-                }
+    each_value(bytes, |value, place| match value {
+        Ok(value) if list(&value, "events").is_empty() => add(&mut out, place.line, &value),
+        Ok(value) => {
+            out.begin_session(text(&value, &["id"]), true);
+            for (event, place) in placed(&value, place, "events") {
+                add(&mut out, place.line, event);
             }
-        },
-        Err(kind) => out.report(at, kind),
+        }
+        Err(kind) => out.report(place.at, kind),
     });
     out.finish()
 }

@@ -2,7 +2,7 @@
 //! send. A part may be a call with its result, by a state.
 
 use super::foreign::{any_message, any_part};
-use super::messages::{Message, each_value, list};
+use super::messages::{Message, each_value, list, placed};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading, Sample};
 use crate::session::{Dialect, Source, SourceError};
@@ -40,20 +40,17 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| {
-        let value = match value {
-            Ok(value) => value,
-            Err(kind) => return out.report(at, kind),
-        };
-        let messages = list(&value, "messages");
-        if messages.is_empty() {
-            Message::add(&mut out, number, &value);
-        } else {
-            out.begin_session(&format!("chat {number}"), true);
-            for (number, message) in (1..).zip(messages) {
-                Message::add(&mut out, number, message);
+    each_value(bytes, |value, place| match value {
+        Ok(value) if list(&value, "messages").is_empty() => {
+            Message::add(&mut out, place.line, &value);
+        }
+        Ok(value) => {
+            out.begin_session(&format!("chat {}", place.number), true);
+            for (message, place) in placed(&value, place, "messages") {
+                Message::add(&mut out, place.line, message);
             }
         }
+        Err(kind) => out.report(place.at, kind),
     });
     out.finish()
 }

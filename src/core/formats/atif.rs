@@ -56,6 +56,7 @@ fn write_reply(out: &mut Transcript, head: Head, step: &Object<'_>) {
         cache_read,
         cache_write: 0,
         output: count("completion_tokens"),
+        cost: metrics.decimal("cost_usd").unwrap_or_default(),
     });
     out.begin_reply();
     out.think(&head, &step.text("reasoning_content"));

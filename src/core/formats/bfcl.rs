@@ -32,16 +32,16 @@ const FAILED: [&str; 2] = ["Error during execution", r#"{"error":"#];
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(entry) => Entry::new(&mut out, number, &entry).add(&entry),
-        Err(kind) => out.report(at, kind),
+    each_value(bytes, |value, place| match value {
+        Ok(entry) => Entry::new(&mut out, place.line, &entry).add(&entry),
+        Err(kind) => out.report(place.at, kind),
     });
     out.finish()
 }
 
 struct Entry<'a> {
     out: &'a mut Transcript,
-    number: u64,
+    line: u64,
     /// What was offered last.
     tools: String,
     /// The calls of the last reply, each with its id and name.
@@ -49,11 +49,11 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn new(out: &'a mut Transcript, number: u64, entry: &Value) -> Self {
+    fn new(out: &'a mut Transcript, line: u64, entry: &Value) -> Self {
         out.begin_session(&text_of(&entry["id"]), true);
         Self {
             out,
-            number,
+            line,
             tools: String::new(),
             calls: Vec::new(),
         }
@@ -88,7 +88,7 @@ impl<'a> Entry<'a> {
             _ => Role::User,
         };
         let message_parts = member(message, &["content"]).map(Value::to_string);
-        let head = Head::new(self.number);
+        let head = Head::new(self.line);
         self.out.say(&head, role, content(message_parts.as_deref()));
     }
 
@@ -108,7 +108,7 @@ impl<'a> Entry<'a> {
             Some(Value::String(printed)) if with_messages => {
                 let message_parts = vec![Part::Text(printed.clone())];
                 self.out
-                    .say(&Head::new(self.number), Role::User, message_parts);
+                    .say(&Head::new(self.line), Role::User, message_parts);
             }
             _ => {}
         }
@@ -122,7 +122,7 @@ impl<'a> Entry<'a> {
                 "assistant" => self.reply(id, &one["content"], &one["reasoning_content"], cost),
                 "handler_log" => self.decoded(id, &one["model_response_decoded"]),
                 "tool" => {
-                    let head = Head::new(self.number);
+                    let head = Head::new(self.line);
                     let message_parts = vec![Part::Text(text_of(&one["content"]))];
                     let (id, name) = self.calls.get(results).cloned().unwrap_or_default();
                     let is_error = FAILED
@@ -154,7 +154,7 @@ impl<'a> Entry<'a> {
                 .map_or(of_turn, |step| &of_turn[step as usize]);
             count.as_f64().unwrap_or_default() as u64
         };
-        let head = Head::new(self.number).spent(Spent {
+        let head = Head::new(self.line).spent(Spent {
             input: count("input_token_count"),
             output: count("output_token_count"),
             ..Spent::default()
@@ -200,7 +200,7 @@ impl<'a> Entry<'a> {
             }));
             self.calls.push((id, name));
         }
-        self.out.say(&Head::new(self.number), Role::Model, parts);
+        self.out.say(&Head::new(self.line), Role::Model, parts);
     }
 }
 

@@ -55,6 +55,7 @@ fn write_turn(out: &mut Transcript, events: &[(u64, String)]) {
         cache_read,
         cache_write: 0,
         output: count("output_tokens"),
+        ..Spent::default()
     };
     let last_reply = last_reply(events);
     let mut open = HashSet::new();

@@ -187,6 +187,7 @@ fn write_reply(
         cache_read: cached,
         cache_write: 0,
         output: count("output") + count("thoughts"),
+        ..Spent::default()
     });
     out.begin_reply();
     let has = |key: &str| parts.iter().any(|part| Object::read(part).has(key));

@@ -1,7 +1,7 @@
 //! HTTP archives (HAR 1.2), as browsers, proxies and Polly.JS write them.
 
 use super::http_exchanges::{Exchanges, HttpExchange};
-use super::messages::document;
+use super::messages::{Place, document, placed};
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Source, SourceError};
 use std::sync::Arc;
@@ -21,17 +21,18 @@ pub(super) const FORMAT: Format = Format {
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut exchanges = Exchanges::default();
     let archive = document(bytes, |at, kind| exchanges.report(at, kind));
-    let entries = archive["log"]["entries"].as_array();
-    for (number, entry) in (1..).zip(entries.into_iter().flatten()) {
+    let log = Place::whole(bytes).member("log");
+    for (entry, place) in placed(&archive["log"], log, "entries") {
         let (request, response) = (&entry["request"], &entry["response"]);
         exchanges.push(&HttpExchange {
             url: request["url"].as_str().unwrap_or_default(),
             request: &request["postData"]["text"],
             response: &response["content"],
             status: response["status"].as_u64().unwrap_or_default(),
+            headers: &response["headers"],
             sent: entry["startedDateTime"].clone(),
             took: entry["time"].as_f64().map(|time| time as u64),
-            place: (0, number),
+            place: place.pair(),
         });
     }
     exchanges.finish(FORMAT.id)

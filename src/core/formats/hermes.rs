@@ -61,6 +61,7 @@ fn spent(session: &Object<'_>) -> Spent {
         cache_read: count("cache_read_tokens"),
         cache_write: count("cache_write_tokens"),
         output: count("output_tokens"),
+        ..Spent::default()
     }
 }
 

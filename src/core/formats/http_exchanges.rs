@@ -6,8 +6,10 @@
 
 use super::Contents;
 use super::retake_journal::{assemble_conversations, read_exchange};
-use crate::json::{Cursor, JsonError, bad_strings, skip_value};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError, Span};
+use super::tool_runs::{RecordedRun, note_tool_runs};
+use super::transcript::utc;
+use crate::json::{Cursor, JsonError, bad_strings, milliseconds, skip_value};
+use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError, Span, ToolRun};
 use crate::wire::stream::{Splitter, write_object};
 use crate::wire::{dialect_at, route};
 use base64::Engine as _;
@@ -30,11 +32,13 @@ pub(super) struct HttpExchange<'a> {
     pub(super) response: &'a Value,
     /// The status of the reply; 0 where it is not recorded.
     pub(super) status: u64,
+    /// The headers of the reply, in the spelling of any recorder; null where they are not recorded.
+    pub(super) headers: &'a Value,
     /// When the request was sent, in milliseconds since 1970 or as text of ISO 8601.
     pub(super) sent: Value,
     /// How long the whole reply took, in milliseconds.
     pub(super) took: Option<u64>,
-    /// Where it begins in the file: byte position and number of the line, or of the exchange.
+    /// Where it begins in the file: byte position, and line; in a file without lines the number of the exchange.
     pub(super) place: (u64, u64),
 }
 
@@ -44,6 +48,9 @@ pub(super) struct Exchanges {
     buffer: Vec<u8>,
     fragment: Fragment,
     count: u32,
+    /// When the request of each record was sent.
+    sent: Vec<Option<u64>>,
+    tool_runs: Vec<RecordedRun>,
 }
 
 impl Exchanges {
@@ -56,6 +63,7 @@ impl Exchanges {
                 let start = self.buffer.len();
                 self.buffer.extend_from_slice(entry.json.as_bytes());
                 self.fragment.begin_record(Span::within(0, start..start));
+                self.sent.push(moment(&exchange.sent));
                 if let Some(record) = self.fragment.records.last_mut() {
                     record.number = exchange.place.1;
                 }
@@ -79,6 +87,17 @@ impl Exchanges {
         self.fragment.report(at, kind);
     }
 
+    /// Adds a run of a tool, from and to a moment in milliseconds since 1970, where both are recorded.
+    pub(super) fn push_tool_run(&mut self, id: &str, name: &str, [start, end]: [Option<u64>; 2]) {
+        if let Some((start, end)) = start.zip(end) {
+            self.tool_runs.push(RecordedRun {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                run: ToolRun { start, end },
+            });
+        }
+    }
+
     pub(super) fn finish(mut self, format: &'static str) -> Result<Contents, SourceError> {
         if self.fragment.records.is_empty() && self.fragment.problems.is_empty() {
             let reason = match self.count {
@@ -89,7 +108,17 @@ impl Exchanges {
         }
         let problems = std::mem::take(&mut self.fragment.problems);
         let source: Arc<dyn Source> = Arc::new(self.buffer);
-        Ok(assemble_conversations(format, self.fragment, &source)?.after(problems))
+        let mut contents = assemble_conversations(format, self.fragment, &source)?;
+        note_tool_runs(&mut contents.sessions, self.tool_runs, &self.sent);
+        Ok(contents.after(problems))
+    }
+}
+
+/// A moment in milliseconds since 1970: a number of these, or text of ISO 8601.
+pub(super) fn moment(time: &Value) -> Option<u64> {
+    match time {
+        Value::String(text) => utc(text).and_then(|time| milliseconds(&time)),
+        time => time.as_u64(),
     }
 }
 
@@ -139,7 +168,13 @@ impl Entry {
         }
         let mut raw = vec![("request", request.to_owned())];
         match exchange.status {
-            400.. => raw.push(("response", error_body(response.trim()))),
+            400.. => {
+                members.insert("status".to_owned(), json!(exchange.status));
+                let wait = retry_after(exchange.headers);
+                let wait = wait.map(|wait| json!({ "response": [["retry-after", wait]] }));
+                members.extend(wait.map(|headers| ("headers".to_owned(), headers)));
+                raw.push(("response", error_body(response.trim())));
+            }
             _ => put_reply(dialect, response.trim(), &mut members, &mut raw),
         }
         let mut json = String::new();
@@ -169,6 +204,26 @@ fn dialect_of_bodies(request: &Value, response: &str) -> Option<Dialect> {
         () if asks("contents") && replies(&["\"candidates\""]) => Some(Dialect::Gemini),
         () => None,
     }
+}
+
+/// The header `Retry-After`: among pairs, objects with `name` and `value`, or members with one value or several.
+fn retry_after(headers: &Value) -> Option<&str> {
+    let is_meant = |name: &str| name.eq_ignore_ascii_case("retry-after");
+    let value = match headers {
+        Value::Array(list) => list.iter().find_map(|header| {
+            let (name, value) = match header {
+                Value::Array(pair) => (pair.first()?, pair.get(1)?),
+                header => (header.get("name")?, header.get("value")?),
+            };
+            name.as_str().is_some_and(is_meant).then_some(value)
+        }),
+        headers => {
+            let mut members = headers.as_object()?.iter();
+            members.find_map(|(name, value)| is_meant(name).then_some(value))
+        }
+    };
+    let value = value?;
+    value.as_str().or_else(|| value.get(0)?.as_str())
 }
 
 /// The body of a refused request in the shape that most providers have: not all name their error.

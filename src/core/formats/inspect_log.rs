@@ -2,11 +2,13 @@
 //! asked is in the events alone, which share their messages in newer logs.
 
 use super::foreign::any_message;
-use super::messages::{Message, each_value, list, text, text_of};
+use super::http_exchanges::moment;
+use super::messages::{Message, Place, each_value, list, placed, text, text_of};
+use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::{Head, Transcript};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
-use serde_json::Value;
+use crate::session::{Dialect, Flags, Kind, Source, SourceError, ToolRun};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -34,20 +36,49 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| match value {
+    let mut tool_runs = HashMap::new();
+    let mut add = |out: &mut Transcript, (sample, place): (&Value, Place<'_>)| {
+        let runs = tool_runs_of(sample);
+        let labels = add_sample(out, sample, place).into_iter();
+        tool_runs.extend(labels.map(|label| (label, runs.clone())));
+    };
+    each_value(bytes, |value, place| match value {
         Ok(value) if value.get("samples").is_some() => {
-            list(&value, "samples")
-                .iter()
-                .for_each(|sample| add_sample(&mut out, sample));
+            placed(&value, place, "samples").for_each(|sample| add(&mut out, sample));
         }
-        Ok(value) if value.get("messages").is_some() => add_sample(&mut out, &value),
-        Ok(value) => Message::add(&mut out, number, &value),
-        Err(kind) => out.report(at, kind),
+        Ok(value) if value.get("messages").is_some() => add(&mut out, (&value, place)),
+        Ok(value) => Message::add(&mut out, place.line, &value),
+        Err(kind) => out.report(place.at, kind),
     });
-    out.finish()
+    let mut contents = out.finish()?;
+    for session in &mut contents.sessions {
+        if let Some(runs) = tool_runs.remove(&session.label) {
+            note_tool_runs(std::slice::from_mut(session), runs, &[]);
+        }
+    }
+    Ok(contents)
 }
 
-fn add_sample(out: &mut Transcript, sample: &Value) {
+/// When the tools of a sample ran. Older logs say only when each began: the next event begins when it has ended.
+fn tool_runs_of(sample: &Value) -> Vec<RecordedRun> {
+    let events = list(sample, "events");
+    let run = |(place, event): (usize, &Value)| {
+        if event["event"] != "tool" {
+            return None;
+        }
+        let next = events.get(place + 1).map(|next| &next["timestamp"]);
+        let run = ToolRun {
+            start: moment(&event["timestamp"])?,
+            end: moment(&event["completed"]).or_else(|| moment(next?))?,
+        };
+        let [id, name] = ["id", "function"].map(|key| text(event, &[key]).to_owned());
+        Some(RecordedRun { id, name, run })
+    };
+    events.iter().enumerate().filter_map(run).collect()
+}
+
+/// Adds the sessions of a sample; gives their labels.
+fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<String> {
     let word = |key: &str| text_of(&sample[key]);
     let label = format!("sample {}, epoch {}", word("id"), word("epoch"));
     out.begin_session(&label, true);
@@ -59,11 +90,21 @@ fn add_sample(out: &mut Transcript, sample: &Value) {
         id.is_empty() || told.contains(id)
     };
     let own: Vec<&Value> = sample.asked.iter().filter(is_own).copied().collect();
-    sample.add_conversation(out, messages, &own);
+    let lines = place.elements("messages").into_iter();
+    let lines: Vec<u64> = lines.map(|place| place.line).collect();
+    sample.add_conversation(out, messages, &lines, &own);
     let error = text(&sample.value["error"], &["message"]);
     if !error.is_empty() {
-        out.mark(&Head::new(0), Kind::Notice, error).flags = Flags::ERROR;
+        let head = Head::new(place.member("error").line);
+        out.mark(&head, Kind::Notice, error).flags = Flags::ERROR;
     }
+    let ended = list(sample.value, "events").last();
+    let ended = ended.map(|event| event["timestamp"].to_string());
+    for (key, note) in grades_of(sample.value) {
+        let head = Head::new(place.member(key).line).at(ended.as_deref());
+        out.mark(&head, Kind::Notice, &note);
+    }
+    let mut labels = vec![label.clone()];
     // What a sub-agent said is in the requests of its span alone.
     let mut agents: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
     for event in sample.asked.iter().filter(|event| !is_own(event)) {
@@ -74,11 +115,33 @@ fn add_sample(out: &mut Transcript, sample: &Value) {
     for (number, (agent, asked)) in (1..).zip(agents) {
         let Some(last) = asked.last() else { continue };
         let name = text(sample.spans[agent], &["name"]);
-        out.begin_session(&format!("side chain {number} of {label}: {name}"), false);
+        let side = format!("side chain {number} of {label}: {name}");
+        out.begin_session(&side, false);
+        labels.push(side);
         let mut messages = sample.input_of(last);
         messages.push(reply_of(last).clone());
-        sample.add_conversation(out, &messages, &asked);
+        let in_events = vec![place.member("events").line; messages.len()];
+        sample.add_conversation(out, &messages, &in_events, &asked);
     }
+    labels
+}
+
+/// What the scorers of a sample gave it, and what they compared its answer with.
+fn grades_of(sample: &Value) -> Vec<(&'static str, String)> {
+    let note = |(scorer, score): (&String, &Value)| {
+        let mut lines = vec![format!("{scorer}: {}", text_of(&score["value"]))];
+        for name in ["answer", "explanation"] {
+            let words = text(score, &[name]);
+            let line = format!("{name}: {words}");
+            lines.extend((!words.is_empty()).then_some(line));
+        }
+        ("scores", lines.join("\n"))
+    };
+    let scores = sample["scores"].as_object();
+    let mut notes: Vec<_> = scores.into_iter().flatten().map(note).collect();
+    let target = text_of(&sample["target"]);
+    notes.extend((!target.is_empty()).then(|| ("target", format!("target: {target}"))));
+    notes
 }
 
 /// A sample, with its requests to models and what they refer to.
@@ -108,14 +171,27 @@ impl<'a> Sample<'a> {
         }
     }
 
-    fn add_conversation(&self, out: &mut Transcript, messages: &[Value], asked: &[&Value]) {
+    fn add_conversation(
+        &self,
+        out: &mut Transcript,
+        messages: &[Value],
+        lines: &[u64],
+        asked: &[&Value],
+    ) {
         let attachments = &self.value["attachments"];
         if let Some(tools) = asked.iter().find_map(|event| event.get("tools")) {
             out.offer(&resolved(tools, attachments).to_string());
         }
         let mut replies = asked.iter();
-        for (number, message) in (1..).zip(messages) {
+        let mut has_begun = false;
+        let began = list(self.value, "events").first();
+        let lines = lines.iter().copied().chain(std::iter::repeat(0));
+        for (line, message) in lines.zip(messages) {
             let mut message = resolved(message, attachments);
+            has_begun |= message["role"] == "assistant";
+            if let Some(began) = began.filter(|_| !has_begun && message.is_object()) {
+                message["timestamp"] = began["timestamp"].clone();
+            }
             // A reply says in the event of its request when, by which model and at what cost it was made.
             if message["role"] == "assistant" && message["source"] != "input" {
                 let same = |event: &&&Value| {
@@ -132,10 +208,11 @@ impl<'a> Sample<'a> {
                     }
                     message["model"] = event["model"].clone();
                     message["timestamp"] = event["timestamp"].clone();
+                    message["replied_in_ms"] = json!(replied_in(event));
                     message["usage"] = event["output"]["usage"].clone();
                 }
             }
-            Message::add(out, number, &message);
+            Message::add(out, line, &message);
         }
     }
 
@@ -165,6 +242,13 @@ impl<'a> Sample<'a> {
             messages => messages.to_vec(),
         }
     }
+}
+
+/// How long a reply took, in milliseconds.
+fn replied_in(event: &Value) -> Option<u64> {
+    let seconds = event["output"]["time"].as_f64();
+    let took = seconds.map(|seconds| (seconds * 1000.0) as u64);
+    took.or_else(|| moment(&event["completed"])?.checked_sub(moment(&event["timestamp"])?))
 }
 
 fn reply_of(event: &Value) -> &Value {
@@ -208,9 +292,13 @@ mod tests {
                 {"role": "assistant", "content": [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Looking."}], "source": "generate",
                  "tool_calls": [{"id": "c1", "function": "bash", "arguments": {"cmd": "ls"}}]},
                 {"role": "tool", "function": "bash", "tool_call_id": "c1", "content": "", "error": {"type": "approval", "message": "no"}}],
-            "events": [{"event": "model", "model": "m-1", "timestamp": "2026-03-02T09:00:00+00:00",
+            "scores": {"includes": {"value": "I", "answer": "y", "explanation": "not in it"}},
+            "events": [{"event": "sample_init", "timestamp": "2026-03-02T01:00:00-08:00"},
+                {"event": "model", "model": "m-1", "timestamp": "2026-03-02T09:00:01+00:00",
                 "tools": [{"name": "bash", "parameters": {"type": "object"}}],
-                "output": {"usage": {"input_tokens": 4, "output_tokens": 2}, "choices": [{"stop_reason": "tool_calls"}]}}]});
+                "output": {"usage": {"input_tokens": 4, "output_tokens": 2}, "time": 1.5, "choices": [{"stop_reason": "tool_calls"}]}},
+                {"event": "tool", "id": "c1", "function": "bash", "timestamp": "2026-03-02T09:00:03+00:00"},
+                {"event": "score", "timestamp": "2026-03-02T09:00:07+00:00"}]});
         let log =
             json!({"version": 2, "status": "success", "eval": {}, "plan": {}, "samples": [sample]});
         for text in [
@@ -219,11 +307,24 @@ mod tests {
         ] {
             let contents = read("inspect", &text);
             let session = &contents.sessions[0];
-            assert_eq!(outline(session), "u r a c o!x");
+            assert_eq!(outline(session), "u r a c o!x n n");
             assert!(session.contract.tools_known());
             assert_eq!(session.model.as_deref(), Some("m-1"));
-            let first = session.bytes(&session.items[0]).unwrap();
-            assert!(String::from_utf8(first).unwrap().contains("Find the flag."));
+            let item = |index: usize| session.bytes(&session.items[index]).unwrap();
+            let says = |index, words: &str| String::from_utf8(item(index)).unwrap().contains(words);
+            assert!(says(0, "Find the flag.") && says(5, "includes: I") && says(6, "target: x"));
+            let prices = crate::usage::Prices::default();
+            let mut usage = crate::usage::UsageReader::new(session, &prices);
+            let reply = usage.turn(1).unwrap();
+            assert_eq!(
+                (reply.took, reply.tokens.map(|it| it.input)),
+                (Some(1_500), Some(4))
+            );
+            assert_eq!(usage.call_duration(3).unwrap(), Some(4_000));
+            let totals =
+                crate::usage::SessionUsage::of(session, &prices, &|| false, &mut |_, _| ());
+            let totals = totals.unwrap().unwrap();
+            assert_eq!((totals.span, totals.tools), (Some(7_000), 4_000));
         }
     }
 
@@ -259,7 +360,12 @@ mod tests {
         let found = contents.sessions.iter();
         let found = found.map(|it| (outline(it), &*it.label, it.active, it.model.as_deref()));
         let expected = [
-            ("u c o a".to_owned(), "sample 1, epoch 1", true, Some("m-1")),
+            (
+                "u c o a n".to_owned(),
+                "sample 1, epoch 1",
+                true,
+                Some("m-1"),
+            ),
             (
                 "u c o a".to_owned(),
                 "side chain 1 of sample 1, epoch 1: counter",

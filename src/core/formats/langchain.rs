@@ -2,8 +2,8 @@
 //! of LangSmith.
 
 use super::foreign::any_message;
-use super::http_exchanges::Exchanges;
-use super::messages::{Message, ModelCall, each_value, list, member, text};
+use super::http_exchanges::{Exchanges, moment};
+use super::messages::{Message, ModelCall, each_value, list, member, placed, text};
 use super::transcript::{Transcript, utc};
 use super::{Contents, Document, Format, Reading, Sample};
 use crate::session::{Dialect, Flags, Kind, PairStatus, Source, SourceError, pairing};
@@ -60,15 +60,15 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
     let mut known: Vec<Vec<Value>> = Vec::new();
     let mut waits = false;
-    each_value(bytes, |value, (at, number)| {
+    each_value(bytes, |value, place| {
         let value = match value {
             Ok(value) => value,
-            Err(kind) => return out.report(at, kind),
+            Err(kind) => return out.report(place.at, kind),
         };
         let held = value.get("values").unwrap_or(&value);
         let messages = list(held, "messages");
         if messages.is_empty() {
-            return Message::add(&mut out, number, &value);
+            return Message::add(&mut out, place.line, &value);
         }
         // A history of states begins with the newest; an older one that it goes on from says nothing more.
         if known.iter().any(|later| later.starts_with(messages)) {
@@ -76,7 +76,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         }
         let label = text(&value["checkpoint"], &["checkpoint_id", "id"]);
         let label = match label {
-            "" => format!("state {number}"),
+            "" => format!("state {}", place.number),
             id => format!("checkpoint {id}"),
         };
         out.begin_session(&label, known.is_empty());
@@ -85,8 +85,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             waits = list(&value, "tasks").iter().any(interrupted);
         }
         known.push(messages.to_vec());
-        for (number, message) in (1..).zip(messages) {
-            Message::add(&mut out, number, message);
+        for (message, place) in placed(held, place.member("values"), "messages") {
+            Message::add(&mut out, place.line, message);
         }
     });
     let mut contents = out.finish()?;
@@ -109,16 +109,26 @@ fn read_runs(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
     let mut runs: Vec<(Value, (u64, u64))> = Vec::new();
     let mut exchanges = Exchanges::default();
     each_value(bytes, |value, place| match value {
-        Ok(mut value) => match value.get_mut("runs").map(Value::take) {
-            Some(Value::Array(held)) => runs.extend(held.into_iter().map(|run| (run, place))),
-            _ => runs.push((value, place)),
-        },
-        Err(kind) => exchanges.report(place.0, kind),
+        Ok(value) if value.get("runs").is_some_and(Value::is_array) => {
+            let held = placed(&value, place, "runs");
+            runs.extend(held.map(|(run, place)| (run.clone(), place.pair())));
+        }
+        Ok(value) => runs.push((value, place.pair())),
+        Err(kind) => exchanges.report(place.at, kind),
     });
-    runs.retain(|(run, _)| text(run, &["run_type"]) == "llm");
     runs.sort_by_cached_key(|(run, _)| text(run, &["start_time"]).to_owned());
     for (run, place) in &runs {
-        exchanges.push_call(&call_of(run, *place));
+        match text(run, &["run_type"]) {
+            "llm" => exchanges.push_call(&call_of(run, *place)),
+            "tool" => {
+                let output = &run["outputs"]["output"];
+                let output = member(output, &["kwargs", "data"]).unwrap_or(output);
+                let id = text(output, &["tool_call_id"]);
+                let times = ["start_time", "end_time"].map(|key| moment(&run[key]));
+                exchanges.push_tool_run(id, text(run, &["name"]), times);
+            }
+            _ => {}
+        }
     }
     exchanges.finish(RUNS.id)
 }
@@ -164,9 +174,12 @@ fn call_of(run: &Value, place: (u64, u64)) -> ModelCall {
         },
         tools: parameters.get("tools").cloned().unwrap_or_default(),
         usage: usage.cloned().unwrap_or_default(),
+        cost: json!({ "total": run["total_cost"], "input": run["prompt_cost"], "output": run["completion_cost"] }),
         stop: ended.to_owned(),
         sent: utc(text(run, &["start_time"])).into(),
-        took: None,
+        took: moment(&run["end_time"])
+            .zip(moment(&run["start_time"]))
+            .and_then(|(ended, sent)| ended.checked_sub(sent)),
         place,
     }
 }
@@ -253,6 +266,8 @@ mod tests {
         let answer = json!({"type": "ai", "content": "It is open."});
         let runs = [
             json!({"id": "0", "run_type": "chain", "inputs": {}, "outputs": {}}),
+            json!({"id": "3", "run_type": "tool", "name": "bridge_status", "inputs": {}, "outputs": {"output": {"tool_call_id": CALL}},
+                "start_time": "2026-03-02T09:00:01.2", "end_time": "2026-03-02T09:00:01.7"}),
             run(
                 "2026-03-02T09:00:02",
                 &[human.clone(), ai.clone(), result],
@@ -265,5 +280,8 @@ mod tests {
         assert_eq!(contents.sessions.len(), 1);
         assert_eq!(outline(&contents.sessions[0]), "u c o a");
         assert!(contents.sessions[0].contract.tools_known());
+        let prices = crate::usage::Prices::default();
+        let mut usage = crate::usage::UsageReader::new(&contents.sessions[0], &prices);
+        assert_eq!(usage.call_duration(1).unwrap(), Some(500));
     }
 }

@@ -1,7 +1,7 @@
 //! Exports of Langfuse: a trace with its observations, of which each generation is an exchange.
 
-use super::http_exchanges::Exchanges;
-use super::messages::{ModelCall, each_value, list, member, text, unquoted};
+use super::http_exchanges::{Exchanges, moment};
+use super::messages::{ModelCall, each_value, list, member, placed, text, unquoted};
 use super::transcript::utc;
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Source, SourceError};
@@ -27,16 +27,26 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut exchanges = Exchanges::default();
     let mut found: Vec<(Value, (u64, u64))> = Vec::new();
     each_value(bytes, |value, place| match value {
-        Ok(value) => match list(&value, "observations") {
-            [] => found.push((value, place)),
-            held => found.extend(held.iter().map(|one| (one.clone(), place))),
-        },
-        Err(kind) => exchanges.report(place.0, kind),
+        Ok(value) if list(&value, "observations").is_empty() => found.push((value, place.pair())),
+        Ok(value) => {
+            let held = placed(&value, place, "observations");
+            found.extend(held.map(|(one, place)| (one.clone(), place.pair())));
+        }
+        Err(kind) => exchanges.report(place.at, kind),
     });
-    found.retain(|(one, _)| text(one, &["type"]) == "GENERATION");
     found.sort_by_cached_key(|(one, _)| text(one, &["startTime"]).to_owned());
     for (one, place) in &found {
-        exchanges.push_call(&call_of(one, *place));
+        match text(one, &["type"]) {
+            "GENERATION" => exchanges.push_call(&call_of(one, *place)),
+            // Which span is a tool's is known by its name alone, in older exports.
+            "TOOL" | "SPAN" => {
+                let output = unquoted(&one["output"]);
+                let id = text(&output, &["tool_call_id"]);
+                let run = ["startTime", "endTime"].map(|key| moment(&one[key]));
+                exchanges.push_tool_run(id, text(one, &["name"]), run);
+            }
+            _ => {}
+        }
     }
     exchanges.finish(FORMAT.id)
 }
@@ -74,6 +84,14 @@ fn call_of(one: &Value, place: (u64, u64)) -> ModelCall {
             "prompt_tokens": count(&["input", "promptTokens"]),
             "completion_tokens": count(&["output", "completionTokens"]),
         }),
+        cost: match &one["costDetails"] {
+            Value::Object(parts) if !parts.is_empty() => one["costDetails"].clone(),
+            _ => json!({
+                "total": member(one, &["calculatedTotalCost", "totalCost"]),
+                "input": member(one, &["calculatedInputCost", "inputCost"]),
+                "output": member(one, &["calculatedOutputCost", "outputCost"]),
+            }),
+        },
         stop: String::new(),
         sent: utc(text(one, &["startTime"])).into(),
         took: one["latency"]
@@ -99,13 +117,19 @@ mod tests {
         let then = json!([user, call, {"role": "tool", "content": "who is there", "additional_kwargs": {}, "tool_call_id": "c1"}]);
         let text = json!({"trace": {"id": "t"}, "observations": [
             {"type": "SPAN", "name": "agent", "input": "x"},
+            {"type": "SPAN", "name": "knock", "startTime": "2026-03-02T09:00:01.600Z", "endTime": "2026-03-02T09:00:01.850Z"},
             {"type": "GENERATION", "startTime": "2026-03-02T09:00:02.000Z", "model": "m-1", "input": then.to_string(), "output": "A visitor."},
             {"type": "GENERATION", "startTime": "2026-03-02T09:00:01.000Z", "model": "m-1", "input": listed.to_string(), "output": call.to_string(),
-             "usageDetails": {"input": 8, "output": 2}, "latency": 0.5},
+             "usageDetails": {"input": 8, "output": 2}, "costDetails": {"input": 0.5, "output": 0.25, "total": 0.75}, "latency": 0.5},
         ]});
         let contents = read("langfuse", &text.to_string());
         assert_eq!(contents.sessions.len(), 1);
         assert_eq!(outline(&contents.sessions[0]), "u c o a");
         assert!(contents.sessions[0].contract.tools_known());
+        let prices = crate::usage::Prices::default();
+        let mut usage = crate::usage::UsageReader::new(&contents.sessions[0], &prices);
+        assert_eq!(usage.call_duration(1).unwrap(), Some(250));
+        let cost = usage.turn(1).unwrap().cost.unwrap();
+        assert_eq!((cost.input.dollars(), cost.all.dollars()), (0.5, 0.75));
     }
 }

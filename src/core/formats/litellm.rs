@@ -33,8 +33,8 @@ pub(super) const FORMAT: Format = Format {
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut exchanges = Exchanges::default();
     each_value(bytes, |value, place| match value {
-        Ok(value) => exchanges.push_call(&call_of(&value, place)),
-        Err(kind) => exchanges.report(place.0, kind),
+        Ok(value) => exchanges.push_call(&call_of(&value, place.pair())),
+        Err(kind) => exchanges.report(place.at, kind),
     });
     exchanges.finish(FORMAT.id)
 }
@@ -67,6 +67,7 @@ fn call_of(one: &Value, place: (u64, u64)) -> ModelCall {
             "prompt_tokens": one["prompt_tokens"],
             "completion_tokens": one["completion_tokens"],
         }),
+        cost: found(&["response_cost", "spend"]),
         stop: String::new(),
         sent: match &one["startTime"] {
             Value::Number(seconds) => json!(seconds.as_f64().map(|it| (it * 1000.0) as u64)),

@@ -6,52 +6,140 @@
 use super::http_exchanges::{Exchanges, HttpExchange};
 use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
-use crate::json::complete;
+use crate::json::{Cursor, complete};
 use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind, SourceError};
 use crate::wire::write::quoted;
 use crate::wire::{Element, Part, Role};
 use serde_json::{Value, json};
 
+/// Where a JSON value is in its file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The value, and what follows it in a document that breaks off in it.
+    text: &'a [u8],
+    /// Its first byte.
+    pub(super) at: u64,
+    /// The line on which it begins, counted from 1.
+    pub(super) line: u64,
+    /// Its number among its siblings, counted from 1.
+    pub(super) number: u64,
+}
+
+impl<'a> Place<'a> {
+    /// The place of the document that a text is.
+    pub(super) fn whole(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+            number: 1,
+        }
+    }
+
+    /// The place of a member; of the value itself where it has no such member.
+    pub(super) fn member(self, name: &str) -> Self {
+        let mut found = self;
+        // What precedes a fault counts.
+        let _ = Cursor::new(self.text).object(|cursor, key| {
+            if key == name.as_bytes() {
+                found = self.moved(cursor.position());
+            }
+            Ok(())
+        });
+        found
+    }
+
+    /// The places of the elements of a member that is a list.
+    pub(super) fn elements(self, name: &str) -> Vec<Self> {
+        let list = self.member(name);
+        let (mut found, mut last) = (Vec::new(), list);
+        let _ = Cursor::new(list.text).array(|cursor| {
+            let passed = cursor.position() - (last.at - list.at) as usize;
+            last = last.moved(passed);
+            last.number = found.len() as u64 + 1;
+            found.push(last);
+            Ok(())
+        });
+        found
+    }
+
+    /// The place that is so many bytes on.
+    fn moved(self, passed: usize) -> Self {
+        let (before, text) = self.text.split_at(passed.min(self.text.len()));
+        Self {
+            text,
+            at: self.at + passed as u64,
+            line: self.line + memchr::memchr_iter(b'\n', before).count() as u64,
+            number: 1,
+        }
+    }
+
+    /// Its byte position and its line.
+    pub(super) fn pair(self) -> (u64, u64) {
+        (self.at, self.line)
+    }
+}
+
+/// The elements of a member that is a list, with their places.
+pub(super) fn placed<'v, 'a>(
+    value: &'v Value,
+    place: Place<'a>,
+    name: &str,
+) -> impl Iterator<Item = (&'v Value, Place<'a>)> + use<'v, 'a> {
+    let places = place.elements(name).into_iter();
+    list(value, name)
+        .iter()
+        .zip(places.chain(std::iter::repeat(place)))
+}
+
 /// Walks the JSON values of a text: its lines, the elements of its array, or the one document that it is. `take` gets
-/// each with its byte position and its number, or why it cannot be read.
+/// each with its place, or why it cannot be read.
 pub(super) fn each_value(
     bytes: &[u8],
-    mut take: impl FnMut(Result<Value, ProblemKind>, (u64, u64)),
+    mut take: impl FnMut(Result<Value, ProblemKind>, Place<'_>),
 ) {
     let sample = Sample::new(bytes, true);
     let inside = match sample.layout {
         Layout::Array(inside) => inside,
         Layout::Lines | Layout::Object(_) | Layout::Text => 0,
     };
-    let mut number = 0;
+    let mut last = Place {
+        number: 0,
+        ..Place::whole(bytes)
+    };
     read_values(bytes, sample.skipped + inside, |value, at| {
-        number += 1;
-        let (value, at) = match value {
-            Ok(text) => (parsed(text), at),
-            Err(Fault { at, kind }) => (Err(kind), at),
-        };
-        take(value, (at as u64, number));
+        let number = last.number + 1;
+        last = last.moved(at - last.at as usize);
+        last.number = number;
+        match value {
+            Ok(text) => take(parsed(text), Place { text, ..last }),
+            Err(Fault { at, kind }) => take(
+                Err(kind),
+                Place {
+                    at: at as u64,
+                    ..last
+                },
+            ),
+        }
     });
 }
 
 /// Reads a transcript of messages that stand alone, one after the other, or in the `messages` of an object. `add` gets
-/// each with its number.
+/// each with its line.
 pub(super) fn read_messages(
     format: &Format,
     bytes: &[u8],
-    add: impl Fn(&mut Transcript, u64, &Value),
+    mut add: impl FnMut(&mut Transcript, u64, &Value),
 ) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(format.id, format.dialect);
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(value) => match list(&value, "messages") {
-            [] => add(&mut out, number, &value),
-            messages => {
-                for (number, message) in (1..).zip(messages) {
-                    add(&mut out, number, message);
-                }
+    each_value(bytes, |value, place| match value {
+        Ok(value) if list(&value, "messages").is_empty() => add(&mut out, place.line, &value),
+        Ok(value) => {
+            for (message, place) in placed(&value, place, "messages") {
+                add(&mut out, place.line, message);
             }
-        },
-        Err(kind) => out.report(at, kind),
+        }
+        Err(kind) => out.report(place.at, kind),
     });
     out.finish()
 }
@@ -400,6 +488,8 @@ fn head_of(number: u64, value: &Value, is_reply: bool) -> Head {
     if !is_reply {
         return head;
     }
+    let took = value["replied_in_ms"].as_u64();
+    let head = took.map_or(head.clone(), |took| head.replied_in(took));
     let metadata = value.get("response_metadata").unwrap_or(value);
     let usage = member(value, &["usage_metadata", "usage"]).or(member(metadata, &["token_usage"]));
     let head = head.of_model(text(metadata, &["model_name", "model", "model_id"]));
@@ -450,6 +540,7 @@ pub(super) fn spent(usage: &Value) -> Spent {
             &["cache_creation_input_tokens", "cache_write_tokens"],
         ),
         output: count(usage, &output),
+        cost: usage["total_cost"].as_f64().unwrap_or_default(),
     }
 }
 
@@ -546,6 +637,9 @@ pub(super) struct ModelCall {
     /// What was offered; null where that is not known.
     pub(super) tools: Value,
     pub(super) usage: Value,
+    /// What it cost in US dollars: the sum, or an object with `total`, `input` and `output`; null where that is not
+    /// recorded.
+    pub(super) cost: Value,
     pub(super) stop: String,
     /// As of [`HttpExchange`].
     pub(super) sent: Value,
@@ -614,11 +708,17 @@ impl Exchanges {
         if response.is_object() && response.get("usage").is_none_or(Value::is_null) {
             response["usage"] = call.usage.clone();
         }
+        if let Some(usage) = response.get_mut("usage").filter(|usage| usage.is_object())
+            && !call.cost.is_null()
+        {
+            usage["cost"] = call.cost.clone();
+        }
         self.push(&HttpExchange {
             url: path,
             request: &request,
             response: &response,
             status: 0,
+            headers: &Value::Null,
             sent: call.sent.clone(),
             took: call.took,
             place: call.place,

@@ -42,16 +42,20 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         let sent = milliseconds(&request["timestamp_start"]);
         let ended = milliseconds(&response["timestamp_end"]);
         // A connection that broke has its reason instead of a reply.
-        let broken = &flow["error"]["msg"];
-        let (body, status) = match response.is_object() {
-            true => (&response["content"], response["status_code"].as_u64()),
-            false => (broken, broken.is_string().then_some(502)),
+        let broken = match &flow["error"]["msg"] {
+            Value::String(reason) => json!({ "error": reason }),
+            _ => Value::Null,
+        };
+        let body = match response.is_object() {
+            true => &response["content"],
+            false => &broken,
         };
         exchanges.push(&HttpExchange {
             url: request["path"].as_str().unwrap_or_default(),
             request: &request["content"],
             response: body,
-            status: status.unwrap_or_default(),
+            status: response["status_code"].as_u64().unwrap_or_default(),
+            headers: &response["headers"],
             sent: json!(sent),
             took: ended
                 .zip(sent)

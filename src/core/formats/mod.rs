@@ -57,6 +57,7 @@ pub mod split;
 mod sse;
 mod swe_agent;
 mod tau2;
+mod tool_runs;
 mod toolbench;
 mod transcript;
 mod unknown;
@@ -102,6 +103,7 @@ pub const FORMATS: &[Format] = &[
     openhands::FORMAT,
     swe_agent::FORMAT,
     mini_swe_agent::FORMAT,
+    mini_swe_agent::TEXT,
     atif::FORMAT,
     vcr::FORMAT,
     har::FORMAT,
@@ -143,6 +145,15 @@ pub fn is_written(format: &Format) -> bool {
 /// records are known.
 pub fn is_fixed(format: &Format) -> bool {
     is_written(format) || native_edits(format.id).is_some()
+}
+
+/// What the numbers of the records of a format count, where its files have no lines.
+pub fn record_word(format: &Format) -> Option<&'static str> {
+    match format.reading {
+        Reading::Database | Reading::Tables(_) => Some("row"),
+        _ if format.id == mitmproxy::FORMAT.id => Some("exchange"),
+        Reading::Records(_) | Reading::Spelled(_) | Reading::Whole(_) => None,
+    }
 }
 
 /// The formats whose recordings can hold the definitions of the tools that were offered.

@@ -203,6 +203,7 @@ fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript)
         cache_read: count(&cache, "read"),
         cache_write: count(&cache, "write"),
         output: count(&tokens, "output") + count(&tokens, "reasoning"),
+        cost: info.decimal("cost").unwrap_or_default(),
     };
     let model = info.text("modelID");
     let time = info.object("time");

@@ -205,6 +205,7 @@ fn write_old_call(out: &mut Transcript, head: Head, metadata: &Object<'_>, args:
         cache_read: read,
         cache_write: written,
         output: count("completion_tokens"),
+        ..Spent::default()
     });
     out.begin_reply();
     out.say(&head, Role::Model, vec![Part::Text(args.text("thought"))]);

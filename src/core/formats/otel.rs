@@ -6,11 +6,10 @@
 //! is an exchange; one without its input goes on from the spans before it. What an agent asks inside of another agent's
 //! span is a sub-agent's conversation. Texts that an exporter cut are reported as cut.
 
-use super::http_exchanges::Exchanges;
+use super::http_exchanges::{Exchanges, moment};
 use super::messages::{
-    ModelCall, chat_messages, each_value, list, member, text, text_of, unquoted,
+    ModelCall, Place, chat_messages, each_value, list, member, placed, text, text_of, unquoted,
 };
-use super::transcript::utc;
 use super::{Contents, Document, Format, Reading, otlp_protobuf};
 use crate::session::{Dialect, ProblemKind, Source, SourceError};
 use serde_json::{Map, Value, json};
@@ -42,12 +41,12 @@ pub(super) const FORMAT: Format = Format {
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut trace = Trace::default();
     if let Some(spans) = otlp_protobuf::spans(bytes) {
-        spans.iter().for_each(|span| trace.span(span, (0, 1)));
+        spans.iter().for_each(|span| trace.span(span, (0, 0)));
         return trace.finish();
     }
     each_value(bytes, |value, place| match value {
         Ok(value) => trace.take(&value, place),
-        Err(kind) => trace.exchanges.report(place.0, kind),
+        Err(kind) => trace.exchanges.report(place.at, kind),
     });
     trace.finish()
 }
@@ -131,6 +130,7 @@ impl Span {
             || self.text(&["openinference.span.kind"]) == "TOOL"
             || self.text(&["traceloop.span.kind"]) == "tool"
             || self.attributes.contains_key("ai.toolCall.name")
+            || self.attributes.contains_key("gen_ai.tool.call.id")
     }
 
     fn operation(&self) -> String {
@@ -262,9 +262,19 @@ impl Span {
         })
     }
 
+    fn cost(&self) -> Value {
+        json!({
+            "total": self.get(&["gen_ai.usage.total_cost", "gen_ai.usage.cost", "llm.cost.total", "operation.cost"]),
+            "input": self.get(&["gen_ai.usage.input_cost", "llm.cost.prompt"]),
+            "output": self.get(&["gen_ai.usage.output_cost", "llm.cost.completion"]),
+        })
+    }
+
+    /// A time in milliseconds since 1970.
     fn milliseconds(time: &Value) -> Option<u64> {
         let nanoseconds = time.as_u64().or_else(|| time.as_str()?.parse().ok());
-        nanoseconds.map(|nanoseconds| nanoseconds / 1_000_000)
+        let milliseconds = nanoseconds.map(|nanoseconds| nanoseconds / 1_000_000);
+        milliseconds.or_else(|| moment(time))
     }
 }
 
@@ -335,16 +345,17 @@ struct Trace {
 }
 
 impl Trace {
-    fn take(&mut self, document: &Value, place: (u64, u64)) {
+    fn take(&mut self, document: &Value, place: Place<'_>) {
         let resources = ["resourceSpans", "resource_spans"]
             .iter()
-            .flat_map(|key| list(document, key));
-        let scopes = resources.flat_map(|one| {
+            .flat_map(|key| placed(document, place, key));
+        let scopes = resources.flat_map(|(one, place)| {
             ["scopeSpans", "scope_spans"]
                 .iter()
-                .flat_map(|key| list(one, key))
+                .flat_map(move |key| placed(one, place, key))
         });
-        let held: Vec<&Value> = scopes.flat_map(|scope| list(scope, "spans")).collect();
+        let held = scopes.flat_map(|(scope, place)| placed(scope, place, "spans"));
+        let held: Vec<_> = held.collect();
         let logs = list(document, "resourceLogs").iter();
         let logs = logs
             .flat_map(|one| list(one, "scopeLogs"))
@@ -358,13 +369,15 @@ impl Trace {
             self.logged.entry(span).or_default().push(event);
         }
         if !held.is_empty() {
-            held.iter().for_each(|span| self.span(span, place));
+            for (span, place) in held {
+                self.span(span, place.pair());
+            }
         } else if document.get("spans").is_some() {
-            list(document, "spans")
-                .iter()
-                .for_each(|span| self.span(span, place));
+            for (span, place) in placed(document, place, "spans") {
+                self.span(span, place.pair());
+            }
         } else if document.get("attributes").is_some() {
-            self.span(document, place);
+            self.span(document, place.pair());
         }
     }
 
@@ -506,6 +519,10 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
     let (mut trace, mut sent_before, mut place) = (None, 0, (0, 0));
     let mut has_calls = false;
     for (number, span) in spans.iter().enumerate() {
+        if span.is_tool() {
+            let run = [&span.start, &span.end].map(Span::milliseconds);
+            exchanges.push_tool_run(&tool_id(span), &tool_name(span), run);
+        }
         if trace.replace(&span.trace) != Some(&span.trace) {
             tell_rest(exchanges, &history, sent_before, place);
             history.clear();
@@ -588,8 +605,9 @@ fn model_call(
         output: error.map_or(Value::Null, |error| json!({ "error": error })),
         tools: span.tools()?,
         usage: span.usage(),
+        cost: span.cost(),
         stop: text_of(stop.get(0).unwrap_or(&stop)),
-        sent: sent.map_or_else(|| utc(&text_of(&span.start)).into(), Value::from),
+        sent: json!(sent),
         took: ended
             .zip(sent)
             .and_then(|(ended, sent)| ended.checked_sub(sent)),
@@ -630,12 +648,16 @@ fn give_ids(output: &mut [Value], later: &[Span]) {
 }
 
 fn tool_name(span: &Span) -> String {
-    span.text(&[
+    let named = span.text(&[
         "gen_ai.tool.name",
         "tool.name",
         "ai.toolCall.name",
         "traceloop.entity.name",
-    ])
+    ]);
+    match named.is_empty() {
+        true => span.name.clone(),
+        false => named,
+    }
 }
 
 fn tool_id(span: &Span) -> String {
@@ -661,6 +683,7 @@ fn add_result(span: &Span, history: &mut Vec<Value>) {
             "output.value",
             "ai.toolCall.result",
             "traceloop.entity.output",
+            "tool_response",
         ]);
         history.push(json!({ "role": "tool", "tool_call_id": id, "content": recorded }));
     }
@@ -740,6 +763,8 @@ mod tests {
                     ("gen_ai.response.model", json!("m-1")),
                     ("gen_ai.usage.input_tokens", json!(12)),
                     ("gen_ai.usage.output_tokens", json!(3)),
+                    ("gen_ai.usage.input_cost", json!("0.25")),
+                    ("gen_ai.usage.output_cost", json!("0.5")),
                 ],
             ),
             span(
@@ -764,6 +789,12 @@ mod tests {
         );
         assert!(session.contract.tools_known());
         assert_eq!(session.model.as_deref(), Some("m-1"));
+        let prices = crate::usage::Prices::default();
+        let reply = crate::usage::UsageReader::new(session, &prices)
+            .turn(1)
+            .unwrap();
+        let cost = reply.cost.unwrap();
+        assert_eq!((cost.input.dollars(), cost.all.dollars()), (0.25, 0.75));
     }
 
     #[test]
@@ -881,6 +912,69 @@ mod tests {
         // One span a line, as the collector writes them, in the order of their ends.
         let lines = [last, tool, first].map(|span| document(&[span]));
         assert_eq!(outlines("otel", &lines.join("\n")), ["u c o a"]);
+    }
+
+    #[test]
+    fn a_call_took_what_the_span_of_its_tool_took() {
+        let call = |id: &str, name: &str| json!({"type": "tool_call", "id": id, "name": name, "arguments": {}});
+        let calls = [call("c1", "ring"), call("c2", "pull"), call("c3", "pull")];
+        let asked = json!([{"role": "assistant", "parts": calls}]).to_string();
+        let answer = |id: &str| json!({"type": "tool_call_response", "id": id, "response": "done"});
+        let answers = ["c1", "c2", "c3"].map(answer);
+        let mut history: Vec<serde_json::Value> = serde_json::from_str(USER).unwrap();
+        history.extend([
+            json!({"role": "assistant", "parts": calls}),
+            json!({"role": "tool", "parts": answers}),
+        ]);
+        let tool = |start: u64, took: u64, name: &str, id: Option<&str>| {
+            let mut attributes = vec![
+                ("gen_ai.operation.name", json!("execute_tool")),
+                ("gen_ai.tool.name", json!(name)),
+            ];
+            attributes.extend(id.map(|id| ("gen_ai.tool.call.id", json!(id))));
+            let mut span = span(start, &attributes);
+            span["endTimeUnixNano"] = json!(((start + took) * 1_000_000).to_string());
+            span
+        };
+        let spans = [
+            span(
+                10,
+                &[
+                    ("gen_ai.operation.name", json!("chat")),
+                    ("gen_ai.input.messages", json!(USER)),
+                    ("gen_ai.output.messages", json!(asked)),
+                ],
+            ),
+            // Of another conversation, and before the calls.
+            tool(5, 1, "pull", None),
+            tool(21, 7, "pull", None),
+            tool(20, 9, "pull", None),
+            tool(30, 40, "ring", Some("c1")),
+            span(
+                90,
+                &[
+                    ("gen_ai.operation.name", json!("chat")),
+                    (
+                        "gen_ai.input.messages",
+                        json!(serde_json::Value::from(history).to_string()),
+                    ),
+                    ("gen_ai.output.messages", json!(DONE)),
+                ],
+            ),
+        ];
+        let contents = read("otel", &document(&spans));
+        let session = &contents.sessions[0];
+        assert_eq!(outline(session), "u c c c o o o a");
+        let prices = crate::usage::Prices::default();
+        let mut usage = crate::usage::UsageReader::new(session, &prices);
+        let mut run = |call| {
+            let start = usage.call_start(call).unwrap().unwrap();
+            (start, usage.call_duration(call).unwrap().unwrap())
+        };
+        assert_eq!([run(1), run(2), run(3)], [(30, 40), (20, 9), (21, 7)]);
+        let totals = crate::usage::SessionUsage::of(session, &prices, &|| false, &mut |_, _| ());
+        let totals = totals.unwrap().unwrap();
+        assert_eq!((totals.tools, totals.parallel), (56, 2));
     }
 
     #[test]

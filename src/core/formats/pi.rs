@@ -268,6 +268,7 @@ fn write_reply(out: &mut Transcript, head: Head, message: &Object<'_>) {
         cache_read: count("cacheRead"),
         cache_write: count("cacheWrite"),
         output: count("output"),
+        cost: usage.object("cost").decimal("total").unwrap_or_default(),
     });
     let reason = message.text("stopReason");
     let is_dropped = matches!(&*reason, "error" | "aborted");
@@ -322,7 +323,7 @@ mod tests {
 
     const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}"#;
     const USER: &str = r#"{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"Count the boats."}}"#;
-    const CALL: &str = r#"{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"assistant","api":"x","provider":"p","model":"m-1","content":[{"type":"thinking","thinking":"Look."},{"type":"text","text":"I look."},{"type":"toolCall","id":"c1|fc_1","name":"ls","arguments":{"path": "."}}],"usage":{"input":10,"output":5,"cacheRead":90,"cacheWrite":0},"stopReason":"toolUse"}}"#;
+    const CALL: &str = r#"{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"assistant","api":"x","provider":"p","model":"m-1","content":[{"type":"thinking","thinking":"Look."},{"type":"text","text":"I look."},{"type":"toolCall","id":"c1|fc_1","name":"ls","arguments":{"path": "."}}],"usage":{"input":10,"output":5,"cacheRead":90,"cacheWrite":0,"cost":{"input":0.1,"output":0.15,"total":0.25}},"stopReason":"toolUse"}}"#;
     const RESULT: &str = r#"{"type":"message","id":"a3","parentId":"a2","timestamp":"2026-01-01T00:00:04.000Z","message":{"role":"toolResult","toolCallId":"c1|fc_1","toolName":"ls","content":[{"type":"text","text":"no"}],"isError":true}}"#;
 
     fn sessions(lines: &[&str]) -> Vec<Session> {
@@ -356,6 +357,7 @@ mod tests {
         let tokens = reply.tokens.unwrap();
         assert_eq!((tokens.input, tokens.cached, tokens.output), (100, 90, 5));
         assert_eq!(reply.took, Some(2_000));
+        assert_eq!(reply.cost.map(|cost| cost.all.dollars()), Some(0.25));
         assert_eq!(usage.call_duration(3).unwrap(), Some(1_000));
     }
 

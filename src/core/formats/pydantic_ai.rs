@@ -1,6 +1,6 @@
 //! Messages of pydantic-ai (`all_messages_json`): requests and responses of parts by `part_kind`.
 
-use super::messages::{each_value, list, member, spent, text, text_of};
+use super::messages::{list, member, read_messages, spent, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Flags, Kind, Source, SourceError};
@@ -28,20 +28,10 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
     let mut instructions = String::new();
-    each_value(bytes, |value, (at, number)| match value {
-        Ok(value) => match list(&value, "messages") {
-            [] => add(&mut out, number, &value, &mut instructions),
-            messages => {
-                for (number, message) in (1..).zip(messages) {
-                    add(&mut out, number, message, &mut instructions);
-                }
-            }
-        },
-        Err(kind) => out.report(at, kind),
-    });
-    out.finish()
+    read_messages(&FORMAT, bytes, |out, line, message| {
+        add(out, line, message, &mut instructions);
+    })
 }
 
 fn add(out: &mut Transcript, number: u64, message: &Value, instructions: &mut String) {

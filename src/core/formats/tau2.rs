@@ -1,7 +1,7 @@
 //! Results of tau2-bench: simulations of an agent and a user, both of which may call tools.
 
 use super::foreign::any_message;
-use super::messages::{Message, each_value, list, text, text_of};
+use super::messages::{Message, each_value, list, placed, text, text_of};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Flags, Kind, Source, SourceError};
@@ -28,19 +28,18 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, number)| {
+    each_value(bytes, |value, place| {
         let value = match value {
             Ok(value) => value,
-            Err(kind) => return out.report(at, kind),
+            Err(kind) => return out.report(place.at, kind),
         };
-        let simulations = match value.get("simulations").and_then(Value::as_array) {
-            Some(simulations) => simulations.as_slice(),
-            None => std::slice::from_ref(&value),
+        let simulations = match value.get("simulations").is_some_and(Value::is_array) {
+            true => placed(&value, place, "simulations").collect(),
+            false => vec![(&value, place)],
         };
-        for simulation in simulations {
-            let messages = list(simulation, "messages");
-            if messages.is_empty() {
-                add(&mut out, number, simulation);
+        for (simulation, place) in simulations {
+            if list(simulation, "messages").is_empty() {
+                add(&mut out, place.line, simulation);
                 continue;
             }
             let words = [("task", "task_id"), ("trial", "trial")];
@@ -50,8 +49,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 .map(|(word, value)| format!("{word} {value}"))
                 .collect();
             out.begin_session(&label.join(", "), true);
-            for (number, message) in (1..).zip(messages) {
-                add(&mut out, number, message);
+            for (message, place) in placed(simulation, place, "messages") {
+                add(&mut out, place.line, message);
             }
         }
     });

@@ -1,6 +1,6 @@
 //! Answers of ToolBench: a tree of thoughts, actions and their observations. Each leaf ends a history of its own.
 
-use super::messages::{each_value, list, text};
+use super::messages::{Place, each_value, list, placed, text};
 use super::transcript::{Head, Transcript, call, result};
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, Source, SourceError};
@@ -24,51 +24,63 @@ pub(super) const FORMAT: Format = Format {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    each_value(bytes, |value, (at, _)| match value {
-        Ok(answer) => add(&mut out, &answer),
-        Err(kind) => out.report(at, kind),
+    each_value(bytes, |value, place| match value {
+        Ok(answer) => add(&mut out, &answer, place),
+        Err(kind) => out.report(place.at, kind),
     });
     out.finish()
 }
 
-fn add(out: &mut Transcript, answer: &Value) {
+/// A node of a tree, with its line.
+type Node<'a> = (&'a Value, u64);
+
+fn add(out: &mut Transcript, answer: &Value, place: Place<'_>) {
     let mut chains = Vec::new();
-    leaves(&answer["tree"]["tree"], &mut Vec::new(), &mut chains);
+    let root = (&answer["tree"]["tree"], place.member("tree").member("tree"));
+    leaves(root, &mut Vec::new(), &mut chains);
     // The answer that was given, else the longest attempt.
-    let is_finished =
-        |chain: &&Vec<&Value>| chain.last().is_some_and(|leaf| leaf["finished"] == true);
+    let is_finished = |chain: &&Vec<Node<'_>>| {
+        chain
+            .last()
+            .is_some_and(|(leaf, _)| leaf["finished"] == true)
+    };
     let best = chains.iter().rposition(|chain| is_finished(&chain));
     let best = best.or((0..chains.len()).max_by_key(|place| chains[*place].len()));
     let generated = &answer["answer_generation"];
-    for (place, chain) in chains.iter().enumerate() {
-        out.begin_session(&format!("attempt {}", place + 1), Some(place) == best);
+    for (number, chain) in chains.iter().enumerate() {
+        out.begin_session(&format!("attempt {}", number + 1), Some(number) == best);
         out.offer(&generated["function"].to_string());
         let query = Part::Text(text(generated, &["query"]).to_owned());
-        out.add(&Head::new(1), Role::User, vec![query]);
+        let line = place.member("answer_generation").line;
+        out.add(&Head::new(line), Role::User, vec![query]);
         add_chain(out, chain);
     }
 }
 
 /// The paths from the root to the leaves.
-fn leaves<'a>(node: &'a Value, path: &mut Vec<&'a Value>, chains: &mut Vec<Vec<&'a Value>>) {
+fn leaves<'a>(
+    (node, place): (&'a Value, Place<'_>),
+    path: &mut Vec<Node<'a>>,
+    chains: &mut Vec<Vec<Node<'a>>>,
+) {
     if !node.is_object() {
         return;
     }
-    path.push(node);
-    let children = list(node, "children");
-    if children.is_empty() {
+    path.push((node, place.line));
+    if list(node, "children").is_empty() {
         chains.push(path.clone());
     }
-    for child in children {
+    for child in placed(node, place, "children") {
         leaves(child, path, chains);
     }
     path.pop();
 }
 
-fn add_chain(out: &mut Transcript, chain: &[&Value]) {
-    let (mut parts, mut name) = (Vec::new(), "");
-    for (number, node) in (1..).zip(chain) {
-        let head = Head::new(number);
+fn add_chain(out: &mut Transcript, chain: &[Node<'_>]) {
+    let (mut parts, mut name, mut last) = (Vec::new(), "", 0);
+    for (number, (node, line)) in (1..).zip(chain) {
+        let head = Head::new(*line);
+        last = *line;
         let words = text(node, &["description"]);
         match text(node, &["node_type"]) {
             "Thought" => parts.push(Part::Text(words.to_owned())),
@@ -90,7 +102,7 @@ fn add_chain(out: &mut Transcript, chain: &[&Value]) {
     }
     if !parts.is_empty() {
         out.begin_reply();
-        out.add(&Head::new(chain.len() as u64), Role::Model, parts);
+        out.add(&Head::new(last), Role::Model, parts);
     }
 }
 

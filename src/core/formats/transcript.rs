@@ -33,6 +33,7 @@ pub(super) struct Head {
     /// The line or the row that holds it; 0 where that is not known.
     number: u64,
     time: String,
+    took: String,
     model: String,
     usage: String,
 }
@@ -45,6 +46,8 @@ pub(super) struct Spent {
     pub(super) cache_read: u64,
     pub(super) cache_write: u64,
     pub(super) output: u64,
+    /// What they cost in US dollars; 0 where that is not recorded.
+    pub(super) cost: f64,
 }
 
 impl Head {
@@ -67,6 +70,12 @@ impl Head {
         self
     }
 
+    /// With how long its reply took, in milliseconds: its time is that of the request.
+    pub(super) fn replied_in(mut self, took: u64) -> Self {
+        self.took = format!(r#""ms":[{took}],"#);
+        self
+    }
+
     pub(super) fn of_model(mut self, model: &str) -> Self {
         self.model = model.to_owned();
         self
@@ -78,10 +87,15 @@ impl Head {
             cache_read,
             cache_write,
             output,
+            cost,
         } = spent;
         if input + cache_read + cache_write + output > 0 {
+            let cost = match cost > 0.0 {
+                true => format!(r#","cost":{cost}"#),
+                false => String::new(),
+            };
             self.usage = format!(
-                r#""usage":{{"input_tokens":{input},"cache_read_input_tokens":{cache_read},"cache_creation_input_tokens":{cache_write},"output_tokens":{output}}},"#
+                r#""usage":{{"input_tokens":{input},"cache_read_input_tokens":{cache_read},"cache_creation_input_tokens":{cache_write},"output_tokens":{output}{cost}}},"#
             );
         }
         self
@@ -92,7 +106,9 @@ impl Head {
 /// known, and is taken for UTC.
 pub(super) fn utc(time: &str) -> Option<String> {
     let time = time.trim_end_matches("+00:00").trim_end_matches('Z');
-    (!time.is_empty()).then(|| format!("{}Z", time.replacen(' ', "T", 1)))
+    let has_zone = matches!(time.as_bytes(), [.., b'+' | b'-', _, _, b':', _, _]);
+    let zone = if has_zone { "" } else { "Z" };
+    (!time.is_empty()).then(|| format!("{}{zone}", time.replacen(' ', "T", 1)))
 }
 
 /// A number of seconds or milliseconds since 1970 as milliseconds.
@@ -282,7 +298,10 @@ impl Transcript {
             true => String::new(),
             false => format!(r#""model":{},"#, quoted(&head.model)),
         };
-        let before = format!(r#"{{{}{model}{}"message":"#, head.time, head.usage);
+        let Head {
+            time, took, usage, ..
+        } = head;
+        let before = format!(r#"{{{time}{took}{model}{usage}"message":"#);
         let line = self.begin_line(&before, json, "}");
         if let Some(record) = self.fragment.records.last_mut() {
             record.number = head.number;

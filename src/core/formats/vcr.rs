@@ -4,7 +4,7 @@
 //! them (`parsed_body`).
 
 use super::http_exchanges::{Exchanges, HttpExchange};
-use super::messages::document;
+use super::messages::{Place, document};
 use super::{Contents, Format, Layout, Reading, Sample};
 use crate::session::{Dialect, ProblemKind, Source, SourceError};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
@@ -49,7 +49,10 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let (cassette, lines) = match text.trim_start().starts_with('{') {
         true => {
             let cassette = document(text.as_bytes(), |at, kind| exchanges.report(at, kind));
-            (cassette, Vec::new())
+            let held = HOLDERS.iter().find(|key| cassette[**key].is_array());
+            let places = held.map(|key| Place::whole(bytes).elements(key));
+            let lines = places.into_iter().flatten();
+            (cassette, lines.map(|place| place.line as usize).collect())
         }
         false => {
             let mut reader = YamlReader::default();
@@ -82,6 +85,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             request: body(request),
             response: body(response),
             status: status_of(response),
+            headers: &response["headers"],
             sent: Value::Null,
             took: None,
             place: (

@@ -7,10 +7,12 @@
 
 pub use complete::complete;
 use memchr::memchr;
+pub use moment::{milliseconds, rfc3339};
 use std::borrow::Cow;
 use std::ops::Range;
 
 mod complete;
+mod moment;
 
 /// Why a text is not JSON, and where: `at` counts bytes from the start of the slice that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

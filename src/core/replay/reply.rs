@@ -316,7 +316,7 @@ fn took_in(value: &Value) -> Option<[Option<u64>; 2]> {
 
 /// `timestamp` of a record (RFC 3339), in milliseconds since 1970.
 fn time_in(value: &Value) -> Option<u64> {
-    crate::usage::milliseconds(value.get("timestamp")?.as_str()?)
+    crate::json::milliseconds(value.get("timestamp")?.as_str()?)
 }
 
 #[cfg(test)]

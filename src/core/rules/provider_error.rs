@@ -3,6 +3,7 @@
 use super::finding::REFUSES_HISTORY;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{ordinal, quote};
+use crate::json::{Cursor, JsonError};
 use crate::session::{CallId, Flags, Item, Kind, Span, index_number};
 use crate::wire::Refusal;
 use crate::wire::provider_errors::{Decoded, decode};
@@ -14,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "provider-error",
     severity: Severity::Error,
     summary: "a request got an error in place of a reply",
-    message: "the request {what}[ {times} times]: {text}[; {meaning}][ ({rule})][; {otherwise}][; it names {named}]",
+    message: "the request {what}[ {times} times][ with {status}]: {text}[; {meaning}][ ({rule})][; {otherwise}][; it names {named}]",
     page: RulePage {
         what: "The provider, or what is between it and the agent, answered a request with an error: the history \
             was refused, the account or the key was, the service was overloaded, the connection broke. What the \
@@ -143,6 +144,7 @@ impl Failure {
         Finding::new(&RULE, self.index)
             .fact("what", if is_refused { "was refused" } else { "failed" })
             .fact("times", times)
+            .fact("status", status_of(run, self.index).unwrap_or_default())
             .fact("text", self.text.trim_end_matches('.'))
             .fact(
                 "meaning",
@@ -201,6 +203,62 @@ fn named(run: &Run<'_>, end: usize, decoded: &Decoded, findings: &[Finding]) -> 
         .or_else(|| by_id(&|_| true))
         .or_else(by_tool)
         .or_else(by_rule)
+}
+
+/// A larger exchange is not read for its status.
+const EXCHANGE: u64 = 8 * 1024 * 1024;
+
+/// The status of the exchange that an error is the reply of, where that is recorded, and how long its provider asks to wait:
+/// `HTTP 429, retry after 20s`.
+fn status_of(run: &Run<'_>, index: usize) -> Option<String> {
+    let item = run.session.items.get(index)?;
+    let record = run.session.records.get(item.record as usize)?.span;
+    if record == item.span || record.len() > EXCHANGE {
+        return None;
+    }
+    let bytes = run.session.source.read(record).ok()?;
+    let (mut status, mut wait) = (0, None);
+    // What precedes a fault counts.
+    let _ = read_status(&mut Cursor::new(&bytes), &mut status, &mut wait);
+    let wait = wait.map_or_else(String::new, |wait: String| {
+        let is_number = !wait.is_empty() && wait.bytes().all(|byte| byte.is_ascii_digit());
+        let unit = if is_number { "s" } else { "" };
+        format!(", retry after {wait}{unit}")
+    });
+    (400..600)
+        .contains(&status)
+        .then(|| format!("HTTP {status}{wait}"))
+}
+
+/// Reads the status of an exchange and its header `Retry-After`, as an entry of a journal spells them.
+fn read_status(
+    cursor: &mut Cursor<'_>,
+    status: &mut u16,
+    wait: &mut Option<String>,
+) -> Result<(), JsonError> {
+    cursor.object(|cursor, key| {
+        match (key, cursor.peek()) {
+            (b"entry", Some(b'{')) => read_status(cursor, status, wait)?,
+            (b"status", Some(b'1'..=b'9')) => {
+                let number = String::from_utf8_lossy(cursor.raw()?).parse();
+                *status = number.unwrap_or_default();
+            }
+            (b"headers", Some(b'{')) => {
+                let headers = serde_json::from_slice::<Value>(cursor.raw()?);
+                let headers = headers.unwrap_or_default();
+                let pairs = headers["response"].as_array().into_iter().flatten();
+                let is_meant = |pair: &&Value| {
+                    let name = pair[0].as_str().unwrap_or_default();
+                    name.eq_ignore_ascii_case("retry-after")
+                };
+                let value = pairs.filter(is_meant).find_map(|pair| pair[1].as_str());
+                *wait = value.map(str::to_owned);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Of a longer error so many bytes are read.
@@ -439,6 +497,40 @@ mod tests {
         );
         let page = "upstream connect error or disconnect/reset before headers";
         assert_eq!(told(&cassette(503, page)), (page.to_owned(), false));
+    }
+
+    #[test]
+    fn a_failed_exchange_names_its_status_and_how_long_to_wait() {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
+        let body = json!({"error": {"message": "Slow down."}});
+        let url = "https://api.example.com/v1/chat/completions";
+        let archive = |status: u16, headers: Value| {
+            json!({"log": {"entries": [{"request": {"url": url, "postData": {"text": request.to_string()}},
+                "response": {"status": status, "headers": headers, "content": {"text": body.to_string()}}}]}})
+            .to_string()
+        };
+        let cassette = json!({"version": 1, "interactions": [{"request": {"uri": url, "body": request},
+            "response": {"body": body, "headers": {"retry-after": ["Mon, 02 Mar 2026 09:00:00 GMT"]}, "status": {"code": 503}}}]});
+        let entry = json!({"type": "exchange", "id": 1, "at": 1, "dialect": "chat", "status": 429,
+            "headers": {"response": [["Retry-After", "20"]]}, "request": request, "response": body});
+        let journal = crate::formats::retake_journal::encode_line(1, &entry.to_string());
+        let journal = crate::formats::retake_journal::encode_header() + &journal;
+        let waits = json!([{"name": "Retry-After", "value": "20"}]);
+        for (text, expected) in [
+            (
+                archive(429, waits),
+                "failed with HTTP 429, retry after 20s: Slow down",
+            ),
+            (archive(500, Value::Null), "failed with HTTP 500: Slow down"),
+            (
+                cassette.to_string(),
+                "failed with HTTP 503, retry after Mon, 02 Mar 2026 09:00:00 GMT: Slow down",
+            ),
+            (journal, "failed with HTTP 429, retry after 20s: Slow down"),
+        ] {
+            let message = fixture(&text).finding(&RULE).message();
+            assert_eq!(message, format!("the request {expected}"));
+        }
     }
 
     #[test]

@@ -259,8 +259,16 @@ impl Flags {
 pub struct Record {
     /// Its bytes, without the separator.
     pub span: Span,
-    /// The line on which it begins, counted from 1; in a database the id of its row.
+    /// The line on which it begins, counted from 1, where that is known; in a file without lines what
+    /// [`crate::formats::record_word`] says.
     pub number: u64,
+}
+
+/// From when to when a tool ran, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolRun {
+    pub start: u64,
+    pub end: u64,
 }
 
 // Changes that are laid over a session: what an action asks for, in the words of the history. `formats`

@@ -20,6 +20,7 @@ mod problem;
 mod rope;
 mod source;
 mod spelled;
+mod sub_agents;
 pub mod takes;
 mod turn;
 
@@ -29,7 +30,7 @@ pub use contract::{
 };
 pub use fragment::{Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink};
 pub use item::{
-    CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, hash,
+    CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, ToolRun, hash,
     index_number,
 };
 pub use meaning::{IgnoredParts, Meaning};
@@ -39,4 +40,5 @@ pub use rope::{Growth, Rope, RopePiece, TextOrigin};
 pub(crate) use source::ReadAhead;
 pub use source::{Source, SourceError, Span, Splice};
 pub use spelled::SpelledText;
+pub use sub_agents::{SIDE_CHAIN, is_sub_agent, sub_agents_of};
 pub use turn::{Speaker, Turn, number_turns};

@@ -10,7 +10,7 @@
 //! but in [`crate::wire`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
-use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, index_number};
+use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, ToolRun, index_number};
 use super::ledger;
 use super::source::{Source, SourceError};
 use super::turn::{Speaker, Turn, number_turns};
@@ -58,6 +58,8 @@ pub struct Session {
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
     pub failures: BTreeMap<u32, ledger::CallFailure>,
+    /// When tools ran, by the index of the call, where the recording says so apart from its messages.
+    pub tool_runs: BTreeMap<u32, ToolRun>,
     /// How the run stood that it is the history of, where it was read from the run's journal.
     pub run: Option<ledger::RunState>,
 }
@@ -83,6 +85,7 @@ impl Session {
             was_repaired: false,
             stops: Vec::new(),
             failures: BTreeMap::new(),
+            tool_runs: BTreeMap::new(),
             run: None,
         }
     }

@@ -5,7 +5,6 @@
 //! 1970.
 
 mod counted;
-mod moment;
 mod order;
 mod prices;
 mod record;
@@ -14,7 +13,6 @@ mod tokens;
 mod totals;
 mod turn;
 
-pub use moment::{milliseconds, rfc3339};
 pub use order::UsageOrder;
 pub use prices::{Cost, ModelPrice, PriceError, Prices, RequestCost};
 pub use record::working_folder;

@@ -3,6 +3,7 @@
 
 use super::tokens::Tokens;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,12 @@ pub struct Cost(u64);
 impl Cost {
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e12
+    }
+
+    /// `None` for what is no amount, and for nothing: that is recorded where a price is not known.
+    fn of_dollars(dollars: f64) -> Option<Self> {
+        let is_amount = dollars.is_finite() && dollars > 0.0;
+        is_amount.then(|| Self((dollars * 1e12).round() as u64))
     }
 
     pub fn add(&mut self, other: Self) {
@@ -110,6 +117,31 @@ pub struct RequestCost {
     pub all: Cost,
 }
 
+impl RequestCost {
+    /// What a recording says in US dollars, as the member `cost` of its usage: the sum, or an object of the parts. Where
+    /// it does not say what was paid for the input, that is shared out by `tokens`.
+    pub(super) fn recorded(cost: &Value, tokens: &Tokens) -> Option<Self> {
+        let dollars = |value: &Value| {
+            let text = value.as_str().and_then(|text| text.parse().ok());
+            Cost::of_dollars(value.as_f64().or(text)?)
+        };
+        let part = |names: [&str; 2]| names.iter().find_map(|name| dollars(&cost[*name]));
+        let (input, output) = (
+            part(["input", "input_cost"]),
+            part(["output", "output_cost"]),
+        );
+        let all = dollars(cost).or_else(|| part(["total", "total_cost"]));
+        let all = all.or_else(|| {
+            let mut sum = input.or(output)?;
+            sum.add(output.filter(|_| input.is_some()).unwrap_or_default());
+            Some(sum)
+        })?;
+        let sent = all.share(tokens.input, tokens.input.saturating_add(tokens.output));
+        let input = output.map_or(input.unwrap_or(sent), |output| all.without(output));
+        Some(Self { input, all })
+    }
+}
+
 impl ModelPrice {
     pub fn cost(&self, tokens: &Tokens) -> RequestCost {
         let long = self.long.as_ref().filter(|it| tokens.input > it.above);
@@ -193,6 +225,7 @@ impl Prices {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn each_kind_of_token_has_its_own_price() {
@@ -253,6 +286,35 @@ mod tests {
         for (file, expected) in table {
             let error = Prices::default().overridden(file).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_recorded_cost_is_a_sum_or_its_parts() {
+        let tokens = Tokens {
+            input: 300,
+            output: 100,
+            ..Tokens::default()
+        };
+        let parts = |cost: Value| {
+            let cost = RequestCost::recorded(&cost, &tokens)?;
+            Some((cost.input.dollars(), cost.all.dollars()))
+        };
+        for (cost, expected) in [
+            (json!(0.4), Some((0.3, 0.4))),
+            (
+                json!({"total": 0.4, "output": 0.3, "input": 0.05, "cacheRead": 0.05}),
+                Some((0.1, 0.4)),
+            ),
+            (
+                json!({"total": null, "input": "0.25", "output": 0.5}),
+                Some((0.25, 0.75)),
+            ),
+            (json!({"total": 0.0, "input": 0.0, "output": 0.0}), None),
+            (json!("free"), None),
+            (json!(-1), None),
+        ] {
+            assert_eq!(parts(cost.clone()), expected, "{cost}");
         }
     }
 

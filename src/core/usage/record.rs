@@ -1,9 +1,10 @@
 //! What the envelope of one record says beside its item: when it was written, what its reply took.
 
-use super::moment::milliseconds;
+use super::prices::RequestCost;
 use super::tokens::Tokens;
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, JsonError, display_text, milliseconds};
 use crate::session::{Item, Session, SourceError, Span};
+use crate::wire::write::edit::member;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct Envelope {
     pub(super) at: Option<u64>,
     pub(super) tokens: Option<Tokens>,
+    /// What they cost, as it is recorded beside them.
+    pub(super) cost: Option<RequestCost>,
     /// The model that answered.
     pub(super) model: Option<Arc<str>>,
     /// How long the tool ran whose result it is, in milliseconds.
@@ -132,7 +135,10 @@ impl<'a> Envelopes<'a> {
                 }
                 (b"usage" | b"usageMetadata", Some(b'{')) => {
                     let raw = String::from_utf8_lossy(cursor.raw()?);
-                    envelope.tokens = Tokens::of_value(&raw).or(envelope.tokens);
+                    if let Some(tokens) = Tokens::of_value(&raw) {
+                        envelope.tokens = Some(tokens);
+                        envelope.cost = cost_of(&raw, &tokens);
+                    }
                 }
                 (b"model", Some(b'"')) => {
                     let name = cursor.string()?.map(display_text).unwrap_or_default();
@@ -202,19 +208,27 @@ impl<'a> Envelopes<'a> {
             })
         };
         let at = text_of("\"timestamp\":\"").and_then(milliseconds);
-        let tokens = tail.find(USAGE).and_then(|start| {
+        let usage = tail.find(USAGE).and_then(|start| {
             let value = &tail[start + USAGE.len()..];
             let length = Cursor::new(value.as_bytes()).skip().ok()?.end;
-            Tokens::of_value(&value[..length])
+            let tokens = Tokens::of_value(&value[..length])?;
+            Some((tokens, cost_of(&value[..length], &tokens)))
         });
         Ok(Envelope {
             at,
-            tokens,
+            tokens: usage.map(|(tokens, _)| tokens),
+            cost: usage.and_then(|(_, cost)| cost),
             model: text_of("\"model\":\"").and_then(|name| self.model(name)),
             took,
             ..Envelope::default()
         })
     }
+}
+
+/// The cost that the value of a `usage` member holds beside its tokens.
+fn cost_of(usage: &str, tokens: &Tokens) -> Option<RequestCost> {
+    let start = member(usage, "cost").filter(|_| usage.contains("\"cost\""))?;
+    RequestCost::recorded(&serde_json::from_str(&usage[start]).ok()?, tokens)
 }
 
 const USAGE: &str = "\"usage\":";

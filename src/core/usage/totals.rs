@@ -19,13 +19,15 @@ pub struct SessionUsage {
     /// Replies that say how many tokens they took.
     pub counted: usize,
     pub tokens: Tokens,
-    /// What the replies cost whose model has a price.
+    /// What the replies cost whose cost is recorded, or whose model has a price.
     pub cost: Option<Cost>,
+    /// Replies whose cost is recorded.
+    pub recorded_costs: usize,
     /// About what the replies cost without the results of tools: for all else that was sent, and for the answers.
     pub other_cost: Option<Cost>,
     /// Replies that say more than their count of output tokens can hold.
     pub undercounted: usize,
-    /// Replies whose tokens are counted and whose model has no price.
+    /// Replies whose tokens are counted and whose cost is neither recorded nor known by a price.
     pub without_price: usize,
     /// The models that answered, in the order in which they first did, with the number of their replies.
     pub models: Vec<(Arc<str>, usize)>,
@@ -262,7 +264,7 @@ impl SessionUsage {
             if let Some(took) = result.took {
                 tool.took = Some(tool.took.unwrap_or(0) + took);
                 totals.tools += took;
-                if let Some(called) = reader.item_time(index)? {
+                if let Some(called) = reader.call_start(index)? {
                     runs.push((called, called + took));
                     let tool = Activity::Tool(session.name(item).to_owned());
                     timeline.add(tool, called + took, took, index);
@@ -307,6 +309,7 @@ impl SessionUsage {
         if let Some(cost) = other.cost {
             self.cost.get_or_insert_default().add(cost);
         }
+        self.recorded_costs += other.recorded_costs;
         self.undercounted += other.undercounted;
         self.without_price += other.without_price;
         for (model, replies) in &other.models {
@@ -323,6 +326,13 @@ impl SessionUsage {
         if let Some(span) = other.span {
             *self.span.get_or_insert_default() += span;
         }
+    }
+
+    /// Adds what sub-agents took; their time has passed while the session ran that called them.
+    pub fn add_sub_agents<'a>(&mut self, agents: impl IntoIterator<Item = &'a Self>) {
+        let span = self.span;
+        agents.into_iter().for_each(|agent| self.add(agent));
+        self.span = span;
     }
 
     fn add_reply(
@@ -349,6 +359,7 @@ impl SessionUsage {
             return;
         };
         self.counted += 1;
+        self.recorded_costs += usize::from(usage.has_recorded_cost);
         self.undercounted += usize::from(usage.is_undercounted);
         self.tokens.add(tokens);
         match usage.cost {

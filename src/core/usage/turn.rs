@@ -6,7 +6,7 @@ use super::prices::{Prices, RequestCost};
 use super::record::Envelopes;
 use super::tokens::Tokens;
 use crate::session::ledger::ReplyCost;
-use crate::session::{Item, Kind, Session, SourceError, Span, Speaker, Turn};
+use crate::session::{Item, Kind, Session, SourceError, Span, Speaker, ToolRun, Turn};
 use crate::wire::body_within;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,8 +28,10 @@ pub struct TurnUsage {
     /// Whether the reply says far more than its output tokens can hold: Claude Code may log the count that came
     /// with the first chunk of a stream.
     pub is_undercounted: bool,
-    /// What they cost, where the prices of the model are known.
+    /// What they cost, as it is recorded, else where the prices of the model are known.
     pub cost: Option<RequestCost>,
+    /// Whether the cost is recorded.
+    pub has_recorded_cost: bool,
     /// How many tokens the model takes at most.
     pub window: Option<u64>,
 }
@@ -83,15 +85,41 @@ impl<'a> UsageReader<'a> {
         }
     }
 
-    /// When an item was recorded.
+    /// When an item was recorded; of a result whose tool has its own time, when that ended.
     pub fn item_time(&mut self, index: usize) -> Result<Option<u64>, SourceError> {
-        let Some(item) = self.session.items.get(index) else {
+        let session = self.session;
+        let Some(item) = session.items.get(index) else {
             return Ok(None);
         };
+        if matches!(item.kind, Kind::Output | Kind::HostedOutput) {
+            let call = session.pairing.partner(index);
+            if let Some(run) = call.and_then(|call| self.tool_run(call)) {
+                return Ok(Some(run.end));
+            }
+        }
         let envelope = self.envelopes.of(item)?;
         // An exchange is one record: it holds the request and the reply.
         let later = envelope.replied_in.filter(|_| item.kind.is_from_model());
-        Ok(envelope.at.map(|at| at + later.unwrap_or(0)))
+        let at = envelope.at.map(|at| at + later.unwrap_or(0));
+        Ok(at.or_else(|| self.time_in_run(item)))
+    }
+
+    /// When a run got a reply; of what was there before its first one, when it began.
+    fn time_in_run(&self, item: &Item) -> Option<u64> {
+        let run = self.session.run.as_ref()?;
+        let turn = self.session.turns.get(item.turn as usize)?;
+        match turn.speaker {
+            Speaker::Model if item.kind.is_from_model() => reply_of_run(self.session, turn)?.at,
+            Speaker::System | Speaker::User => {
+                let is_first = run
+                    .replies
+                    .keys()
+                    .next()
+                    .is_none_or(|first| turn.first < *first);
+                run.began.filter(|_| is_first)
+            }
+            Speaker::Model | Speaker::File => None,
+        }
     }
 
     /// What a turn took.
@@ -128,7 +156,9 @@ impl<'a> UsageReader<'a> {
                 let known = usage.tokens.map_or(0, |known: Tokens| known.output);
                 tokens.output >= known
             };
-            usage.tokens = envelope.tokens.filter(is_later).or(usage.tokens);
+            if envelope.tokens.as_ref().is_some_and(is_later) {
+                (usage.tokens, usage.cost) = (envelope.tokens, envelope.cost);
+            }
             usage.model = envelope.model.or(usage.model);
             usage.took = envelope.replied_in.or(usage.took);
         }
@@ -157,7 +187,9 @@ impl<'a> UsageReader<'a> {
         usage.model = usage.model.or(recorded);
         let model = usage.model.as_deref();
         let model = model.and_then(|model| self.prices.model(model));
-        usage.cost = model.zip(usage.tokens).map(|(it, tokens)| it.cost(&tokens));
+        usage.has_recorded_cost = usage.cost.is_some();
+        let priced = model.zip(usage.tokens);
+        usage.cost = usage.cost.or(priced.map(|(it, tokens)| it.cost(&tokens)));
         usage.window = usage.window.or(model.and_then(|model| model.window));
         Ok(usage)
     }
@@ -194,10 +226,26 @@ impl<'a> UsageReader<'a> {
         Ok(tokens)
     }
 
-    /// How long a call took, in milliseconds: as its result says, else from the moment it was recorded to that of its
-    /// result.
+    fn tool_run(&self, call: usize) -> Option<ToolRun> {
+        let call = u32::try_from(call).ok()?;
+        self.session.tool_runs.get(&call).copied()
+    }
+
+    /// When the tool of a call began; where that is not recorded, when the call was there.
+    pub fn call_start(&mut self, call: usize) -> Result<Option<u64>, SourceError> {
+        match self.tool_run(call) {
+            Some(run) => Ok(Some(run.start)),
+            None => self.item_time(call),
+        }
+    }
+
+    /// How long a call took, in milliseconds: as the recording of its tool or its result says, else from the moment it
+    /// was recorded to that of its result.
     pub fn call_duration(&mut self, call: usize) -> Result<Option<u64>, SourceError> {
         let session = self.session;
+        if let Some(ToolRun { start, end }) = self.tool_run(call) {
+            return Ok(end.checked_sub(start));
+        }
         let Some(output) = session.pairing.partner(call) else {
             return Ok(None);
         };

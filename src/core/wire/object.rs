@@ -87,6 +87,11 @@ impl<'a> Object<'a> {
         self.get(key)?.parse().ok()
     }
 
+    /// A member that is a number.
+    pub fn decimal(&self, key: &str) -> Option<f64> {
+        self.get(key)?.parse().ok()
+    }
+
     /// Whether a member is `true`.
     pub fn is_true(&self, key: &str) -> bool {
         self.get(key) == Some("true")

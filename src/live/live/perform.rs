@@ -7,9 +7,9 @@ use super::{act, snapshot};
 use crate::TakeStore;
 use crate::takes::wall_clock;
 use retake_core::engine::{BreakerEvent, Decision, ModelFault, RunEffect, RunEvent};
+use retake_core::json::rfc3339;
 use retake_core::session::Edit;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
-use retake_core::usage::rfc3339;
 use std::path::Path;
 
 impl LiveRun {

@@ -933,7 +933,7 @@ impl JournalState {
             self.base.get_or_insert(base);
         } else if LedgerEvent::TYPES.contains(&&*kind) {
             let event = serde_json::from_str(entry)?;
-            self.ledger.apply_beside(&event, &self.takes);
+            self.ledger.apply_beside(&event, &self.takes, time);
             self.happened.push(Happened {
                 event,
                 current: self.takes.current(),

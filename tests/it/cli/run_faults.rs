@@ -82,6 +82,37 @@ calls = [{ name = "find_usr", arguments = { id = 7 } }]
 "#;
 
 #[test]
+fn a_journal_says_when_its_replies_and_tools_were() {
+    let here = folder(&[
+        ("desk.toml", &agent("chat", "Ann")),
+        (
+            "desk.script.toml",
+            &MISSPELLED.replace("find_usr", "find_user"),
+        ),
+    ]);
+    assert_eq!(run(here.path(), None).0, 0);
+    let (_, out, _) = told(here.path(), &["usage", "run.jsonl", "--format", "json"]);
+    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let of_type = |kind: &str| {
+        lines
+            .iter()
+            .filter(|line| line["type"] == kind)
+            .collect::<Vec<_>>()
+    };
+    let elapsed = of_type("session")[0]["span_ms"].as_u64().unwrap();
+    let (called, answered) = (of_type("turn")[0], of_type("turn")[1]);
+    let at = |turn: &Value| turn["at_ms"].as_u64().unwrap();
+    assert!(
+        at(called) <= at(answered) && at(answered) - at(called) <= elapsed,
+        "{out}"
+    );
+    let (_, text, _) = told(here.path(), &["show", "run.jsonl"]);
+    let head = text.lines().find(|line| line.contains("turn 2")).unwrap();
+    assert!(head.trim_start().as_bytes()[2] == b':', "{text}");
+}
+
+#[test]
 fn a_fault_is_told_as_bad_as_it_was_before_the_decision_about_it() {
     for dialect in ["chat", "responses", "anthropic"] {
         let here = folder(&[

@@ -42,7 +42,8 @@ fn people_programs_and_spreadsheets_read_the_same_figures() {
     assert_eq!(rows.len(), 2);
     assert!(
         rows[1].starts_with("\"log,1.jsonl\",")
-            && rows[1].ends_with(",2,1767225603000,3000,100,90,5,0,claude-sonnet-4-5,0.000132"),
+            && rows[1]
+                .ends_with(",2,1767225603000,3000,100,90,5,0,claude-sonnet-4-5,0.000132,prices"),
         "{}",
         rows[1]
     );
@@ -115,6 +116,67 @@ fn prices_are_those_of_the_program_and_of_a_file_and_unknown_models_have_none() 
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_recorded_cost_is_used_before_any_price() {
+    let paid = LOG.replace(r#""output_tokens":5"#, r#""output_tokens":5,"cost":0.5"#);
+    let more = paid
+        .replace("\"id\":\"m\"", "\"id\":\"n\"")
+        .replace(",\"cost\":0.5", "");
+    let here = folder(&[("paid.jsonl", &paid), ("more.jsonl", &more)]);
+    let (_, text, _) = told(here.path(), &["usage", "paid.jsonl"]);
+    assert!(
+        text.contains("$0.50 (recorded) for 100 tokens in"),
+        "{text}"
+    );
+    let (_, text, _) = told(here.path(), &["usage", "paid.jsonl", "more.jsonl"]);
+    assert!(
+        text.contains("$0.50 (recorded for 1 of 2 replies) for 200"),
+        "{text}"
+    );
+    let (_, json, _) = told(here.path(), &["usage", "paid.jsonl", "--format", "json"]);
+    let lines = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    assert_eq!(lines[0]["recorded_costs"], 1);
+    let turn = lines.iter().find(|line| line["type"] == "turn").unwrap();
+    assert_eq!(
+        (&turn["cost_usd"], &turn["cost_source"]),
+        (&0.5.into(), &"recorded".into())
+    );
+}
+
+#[test]
+fn sub_agents_of_the_same_file_count_with_their_session() {
+    let own = LOG.replace("\"uuid\":\"", "\"isSidechain\":true,\"uuid\":\"s");
+    let own = own.replace("\"parentUuid\":\"", "\"parentUuid\":\"s");
+    let own = own
+        .replace("\"id\":\"m\"", "\"id\":\"n\"")
+        .replace("\"hi\"", "\"Find it\"");
+    let here = folder(&[("log.jsonl", &format!("{LOG}{own}"))]);
+    let (code, text, _) = told(here.path(), &["usage", "log.jsonl"]);
+    assert_eq!(code, 0);
+    for words in [
+        "1 sub-agent, 105 tok, <$0.001; <$0.001 with them",
+        "total of 2 sessions",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let (_, json, _) = told(here.path(), &["usage", "log.jsonl", "--format", "json"]);
+    let lines = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let sessions: Vec<Value> = lines.filter(|line| line["type"] == "session").collect();
+    let all = &sessions[0]["with_sub_agents"];
+    assert_eq!(
+        (&all["sub_agents"], &all["input_tokens"]),
+        (&1.into(), &200.into())
+    );
+    assert_eq!(all["tools_ms"], 2_000);
+    assert_eq!(sessions[1]["input_tokens"], 100);
+    assert_eq!(sessions[1]["with_sub_agents"], Value::Null);
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(crate) fn recording(text: &str) -> Recording {
         path: None,
         source: buffer.clone(),
         buffer: Some(buffer),
+        has_lines: true,
         notices: Vec::new(),
         run: None,
     };

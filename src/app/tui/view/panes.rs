@@ -11,14 +11,14 @@ use crate::tui::state::preview::{is_call, speaks_for, tool_of};
 use crate::tui::state::tree;
 use crate::tui::state::{NO_MATCH, Stage, State};
 use crate::tui::theme::Theme;
-use crate::words::{is_sub_agent, session_label};
+use crate::words::session_label;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use retake_core::content::display_name;
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Kind, PairStatus, Session, Speaker};
+use retake_core::session::{Kind, PairStatus, Session, Speaker, is_sub_agent};
 use retake_live::inspect::first_words;
 
 /// Most cells of a text in a row.

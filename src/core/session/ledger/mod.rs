@@ -5,6 +5,7 @@
 //! reply made it, whatever take it is seen from: a call that ran in one take never runs again by itself from
 //! another one. Everything is one [`LedgerEvent`]; the events of a journal, applied in order, give the ledger.
 
+use super::item::ToolRun;
 use super::takes::{Author, ContentDigest, TakeId, Takes};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -90,6 +91,10 @@ pub struct Ledger {
     breakers: BTreeMap<String, String>,
     failed: HashMap<CallKey, (Option<CallFailure>, String)>,
     supplied: HashSet<CallKey>,
+    /// When it began.
+    began: Option<u64>,
+    /// When tools ran; those that have not ended have no end.
+    tool_times: HashMap<CallKey, (u64, Option<u64>)>,
 }
 
 /// The state of a run when its journal was read.
@@ -103,6 +108,10 @@ pub struct RunState {
     pub results: BTreeMap<String, CallResult>,
     /// What its replies took, by the index of their last item; of those that a take has changed nothing is known.
     pub replies: BTreeMap<u32, ReplyCost>,
+    /// When it began, in milliseconds since 1970.
+    pub began: Option<u64>,
+    /// When tools ran, by call id.
+    pub tool_runs: BTreeMap<String, ToolRun>,
 }
 
 /// What a reply of a run took.
@@ -111,6 +120,8 @@ pub struct ReplyCost {
     pub usage: Usage,
     /// Milliseconds until it was whole.
     pub took: u64,
+    /// When that was, in milliseconds since 1970.
+    pub at: Option<u64>,
 }
 
 /// What came of a call of a run, whatever the history says since.
@@ -241,15 +252,19 @@ impl Ledger {
         }
     }
 
-    /// Applies an event that happened with these takes: what it brings is the next growth of its take.
-    pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes) {
+    /// Applies an event that happened with these takes at a time in milliseconds since 1970, 0 where none is known: what
+    /// it brings is the next growth of its take.
+    pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes, time: u64) {
         self.apply(event);
+        let at = Some(time).filter(|time| *time > 0);
+        self.note_time(event, at);
         let (take, by) = match event {
             LedgerEvent::Replied { take, reply, .. } => {
                 let (ended, stop) = (reply.ended, reply.stop.clone());
                 let cost = ReplyCost {
                     usage: reply.usage,
                     took: reply.total_ms,
+                    at,
                 };
                 (*take, GrowthSource::Reply { ended, stop, cost })
             }
@@ -273,6 +288,21 @@ impl Ledger {
             _ => return,
         };
         self.growths.insert((take, takes.growth(take)), by);
+    }
+
+    fn note_time(&mut self, event: &LedgerEvent, at: Option<u64>) {
+        match (event, at) {
+            (LedgerEvent::Began { .. }, _) => self.began = self.began.or(at),
+            (LedgerEvent::Started { call, .. }, Some(at)) => {
+                self.tool_times.insert(call.clone(), (at, None));
+            }
+            (LedgerEvent::Finished { call, .. }, Some(_)) => {
+                if let Some((_, end)) = self.tool_times.get_mut(call) {
+                    *end = at;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// What a take grew by in a step, from 0; `None` where that is an output of a tool, or nothing
@@ -361,12 +391,20 @@ impl Ledger {
                 call_id: id.clone(),
             })
         });
-        let results = calls.filter_map(|call| Some((call.call_id.clone(), self.result(&call)?)));
+        let calls: Vec<CallKey> = calls.collect();
+        let results = calls.iter();
+        let results = results.filter_map(|call| Some((call.call_id.clone(), self.result(call)?)));
+        let tool_runs = calls.iter().filter_map(|call| {
+            let (start, end) = *self.tool_times.get(call)?;
+            Some((call.call_id.clone(), ToolRun { start, end: end? }))
+        });
         RunState {
             ending: self.ending(take).cloned(),
             breakers: self.breakers.clone(),
             results: results.collect(),
             replies: BTreeMap::new(),
+            began: self.began,
+            tool_runs: tool_runs.collect(),
         }
     }
 

@@ -324,6 +324,7 @@ pub(crate) fn read_anew(
     Some(Recording {
         name: String::new(),
         source,
+        has_lines: true,
         format,
         sessions: contents.sessions,
         problems: contents.problems,
