@@ -809,7 +809,10 @@ pub struct UsageArguments {
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: UsageFormat,
-    /// Sort tools, turns, calls and sub-agents by this
+    /// Print the report of each session, not only a ranking of several
+    #[arg(long)]
+    pub details: bool,
+    /// Sort sessions, tools, turns, calls and sub-agents by this
     #[arg(long, value_enum, value_name = "ORDER")]
     pub sort: Option<UsageSort>,
     /// Prices of models that add to the built-in ones or override them: TOML, `[models] NAME = { input, output, .. }`

@@ -1,5 +1,7 @@
 //! `usage`: where tokens and time went in recordings.
 
+mod ranking;
+
 use super::arguments::{UsageArguments, UsageFormat, UsageSort};
 use super::config;
 use super::exit::{Exit, Failure};
@@ -11,8 +13,10 @@ use super::style::Palette;
 use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
 use crate::words::label_for_people;
+use ranking::{RankedUsage, ranking};
 use retake_core::session::{Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
+use retake_live::inspect::first_words;
 use retake_live::{
     InputError, SubAgent, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents,
 };
@@ -64,6 +68,10 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let named: BTreeSet<PathBuf> = files.iter().map(|file| whole(&file.path)).collect();
     let mut sum = Sum::default();
+    let mut ranked: Vec<RankedUsage> = Vec::new();
+    let is_summary =
+        arguments.format == UsageFormat::Text && !arguments.details && arguments.session.is_none();
+    let are_several = files.len() > 1;
     let mut left = VecDeque::from(files);
     while let Some(file) = left.pop_front() {
         let counted = inputs.read(&file.path).and_then(|opened| {
@@ -97,18 +105,30 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                 let wanted = arguments.session.as_deref();
                 let wanted = wanted.map(|wanted| session_named(&file.path, &names, wanted));
                 let wanted = wanted.transpose()?;
+                let main = recording.sessions.iter().filter(|one| !is_sub_agent(one));
+                let is_ranked = is_summary && (are_several || main.count() > 1);
                 let sessions = recording.sessions.iter().zip(&counted);
                 let named = names.iter().zip(sessions).enumerate();
                 let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
                 for (place, (name, (session, (totals, replies)))) in shown {
                     sum.add(totals, is_sub_agent(session));
                     let of_file = sub_agents_of(&recording.sessions, place).into_iter();
-                    let of_file = of_file.map(|agent| NestedUsage {
-                        call: None,
-                        name: label_for_people(&names[agent]).into_owned(),
-                        usage: &counted[agent].0,
+                    let of_file = of_file.map(|agent| {
+                        let label = || label_for_people(&names[agent]).into_owned();
+                        NestedUsage {
+                            call: None,
+                            name: words_of(&recording.sessions[agent]).unwrap_or_else(label),
+                            usage: &counted[agent].0,
+                        }
                     });
                     let others = nested.iter().filter(|_| session.active).map(nested_usage);
+                    if is_ranked {
+                        let agents: Vec<_> = of_file.chain(others).collect();
+                        if !is_sub_agent(session) {
+                            ranked.push(rank(&file.path, session, totals, &agents));
+                        }
+                        continue;
+                    }
                     let counted = Counted {
                         session,
                         totals,
@@ -125,7 +145,18 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
             }
         }
     }
+    let has_ranking = !ranked.is_empty();
+    if has_ranking {
+        // A log of a sub-agent is listed with its session.
+        let is_nested = |one: &RankedUsage| is_sub_agent_log(&one.path);
+        let has_sessions = ranked.iter().any(|one| !is_nested(one));
+        ranked.retain(|one| !has_sessions || !is_nested(one));
+        writer.lines(ranking(ranked, writer.style))?;
+    }
     writer.total(&sum)?;
+    if has_ranking {
+        writeln!(writer.out, "\n--details prints the report of each session")?;
+    }
     output.finish()?;
     skipped.report(read);
     Ok(match (read, unreadable) {
@@ -164,12 +195,45 @@ struct Counted<'a> {
 fn nested_usage(agent: &SubAgent) -> NestedUsage<'_> {
     NestedUsage {
         call: None,
-        name: agent
-            .prompt
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" "),
+        name: one_line(&agent.prompt),
         usage: &agent.usage,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first words of a session, in one line.
+fn words_of(session: &Session) -> Option<String> {
+    first_words(session).map(|(_, words)| one_line(&words))
+}
+
+/// A session for the ranking, with its sub-agents.
+fn rank(
+    path: &Path,
+    session: &Session,
+    totals: &SessionUsage,
+    agents: &[NestedUsage<'_>],
+) -> RankedUsage {
+    let mut usage = totals.clone();
+    usage.add_sub_agents(agents.iter().map(|agent| agent.usage));
+    let file = path.file_name().unwrap_or(path.as_os_str());
+    let label = label_for_people(&session.label);
+    let words = words_of(session).unwrap_or_default();
+    let parts = [file.to_string_lossy(), label, words.into()];
+    let parts = parts.iter().filter(|part| !part.is_empty());
+    let agents = agents.iter().map(|agent| RankedUsage {
+        path: path.to_owned(),
+        name: agent.name.clone(),
+        usage: agent.usage.clone(),
+        agents: Vec::new(),
+    });
+    RankedUsage {
+        path: path.to_owned(),
+        name: parts.map(|part| &**part).collect::<Vec<_>>().join("  "),
+        usage,
+        agents: agents.collect(),
     }
 }
 

@@ -188,7 +188,8 @@ fn several_sessions_are_added_up_with_the_sub_agents_beside_them() {
         ("agent-1.jsonl", &agent),
         ("other.jsonl", &other),
     ]);
-    let (code, text, _) = told(here.path(), &["usage", "s.jsonl", "other.jsonl"]);
+    let both = ["usage", "s.jsonl", "other.jsonl"];
+    let (code, text, _) = told(here.path(), &[&both[..], &["--details"]].concat());
     assert_eq!(code, 0);
     for words in [
         "1 sub-agent, 105 tok",
@@ -198,6 +199,24 @@ fn several_sessions_are_added_up_with_the_sub_agents_beside_them() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    // Without it, a row each: the dearest first, with the sub-agents below.
+    let (_, text, _) = told(here.path(), &both);
+    let starts: Vec<&str> = text
+        .lines()
+        .map(|line| line.get(36..).unwrap_or(line))
+        .collect();
+    assert_eq!(
+        starts[..4],
+        [
+            "session",
+            "s.jsonl  hi",
+            "  Find callers of pay",
+            "other.jsonl  hi"
+        ],
+        "{text}"
+    );
+    assert!(text.contains("total of 3 sessions"), "{text}");
+    assert!(text.contains("--details"), "{text}");
     let (code, text, _) = told(here.path(), &["usage", "s.jsonl", "--session", "1"]);
     assert_eq!(code, 0);
     assert!(
