@@ -200,11 +200,13 @@ fn one_is_given_the_suggestion_while_the_other_stays_held_and_is_then_released_f
 }
 
 #[test]
-fn everything_is_released_by_one_key_one_is_cut_and_what_follows_passes_without_interception() {
+fn all_are_released_after_a_question_one_is_cut_and_what_follows_passes_without_interception() {
     let mut desk = Desk::new(WIDE, &[]);
     let clients = [Dialect::Responses, Dialect::Chat].map(|one| desk.ask(one, true, BROKEN));
     desk.sees("2 held");
     desk.press('A');
+    desk.sees("Release all 2 held exchanges?");
+    desk.press('y');
     for client in clients {
         assert!(client.body().contains("serch_flights"));
     }
