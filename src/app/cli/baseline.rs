@@ -3,7 +3,7 @@
 
 use super::exit::Failure;
 use super::flatten::FindingReport;
-use super::inputs::name_of;
+use super::output::name_of;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

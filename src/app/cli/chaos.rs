@@ -2,8 +2,8 @@
 
 use super::arguments::LineFormat;
 use super::exit::{Exit, Failure, LOOK, print_error, refused};
-use super::inputs::{data_root, name_of};
-use super::output::{counted, safe_line};
+use super::inputs::data_root;
+use super::output::{counted, name_of, safe_line};
 use super::report::write_line;
 use super::style::{Color, Palette};
 use regex::Regex;

@@ -2,8 +2,7 @@
 
 use super::arguments::{ConfigArguments, LookArguments};
 use super::exit::{Exit, Failure, refused};
-use super::inputs::name_of;
-use super::output::{Output, safe_line};
+use super::output::{Output, name_of, safe_line};
 use crate::tui::settings::Settings;
 use retake_core::usage::Prices;
 use retake_live::wordings::config_folder;

@@ -2,8 +2,7 @@
 //! content of the file.
 
 use super::exit::{Failure, print_error};
-use super::inputs::name_of;
-use super::output::safe_line;
+use super::output::{name_of, safe_line};
 use retake_live::agents::AgentFile;
 use retake_live::takes::usual_root;
 use retake_live::trust::{AgentContent, Trust};

@@ -4,8 +4,8 @@
 use super::arguments::{ConvertArguments, ConvertTarget, LineFormat};
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, name_of, refuse_to_overwrite, save, session_named};
-use super::output::{JsonOutput, counted, safe_line, shell_word};
+use super::inputs::{Inputs, Opened, describe, refuse_to_overwrite, save, session_named};
+use super::output::{JsonOutput, counted, name_of, safe_line, shell_word};
 use super::report::write_line;
 use retake_core::formats::convert::{
     AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,

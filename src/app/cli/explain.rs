@@ -3,8 +3,8 @@
 use super::arguments::ExplainArguments;
 use super::exit::{Exit, Failure};
 use super::flatten::{FindingReport, lined_records, position_of, session_names};
-use super::inputs::{Inputs, Opened, describe, name_of};
-use super::output::{Output, safe_line};
+use super::inputs::{Inputs, Opened, describe};
+use super::output::{Output, name_of, safe_line};
 use super::report::details;
 use super::style::Palette;
 use retake_core::rules::{self, Finding, Rule};

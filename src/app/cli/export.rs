@@ -6,9 +6,9 @@ use super::config;
 use super::exit::{Exit, Failure, print_error};
 use super::flatten::session_names;
 use super::inputs::{
-    Inputs, as_request_first, describe, name_of, refuse_to_overwrite, save, session_named, takes_of,
+    Inputs, as_request_first, describe, refuse_to_overwrite, save, session_named, takes_of,
 };
-use super::output::{Output, safe_line, shell_word};
+use super::output::{Output, name_of, safe_line, shell_word};
 use crate::page::{PageError, PageForm, PageSource};
 use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};

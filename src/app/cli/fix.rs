@@ -2,8 +2,8 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error, refused};
-use super::inputs::{Inputs, Opened, as_request_first, name_of, refuse_to_overwrite};
-use super::output::{JsonOutput, Output, counted, safe_line};
+use super::inputs::{Inputs, Opened, as_request_first, refuse_to_overwrite};
+use super::output::{JsonOutput, Output, counted, name_of, safe_line};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
 use retake_core::actions::Safety;

@@ -4,7 +4,7 @@
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::config;
 use super::exit::{Failure, print_error};
-use super::output::{safe_line, shell_word};
+use super::output::{name_of, safe_line, shell_word};
 use crate::tui::OpenRequest;
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
@@ -239,15 +239,6 @@ fn schema_of(path: &Path) -> Result<OutputSchema, String> {
 
 fn json_of(path: &Path) -> Result<Value, String> {
     read_definitions(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
-}
-
-/// A path for a message.
-pub(super) fn name_of(path: &Path) -> String {
-    if path == Path::new("-") {
-        "standard input".to_owned()
-    } else {
-        safe_line(&path.to_string_lossy())
-    }
 }
 
 /// The session of this name or number, counted from 1, among those of these names.

@@ -4,6 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use retake_core::safe_text::SafeText;
 use retake_live::leave_interrupts;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,15 @@ const LINE_CELLS: usize = 2000;
 /// Foreign text for one line of a report.
 pub(super) fn safe_line(text: &str) -> String {
     SafeText::single_line(text, LINE_CELLS).to_string()
+}
+
+/// A path for a message.
+pub(super) fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        safe_line(&path.to_string_lossy())
+    }
 }
 
 /// A path or a name in a command that is suggested for copying: one word of the shell, and no option.

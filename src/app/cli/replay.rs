@@ -3,8 +3,8 @@
 use super::arguments::{Delay, LineFormat, ReplayArguments};
 use super::chaos::{self, ServedRecording, Strayed, Wish};
 use super::exit::{Exit, Failure, LOOK, Why, print_error};
-use super::inputs::{name_of, takes_of};
-use super::output::{counted, safe_line};
+use super::inputs::takes_of;
+use super::output::{counted, name_of, safe_line};
 use super::proxy::start_agent;
 use super::report::write_line;
 use retake_core::engine::Policy;

@@ -3,8 +3,8 @@
 use super::arguments::{LineFormat, ReadingArguments, SplitArguments, SplitWish};
 use super::exit::{Exit, Failure};
 use super::flatten::session_names;
-use super::inputs::{Inputs, name_of};
-use super::output::{Output, counted, safe_line};
+use super::inputs::Inputs;
+use super::output::{Output, counted, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use retake_core::session::boundary::{Bond, Boundaries, BoundaryChoice, unpaired};

@@ -22,5 +22,6 @@ pub use markdown::markdown_lines;
 pub use result::{ResultText, result_text};
 pub use size::Size;
 pub use summary::{
-    CallSummary, display_name, file_read, is_from_program, is_reader, summarize_call,
+    CallSummary, PlanStep, StepState, display_name, file_read, is_from_program, is_reader, plan_of,
+    summarize_call,
 };

@@ -190,7 +190,7 @@ fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
         "grep" | "glob" | "searchfilecontent" | "search" if members.contains_key("pattern") => {
             return (searched(&members), false);
         }
-        "todowrite" | "updateplan" => return (plan(&members), false),
+        name if is_plan(name) => return (plan(&members), false),
         _ => {}
     }
     let own = BY_TOOL
@@ -220,25 +220,74 @@ fn searched(members: &Map<String, Value>) -> String {
     }
 }
 
-/// How many steps of a plan are done, and the one under way.
-fn plan(members: &Map<String, Value>) -> String {
+/// The plan that an agent keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Why it has changed, where the agent says so.
+    pub explanation: Option<String>,
+    pub steps: Vec<PlanStep>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanStep {
+    pub words: String,
+    pub state: StepState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepState {
+    Open,
+    Active,
+    Done,
+}
+
+/// The plan that a call writes down; `None` for other calls.
+pub fn plan_of(tool: &str, arguments: &str) -> Option<Plan> {
+    if !is_plan(&plain_name(tool)) {
+        return None;
+    }
+    let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let explanation = members.get("explanation").and_then(Value::as_str);
+    Some(Plan {
+        explanation: explanation.map(str::to_owned),
+        steps: steps_of(&members)?,
+    })
+}
+
+/// Claude Code, opencode and Codex.
+fn is_plan(name: &str) -> bool {
+    matches!(name, "todowrite" | "updateplan")
+}
+
+fn steps_of(members: &Map<String, Value>) -> Option<Vec<PlanStep>> {
     let steps = ["todos", "plan"]
         .iter()
-        .find_map(|key| members.get(*key)?.as_array());
-    let Some(steps) = steps else {
+        .find_map(|key| members.get(*key)?.as_array())?;
+    let step_of = |step: &Value| {
+        let text = |key: &str| step.get(key).and_then(Value::as_str);
+        let state = match text("status") {
+            Some("completed") => StepState::Done,
+            Some("in_progress") => StepState::Active,
+            _ => StepState::Open,
+        };
+        let active = text("activeForm").filter(|_| state == StepState::Active);
+        let words = active.or(text("content")).or(text("step"));
+        let words = words.unwrap_or_default().to_owned();
+        PlanStep { words, state }
+    };
+    Some(steps.iter().map(step_of).collect())
+}
+
+/// How many steps of a plan are done, and the one under way.
+fn plan(members: &Map<String, Value>) -> String {
+    let Some(steps) = steps_of(members) else {
         return values(members);
     };
-    let text = |step: &Value, key: &str| step.get(key).and_then(Value::as_str).map(str::to_owned);
-    let is = |step: &&Value, status: &str| text(step, "status").as_deref() == Some(status);
-    let done = steps.iter().filter(|step| is(step, "completed")).count();
-    let now = steps.iter().find(|step| is(step, "in_progress"));
-    let now = now.and_then(|step| {
-        let words = ["activeForm", "content", "step"];
-        words.iter().find_map(|key| text(step, key))
-    });
-    match now {
-        Some(now) => format!("{done}/{} done, {now}", steps.len()),
-        None => format!("{done}/{} done", steps.len()),
+    let in_state = |state: StepState| steps.iter().filter(move |step| step.state == state);
+    let (done, all) = (in_state(StepState::Done).count(), steps.len());
+    match in_state(StepState::Active).next() {
+        Some(now) => format!("{done}/{all} done, {}", now.words),
+        None => format!("{done}/{all} done"),
     }
 }
 
@@ -320,6 +369,24 @@ fn beginning(text: &str, bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_steps_of_a_plan_have_a_state() {
+        let plan = plan_of(
+            "update_plan",
+            r#"{"explanation":"found it","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}"#,
+        );
+        let plan = plan.unwrap();
+        assert_eq!(plan.explanation.as_deref(), Some("found it"));
+        let steps: Vec<_> = plan.steps.iter().map(|it| (&*it.words, it.state)).collect();
+        let expected = [
+            ("a", StepState::Done),
+            ("b", StepState::Active),
+            ("c", StepState::Open),
+        ];
+        assert_eq!(steps, expected);
+        assert_eq!(plan_of("Bash", r#"{"plan":[]}"#), None);
+    }
 
     #[test]
     fn calls_are_told_as_their_programs_tell_them() {

@@ -3,7 +3,7 @@
 use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::{Failure, refused};
-use crate::cli::inputs::name_of;
+use crate::cli::output::name_of;
 use retake_core::engine::agent::{AgentModel, Beside, ModelEndpoint};
 use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;

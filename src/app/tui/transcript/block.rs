@@ -14,8 +14,8 @@ use crate::usage::{at_least, summary};
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
-    FileDiff, Size, diffs_of_call, display_name, is_from_program, is_reader, result_text,
-    summarize_call,
+    FileDiff, PlanStep, Size, StepState, diffs_of_call, display_name, is_from_program, is_reader,
+    plan_of, result_text, summarize_call,
 };
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
@@ -415,8 +415,16 @@ impl<'a> Block<'a> {
             lines = not_applied(lines);
         }
         if lines.is_empty() && self.is_unfolded() && !is_told {
-            lines = match body.arguments.json() {
-                Some(json) if is_container(json) => json_lines(json),
+            let is_pretty = self.page.mode == Mode::Pretty;
+            let plan = plan_of(self.session().name(self.item), arguments);
+            lines = match (plan.filter(|_| is_pretty), body.arguments.json()) {
+                (Some(plan), _) => {
+                    let explanation = plan.explanation.unwrap_or_default();
+                    let words = plain_lines(&SafeText::from_str(&explanation)).into_iter();
+                    let words = words.filter(|_| !explanation.is_empty());
+                    words.chain(plan.steps.iter().map(plan_line)).collect()
+                }
+                (None, Some(json)) if is_container(json) => json_lines(json),
                 _ => plain_lines(&SafeText::from_str(arguments)),
             };
             lines.extend(text_lines(&body.text, Writing::Output));
@@ -971,6 +979,21 @@ fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usiz
             (rows, lines.len() - cut.unwrap_or(lines.len() - 1))
         }
         (false, _) => (rows, 0),
+    }
+}
+
+/// A step of a plan.
+fn plan_line(step: &PlanStep) -> Line {
+    let (sign, tone) = match step.state {
+        StepState::Open => ("[ ] ", Tone::Plain),
+        StepState::Active => ("[>] ", Tone::Title),
+        StepState::Done => ("[x] ", Tone::Dim),
+    };
+    let words = SafeText::single_line(&step.words, usize::from(u16::MAX));
+    Line {
+        pieces: vec![(tone, SafeText::from_static(sign)), (tone, words)],
+        hangs: true,
+        ..Line::default()
     }
 }
 
