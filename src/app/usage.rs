@@ -358,8 +358,7 @@ impl Report {
         nested.sort_by_key(|nested| {
             let usage = nested.usage;
             Reverse(match self.style.order {
-                None => 0,
-                Some(UsageOrder::Cost) => usage.cost.map_or(0, Cost::raw),
+                None | Some(UsageOrder::Cost) => usage.cost.map_or(0, Cost::raw),
                 Some(UsageOrder::Time) => usage.span.unwrap_or(0),
                 Some(UsageOrder::Size) => usage.tokens.input.saturating_add(usage.tokens.output),
             })

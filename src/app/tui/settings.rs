@@ -64,7 +64,7 @@ pub static PICKER: Keys = Keys {
             "columns",
             Shape::List("columns", &Shape::Word(None, columns)),
             "columns in order, as many as fit",
-            "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"cost\", \"agent\", \"model\", \"title\"]",
+            "[\"when\", \"findings\", \"turns\", \"size\", \"tokens\", \"cost\", \"agent\", \"model\", \"file\", \"title\"]",
         ),
         key("sort", Shape::Word(None, sorts), "sort order", "\"time\""),
         key(
@@ -279,6 +279,17 @@ impl Settings {
 mod tests {
     use super::*;
     use crate::tui::keymap::{Command, Context, event};
+
+    #[test]
+    fn the_columns_of_the_help_are_those_of_the_program() {
+        let key = PICKER.keys.iter().find(|key| key.name == "columns");
+        let names: Vec<String> = words(&COLUMN_NAMES)
+            .iter()
+            .map(|name| format!("\"{name}\""))
+            .collect();
+        let all = format!("[{}]", names.join(", "));
+        assert_eq!(key.unwrap().default, Some(&*all));
+    }
 
     #[test]
     fn a_file_sets_what_it_names_and_says_where() {

@@ -195,7 +195,11 @@ impl ContentSearch {
                 };
                 let is_first = number == 0 || self.found[number - 1].recording != found.recording;
                 let name = match is_first {
-                    true => SafeText::single_line(&title(found.recording), room),
+                    true => {
+                        let file = found.path.file_name().unwrap_or_default().to_string_lossy();
+                        let words = format!("{file}  {}", title(found.recording));
+                        SafeText::single_line(&words, room)
+                    }
                     false => SafeText::default(),
                 };
                 let gap = room - name.width();

@@ -175,6 +175,13 @@ impl Checked {
         before(items.start)..before(items.end)
     }
 
+    /// The findings that are about no item, such as a tool that the provider refuses.
+    pub fn of_session(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.item.is_none())
+    }
+
     pub fn of_item(&self, item: usize) -> &[Finding] {
         &self.findings[self.range(item..item + 1)]
     }

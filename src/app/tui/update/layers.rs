@@ -301,7 +301,8 @@ pub(super) fn explain(state: &mut State) {
         Pane::Findings => checked.findings().get(state.finding),
         _ => { state.findings_here().first() }
             .or_else(of_partner)
-            .or_else(of_turn),
+            .or_else(of_turn)
+            .or_else(|| checked.of_session().next()),
     };
     let Some(finding) = finding.cloned() else {
         state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());

@@ -367,7 +367,17 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
             } else {
                 "earlier"
             };
-            state.notice = Some(format!("no {way} {what}"));
+            let checked = state.checked();
+            let of_session = checked.into_iter().flat_map(|checked| checked.of_session());
+            let of_session = of_session.filter(|finding| finding.severity >= least);
+            let whole = match of_session.count() {
+                0 => String::new(),
+                1 => format!("; 1 {what} about the whole session: 4 lists it, ! explains it"),
+                count => {
+                    format!("; {count} {what}s about the whole session: 4 lists them, ! explains")
+                }
+            };
+            state.notice = Some(format!("no {way} {what}{whole}"));
         }
     }
 }
