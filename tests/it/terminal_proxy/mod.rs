@@ -127,6 +127,8 @@ impl Desk {
     /// Leaves the proxy, with nothing held any more; the screen hears of that a moment after the client.
     #[track_caller]
     fn quit(mut self) {
+        // An exchange that was decided a moment ago gives its place to the list.
+        self.sees("Exchanges");
         self.lacks(" held");
         self.press('q');
         self.sees("Quit?");
