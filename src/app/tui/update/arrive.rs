@@ -36,6 +36,10 @@ pub fn arrive(state: &mut State, report: Report) {
             if is_shown(state, &document) {
                 state.check(session, checked);
                 begin_at(state, session, Severity::Error);
+                // In a file of one session nothing worse is still to come.
+                if state.checked.len() == 1 {
+                    begin_at(state, session, Severity::Warning);
+                }
             }
             recover::begin_awaited(state)
         }
