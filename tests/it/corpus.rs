@@ -175,7 +175,7 @@ const EXPECTED: &[(&str, Expected)] = &[
     ),
     ("mcp_stdio/everything", Read("mcp", 5, 5)),
     ("mcp_stdio/", Read("mcp", 1, 1)),
-    ("mini_swe_agent/", Read("mini-swe-agent-text", 32, 10)),
+    ("mini_swe_agent/", Read("mini-swe-agent-text", 12, 10)),
     (
         "openai_chat/bfcl-deepseek-v3.1-long_context_0.json",
         Read("openai-chat", 33, 26),
