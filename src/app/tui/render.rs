@@ -7,11 +7,16 @@ use retake_core::content::{
     has_colours, language_of, markdown_lines, terminal_lines,
 };
 use retake_core::safe_text::SafeText;
-use retake_core::session::Session;
+use retake_core::session::{Item, Session};
 use retake_core::wire::body_within;
+use retake_core::wire::images::images_of;
+use std::borrow::Cow;
 
 /// The longest line that is laid out as one; longer ones are cut in several.
 const LONGEST: usize = 2048;
+
+/// Larger items are not searched for pictures.
+const IMAGES: u64 = 8 * 1024 * 1024;
 
 /// What a text is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +47,36 @@ pub fn text_lines(text: &str, writing: Writing<'_>) -> Vec<Line> {
         },
     };
     styled.iter().flat_map(styled_lines).collect()
+}
+
+/// A text whose places of pictures say how large these are.
+pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t, str> {
+    const PLACE: &str = "[image]";
+    if !text.contains(PLACE) {
+        return Cow::Borrowed(text);
+    }
+    let mut images = image_words(session, item).into_iter();
+    let (first, rest) = text.split_once(PLACE).unwrap_or((text, ""));
+    let mut named = first.to_owned();
+    for part in rest.split(PLACE) {
+        named.push_str(&images.next().unwrap_or_else(|| PLACE.to_owned()));
+        named.push_str(part);
+    }
+    Cow::Owned(named)
+}
+
+/// The pictures of an item in words: `[image 800x600]`; none of an item that is too large to be looked at.
+pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
+    if item.span.len() > IMAGES {
+        return Vec::new();
+    }
+    let bytes = session.bytes(item).unwrap_or_default();
+    let images = images_of(item, &bytes).into_iter();
+    let images = images.map(|image| match image.size {
+        Some((width, height)) => format!("[image {width}x{height}]"),
+        None => "[image]".to_owned(),
+    });
+    images.collect()
 }
 
 /// Lines of which those of a nested list are indented as a whole, where they wrap, too.

@@ -185,6 +185,8 @@ pub struct State {
     pub hits: Option<Hits>,
     /// The one that was found last.
     pub hit: Option<Hit>,
+    /// Whether what is said is about the search.
+    pub says_hit: bool,
     /// The text that was found in the recording before it was opened, and its item.
     pub sought: Option<(Arc<Needle>, Place)>,
     /// What the sessions of a document took, where that is counted.
@@ -269,6 +271,7 @@ impl State {
             needle_tool: None,
             hits: None,
             hit: None,
+            says_hit: false,
             sought: None,
             totals: None,
             usage: UsagePlace::default(),
@@ -738,6 +741,7 @@ impl State {
             prices: &self.prices,
             zone: &self.zone,
             nested,
+            takes: &self.recovery.takes,
             is_numbered: document.extent != Extent::Tail,
             mode: self.detail.mode,
             revision: self.revision,

@@ -8,6 +8,8 @@ pub enum Group {
     Recordings,
     Tree,
     Findings,
+    Totals,
+    Timeline,
     Find,
     Panes,
     Recover,
@@ -37,10 +39,12 @@ pub enum Group {
 
 impl Group {
     /// Every group with its title, in the order of the help.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 23] = [
         (Self::Recordings, "Recordings"),
         (Self::Tree, "Turns"),
         (Self::Findings, "Findings"),
+        (Self::Totals, "Totals"),
+        (Self::Timeline, "Timeline"),
         (Self::Find, "Find"),
         (Self::Panes, "Panes"),
         (Self::Recover, "Recover"),

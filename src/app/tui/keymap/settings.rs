@@ -68,7 +68,7 @@ fn word(group: Group) -> &'static str {
         Group::Move => "move",
         Group::Recordings => "recordings",
         Group::Tree => "turns",
-        Group::Findings => "findings",
+        Group::Findings | Group::Totals | Group::Timeline => "findings",
         Group::Find => "find",
         Group::Panes => "panes",
         Group::Recover => "recover",

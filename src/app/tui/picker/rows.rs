@@ -476,9 +476,9 @@ const ALL: [Column<Id>; 10] = [
     Column { spare: 3 * TITLE, is_number: true, ..Column::new(Id::Size, "size", 6, 8) },
     Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Tokens, "tokens", 7, 6) },
     Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 7) },
-    Column { spare: TITLE, takes: SpareWidth::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 4) },
+    Column { spare: 2 * TITLE, takes: SpareWidth::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 5) },
     Column { spare: 3 * TITLE, takes: SpareWidth::Share(6, 12), ..Column::new(Id::Model, "model", 16, 9) },
-    Column { spare: 2 * TITLE, takes: SpareWidth::Share(4, 20), ..Column::new(Id::File, "file", 16, 5) },
+    Column { spare: TITLE, takes: SpareWidth::Share(4, 20), ..Column::new(Id::File, "file", 16, 4) },
     Column { takes: SpareWidth::Rest, ..Column::new(Id::Title, "title", 16, 0) },
 ];
 /// Cells that the title has before what matters less has any.
@@ -667,7 +667,7 @@ mod tests {
             columns.map(|(column, _)| column.title).collect()
         };
         assert_eq!(names(38), ["when", "findings", "title"]);
-        assert_eq!(names(79), ["when", "findings", "turns", "agent", "title"]);
+        assert_eq!(names(79), ["when", "findings", "turns", "file", "title"]);
         assert_eq!(names(200).len(), 10);
         for width in 0..200 {
             let all = COLUMN_NAMES.map(|(id, _)| id);

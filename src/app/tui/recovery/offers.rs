@@ -305,10 +305,19 @@ fn lab_spans(width: usize, theme: &Theme) -> Vec<Span<'static>> {
     spans
 }
 
-/// The letter that chooses an action: that of the panes; none where a row above has it.
+/// Letters that do something else in the menu.
+const RESERVED: &str = "jkhlgGqW";
+
+/// The key that chooses an action: that of the panes, else a free letter of its title, else a digit.
 fn key_of(action: &str, taken: &[char]) -> Option<char> {
-    let (_, key) = KEYS.iter().find(|(known, _)| *known == action)?;
-    (!taken.contains(key)).then_some(*key)
+    let of_panes = KEYS.iter().find(|(known, _)| *known == action);
+    let is_of_panes = |letter: &char| KEYS.iter().any(|(_, key)| key == letter);
+    let title = actions::find(action).map_or("", |action| action.title);
+    let letters = title.chars().filter(char::is_ascii_alphabetic);
+    let letters = letters.filter(|letter| !RESERVED.contains(*letter) && !is_of_panes(letter));
+    let mut keys = of_panes.map(|(_, key)| *key).into_iter();
+    let mut keys = keys.by_ref().chain(letters).chain('1'..='9');
+    keys.find(|key| !taken.contains(key))
 }
 
 /// `i  inject error   unsafe  answer the call with ...`; the reason in the place of what it does where

@@ -5,7 +5,7 @@ use super::document::has_failed;
 use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines,
+    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines, with_images,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
@@ -110,7 +110,7 @@ pub fn compose(subject: &DetailSubject<'_>) -> Composed {
     let output = session.items.get(index);
     let is_error = output.is_some_and(|output| output.flags.has(Flags::ERROR));
     let heading = match is_error {
-        true => Line::new(Tone::Error, SafeText::from_static("result: error")),
+        true => Line::new(Tone::Warning, SafeText::from_static("result: error")),
         false => Line::new(Tone::Title, SafeText::from_static("result")),
     };
     composed.lines.extend([Line::default(), heading]);
@@ -313,7 +313,11 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         true => result_text(&body.text).text,
         false => body.text.as_str().into(),
     };
-    let text = result.trim_end_matches('\n');
+    let text = match is_pretty {
+        true => with_images(subject.session, item, result.trim_end_matches('\n')),
+        false => result.trim_end_matches('\n').into(),
+    };
+    let text = &*text;
     if !text.is_empty() {
         if has_arguments {
             lines.push(Line::default());

@@ -98,13 +98,14 @@ pub struct Counts {
     pub errors: usize,
     pub warnings: usize,
     pub infos: usize,
-    /// Those among the infos that were fixed on their way to a client.
+    /// What somebody has decided about: it counts as nothing else.
     pub answered: usize,
 }
 
 impl Counts {
-    fn add(&mut self, severity: Severity) {
-        match severity {
+    fn add(&mut self, finding: &Finding) {
+        match finding.severity {
+            _ if finding.is_settled => self.answered += 1,
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
             Severity::Info => self.infos += 1,
@@ -113,14 +114,11 @@ impl Counts {
 }
 
 impl Checked {
-    /// Takes the findings of a session in the order of its history, those without an item at the end.
-    pub fn new(findings: Vec<Finding>) -> Self {
+    /// Takes the findings of a session in the order of its history; those without an item stand at its head.
+    pub fn new(mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_key(|finding| finding.item.map_or(0, |item| u64::from(item) + 1));
         let mut counts = Counts::default();
-        for finding in &findings {
-            counts.add(finding.severity);
-            let is_note = finding.severity == Severity::Info;
-            counts.answered += usize::from(finding.is_settled && is_note);
-        }
+        findings.iter().for_each(|finding| counts.add(finding));
         Self {
             listed: listed(&findings),
             findings,
@@ -153,7 +151,7 @@ impl Checked {
 
     /// The open calls of a live run among the findings about an item.
     pub fn waiting(&self, item: usize) -> impl Iterator<Item = &Finding> {
-        let about = move |finding: &&Finding| item_of(finding) == Some(item);
+        let about = move |finding: &&Finding| item_of(finding) == item;
         self.waiting.iter().filter(about)
     }
 
@@ -170,7 +168,7 @@ impl Checked {
     pub fn range(&self, items: Range<usize>) -> Range<usize> {
         let before = |limit: usize| {
             self.findings
-                .partition_point(|finding| item_of(finding).is_some_and(|item| item < limit))
+                .partition_point(|finding| item_of(finding) < limit)
         };
         before(items.start)..before(items.end)
     }
@@ -196,8 +194,7 @@ impl Checked {
         let bad = |number: &usize| self.findings[*number].severity >= least;
         let here = self.range(from..from + 1);
         if forward {
-            (here.end..self.findings.len())
-                .find(|number| bad(number) && self.findings[*number].item.is_some())
+            (here.end..self.findings.len()).find(bad)
         } else {
             (0..here.start).rev().find(bad)
         }
@@ -231,8 +228,9 @@ fn listed(findings: &[Finding]) -> Vec<Listed> {
     rows
 }
 
-pub fn item_of(finding: &Finding) -> Option<usize> {
-    finding.item.map(|item| item as usize)
+/// The item at which a finding is shown: the first one where it is about the whole session.
+pub fn item_of(finding: &Finding) -> usize {
+    finding.item.map_or(0, |item| item as usize)
 }
 
 /// Whether a result says that its call failed: by its mark, or as the rule `tool-error` reads it.
@@ -261,7 +259,7 @@ pub fn count_turn(session: &Session, checked: Option<&Checked>, turn: usize) -> 
     let range = checked.map(|checked| checked.range(items.clone()));
     if let (Some(checked), Some(range)) = (checked, range) {
         for finding in &checked.findings()[range.start..range.end.min(range.start + COUNTED)] {
-            counts.add(finding.severity);
+            counts.add(finding);
         }
     }
     let answered = |index: &usize| {

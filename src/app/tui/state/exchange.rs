@@ -29,6 +29,8 @@ pub struct Intercepted {
     pub others: usize,
     /// Whether only what the agent is to see is shown, and not what the provider sees.
     pub is_agents_view: bool,
+    /// Where the cursor was before, and where that view put it.
+    pub moved: Option<(usize, usize)>,
     /// Whether the proxy holds anything at all.
     pub is_intercepting: bool,
     /// What time it is, in milliseconds since 1970.
@@ -47,6 +49,7 @@ impl Intercepted {
             decided: None,
             others: 0,
             is_agents_view: false,
+            moved: None,
             is_intercepting: true,
             wall_ms: 0,
         }

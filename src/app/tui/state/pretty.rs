@@ -2,6 +2,7 @@
 //! stay as they are written, and a text that breaks off or is broken is laid out as far as it goes.
 
 use retake_core::json::string_end;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a piece of a line is.
@@ -47,6 +48,23 @@ pub fn lay_out(text: &str) -> Vec<JsonLine> {
     }
     layout.lines.retain(|line| !line.pieces.is_empty());
     layout.lines
+}
+
+/// JSON in one line, as far as it goes; another text as it is.
+pub fn compact(text: &str) -> Cow<'_, str> {
+    if !text.starts_with(['{', '[']) || !text.contains('\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::new();
+    for (token, range) in lay_out(text).into_iter().flat_map(|line| line.pieces) {
+        let is_word = token != TokenKind::Punctuation;
+        let is_apart = is_word && !line.is_empty() && !line.ends_with(['{', '[']);
+        if is_apart || line.ends_with([',', ':']) {
+            line.push(' ');
+        }
+        line.push_str(&text[range]);
+    }
+    Cow::Owned(line)
 }
 
 /// A bracket that is open.
@@ -204,6 +222,13 @@ mod tests {
         let expected =
             expected.map(|(line, pointer)| (line.to_owned(), pointer.map(str::to_owned)));
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn laid_out_json_stands_in_one_line() {
+        let text = "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"x  y\",\n  \"c\": tr";
+        assert_eq!(compact(text), r#"{"a": [1, {}], "b": "x  y", "c": tr"#);
+        assert_eq!(compact("[INFO] a,b"), "[INFO] a,b");
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! kept for a while.
 
 use super::document::Place;
+use super::pretty::compact;
 use retake_core::content::summarize_call;
 use retake_core::json::complete;
 use retake_core::session::{Item, Kind, Session};
+use retake_core::usage::working_folder;
 use retake_core::wire::body_of;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// How much of an item is read for its row.
@@ -20,6 +23,8 @@ const LOOKED_AT: usize = 8;
 #[derive(Debug, Default)]
 pub struct Previews {
     texts: HashMap<Place, String>,
+    /// The folder in which the agent of each session worked, with a slash at its end.
+    folders: HashMap<usize, String>,
     buffer: Vec<u8>,
 }
 
@@ -27,6 +32,7 @@ impl Previews {
     /// Forgets everything: the document is another one.
     pub fn clear(&mut self) {
         self.texts.clear();
+        self.folders.clear();
     }
 
     /// The beginning of what an item says. It is text from outside.
@@ -34,17 +40,17 @@ impl Previews {
         if self.texts.len() >= ROWS {
             self.texts.clear();
         }
-        let buffer = &mut self.buffer;
+        let (buffer, folders) = (&mut self.buffer, &mut self.folders);
         self.texts.entry(place).or_insert_with(|| {
-            session
-                .items
-                .get(place.item)
-                .map_or_else(String::new, |item| read(session, item, buffer))
+            let folder = folders.entry(place.session);
+            let folder = folder.or_insert_with(|| working_folder(session).unwrap_or_default());
+            let item = session.items.get(place.item);
+            item.map_or_else(String::new, |item| read(session, item, folder, buffer))
         })
     }
 }
 
-fn read(session: &Session, item: &Item, buffer: &mut Vec<u8>) -> String {
+fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> String {
     let head = item.span.head(HEAD);
     if let Err(error) = session.source.read_into(head, buffer) {
         return error.to_string();
@@ -54,14 +60,16 @@ fn read(session: &Session, item: &Item, buffer: &mut Vec<u8>) -> String {
     } else {
         body_of(item, buffer)
     };
-    let argument;
     let text = match &body {
         Ok(body) if is_call(item) => {
-            argument = summarize_call(session.name(item), body.arguments.as_written()).argument;
-            argument.as_str()
+            let summary = summarize_call(session.name(item), body.arguments.as_written());
+            Cow::Owned(match summary.is_path && !folder.is_empty() {
+                true => summary.argument.replace(folder, ""),
+                false => summary.argument,
+            })
         }
-        Ok(body) => &body.text,
-        Err(_) => "",
+        Ok(body) => compact(body.text.trim_start()),
+        Err(_) => Cow::Borrowed(""),
     };
     let text = text.trim_start();
     if text.is_empty() && shows_raw(item.kind) {

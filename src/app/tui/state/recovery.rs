@@ -1,7 +1,7 @@
 //! What the operator is about to do about a finding, and the takes that there are.
 
 use crate::tui::effect::TakesCommand;
-use crate::tui::state::document::{Document, Place, item_of};
+use crate::tui::state::document::{Document, Place};
 use crossterm::event::KeyEvent;
 use retake_core::actions::{Action, ActionError, ActionInput, Defect, Plan, Safety};
 use retake_core::rules::{Finding, Run, beside as beside_of};
@@ -76,13 +76,13 @@ impl Attempt {
         place: Place,
         finding: Option<Finding>,
     ) -> Self {
-        let item = finding.as_ref().and_then(item_of);
+        let item = finding.as_ref().and_then(|finding| finding.item);
         Self {
             document,
             action,
             safety: Safety::Manual,
             place: Place {
-                item: item.unwrap_or(place.item),
+                item: item.map_or(place.item, |item| item as usize),
                 ..place
             },
             finding,
@@ -191,6 +191,15 @@ impl TakeRow {
             (0, true) => "first request".to_owned(),
             (0, false) => "recording".to_owned(),
             (id, _) => format!("take {id}"),
+        }
+    }
+
+    /// What it is called in a sentence: its name, else its number with what brought it about.
+    pub fn label(&self) -> String {
+        match (&*self.name, &*self.action) {
+            ("", "") => self.number(),
+            ("", action) => format!("{} ({action})", self.number()),
+            (name, _) => format!("\"{name}\""),
         }
     }
 }

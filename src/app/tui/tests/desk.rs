@@ -99,7 +99,7 @@ impl Desk {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let mut state = State::new(name, (100, 30));
         loader.read(&mut state);
-        state.notice = state.notice.filter(|notice| notice.contains("; T lists "));
+        state.notice = state.notice.filter(|notice| notice.contains(" (T)"));
         Self {
             folder,
             path,

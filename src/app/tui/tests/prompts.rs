@@ -105,6 +105,7 @@ fn a_search_says_which_of_how_many_places_it_found() {
     desk.press("N").sees("3/4").press("j").sees("4/4");
     desk.press("K K").misses("/4").press("J J").sees("4/4");
     desk.press("/ `last` enter").sees("1/1");
+    desk.press("%").sees("no counterpart").misses("1/1");
     desk.press("/ `absent` enter").sees("not found");
 }
 

@@ -85,6 +85,8 @@ fn notes_and_marks_stay_with_their_items() {
     desk.press("m ' `ask the airline` enter");
     desk.press("tab");
     insta::assert_snapshot!("noted", desk.screen());
+    desk.press("|");
+    desk.sees("  note: ask the airline").press("|");
     desk.press("i ^s enter").go_to(7);
     desk.sees("note: ask the airline").sees("◆");
     desk.go_to(9)
@@ -93,7 +95,7 @@ fn notes_and_marks_stay_with_their_items() {
     desk.go_to(7).press("m").misses("◆ ");
     desk.press("u").sees("note: ask the airline").misses("◆");
     let mut desk = desk.again();
-    desk.sees("1 saved take; T lists it")
+    desk.sees("1 take, latest take 1 (inject error)")
         .sees("note: ask the airline");
     desk.press("' ^u enter").misses("note: ask");
     desk.press("^r")
@@ -105,7 +107,7 @@ fn notes_and_marks_stay_with_their_items() {
 #[test]
 fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
     let mut desk = two_takes().again();
-    desk.sees("2 saved takes; T lists them")
+    desk.sees("2 takes, latest take 2 (take the suggestion) (T)")
         .sees("recording, 2 takes");
     desk.press("i ^s enter").sees("take 3 of 3");
     desk.press("T").sees("from the recording at item 7");
@@ -212,7 +214,7 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
     desk.wait();
     desk.sees("takes can be recorded again")
         .misses("NOT RECORDING");
-    desk.again().sees("1 saved take");
+    desk.again().sees("1 take, latest");
 }
 
 #[test]

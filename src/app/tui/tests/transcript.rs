@@ -136,10 +136,12 @@ fn folded_json_says_that_it_is_cut() {
             {"role": "tool", "tool_call_id": "a", "content": result}])
     };
     let long = serde_json::json!({"rows": vec!["a row of the table"; 90]}).to_string();
-    for (result, is_cut) in [(&*long, true), ("{\"rows\": []}", false)] {
+    let laid_out = "{\n  \"rows\": []\n}";
+    for (result, is_cut) in [(&*long, true), ("{\"rows\": []}", false), (laid_out, false)] {
         let state = flowing(&calls(result).to_string(), (100, 30));
         let shown = screen(&state);
-        assert_eq!(shown.contains(" in all"), is_cut, "{shown}");
+        assert!(is_cut || shown.contains(r#"│ {"rows": []}"#), "{shown}");
+        assert_eq!(shown.contains(" more of "), is_cut, "{shown}");
     }
 }
 
@@ -705,7 +707,7 @@ fn lines_that_are_left_out_are_counted_as_in_the_row_of_the_call() {
         shown.contains("row 3 ") && !shown.contains("row 4 "),
         "{shown}"
     );
-    assert!(shown.contains("40 lines"), "{shown}");
+    assert!(shown.contains("40 more lines"), "{shown}");
 }
 
 #[test]
@@ -825,7 +827,7 @@ fn a_search_goes_from_place_to_place_in_folded_and_long_results() {
         goes("n", "4/6", "line 31 has");
         goes("n", "5/6", "one");
         // What was unfolded for the search is folded again.
-        desk.sees("297 lines").misses("line 31");
+        desk.sees("297 more lines").misses("line 31");
         desk.press("n").sees("6/6");
         assert_eq!(found_on(&desk.state).0, "needle");
         desk.press("N N").sees("4/6").sees("line 31");
@@ -984,6 +986,45 @@ fn code_has_the_colours_of_its_language_wherever_a_file_is_named() {
     let drawn = terminal(&state, &mono);
     let mut cells = drawn.backend().buffer().content.iter();
     assert!(cells.all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+}
+
+#[test]
+fn space_is_offered_where_something_is_folded() {
+    let text = r#"[{"role":"user","content":"a short question"},{"role":"assistant","content":"an answer"}]"#;
+    let mut state = flowing(text, (100, 20));
+    let shown = screen(&state);
+    assert!(!shown.contains("space"), "{shown}");
+    press(&mut state, "space");
+    assert!(screen(&state).contains("nothing here is folded"));
+    let result = "row\n".repeat(9);
+    let mut state = flowing(
+        &called("Bash", serde_json::json!({"command": "ls"}), &result),
+        (100, 20),
+    );
+    press(&mut state, "j");
+    assert!(screen(&state).contains("space unfold"));
+    press(&mut state, "space");
+    assert!(screen(&state).contains("space fold"));
+}
+
+#[test]
+fn findings_about_the_whole_session_stand_at_its_head() {
+    let text = r#"{"model":"gpt-5","tools":[{"type":"function","name":"book","parameters":
+        {"type":"object","properties":{"seats":{"type":"array"}}}}],
+        "input":[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"}]}"#;
+    let mut state = flowing(text, (100, 20));
+    let shown = screen(&state);
+    let head = shown.lines().nth(1).unwrap_or_default();
+    assert!(
+        head.contains("invalid-tool-definition  the tool book"),
+        "{shown}"
+    );
+    press(&mut state, "G");
+    assert_eq!(state.item, 2);
+    press(&mut state, "[");
+    assert_eq!(state.item, 0);
+    press(&mut state, "!");
+    assert!(screen(&state).contains("invalid-tool-definition (error)"));
 }
 
 #[test]

@@ -4,10 +4,13 @@
 use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines,
+    Writing, diff_lines, file_of_result, image_words, not_applied, plain_lines, text_lines,
+    with_images,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed};
+use crate::tui::state::pretty::compact;
+use crate::tui::state::recovery::TakesView;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
 use crate::usage::{at_least, summary};
@@ -21,9 +24,7 @@ use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
 use retake_core::usage::{Prices, TurnUsage, UsageReader};
-use retake_core::wire::images::images_of;
 use retake_core::wire::{Body, body_of, body_within};
-use std::borrow::Cow;
 
 /// What a block is made from.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,8 @@ pub(super) struct BlockContext<'a> {
     pub(super) prices: &'a Prices,
     pub(super) zone: &'a TimeZone,
     pub(super) nested: NestedFacts<'a>,
+    /// The notes of the operator.
+    pub(super) takes: Option<&'a TakesView>,
     /// Items that are shown in full.
     pub(super) unfolded: &'a Folds,
     /// How items are shown.
@@ -74,6 +77,14 @@ pub(crate) struct BlockRow {
     pub(crate) right: Vec<(Tone, SafeText)>,
 }
 
+impl BlockRow {
+    /// Whether it says that something is left out.
+    pub(super) fn leaves_out(&self) -> bool {
+        let mut tones = self.left.iter().map(|(tone, _)| *tone);
+        tones.any(|tone| tone == Tone::Glyph(Glyph::More))
+    }
+}
+
 /// Columns from which wide screens show the clock beside the text.
 const WIDE: usize = 92;
 /// Columns of the clock with the space around it.
@@ -90,9 +101,6 @@ const ARGUMENT: usize = 16;
 
 /// Longest item that holds no text.
 const EMPTY: u64 = 256;
-
-/// Larger items are not searched for pictures.
-const IMAGES: u64 = 8 * 1024 * 1024;
 
 /// Most rows of what is folded.
 const RESULT: usize = 3;
@@ -121,6 +129,9 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         reader: UsageReader::new(session, page.prices),
         rows: Vec::new(),
     };
+    if index == 0 {
+        block.of_session();
+    }
     if page.order.begins_turn(index) {
         block.head();
     }
@@ -142,6 +153,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         | Kind::Other
         | Kind::Unreadable => block.aside(),
     }
+    block.note();
     block.rows
 }
 
@@ -186,11 +198,57 @@ impl<'a> Block<'a> {
         });
     }
 
-    /// The findings about the item, the worst first.
+    /// The worst finding about the item.
     fn worst(&self) -> Option<&'a Finding> {
-        self.page
+        let found = self.page.checked?.of_item(self.index).iter().rev();
+        let own = found.filter(|finding| finding.item.is_some());
+        own.max_by_key(|finding| finding.severity)
+    }
+
+    /// What is wrong with the whole session, such as a tool that the provider refuses.
+    fn of_session(&mut self) {
+        let found = self
+            .page
             .checked
-            .and_then(|checked| checked.worst(self.index))
+            .map_or(&[][..], |it| it.of_item(self.index));
+        for finding in found.iter().filter(|finding| finding.item.is_none()) {
+            let sign = (Tone::Sign(finding.severity), SafeText::from_static("  "));
+            let rule = (
+                Tone::of(finding.severity),
+                SafeText::from_static(finding.rule.id),
+            );
+            let mut left = vec![sign, rule, plain(Tone::Plain, "  ")];
+            let room = self.page.width.saturating_sub(self.margin() + cells(&left));
+            left.push((Tone::Plain, SafeText::single_line(&finding.message(), room)));
+            self.push(RowKind::Body, self.margin(), left, Vec::new());
+        }
+        if !self.rows.is_empty() {
+            self.push(RowKind::Gap, 0, Vec::new(), Vec::new());
+        }
+    }
+
+    /// What colours something that went wrong: the severity of its finding.
+    fn severity(&self) -> Severity {
+        self.worst()
+            .map_or(Severity::Warning, |finding| finding.severity)
+    }
+
+    /// What the operator noted about the item.
+    fn note(&mut self) {
+        let at = self.item.span.start;
+        let Some(note) = self.page.takes.and_then(|takes| takes.note(at)) else {
+            return;
+        };
+        let indent = self.text_margin();
+        let label = "note: ";
+        let room = self.page.width.saturating_sub(indent + label.len() + 1);
+        let words = (Tone::Dim, SafeText::single_line(note, room));
+        self.push(
+            RowKind::Body,
+            indent,
+            vec![plain(Tone::Marked, label), words],
+            Vec::new(),
+        );
     }
 
     /// What the item says, as much of it as `limit` bytes hold.
@@ -565,22 +623,23 @@ impl<'a> Block<'a> {
         let body = self.body(self.limit());
         let text = body.map(|body| body.text).unwrap_or_default();
         let text = result_text(&text).text;
-        let text = self.with_images(text.trim_end());
+        let text = with_images(self.session(), self.item, text.trim_end());
         let text = &*text;
         let file = call.and_then(|call| file_of_result(self.session(), call));
         let writing = match &file {
             Some(file) if !is_error => Writing::File(file),
             _ => Writing::Output,
         };
-        // The first lines of JSON are brackets: while it is folded it is as it is written.
+        // The first lines of JSON are brackets: while it is folded it stands in one line.
         let is_whole = self.item.span.len() <= self.limit();
-        let laid_out = self.is_unfolded().then(|| json_text_lines(text, is_whole));
+        let json = json_text_lines(text, is_whole);
+        let is_json = json.is_some();
         let mut is_cut = !is_whole;
-        let mut lines = match laid_out.flatten() {
-            Some(lines) => lines,
-            None if is_container(text) => {
+        let mut lines = match json {
+            Some(lines) if self.is_unfolded() => lines,
+            Some(_) => {
                 let room = self.page.width.saturating_sub(self.margin() + 4).max(1);
-                let row = SafeText::single_line(text, room * RESULT);
+                let row = SafeText::single_line(&compact(text), room * RESULT);
                 is_cut |= row.width() >= room * RESULT;
                 plain_lines(&row)
             }
@@ -588,21 +647,27 @@ impl<'a> Block<'a> {
         };
         if is_error && let Some(first) = lines.first_mut() {
             for (tone, _) in &mut first.pieces {
-                *tone = Tone::Error;
+                *tone = Tone::of(self.severity());
             }
         }
         let is_unfolded = self.is_unfolded();
         lines.retain(|line| is_unfolded || !line.is_blank());
-        // The row of the call counts blank lines, too.
-        let blank = match Size::of(text) {
-            Size::Lines(all) => all.saturating_sub(lines.len()),
-            Size::Bytes(_) => 0,
+        // The row of the call counts blank lines, too, and those that are not read.
+        let all = match is_whole {
+            true => Size::of(text),
+            false => size_of(self.session(), self.item),
+        };
+        let unseen = match all {
+            Size::Lines(all) if !is_json => {
+                is_cut = false;
+                all.saturating_sub(lines.len())
+            }
+            Size::Lines(_) | Size::Bytes(_) => 0,
         };
         if lines.is_empty() {
             lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
         }
-        let size = is_cut.then(|| size_of(self.session(), self.item).to_string());
-        self.hanging(lines, most, blank, size);
+        self.hanging(lines, most, unseen, is_cut.then(|| all.to_string()));
     }
 
     /// Whether the line of a call tells what its result says: it reads what was there, or changes what is shown.
@@ -635,9 +700,9 @@ impl<'a> Block<'a> {
         self.push(RowKind::Title, margin, left, vec![plain(Tone::Dim, &size)]);
     }
 
-    /// Lines that hang on the row above by a bar. `blank` lines are not among them and count where some are left out;
-    /// `size` is that of all, where not all was read.
-    fn hanging(&mut self, lines: Vec<Line>, most: usize, blank: usize, size: Option<String>) {
+    /// Lines that hang on the row above by a bar. `unseen` lines are not among them and count where some are left out;
+    /// `size` is that of all, where it is not known how many lines are left out.
+    fn hanging(&mut self, lines: Vec<Line>, most: usize, unseen: usize, size: Option<String>) {
         let indent = self.margin() + 2;
         let room = self.page.width.saturating_sub(indent + 2).max(1);
         let (rows, left_out) = first_rows(&lines, room, most);
@@ -647,7 +712,7 @@ impl<'a> Block<'a> {
             left.extend(row.pieces);
             self.push(RowKind::Body, indent, left, Vec::new());
         }
-        let left_out = left_out + if left_out > 0 { blank } else { 0 };
+        let left_out = left_out + if left_out > 0 { unseen } else { 0 };
         if let Some(words) = more(left_out, size) {
             let left = bar().into_iter().chain(words).collect();
             self.push(RowKind::Body, indent, left, Vec::new());
@@ -691,7 +756,10 @@ impl<'a> Block<'a> {
         let turn = self.session().turns.get(self.item.turn as usize);
         let is_alone = turn.is_none_or(|turn| turn.items().len() < 2);
         let is_empty = self.item.kind == Kind::Assistant && self.item.span.len() <= EMPTY;
-        is_empty && !is_alone && self.worst().is_none() && self.images().is_empty()
+        is_empty
+            && !is_alone
+            && self.worst().is_none()
+            && image_words(self.session(), self.item).is_empty()
     }
 
     /// What a provider or the program said in place of a reply, in full.
@@ -707,8 +775,9 @@ impl<'a> Block<'a> {
             }
             text => text.to_owned(),
         };
-        let mut left = vec![(Tone::Sign(Severity::Error), SafeText::from_static("  "))];
-        left.push(plain(Tone::Error, "error"));
+        let severity = self.severity();
+        let mut left = vec![(Tone::Sign(severity), SafeText::from_static("  "))];
+        left.push(plain(Tone::of(severity), "error"));
         self.push(RowKind::Title, self.margin(), left, Vec::new());
         let text = error_message(&text);
         let mut lines = plain_lines(&SafeText::from_str(&text));
@@ -716,7 +785,7 @@ impl<'a> Block<'a> {
             first
                 .pieces
                 .iter_mut()
-                .for_each(|(tone, _)| *tone = Tone::Error);
+                .for_each(|(tone, _)| *tone = Tone::of(severity));
         }
         let most = if self.is_unfolded() { MOST } else { SAID };
         self.hanging(lines, most, 0, None);
@@ -831,39 +900,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A text whose places of pictures say how large these are.
-    fn with_images<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        const PLACE: &str = "[image]";
-        if !text.contains(PLACE) {
-            return Cow::Borrowed(text);
-        }
-        let mut images = self.images().into_iter();
-        let (first, rest) = text.split_once(PLACE).unwrap_or((text, ""));
-        let mut named = first.to_owned();
-        for part in rest.split(PLACE) {
-            named.push_str(&images.next().unwrap_or_else(|| PLACE.to_owned()));
-            named.push_str(part);
-        }
-        Cow::Owned(named)
-    }
-
-    /// The pictures of the item in words: `[image 800x600]`; none of an item that is too large to be looked at.
-    fn images(&self) -> Vec<String> {
-        if self.item.span.len() > IMAGES {
-            return Vec::new();
-        }
-        let bytes = self.session().bytes(self.item).unwrap_or_default();
-        let images = images_of(self.item, &bytes).into_iter();
-        let images = images.map(|image| match image.size {
-            Some((width, height)) => format!("[image {width}x{height}]"),
-            None => "[image]".to_owned(),
-        });
-        images.collect()
-    }
-
     /// What nobody said: one dim row.
     fn aside(&mut self) {
-        let images = self.images();
+        let images = image_words(self.session(), self.item);
         if !images.is_empty() {
             let size = Size::Bytes(self.item.span.len());
             let words = format!("{}  {size}", images.join(" "));
@@ -1001,9 +1040,9 @@ fn plan_line(step: &PlanStep) -> Line {
 fn more(lines: usize, size: Option<String>) -> Option<Pieces> {
     let words = match (lines, size) {
         (0, None) => return None,
-        (_, Some(size)) => format!(" {size} in all"),
-        (1, None) => " 1 line".to_owned(),
-        (lines, None) => format!(" {lines} lines"),
+        (_, Some(size)) => format!(" more of {size}"),
+        (1, None) => " 1 more line".to_owned(),
+        (lines, None) => format!(" {lines} more lines"),
     };
     let glyph = (Tone::Glyph(Glyph::More), SafeText::from_static(" "));
     Some(vec![glyph, plain(Tone::Dim, &words)])

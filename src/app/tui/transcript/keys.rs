@@ -2,7 +2,7 @@
 
 use super::nested::{Nested, nested_of};
 use super::order::Order;
-use super::{Parent, Step, block};
+use super::{Parent, Step, Transcript, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
@@ -39,9 +39,18 @@ pub(in crate::tui) fn steps(state: &mut State, count: usize, direction: Directio
 
 /// Shows the item with the cursor in full, or folds it again.
 pub(in crate::tui) fn toggle(state: &mut State) {
+    if !can_fold(state) {
+        return state.say("nothing here is folded");
+    }
     let item = folded_item(state);
     let is_unfolded = state.transcript.unfolded.is_unfolded(item);
     state.transcript.set_unfolded(item, !is_unfolded);
+}
+
+/// Whether folding or unfolding the item with the cursor changes what is seen.
+pub(in crate::tui) fn can_fold(state: &mut State) -> bool {
+    let can = state.with_transcript(Transcript::is_foldable);
+    can.unwrap_or_default()
 }
 
 /// Whether the item with the cursor is shown in full.

@@ -16,6 +16,7 @@ mod window;
 use super::filter::{Filter, FilterBar};
 use super::state::detail::Mode;
 use super::state::document::Checked;
+use super::state::recovery::TakesView;
 use super::state::tree::{Folds, Shown};
 use crate::tui::text::{plain_of, row_matches};
 use block::{BlockContext, BlockRow, RowKind};
@@ -59,6 +60,8 @@ pub struct Transcript {
     /// What was unfolded to show such a place.
     opened_by_search: Option<usize>,
     highlights: Vec<Highlight>,
+    /// Whether what the cursor is on can be folded or unfolded.
+    is_foldable: bool,
     blocks: HashMap<(usize, bool), Arc<[BlockRow]>>,
     recording: RecordingFacts,
 }
@@ -133,6 +136,7 @@ pub struct ShownSession<'a> {
     pub prices: &'a Prices,
     pub zone: &'a TimeZone,
     pub nested: NestedFacts<'a>,
+    pub takes: &'a TakesView,
     pub is_numbered: bool,
     /// How items are shown.
     pub mode: Mode,
@@ -208,6 +212,11 @@ impl Transcript {
         self.blocks.clear();
     }
 
+    /// Whether what the cursor is on can be folded or unfolded.
+    pub fn can_fold(&self) -> bool {
+        self.is_on && self.is_foldable
+    }
+
     /// How many items are laid out.
     #[cfg(test)]
     pub fn laid_out(&self) -> usize {
@@ -256,6 +265,7 @@ impl Transcript {
                 prices: subject.prices,
                 zone: subject.zone,
                 nested: subject.nested,
+                takes: Some(subject.takes),
                 unfolded: &self.unfolded,
                 mode: subject.mode,
                 width,
@@ -269,6 +279,30 @@ impl Transcript {
             blocks: &mut self.blocks,
         };
         act(&mut made, &mut self.top)
+    }
+
+    /// Whether folding or unfolding an item, with what belongs to it, changes what is seen.
+    pub fn is_foldable(&mut self, subject: &ShownSession<'_>) -> bool {
+        self.with(subject, |made, _| {
+            let order = made.page.order;
+            let own = order.call_of(subject.cursor).unwrap_or(subject.cursor);
+            if made.page.unfolded.is_unfolded(own) {
+                return true;
+            }
+            let mut unfolded = Folds::default();
+            unfolded.set(own, true);
+            let page = BlockContext {
+                unfolded: &unfolded,
+                ..made.page
+            };
+            let mut parts = [Some(own), order.output_of(own)].into_iter().flatten();
+            parts.any(|item| {
+                let is_current = item == subject.cursor;
+                let folded = made.block(item);
+                folded.iter().any(BlockRow::leaves_out)
+                    || block::rows(&page, item, is_current)[..] != folded[..]
+            })
+        })
     }
 
     /// Has the place of the text that is searched for shown in the item with the cursor.
@@ -390,6 +424,7 @@ impl Transcript {
             *top = window::stop_at_end(made, *top, height);
             rows_from(made, *top, height)
         });
+        self.is_foldable = self.is_foldable(subject);
         self.highlights = match subject.needle {
             Some(needle) => self.find_highlights(subject, needle),
             None => Vec::new(),

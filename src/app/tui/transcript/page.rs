@@ -136,6 +136,7 @@ impl<'a> Page<'a> {
             prices: self.prices,
             zone: &TimeZone::UTC,
             nested: NestedFacts::default(),
+            takes: None,
             unfolded,
             mode: Mode::Pretty,
             width,

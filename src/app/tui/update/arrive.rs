@@ -8,13 +8,10 @@ use crate::tui::recovery::takes::TakeTree;
 use crate::tui::report::Report;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::recovery::{TakeRow, TakesView};
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
-
-/// Why a file may have takes that were made of another one.
-const SHARED: &str = "a copy of the file has the same";
 
 /// Takes news of the file.
 pub fn arrive(state: &mut State, report: Report) {
@@ -71,10 +68,11 @@ pub fn arrive(state: &mut State, report: Report) {
                 _ if state.recovery.takes.current != 0 => {}
                 0 => {}
                 _ if view.are_of_run() => {}
-                1 => state.notice = Some(format!("1 saved take; T lists it; {SHARED}")),
-                more => {
-                    let words = format!("{more} saved takes; T lists them; {SHARED}");
-                    state.notice = Some(words);
+                count => {
+                    let takes = if count == 1 { "take" } else { "takes" };
+                    let latest = view.rows.iter().max_by_key(|row| row.id);
+                    let latest = latest.map_or_else(String::new, TakeRow::label);
+                    state.say(format!("{count} {takes}, latest {latest} (T)"));
                 }
             }
             takes::take_view(state, view);
@@ -213,7 +211,7 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
         return;
     };
     let mut findings = checked.findings().iter();
-    let first = findings.position(|finding| finding.severity >= least && finding.item.is_some());
+    let first = findings.position(|finding| finding.severity >= least);
     if let Some(first) = first.filter(|_| !state.has_moved) {
         state.has_moved = true;
         let (is_other, count) = (state.session != session, sessions.len());

@@ -188,9 +188,19 @@ fn views(state: &mut State) {
     }
     open.is_agents_view = !open.is_agents_view;
     let is_agents = open.is_agents_view;
+    let moved = open.moved.take();
     let is_held = state.live.is_on();
+    let from = state.item;
     state.show_all();
     narrow(state);
+    let to = state.item;
+    match moved.filter(|(_, put)| *put == from) {
+        Some((before, _)) => state.go_to(before),
+        None => {
+            let open = state.exchange.as_mut().filter(|_| is_agents);
+            open.map(|open| open.moved = Some((from, to)));
+        }
+    }
     state.say(match is_agents {
         true if is_held => "what the agent has so far: v shows what the provider sees",
         true => "what the agent sees: v shows what the provider sees",

@@ -239,6 +239,7 @@ pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
     let wrapped = matches!(found, Some((_, true))).then(|| "search wrapped".to_owned());
     let elsewhere = found.and_then(|(hit, _)| place_elsewhere(state, hit.place.session));
     let words: Vec<String> = elsewhere.into_iter().chain(wrapped).collect();
+    state.says_hit = true;
     state.notice = match found {
         None => Some("not found".to_owned()),
         Some(_) => Some(words.join(", ")).filter(|words| !words.is_empty()),
@@ -301,8 +302,7 @@ pub(super) fn explain(state: &mut State) {
         Pane::Findings => checked.findings().get(state.finding),
         _ => { state.findings_here().first() }
             .or_else(of_partner)
-            .or_else(of_turn)
-            .or_else(|| checked.of_session().next()),
+            .or_else(of_turn),
     };
     let Some(finding) = finding.cloned() else {
         state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());

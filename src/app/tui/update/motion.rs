@@ -246,8 +246,12 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
 
 fn unfold(state: &mut State) {
     match state.focus {
-        Pane::Turns if state.transcript.is_on && !keys::is_unfolded(state) => keys::toggle(state),
-        Pane::Turns if state.transcript.is_on => focus(state, Pane::Detail),
+        Pane::Turns if state.transcript.is_on => {
+            match !keys::is_unfolded(state) && keys::can_fold(state) {
+                true => keys::toggle(state),
+                false => focus(state, Pane::Detail),
+            }
+        }
         Pane::Turns if state.on_turn && !state.folds.is_unfolded(state.turn()) => {
             let turn = state.turn();
             state.folds.set(turn, true);
@@ -315,7 +319,7 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
         return;
     };
     let from = match state.focus {
-        Pane::Findings => checked.findings().get(state.finding).and_then(item_of),
+        Pane::Findings => checked.findings().get(state.finding).map(item_of),
         _ => None,
     };
     let from = from.unwrap_or(state.item);
@@ -330,9 +334,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
     let bad = |session: &usize| {
         let checked = state.checked.get(*session)?.clone()?;
         let mut findings = checked.findings().iter();
-        let is_bad = |finding: &retake_core::rules::Finding| {
-            finding.severity >= least && finding.item.is_some()
-        };
+        let is_bad = |finding: &retake_core::rules::Finding| finding.severity >= least;
         let number = if direction.is_forward() {
             findings.position(is_bad)
         } else {
@@ -367,17 +369,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
             } else {
                 "earlier"
             };
-            let checked = state.checked();
-            let of_session = checked.into_iter().flat_map(|checked| checked.of_session());
-            let of_session = of_session.filter(|finding| finding.severity >= least);
-            let whole = match of_session.count() {
-                0 => String::new(),
-                1 => format!("; 1 {what} about the whole session: 4 lists it, ! explains it"),
-                count => {
-                    format!("; {count} {what}s about the whole session: 4 lists them, ! explains")
-                }
-            };
-            state.notice = Some(format!("no {way} {what}{whole}"));
+            state.notice = Some(format!("no {way} {what}"));
         }
     }
 }
@@ -385,7 +377,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
 /// Puts the cursor on the item of a finding.
 pub(super) fn go_to_finding(state: &mut State, checked: &Arc<Checked>, number: usize) {
     state.finding = number;
-    if let Some(item) = checked.findings().get(number).and_then(item_of) {
+    if let Some(item) = checked.findings().get(number).map(item_of) {
         reveal(state, item);
         show_item(state, item);
     }

@@ -53,7 +53,8 @@ fn hints(state: &State) -> Vec<Hint> {
         Context::Overlay => Vec::new(),
         _ => super::live::hints(state),
     };
-    if state.worst_here().is_none() && context != Context::List {
+    let is_offered = |finding: &Finding| !finding.offers.is_empty();
+    if !state.offering_here().any(is_offered) && context != Context::List {
         bindings.retain(|binding| binding.command != Command::Open);
     }
     let partner = state
@@ -104,7 +105,7 @@ fn hints(state: &State) -> Vec<Hint> {
     hints.extend(first.iter().map(|hint| hint.hint));
     hints.extend(others.by_ref().take(offered));
     hints.extend(last.iter().map(|hint| hint.hint));
-    if context == Context::Browse && state.transcript.is_on {
+    if context == Context::Browse && state.transcript.can_fold() {
         hints.push(match transcript::keys::is_unfolded(state) {
             true => ("space", "fold"),
             false => ("space", "unfold"),
@@ -159,7 +160,9 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
 
 fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
-    let hit = state.hits.as_ref().and_then(|hits| {
+    let hits = state.hits.as_ref();
+    let hit = hits.filter(|_| state.notice.is_none() || state.says_hit);
+    let hit = hit.and_then(|hits| {
         let occurrence = state.occurrence_here().unwrap_or(0);
         hits.label(state.place(), occurrence)
     });

@@ -259,6 +259,10 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::raw(plural(problems, "read error")));
         }
         let wrong = found.errors + found.warnings + problems;
+        if wrong > 0 && found.answered > 0 && !is_narrow {
+            let words = format!("  {} answered", found.answered);
+            spans.push(Span::styled(words, theme.dim));
+        }
         // What is wrong in other sessions: the tick is only about this one.
         let (errors, warnings, are_nested) = state.findings_elsewhere();
         let elsewhere = errors + warnings;
@@ -268,7 +272,7 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
         };
         let is_spacious = state.size.0 >= SPACIOUS;
         if wrong == 0 && state.stage == Stage::Ready && !is_live {
-            let has_notes = found.infos > found.answered;
+            let has_notes = found.infos > 0;
             let notes = match has_notes && is_spacious {
                 true => vec![
                     Span::styled(glyphs.info, theme.info),

@@ -203,6 +203,7 @@ impl<'a> Painter<'a> {
         left.extend(self.signs(index));
         let words = format!(" {:<9} ", kind.word());
         left.push(Span::styled(words, self.theme.kind(kind)));
+        left.extend(self.note(index));
         left.extend(self.theme.spans(&self.said(index), self.theme.text));
         Row {
             left,
@@ -246,6 +247,7 @@ impl<'a> Painter<'a> {
             left.extend(theme.spans(&tool, theme.text));
             left.push(Span::raw(" ".repeat(rest + 1)));
         }
+        left.extend(self.note(index));
         left.extend(theme.spans(&self.preview(index), theme.dim));
         Row {
             left,
@@ -277,6 +279,19 @@ impl<'a> Painter<'a> {
             None => Span::raw(" "),
         };
         vec![Span::styled(left, theme.marked), standing]
+    }
+
+    /// What the operator noted about an item.
+    fn note(&self, index: usize) -> Vec<Span<'static>> {
+        let at = self.session.items[index].span.start;
+        let note = self.state.recovery.takes.note(at);
+        note.map_or_else(Vec::new, |note| {
+            let mut spans = vec![Span::styled("note: ", self.theme.marked)];
+            let words = SafeText::single_line(note, WIDEST);
+            spans.extend(self.theme.spans(&words, self.theme.text));
+            spans.push(Span::raw("  "));
+            spans
+        })
     }
 
     /// What says that a policy did something about one of these items; what it did is in the item.

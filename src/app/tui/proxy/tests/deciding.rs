@@ -204,6 +204,12 @@ fn both_views_are_at_hand() {
     assert_eq!(&agent[..2], &provider[..2]);
     desk.press("v");
     assert_eq!(desk.items(), provider);
+    desk.state.item = provider.iter().position(|kind| *kind == "call").unwrap();
+    let before = desk.state.place();
+    desk.press("v");
+    assert_ne!(desk.state.place(), before);
+    desk.press("v");
+    assert_eq!(desk.state.place(), before, "the cursor is where it was");
 }
 
 #[test]
