@@ -64,7 +64,9 @@ pub struct ExchangeEntry<'a> {
 /// The members of a request.
 #[derive(Debug, Default, Serialize)]
 pub struct RequestEntry {
-    /// The body, where it is JSON.
+    /// The body, where it is JSON. In the journal of a proxy a member `continues` may be in its place, for a body
+    /// that goes on from one that the file has: which, how many bytes both begin with, the new elements of its
+    /// list, how many bytes both end with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<RawValue>>,
     /// The body, where it is another text.

@@ -276,7 +276,7 @@ fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
 }
 
 /// A conversation: a list of items, or the plain string that the Responses API takes for one user message.
-fn read_list(
+pub(super) fn read_list(
     dialect: Dialect,
     cursor: &mut Cursor<'_>,
     base: u64,

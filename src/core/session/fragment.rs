@@ -112,6 +112,22 @@ pub struct ExchangeFacts {
     pub earlier: u64,
     /// Keyed hash of the reply's own id; 0 for none.
     pub own: u64,
+    /// The recorded request; where it continues another one, the elements that are new of it.
+    pub request: Span,
+    /// What the request continues.
+    pub continues: Option<RequestBase>,
+}
+
+/// The request that another one of the same journal continues: byte for byte the same at its beginning and at
+/// its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestBase {
+    /// The number of its exchange.
+    pub exchange: u32,
+    /// How many bytes both begin with, up to an element of the list.
+    pub before: u64,
+    /// How many bytes both end with.
+    pub after: u64,
 }
 
 /// How a record refers to others (Claude Code: `uuid`, `parentUuid`, `message.id`). Ids are keyed

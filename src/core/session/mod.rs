@@ -28,7 +28,9 @@ pub use compare::{HistoryChange, compare, operations, operations_of, recorded};
 pub use contract::{
     Contract, JSON_TOOL_CALL, Keyed, NameId, Names, OutputSchema, Tool, ToolKind, ToolSet,
 };
-pub use fragment::{Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink};
+pub use fragment::{
+    Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink, RequestBase,
+};
 pub use item::{
     CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, ToolRun, hash,
     index_number,

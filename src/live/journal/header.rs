@@ -2,7 +2,7 @@
 //! has grown.
 
 use memchr::memchr;
-use retake_core::formats::retake_journal::{VERSION, seal_header, unsealed};
+use retake_core::formats::retake_journal::{PROXY_VERSION, VERSION, seal_header, unsealed};
 use retake_core::session::takes::{ContentDigest, spelling};
 use retake_core::session::{Source, SourceError, Span};
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,10 @@ pub(crate) enum JournalSubject {
 impl JournalHeader {
     /// Of the version that is written.
     pub(crate) fn new(subject: JournalSubject) -> Self {
-        let version = VERSION;
+        let version = match subject {
+            JournalSubject::Proxy { .. } => PROXY_VERSION,
+            JournalSubject::Takes { .. } | JournalSubject::Run { .. } => VERSION,
+        };
         Self { version, subject }
     }
 
@@ -155,7 +158,7 @@ impl JournalHeader {
             return None;
         }
         let header: Self = serde_json::from_str(text).ok()?;
-        (is_sound.is_some() || header.version > VERSION).then_some(header)
+        (is_sound.is_some() || header.version > PROXY_VERSION).then_some(header)
     }
 
     /// The first line of a file that may be a journal.

@@ -3,7 +3,7 @@
 
 use super::header::JournalHeader;
 use memchr::{memchr, memmem};
-use retake_core::formats::retake_journal::{VERSION, decode_line};
+use retake_core::formats::retake_journal::{PROXY_VERSION, decode_line};
 use retake_core::session::takes::TakeEventError;
 use std::ops::Range;
 
@@ -94,7 +94,7 @@ impl Scan {
     /// Whether a newer version wrote it.
     pub(crate) fn newer_version(&self) -> Option<u64> {
         let version = self.header.as_ref()?.version;
-        (version > VERSION).then_some(version)
+        (version > PROXY_VERSION).then_some(version)
     }
 
     /// Reads the first line and gives the place after it; without one everything is left to be read.

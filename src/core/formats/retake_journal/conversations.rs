@@ -11,8 +11,8 @@ use crate::formats::Contents;
 use crate::formats::assemble::{Folded, assemble_folded, meaning_of, outputs_first};
 use crate::json::Cursor;
 use crate::session::{
-    CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Meaning, Names, Record,
-    Session, Source, SourceError, index_number,
+    CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Meaning, Names, Problem,
+    ProblemKind, Record, RequestBase, Session, Source, SourceError, Span, index_number,
 };
 use crate::wire::IdsNeeded;
 use std::collections::{HashMap, HashSet};
@@ -25,12 +25,13 @@ pub(in crate::formats) fn assemble_conversations(
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
-    let mut parts = parts(&fragment);
+    let (mut parts, problems) = parts(&fragment);
     // An exchange is written when all of its reply has passed, which may be after the next one that
     // its client began meanwhile.
     parts.sort_by_key(|part| part.heard.number);
     let mut conversations = Conversations::default();
-    let mut reader = Reader::new(source, &fragment.records);
+    let shares = parts.iter().any(|part| part.heard.continues.is_some());
+    let mut reader = Reader::new(source, &fragment, shares);
     let ended: HashSet<u32> = parts
         .iter()
         .filter(|part| part.heard.has_ended && part.has_items())
@@ -50,7 +51,8 @@ pub(in crate::formats) fn assemble_conversations(
         }
     }
     let names = Arc::new(fragment.names);
-    conversations.finish(format, (&fragment.records.into(), &names), source)
+    let contents = conversations.finish(format, (&fragment.records.into(), &names), source)?;
+    Ok(contents.after(problems))
 }
 
 /// One exchange: where its items and facts are in the fragment.
@@ -58,7 +60,8 @@ pub(in crate::formats) fn assemble_conversations(
 struct Part {
     heard: ExchangeFacts,
     model: Option<String>,
-    request: Stretch,
+    /// One stretch, or several where it continues requests that were recorded before.
+    request: Request,
     reply: Stretch,
     told: Option<Stretch>,
     /// What the provider was asked, where that is something else than the request: it has turns that the
@@ -69,7 +72,65 @@ struct Part {
 impl Part {
     /// Whether anything of its bodies was recorded.
     fn has_items(&self) -> bool {
-        !self.request.items.is_empty() || !self.reply.items.is_empty()
+        self.request.items().next().is_some() || !self.reply.items.is_empty()
+    }
+}
+
+/// A request: stretches of items, each with what is added to the position of an item in the file to give its
+/// place in the body.
+#[derive(Debug, Clone, Default)]
+struct Request {
+    stretches: Vec<(Stretch, u64)>,
+    /// Bytes of the body.
+    length: u64,
+}
+
+impl Request {
+    /// A recorded request, or the new elements of one that stand so far from the beginning of its body.
+    fn new(stretch: Stretch, recorded: Span, place: u64) -> Self {
+        Self {
+            stretches: vec![(stretch, place.wrapping_sub(recorded.start))],
+            length: recorded.len(),
+        }
+    }
+
+    /// The request that goes on from this one with new elements.
+    fn continued(&self, base: RequestBase, new: Self, fragment: &Fragment) -> Option<Self> {
+        let after = self.length.checked_sub(base.after)?;
+        let is_new = |(stretch, shift): &(Stretch, u64), place: usize| {
+            let at = fragment.items[place].span.start.wrapping_add(*shift);
+            !stretch.items.is_empty() && (base.before..after).contains(&at)
+        };
+        let mut continued = Self {
+            stretches: Vec::with_capacity(self.stretches.len() + 1),
+            length: base.before + new.length + base.after,
+        };
+        for stretch in &self.stretches {
+            let items = stretch.0.items.clone();
+            let kept = items.clone().find(|place| is_new(stretch, *place));
+            let end = kept.unwrap_or(items.end);
+            let facts = stretch.0.facts.clone();
+            let goes_on = |(at, fact): &&(u32, Fact)| {
+                *at as usize <= end && !matches!(fact, Fact::RequestEnds)
+            };
+            let facts_kept = fragment.facts[facts.clone()].iter().take_while(goes_on);
+            let facts = facts.start..facts.start + facts_kept.count();
+            let items = items.start..end;
+            continued
+                .stretches
+                .push((Stretch { items, facts }, stretch.1));
+            if kept.is_some() {
+                break;
+            }
+        }
+        continued.stretches.extend(new.stretches);
+        Some(continued)
+    }
+
+    fn items(&self) -> impl Iterator<Item = usize> {
+        self.stretches
+            .iter()
+            .flat_map(|(stretch, _)| stretch.items.clone())
     }
 }
 
@@ -80,8 +141,43 @@ struct Stretch {
     facts: Range<usize>,
 }
 
-/// Cuts what was read into exchanges.
-fn parts(fragment: &Fragment) -> Vec<Part> {
+/// Cuts what was read into exchanges; a request that continues another one begins with what it repeats. The
+/// problems are requests whose beginning is not in the file.
+fn parts(fragment: &Fragment) -> (Vec<Part>, Vec<Problem>) {
+    let mut parts = stretches(fragment);
+    let mut problems = Vec::new();
+    let mut requests: HashMap<u32, usize> = HashMap::new();
+    for index in 0..parts.len() {
+        let heard = parts[index].heard;
+        if let Some(base) = heard.continues {
+            let earlier = requests
+                .get(&base.exchange)
+                .map(|earlier| &parts[*earlier].request);
+            let new = parts[index].request.clone();
+            match earlier.and_then(|earlier| earlier.continued(base, new, fragment)) {
+                Some(request) => {
+                    let earlier = parts[requests[&base.exchange]].heard.earlier;
+                    parts[index].request = request;
+                    parts[index].heard.earlier = earlier;
+                }
+                None => problems.push(Problem {
+                    at: heard.request.start,
+                    kind: ProblemKind::Undecodable(format!(
+                        "exchange {} continues the request of exchange {}, which is not in this file: only what is new of it is shown",
+                        heard.number, base.exchange
+                    )),
+                }),
+            }
+        }
+        if heard.continues.is_some() || !heard.request.is_empty() {
+            requests.insert(heard.number, index);
+        }
+    }
+    (parts, problems)
+}
+
+/// The exchanges as they are recorded.
+fn stretches(fragment: &Fragment) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut model: Option<&String> = None;
     for (index, (at, fact)) in fragment.facts.iter().enumerate() {
@@ -102,14 +198,20 @@ fn parts(fragment: &Fragment) -> Vec<Part> {
                 parts.push(Part {
                     heard: *heard,
                     model: model.cloned(),
-                    request: stretch,
+                    request: Request::new(
+                        stretch,
+                        heard.request,
+                        heard.continues.map_or(0, |base| base.before),
+                    ),
                     reply: Stretch::default(),
                     told: None,
                     sent: None,
                 });
             }
             (Fact::ReplyBegins, Some(last)) => {
-                end(&mut last.request);
+                for (request, _) in &mut last.request.stretches {
+                    end(request);
+                }
                 last.reply = stretch;
             }
             (Fact::ReplacementBegins, Some(last)) => {
@@ -249,8 +351,11 @@ impl Conversations {
             None => (self.begin(part), 0),
         };
         let conversation = &mut self.all[index];
-        let repeated = part.request.items.start..query.stands_at[matched];
-        let mut leaves_out: HashSet<usize> = repeated.collect();
+        let mut leaves_out: HashSet<usize> = part
+            .request
+            .items()
+            .take(query.stands_at[matched])
+            .collect();
         for (place, meaning) in &query.system {
             if !conversation.system.insert(*meaning) {
                 leaves_out.insert(*place);
@@ -263,7 +368,9 @@ impl Conversations {
         }
         let first = conversation.history.items.len();
         let history = &mut conversation.history;
-        history.take(&part.request, fragment, &leaves_out);
+        for (stretch, _) in &part.request.stretches {
+            history.take(stretch, fragment, &leaves_out);
+        }
         if first > 0 {
             outputs_first(&mut conversation.history.items[first..]);
         }
@@ -299,9 +406,9 @@ impl Conversations {
         let mut end = asked_end;
         let mut by_names = Calls::default();
         let mut by_elements = asked_end;
-        let replied = &fragment.items[used.items.clone()];
-        for item in replied {
-            if let Some(meaning) = reader.meaning(item)? {
+        for place in used.items.clone() {
+            let item = &fragment.items[place];
+            if let Some(meaning) = reader.meaning(place)? {
                 end = end.and(meaning);
                 by_names.take(asked_end, item);
                 let element = reader.element_id(item)?;
@@ -484,8 +591,8 @@ impl Calls {
 
 /// What a request says.
 struct Asked {
-    /// For each number of compared items the place after them, and after what need not
-    /// be repeated after them.
+    /// For each number of compared items how many items of the request these are, with those after them that
+    /// need not be repeated.
     stands_at: Vec<usize>,
     /// For each number of compared items what they say; the first one is for none.
     ends: Vec<Meaning>,
@@ -501,29 +608,28 @@ impl Asked {
         fragment: &Fragment,
         reader: &mut Reader<'_>,
     ) -> Result<Self, SourceError> {
-        let places = part.request.items.clone();
         let none = Meaning::of(part.heard.dialect.word().as_bytes());
         let mut query = Self {
-            stands_at: vec![places.start],
+            stands_at: vec![0],
             ends: vec![none],
             ends_by_name: vec![Meaning::NOTHING],
             system: Vec::new(),
         };
         let mut calls = Calls::default();
-        for place in places {
+        for (count, place) in (1..).zip(part.request.items()) {
             let item = &fragment.items[place];
             if item.kind == Kind::System {
-                query.system.push((place, Meaning::of(reader.bytes(item)?)));
-            } else if let Some(meaning) = reader.meaning(item)? {
+                query.system.push((place, reader.text(place)?));
+            } else if let Some(meaning) = reader.meaning(place)? {
                 let end = query.ends.last().copied().unwrap_or_default();
                 calls.take(end, item);
                 query.ends_by_name.push(calls.end);
                 query.ends.push(end.and(meaning));
-                query.stands_at.push(place + 1);
+                query.stands_at.push(count);
             } else if let Some(after) = query.stands_at.last_mut()
                 && query.ends.len() > 1
             {
-                *after = place + 1;
+                *after = count;
             }
         }
         Ok(query)
@@ -537,25 +643,32 @@ impl Asked {
 
 // What the items of an exchange say, so that a request is known by the history that it repeats.
 
-/// Reads what items say; the items of one line are read at once.
+/// Reads what items say, each once; the items of one line are read at once.
 struct Reader<'a> {
     source: &'a Arc<dyn Source>,
-    records: &'a [Record],
+    fragment: &'a Fragment,
     /// The line that was read last, by the number of its record.
     line: (u32, Vec<u8>),
+    /// What is known of items by their places: `None` for what a request need not repeat.
+    meanings: HashMap<usize, Option<Meaning>>,
+    /// Whether requests share items: only then is what is known of one asked for again.
+    shares: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Arc<dyn Source>, records: &'a [Record]) -> Self {
+    fn new(source: &'a Arc<dyn Source>, fragment: &'a Fragment, shares: bool) -> Self {
         Self {
             source,
-            records,
+            fragment,
             line: (u32::MAX, Vec::new()),
+            meanings: HashMap::new(),
+            shares,
         }
     }
 
     fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
-        let span = self.records.get(item.record as usize).map(|one| one.span);
+        let record = self.fragment.records.get(item.record as usize);
+        let span = record.map(|one| one.span);
         let span = span.unwrap_or(item.span);
         if self.line.0 != item.record {
             self.source.read_into(span, &mut self.line.1)?;
@@ -586,7 +699,29 @@ impl<'a> Reader<'a> {
     }
 
     /// What an item says; `None` for what a request need not repeat.
-    fn meaning(&mut self, item: &Item) -> Result<Option<Meaning>, SourceError> {
-        meaning_of(item, || self.bytes(item))
+    fn meaning(&mut self, place: usize) -> Result<Option<Meaning>, SourceError> {
+        if let Some(known) = self.meanings.get(&place) {
+            return Ok(*known);
+        }
+        let item = &self.fragment.items[place];
+        let meaning = meaning_of(item, || self.bytes(item))?;
+        self.learn(place, meaning);
+        Ok(meaning)
+    }
+
+    /// The text of an item, as a whole.
+    fn text(&mut self, place: usize) -> Result<Meaning, SourceError> {
+        if let Some(Some(known)) = self.meanings.get(&place) {
+            return Ok(*known);
+        }
+        let meaning = Meaning::of(self.bytes(&self.fragment.items[place])?);
+        self.learn(place, Some(meaning));
+        Ok(meaning)
+    }
+
+    fn learn(&mut self, place: usize, meaning: Option<Meaning>) {
+        if self.shares {
+            self.meanings.insert(place, meaning);
+        }
     }
 }

@@ -2,6 +2,8 @@
 //! the agent got instead.
 //!
 //! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
+//! A request that continues the one of exchange 6 may be `"continues":{"exchange":6,"before":1800,"elements":[..],"after":200}`
+//! instead: the first 1,800 bytes of that request, these elements, its last 200 bytes.
 //! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or
 //! `began` entry has the same members as far as they are known, and `notice`, a sentence for the reader who
 //! finds no `exchange` after it. The members that are only reported (times, headers, status, ...) are in
@@ -9,7 +11,9 @@
 
 use super::super::body;
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, Span};
+use crate::session::{
+    Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, RequestBase, Span,
+};
 use std::ops::Range;
 
 /// The members that are read.
@@ -21,6 +25,8 @@ struct Members {
     incomplete: bool,
     model: Option<String>,
     request: Option<Range<usize>>,
+    /// What the request continues, and the list of its new elements.
+    continues: Option<(RequestBase, Range<usize>)>,
     response: Option<Range<usize>>,
     /// What the provider said that is not a reply: an error page, failures in the middle of a stream.
     told: Option<Range<usize>>,
@@ -40,7 +46,11 @@ pub(in crate::formats) fn read(
     let bytes = cursor.bytes();
     let members = walk(cursor)?;
     let has_body = members.request.is_some() || members.response.is_some();
-    if !has_body && members.notices.is_empty() && members.number == 0 {
+    let elements = members.continues.as_ref().map(|(_, list)| list.clone());
+    // Without the brackets of the list.
+    let new = elements.clone().map(|list| list.start + 1..list.end - 1);
+    let request = members.request.clone().or(new).unwrap_or_default();
+    if !has_body && elements.is_none() && members.notices.is_empty() && members.number == 0 {
         return Ok(());
     }
     let member = |body: &Option<Range<usize>>, names: &[&[u8]]| match body {
@@ -57,12 +67,22 @@ pub(in crate::formats) fn read(
             &[b"previous_response_id", b"conversation", b"thread"],
         )?,
         own: member(&members.response, &[b"id"])?,
+        request: Span::within(base, request),
+        continues: members.continues.map(|(continued, _)| continued),
     }));
     if let Some(model) = members.model {
         out.note(Fact::Model(model));
     }
     if let Some(request) = &members.request {
         body::read_body(dialect, bytes, request.start, base, out)?;
+    } else if let Some(list) = elements {
+        body::read_list(
+            dialect,
+            &mut Cursor::at(&bytes[..list.end], list.start),
+            base,
+            out,
+        )?;
+        out.note(Fact::RequestEnds);
     }
     out.note(Fact::ReplyBegins);
     if let Some(response) = &members.response {
@@ -121,6 +141,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
             }
             (b"incomplete", _) => members.incomplete = cursor.raw()? == b"true",
             (b"request", Some(b'{')) => members.request = Some(cursor.skip()?),
+            (b"continues", Some(b'{')) => members.continues = continued(cursor)?,
             (b"response", Some(b'{')) => members.response = Some(cursor.skip()?),
             (b"told", Some(b'{')) => members.told = Some(cursor.skip()?),
             (b"sent", Some(b'{')) => members.sent = Some(cursor.skip()?),
@@ -145,6 +166,33 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
     let text = text.map(|text| (text, is_refused));
     members.notices.splice(0..0, text);
     Ok(members)
+}
+
+/// What a request continues, and the list of its new elements; `None` where a member of it is absent.
+fn continued(cursor: &mut Cursor<'_>) -> Result<Option<(RequestBase, Range<usize>)>, JsonError> {
+    let (mut exchange, mut before, mut after, mut elements) = (None, None, None, None);
+    cursor.object(|cursor, key| {
+        let slot = match (key, cursor.peek()) {
+            (b"exchange", _) => &mut exchange,
+            (b"before", _) => &mut before,
+            (b"after", _) => &mut after,
+            (b"elements", Some(b'[')) => {
+                elements = Some(cursor.skip()?);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        *slot = String::from_utf8_lossy(cursor.raw()?).parse::<u64>().ok();
+        Ok(())
+    })?;
+    let base = || {
+        Some(RequestBase {
+            exchange: u32::try_from(exchange?).ok()?,
+            before: before?,
+            after: after?,
+        })
+    };
+    Ok(base().zip(elements))
 }
 
 /// The id that is under one of these names: a string, or the `id` or `previous_message_id` of an object.

@@ -23,8 +23,11 @@ use std::sync::Arc;
 mod conversations;
 mod exchange;
 
-/// The version that is written, and the newest that is read.
+/// The version that is written of takes and runs.
 pub const VERSION: u64 = 1;
+/// The version that is written of what passes through a proxy, where a request may be recorded as what is new of
+/// it; the newest that is read.
+pub const PROXY_VERSION: u64 = 2;
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
@@ -146,9 +149,9 @@ fn newer_version(
         Ok(())
     });
     let reason = match (walked, version) {
-        (Ok(_), Some(1..=VERSION)) => return Ok(None),
+        (Ok(_), Some(1..=PROXY_VERSION)) => return Ok(None),
         (Ok(_), Some(version)) => format!(
-            "a journal of version {version}, and this retake reads up to version {VERSION}: open it with a newer one"
+            "a journal of version {version}, and this retake reads up to version {PROXY_VERSION}: open it with a newer one"
         ),
         _ => "a journal whose first line does not say its version".to_owned(),
     };

@@ -56,10 +56,10 @@ fn a_changed_line_and_a_lost_line_are_said() {
 
 #[test]
 fn a_newer_journal_is_refused() {
-    let newer = journal().concat().replace("\"version\":1", "\"version\":2");
+    let newer = journal().concat().replace("\"version\":1", "\"version\":3");
     let contents = read(&newer);
     assert_eq!(contents.sessions.len(), 0);
-    assert!(contents.problems[0].kind.to_string().contains("version 2"));
+    assert!(contents.problems[0].kind.to_string().contains("version 3"));
 }
 
 /// A line of a proxy's journal: who is asked what, and what comes back.
@@ -452,4 +452,74 @@ fn a_reply_that_says_it_had_no_tools_leaves_those_of_its_request() {
     let other = tool.replace("\"f\"", "\"g\"");
     assert_eq!(offered(tool, &other), (true, vec!["g".to_owned()]));
     assert_eq!(offered("", ""), (true, Vec::new()));
+}
+
+/// The entry of a request that continues the one of another exchange: `body` begins with all of `earlier` up to its
+/// element `from`, and ends as it does.
+fn continuing(of: u32, earlier: &str, from: &str, body: &str) -> String {
+    let start = earlier.find(from).unwrap();
+    let bracket = earlier.find("],\"tools\"").unwrap();
+    let after = earlier.len() - bracket;
+    let new = &body[start..body.len() - after];
+    format!(
+        r#""continues":{{"exchange":{of},"before":{start},"elements":[{new}],"after":{after}}}"#
+    )
+}
+
+#[test]
+fn a_request_recorded_as_what_is_new_of_it_reads_as_a_whole_one() {
+    let again = r#"{"role":"user","content":"again"}"#;
+    let requests = [
+        asks(&[USER]),
+        asks(&[USER, CALL, OUTPUT]),
+        asks(&[USER, CALL, OUTPUT, DONE, OTHER]),
+        // The last message is said in another way: another reply to the history before it.
+        asks(&[USER, CALL, OUTPUT, DONE, again]),
+    ];
+    let replies = [CALL, DONE, DONE, DONE].map(|reply| said("response", reply));
+    let body = |number: usize| requests[number].strip_prefix("\"request\":").unwrap();
+    let whole = |number: usize| requests[number].clone();
+    let new = |number: usize, of: u32, earlier: usize, from: &str| {
+        continuing(of, body(earlier), from, body(number))
+    };
+    let text = |spelled: [String; 4]| {
+        let entries = (1..).zip(spelled).zip(&replies);
+        let entries = entries
+            .map(|((id, request), reply)| exchange("exchange", id, &format!("{request},{reply}")));
+        of_proxy(&entries.collect::<Vec<_>>())
+    };
+    let expected = read(&text([whole(0), whole(1), whole(2), whole(3)]));
+    let found = read(&text([
+        whole(0),
+        new(1, 1, 0, USER),
+        new(2, 2, 1, OUTPUT),
+        new(3, 3, 2, OTHER),
+    ]));
+    assert_eq!(found.problems, []);
+    assert_eq!(told(&found), told(&expected));
+    assert_eq!(told(&found).len(), 2, "{:?}", told(&found));
+    let tools = |contents: &Contents| {
+        let sessions = contents.sessions.iter();
+        let tools = sessions.map(|session| session.contract.tool_sets.len());
+        tools.collect::<Vec<_>>()
+    };
+    assert_eq!(tools(&found), tools(&expected));
+
+    // The line of the second request is gone: of the third only what is new is left, which is said.
+    let lines = text([
+        whole(0),
+        new(1, 1, 0, USER),
+        new(2, 2, 1, OUTPUT),
+        new(3, 3, 2, OTHER),
+    ]);
+    let lines: Vec<&str> = lines.split_inclusive('\n').collect();
+    let without = [&lines[..2], &lines[3..]].concat().concat();
+    let problems = read(&without).problems;
+    let problems: Vec<String> = problems.iter().map(|one| one.kind.to_string()).collect();
+    assert!(
+        problems
+            .iter()
+            .any(|one| one.contains("exchange 3 continues the request of exchange 2")),
+        "{problems:?}"
+    );
 }

@@ -5,7 +5,7 @@
 
 use super::recorded::RecordedExchange;
 use super::secrets::{Secrets, Spread};
-use super::spell::{self, RecordStage};
+use super::spell::{self, EntryText, RecordStage, WrittenRequests};
 use crate::journal::{
     AppendError, Clock, JournalError, JournalFile, Location, NotRecording, unlock,
 };
@@ -14,6 +14,7 @@ use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{ExchangeNote, SocketSide};
 use retake_core::redact::HeaderSecret;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -34,7 +35,7 @@ const BACKLOG: usize = 64 << 20;
 /// An entry that is not known to be on the disk.
 #[derive(Debug)]
 struct Waiting {
-    entry: String,
+    entry: EntryText,
     /// Whether it is in the file that is open.
     is_written: bool,
     acknowledge: Option<oneshot::Sender<bool>>,
@@ -45,6 +46,8 @@ pub(crate) struct ProxyJournal {
     location: Location,
     clock: Clock,
     file: Option<JournalFile>,
+    /// The requests that the file has.
+    written: WrittenRequests,
     waiting: VecDeque<Waiting>,
     bytes: usize,
     lost: u64,
@@ -59,6 +62,7 @@ impl ProxyJournal {
             location,
             clock,
             file: None,
+            written: WrittenRequests::default(),
             waiting: VecDeque::new(),
             bytes: 0,
             lost: 0,
@@ -88,7 +92,12 @@ impl ProxyJournal {
     }
 
     /// Takes an entry; it is written by the next [`Self::flush`].
-    pub(crate) fn add(&mut self, entry: String, acknowledge: Option<oneshot::Sender<bool>>) {
+    pub(crate) fn add(
+        &mut self,
+        entry: impl Into<EntryText>,
+        acknowledge: Option<oneshot::Sender<bool>>,
+    ) {
+        let entry = entry.into();
         self.bytes += entry.len();
         self.waiting.push_back(Waiting {
             entry,
@@ -182,13 +191,19 @@ impl ProxyJournal {
             return self.start();
         };
         let unwritten = self.waiting.iter().filter(|one| !one.is_written);
-        let unwritten: Vec<&str> = unwritten.map(|one| one.entry.as_str()).collect();
+        let unwritten: Vec<Cow<'_, str>> = unwritten
+            .map(|one| one.entry.in_file(&mut self.written))
+            .collect();
         if unwritten.is_empty() {
             return Ok(());
         }
         match file.write_lines(&unwritten) {
             Ok(()) => self.mark_written(),
-            Err(error) => return self.fail(error),
+            Err(error) => {
+                // None of these requests is in the file.
+                self.written = WrittenRequests::default();
+                return self.fail(error);
+            }
         }
         Ok(())
     }
@@ -240,7 +255,10 @@ impl ProxyJournal {
         let failed = |error| self.location.failed(error);
         let folder = self.location.make_folder().map_err(failed)?;
         let (name, file) = folder.create_journal(&self.location.stem).map_err(failed)?;
-        let entries: Vec<&str> = self.waiting.iter().map(|one| one.entry.as_str()).collect();
+        let mut written = WrittenRequests::default();
+        let waiting = self.waiting.iter();
+        let entries: Vec<Cow<'_, str>> =
+            waiting.map(|one| one.entry.in_file(&mut written)).collect();
         let location = Location {
             name,
             ..self.location.clone()
@@ -254,6 +272,7 @@ impl ProxyJournal {
             let _ = folder.remove(&location.name);
         }
         self.file = Some(filled.map_err(failed)?);
+        self.written = written;
         self.location = location;
         self.acknowledge();
         Ok(())
@@ -393,10 +412,10 @@ impl Writer {
                     from,
                     message,
                 };
-                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry).into())
             }
             WriteItem::Entry(entry) => {
-                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry))
+                serde_json::to_string(&entry).map(|entry| self.secrets.redact(entry).into())
             }
             WriteItem::Shown(shown) => {
                 self.secrets.learn(&shown);

@@ -32,7 +32,7 @@ use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{ExchangeNote, SocketSide};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
 use secrets::{Secrets, Spread};
-use spell::RecordStage;
+use spell::{RecordStage, WrittenRequests};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -78,7 +78,10 @@ pub(crate) fn as_journal(
     let mut secrets = Secrets::new(secrets.to_vec());
     let entry = spell::exchange(recorded, upstreams, &RecordStage::Over, &mut secrets)?;
     let mut text = encode_header();
-    text.push_str(&encode_line(1, &entry));
+    text.push_str(&encode_line(
+        1,
+        &entry.in_file(&mut WrittenRequests::default()),
+    ));
     Ok(text.into_bytes())
 }
 

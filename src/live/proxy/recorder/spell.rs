@@ -1,4 +1,5 @@
-//! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out.
+//! How an exchange is spelled in the journal: bodies decoded, streams in one piece, secrets taken out, and of a
+//! request that continues a recorded one only what is new.
 
 use super::recorded::{
     RecordedBody, RecordedExchange, RecordedHead, assemble, looks_streamed, raw,
@@ -7,12 +8,15 @@ use super::secrets::Secrets;
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::judge::Continuation;
 use bytes::Bytes;
+use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{
     AgentResponseEntry, ExchangeEntry, HeadersEntry, RequestEntry, ResponseEntry,
 };
 use retake_core::session::Dialect;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// How far an exchange has come that is written.
@@ -25,13 +29,121 @@ pub(crate) enum RecordStage {
     Held(Option<PathBuf>),
 }
 
-/// What is written of an exchange: one JSON object without line feeds and without secrets.
+/// An entry of a journal: one JSON object without line feeds and without secrets.
+#[derive(Debug)]
+pub(crate) struct EntryText {
+    text: String,
+    request: Option<CleanRequest>,
+}
+
+/// The request of an exchange, where it is one JSON object without secrets on one line.
+#[derive(Debug)]
+struct CleanRequest {
+    exchange: ExchangeId,
+    continuation: Continuation,
+    body: Bytes,
+    /// Where it is to be put into the text of its entry; `None` where it is there.
+    place: Option<Range<usize>>,
+}
+
+impl From<String> for EntryText {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            request: None,
+        }
+    }
+}
+
+impl EntryText {
+    /// What it keeps in memory, and takes in a file at most, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        let later = self.request.as_ref().filter(|one| one.place.is_some());
+        self.text.len() + later.map_or(0, |request| request.body.len())
+    }
+
+    /// The entry as it stands in a file that has these requests already; its own one is among them then.
+    pub(crate) fn in_file(&self, written: &mut WrittenRequests) -> Cow<'_, str> {
+        let Some(request) = &self.request else {
+            return Cow::Borrowed(&self.text);
+        };
+        let base = request
+            .place
+            .as_ref()
+            .and_then(|_| written.base_of(request));
+        written.add(request, base.as_ref());
+        let Some(place) = &request.place else {
+            return Cow::Borrowed(&self.text);
+        };
+        let json = |range: Range<usize>| String::from_utf8_lossy(&request.body[range]);
+        let whole = 0..request.body.len();
+        let member = match base {
+            Some((base, new)) => format!(
+                "\"continues\":{{\"exchange\":{},\"before\":{},\"elements\":[{}],\"after\":{}}}",
+                base.exchange.0,
+                new.start,
+                json(new.clone()),
+                whole.end - new.end
+            ),
+            None => format!("\"request\":{}", json(whole)),
+        };
+        let mut text = String::with_capacity(self.text.len() + member.len());
+        text.push_str(&self.text[..place.start]);
+        text.push_str(&member);
+        text.push_str(&self.text[place.end..]);
+        Cow::Owned(text)
+    }
+}
+
+/// How many requests of a file are remembered: of so many conversations at a time, and their branches.
+const WRITTEN: usize = 256;
+
+/// The requests that a file has, the latest first.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenRequests(VecDeque<WrittenRequest>);
+
+#[derive(Debug, Clone, Copy)]
+struct WrittenRequest {
+    exchange: ExchangeId,
+    /// The number of its reading.
+    reading: u64,
+    /// Bytes of the last one that is there as a whole, and of what is new of those that continue it.
+    whole: usize,
+    since: usize,
+}
+
+impl WrittenRequests {
+    /// The request that this one continues, and what is new of it. Once what is new of several is as long as the
+    /// one that is whole, the next is whole again: a line that is damaged costs no more than that.
+    fn base_of(&self, request: &CleanRequest) -> Option<(WrittenRequest, Range<usize>)> {
+        let find = |reading: u64| self.0.iter().find(|one| one.reading == reading).copied();
+        let end = request.body.len();
+        let same = || Some((find(request.continuation.reading)?, end..end));
+        let (base, new) = same().or_else(|| {
+            let (reading, new) = request.continuation.of.as_ref()?;
+            Some((find(*reading)?, new.clone()))
+        })?;
+        (base.since + new.len() <= base.whole).then_some((base, new))
+    }
+
+    fn add(&mut self, request: &CleanRequest, base: Option<&(WrittenRequest, Range<usize>)>) {
+        self.0.push_front(WrittenRequest {
+            exchange: request.exchange,
+            reading: request.continuation.reading,
+            whole: base.map_or(request.body.len(), |(base, _)| base.whole),
+            since: base.map_or(0, |(base, new)| base.since + new.len()),
+        });
+        self.0.truncate(WRITTEN);
+    }
+}
+
+/// What is written of an exchange.
 pub(crate) fn exchange(
     recorded: &RecordedExchange,
     upstreams: &[String],
     stage: &RecordStage,
     secrets: &mut Secrets,
-) -> serde_json::Result<String> {
+) -> serde_json::Result<EntryText> {
     secrets.learn(&recorded.request_head.secrets);
     secrets.learn(&recorded.reply_head.secrets);
     let upstream = upstreams.get(recorded.seen.upstream);
@@ -89,32 +201,27 @@ pub(crate) fn exchange(
         }
     }
     let (text, had_secrets) = secrets.redacted(serde_json::to_string(&entry)?);
-    match body.filter(|_| is_json && (stays_clean || !had_secrets)) {
-        Some((continuation, body)) => secrets.found_none(continuation, body),
-        None => return Ok(text),
-    }
-    Ok(match (stays_clean, body) {
-        (true, Some((_, body))) => with_request(&text, body),
-        _ => text,
+    let clean = body.filter(|_| is_json && (stays_clean || !had_secrets));
+    let Some((continuation, body)) = clean else {
+        return Ok(text.into());
+    };
+    secrets.found_none(continuation, body);
+    let place = text.find(LATER).filter(|_| stays_clean);
+    let request = CleanRequest {
+        exchange: recorded.seen.id,
+        continuation: continuation.clone(),
+        body: body.clone(),
+        place: place.map(|at| at..at + LATER.len()),
+    };
+    Ok(EntryText {
+        text,
+        request: Some(request),
     })
 }
 
 /// How an entry names a request that is put in later: no string of it can hold this, for its
 /// quotes would be escaped.
 const LATER: &str = r#""request":null"#;
-
-/// An entry with the request that was left out of it.
-fn with_request(entry: &str, request: &[u8]) -> String {
-    let Some((before, after)) = entry.split_once(LATER) else {
-        return entry.to_owned();
-    };
-    let mut text = String::with_capacity(entry.len() + request.len());
-    text.push_str(before);
-    text.push_str("\"request\":");
-    text.push_str(&String::from_utf8_lossy(request));
-    text.push_str(after);
-    text
-}
 
 /// A request that is there as it is written, whole and without an encoding, and what it continues.
 fn plain_request(recorded: &RecordedExchange) -> Option<(&Continuation, &Bytes)> {

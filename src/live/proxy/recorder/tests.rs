@@ -173,6 +173,91 @@ fn a_recorded_exchange_opens_with_the_findings_of_its_bodies() {
     assert!(text.contains("\"path\":\"/v1/chat/completions\""), "{text}");
 }
 
+/// A conversation as its client sends it: each request repeats the one before it and the reply to that.
+struct Conversation {
+    judge: Judge,
+    messages: Vec<String>,
+}
+
+impl Conversation {
+    /// One whose first message has so many bytes.
+    fn new(length: usize) -> Self {
+        let first = format!(
+            r#"{{"role":"user","content":"{}"}}"#,
+            "go on ".repeat(length / 6)
+        );
+        Self {
+            judge: Judge::default(),
+            messages: vec![first],
+        }
+    }
+
+    fn body(&self) -> String {
+        let messages = self.messages.join(",");
+        format!(
+            r#"{{"model":"m","messages":[{messages}],"tools":[{{"type":"function","function":{{"name":"f"}}}}]}}"#
+        )
+    }
+
+    /// The next exchange.
+    fn next(&mut self, id: u32) -> RecordedExchange {
+        let body = self.body();
+        let message = format!(r#"{{"role":"assistant","content":"step {id}"}}"#);
+        let reply = format!(r#"{{"choices":[{{"finish_reason":"stop","message":{message}}}]}}"#);
+        let mut recorded = chat(id, &body, &reply);
+        recorded.continuation = Some(read(&self.judge, &body).continuation().clone());
+        let answer = format!(r#"{{"role":"user","content":"and {id}?"}}"#);
+        self.messages.extend([message, answer]);
+        recorded
+    }
+}
+
+/// Each session of a journal as the texts of its items; its problems are none.
+fn texts(path: &Path) -> Vec<Vec<String>> {
+    let recording = read_path(path, &ReadOptions::default()).unwrap();
+    assert_eq!(recording.problems, []);
+    let text = |span| String::from_utf8(recording.source.read(span).unwrap()).unwrap();
+    let sessions = recording.sessions.iter();
+    let texts = sessions.map(|session| session.items.iter().map(|item| text(item.span)).collect());
+    texts.collect()
+}
+
+#[test]
+fn the_journal_of_a_conversation_grows_with_what_is_new_and_reads_as_if_every_request_were_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(options(home.path())).unwrap();
+    let path = recorder.path();
+    let mut conversation = Conversation::new(20_000);
+    let mut whole = 0;
+    for id in 1..=200 {
+        let mut recorded = conversation.next(id);
+        whole += recorded.request.kept();
+        if id % 50 == 0 {
+            // Its reply takes a while: it is recorded once more when it is there.
+            let reply = std::mem::take(&mut recorded.reply);
+            recorder.began(recorded.clone());
+            recorded.reply = reply;
+        }
+        recorder.exchange(recorded);
+    }
+    drop(recorder);
+    let length = fs::metadata(&path).unwrap().len();
+    assert!(length < 20 * whole / 100, "{length} of {whole} bytes");
+    let [session] = &texts(&path)[..] else {
+        panic!("not one conversation");
+    };
+    let mut expected = conversation.messages.clone();
+    // The answer to the last reply was never sent.
+    expected.pop();
+    assert_eq!(session.len(), expected.len());
+    for (found, expected) in session.iter().zip(&expected) {
+        assert!(
+            expected.contains(found.as_str()),
+            "{found} is not {expected}"
+        );
+    }
+}
+
 #[test]
 fn an_odd_stream_is_kept_as_it_came_and_is_incomplete() {
     let home = tempfile::tempdir().unwrap();

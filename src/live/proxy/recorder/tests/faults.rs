@@ -130,6 +130,41 @@ fn after_a_failed_sync_another_file_has_what_may_be_lost() {
 }
 
 #[test]
+fn every_file_that_is_begun_anew_has_the_whole_of_what_its_requests_continue() {
+    static DISK: Disk = Disk::new();
+    let home = tempfile::tempdir().unwrap();
+    let mount: OpenFile = |file| Box::new(Faulty { file, disk: &DISK });
+    let recorder = Recorder::begin_on(mount, QUEUE, options(home.path())).unwrap();
+    let first = recorder.path();
+    let mut conversation = Conversation::new(5_000);
+    for id in 1..=3 {
+        let on_disk = recorder.held(held(conversation.next(id)), None);
+        assert_eq!(on_disk.blocking_recv(), Ok(true));
+    }
+    DISK.failing_syncs.store(1, Ordering::SeqCst);
+    for id in 4..=6 {
+        let on_disk = recorder.held(held(conversation.next(id)), None);
+        assert_eq!(on_disk.blocking_recv(), Ok(true));
+    }
+    let second = recorder.path();
+    assert_ne!(first, second);
+    drop(recorder);
+    for (path, requests) in [(first, 1..=3), (second, 4..=6)] {
+        let text = text_of(&path);
+        assert!(text.matches("\"continues\":").count() >= 2, "{text}");
+        let [session] = &texts(&path)[..] else {
+            panic!("not one conversation: {text}");
+        };
+        let last = format!("step {}", requests.end());
+        assert!(session.iter().any(|text| text.contains("go on go on")));
+        assert!(
+            session.iter().any(|text| text.contains(&last)),
+            "{session:?}"
+        );
+    }
+}
+
+#[test]
 fn ten_thousand_exchanges_before_a_disk_that_hangs_stay_within_the_bound() {
     static DISK: Disk = Disk::new();
     const BOUND: usize = 1 << 20;
