@@ -278,5 +278,12 @@ fn class_of_look(look: Look) -> &'static str {
         Look::Colour(Colour::Blue) => "blue",
         Look::Colour(Colour::Magenta) => "magenta",
         Look::Colour(Colour::Cyan) => "cyan",
+        Look::Colour(Colour::Grey) => "",
+        Look::Background(Colour::Red) => "on red",
+        Look::Background(Colour::Green) => "on green",
+        Look::Background(Colour::Yellow) => "on yellow",
+        Look::Background(Colour::Blue | Colour::Cyan) => "on blue",
+        Look::Background(Colour::Magenta) => "on magenta",
+        Look::Background(Colour::Grey) => "on",
     }
 }

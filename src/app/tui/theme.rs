@@ -502,6 +502,13 @@ impl Theme {
             Look::Colour(Colour::Blue | Colour::Cyan) => self.info,
             // Yellow is unreadable on light backgrounds.
             Look::Colour(Colour::Yellow | Colour::Magenta) => self.marked,
+            Look::Colour(Colour::Grey) => self.text,
+            Look::Background(_) if self.variant == Variant::Mono => self.text,
+            // The letters take the colour of the screen, so they are as readable as letters in the colour.
+            Look::Background(colour) => {
+                let style = self.look(Look::Colour(colour));
+                style.add_modifier(Modifier::REVERSED)
+            }
         }
     }
 
@@ -728,6 +735,20 @@ mod tests {
             None
         ));
         assert!(!with(&[("COLORTERM", "truecolor")], Some(Variant::Mono)));
+    }
+
+    #[test]
+    fn backgrounds_of_terminal_output_are_seen_in_each_theme_with_colours() {
+        let is_seen = |variant| {
+            let theme = Theme::new(variant, Glyphs::UNICODE);
+            [Colour::Red, Colour::Grey].map(|colour| {
+                let style = theme.look(Look::Background(colour));
+                style.add_modifier.contains(Modifier::REVERSED)
+            })
+        };
+        for (variant, word) in Variant::ALL {
+            assert_eq!(is_seen(variant), [variant != Variant::Mono; 2], "{word}");
+        }
     }
 
     #[test]

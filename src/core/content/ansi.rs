@@ -49,12 +49,21 @@ fn sequence(text: &str) -> Option<(&str, char, usize)> {
 #[derive(Debug, Default)]
 struct Pen {
     colour: Option<Colour>,
+    background: Option<Colour>,
+    is_reversed: bool,
     is_strong: bool,
     is_faint: bool,
 }
 
 impl Pen {
     fn look(&self) -> Look {
+        let background = match self.is_reversed {
+            true => Some(self.colour.unwrap_or(Colour::Grey)),
+            false => self.background,
+        };
+        if let Some(background) = background {
+            return Look::Background(background);
+        }
         match (self.colour, self.is_strong, self.is_faint) {
             (Some(colour), _, _) => Look::Colour(colour),
             (None, true, _) => Look::Strong,
@@ -97,22 +106,29 @@ impl Pen {
                 0 => *self = Self::default(),
                 1 => self.is_strong = true,
                 2 => self.is_faint = true,
+                7 => self.is_reversed = true,
+                27 => self.is_reversed = false,
                 22 => (self.is_strong, self.is_faint) = (false, false),
                 39 => self.colour = None,
-                30..=37 => self.colour = basic(code - 30),
-                90..=97 => self.colour = basic(code - 90),
-                38 | 48 => {
-                    let colour = extended(&mut codes);
-                    if code == 38 {
-                        self.colour = colour;
-                    }
-                }
+                30..=37 => self.colour = of_letters(basic(code - 30)),
+                90..=97 => self.colour = of_letters(basic(code - 90)),
+                38 => self.colour = of_letters(extended(&mut codes)),
+                49 => self.background = None,
+                40..=47 => self.background = basic(code - 40),
+                100..=107 => self.background = basic(code - 100),
+                48 => self.background = extended(&mut codes),
                 _ => {}
             }
         }
     }
 }
 
+/// A colour for letters: those in grey look plain.
+fn of_letters(colour: Option<Colour>) -> Option<Colour> {
+    colour.filter(|colour| *colour != Colour::Grey)
+}
+
+/// `None` for black.
 fn basic(number: u16) -> Option<Colour> {
     match number {
         1 => Some(Colour::Red),
@@ -121,6 +137,7 @@ fn basic(number: u16) -> Option<Colour> {
         4 => Some(Colour::Blue),
         5 => Some(Colour::Magenta),
         6 => Some(Colour::Cyan),
+        7 => Some(Colour::Grey),
         _ => None,
     }
 }
@@ -135,19 +152,22 @@ fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<Colour> {
                 let number = number - 16;
                 nearest([number / 36 * 51, number / 6 % 6 * 51, number % 6 * 51])
             }
-            _ => None,
+            number @ 232.. => nearest([(number - 232) * 10 + 8; 3]),
         },
         2 => nearest([codes.next()?, codes.next()?, codes.next()?]),
         _ => None,
     }
 }
 
-/// The colour whose channels are the strong ones; nothing for greys.
+/// Below this, a channel counts for nothing.
+const DARK: u16 = 48;
+
+/// The colour whose channels are the strong ones; `None` for black.
 fn nearest(channels: [u16; 3]) -> Option<Colour> {
     let most = channels.into_iter().max()?;
     let least = channels.into_iter().min()?;
-    if most.saturating_sub(least) < 48 {
-        return None;
+    if most.saturating_sub(least) < DARK {
+        return (most >= DARK).then_some(Colour::Grey);
     }
     let middle = least + (most - least) / 2;
     basic(
@@ -176,7 +196,7 @@ mod tests {
                 "\u{1b}[31m⎯\u{1b}[39m\u{1b}[1m\u{1b}[41m Failed \u{1b}[0m ok",
                 &[
                     (Look::Colour(Colour::Red), "⎯"),
-                    (Look::Strong, " Failed "),
+                    (Look::Background(Colour::Red), " Failed "),
                     (Look::Plain, " ok"),
                 ],
             ),
@@ -194,6 +214,31 @@ mod tests {
         for (text, expected) in table {
             let expected: Vec<_> = expected.iter().map(|it| (it.0, it.1.to_owned())).collect();
             assert_eq!(pieces(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn backgrounds_are_kept_except_black_ones() {
+        let table: &[(&str, Look)] = &[
+            ("\u{1b}[30;42mPASS", Look::Background(Colour::Green)),
+            ("\u{1b}[103mwarn", Look::Background(Colour::Yellow)),
+            ("\u{1b}[48;5;196mx", Look::Background(Colour::Red)),
+            (
+                "\u{1b}[38;2;9;9;9;48;2;0;60;220mx",
+                Look::Background(Colour::Blue),
+            ),
+            ("\u{1b}[48;5;250mx", Look::Background(Colour::Grey)),
+            ("\u{1b}[7mx", Look::Background(Colour::Grey)),
+            ("\u{1b}[33;7mx", Look::Background(Colour::Yellow)),
+            ("\u{1b}[40;1mx", Look::Strong),
+            ("\u{1b}[48;5;233mx", Look::Plain),
+            ("\u{1b}[41;49mx", Look::Plain),
+            ("\u{1b}[31;7;27mx", Look::Colour(Colour::Red)),
+        ];
+        for (text, look) in table {
+            let found = pieces(text);
+            assert_eq!(found.len(), 1, "{text:?}");
+            assert_eq!(found[0].0, *look, "{text:?}");
         }
     }
 

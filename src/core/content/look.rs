@@ -22,10 +22,12 @@ pub enum Look {
     Place,
     /// A colour of terminal output.
     Colour(Colour),
+    /// Terminal output on a background of this colour.
+    Background(Colour),
 }
 
-/// The colours that terminal output is shown in. Which shade of them it was is not kept, and neither are
-/// black, white and backgrounds: they are unreadable on somebody's screen.
+/// The colours that terminal output is shown in. Which shade of them it was is not kept, and neither are black and
+/// the colour of letters on a background: they are unreadable on somebody's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     Red,
@@ -34,6 +36,8 @@ pub enum Colour {
     Blue,
     Magenta,
     Cyan,
+    /// White and greys, of backgrounds only.
+    Grey,
 }
 
 /// A line of pieces.

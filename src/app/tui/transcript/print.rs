@@ -90,6 +90,7 @@ fn codes(style: Style) -> Vec<String> {
         (Modifier::DIM, "2"),
         (Modifier::ITALIC, "3"),
         (Modifier::UNDERLINED, "4"),
+        (Modifier::REVERSED, "7"),
     ];
     let modifiers = modifiers
         .iter()
