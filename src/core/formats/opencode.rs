@@ -103,6 +103,9 @@ fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
     out.finish()
 }
 
+/// Longer parts, in bytes, are neither the beginning nor the end of a step.
+const LONGEST_MARK: usize = 4096;
+
 struct Message {
     id: String,
     info: String,
@@ -195,41 +198,33 @@ fn write_message(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcrip
 
 fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript) {
     let first = out.items().len();
-    let tokens = info.object("tokens");
-    let cache = tokens.object("cache");
-    let count = |of: &Object<'_>, key| of.number(key).unwrap_or_default();
-    let spent = Spent {
-        input: count(&tokens, "input"),
-        cache_read: count(&cache, "read"),
-        cache_write: count(&cache, "write"),
-        output: count(&tokens, "output") + count(&tokens, "reasoning"),
-        cost: info.decimal("cost").unwrap_or_default(),
-    };
     let model = info.text("modelID");
     let time = info.object("time");
     let mut number = parts.first().map_or(0, |(number, _)| *number);
-    let head = |number| {
-        let head = Head::new(number).at(time.get("created"));
-        head.of_model(&model).spent(spent)
-    };
     let mut results = Vec::new();
-    out.begin_reply();
-    for (place, json) in parts {
-        number = *place;
-        let json = out.shorten(json);
-        let part = Object::read(&json);
-        match &*part.text("type") {
-            "step-start" => {
-                flush(&mut results, out);
-                out.begin_reply();
+    for (step, mut spent) in steps_of(info, parts) {
+        flush(&mut results, out);
+        out.begin_reply();
+        for (place, json) in step {
+            number = *place;
+            let json = out.shorten(json);
+            let part = Object::read(&json);
+            let head = Head::new(number).at(time.get("created"));
+            let head = head.of_model(&model).spent(spent);
+            let before = out.items().len();
+            match &*part.text("type") {
+                "reasoning" => out.think(&head, &part.text("text")),
+                "text" => {
+                    let text = Part::Text(part.text("text"));
+                    out.add(&head, Role::Model, vec![text]);
+                }
+                "tool" => results.extend(write_call(&head, number, &part, out)),
+                _ => {}
             }
-            "reasoning" => out.think(&head(number), &part.text("text")),
-            "text" => {
-                let text = Part::Text(part.text("text"));
-                out.add(&head(number), Role::Model, vec![text]);
+            // The first item of a step has what the step took.
+            if out.items().len() > before {
+                spent = Spent::default();
             }
-            "tool" => results.extend(write_call(&head(number), number, &part, out)),
-            _ => {}
         }
     }
     flush(&mut results, out);
@@ -257,6 +252,47 @@ fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript)
     } else {
         Flags::ERROR
     };
+}
+
+/// A request and what came of it: parts of a message.
+type Step<'a> = &'a [(u64, String)];
+
+/// The steps of a reply, each with what it took. The message has the tokens of its last step and the costs of all,
+/// which count where no step has its own.
+fn steps_of<'a>(info: &Object<'_>, parts: Step<'a>) -> Vec<(Step<'a>, Spent)> {
+    let is_of_type = |json: &str, kind: &str| {
+        json.len() < LONGEST_MARK && Object::read(json).text("type") == kind
+    };
+    let steps = parts.chunk_by(|_, (_, next)| !is_of_type(next, "step-start"));
+    let spent = |step: Step<'a>| {
+        let mut parts = step.iter().rev();
+        let (_, end) = parts.find(|(_, json)| is_of_type(json, "step-finish"))?;
+        Some(spent_in(&Object::read(end)))
+    };
+    let mut steps: Vec<_> = steps.map(|step| (step, spent(step))).collect();
+    if steps.iter().all(|(_, spent)| spent.is_none())
+        && let Some((_, first)) = steps.first_mut()
+    {
+        *first = Some(spent_in(info));
+    }
+    let steps = steps.into_iter();
+    steps
+        .map(|(step, spent)| (step, spent.unwrap_or_default()))
+        .collect()
+}
+
+/// What a message or a step took.
+fn spent_in(of: &Object<'_>) -> Spent {
+    let tokens = of.object("tokens");
+    let cache = tokens.object("cache");
+    let count = |of: &Object<'_>, key| of.number(key).unwrap_or_default();
+    Spent {
+        input: count(&tokens, "input"),
+        cache_read: count(&cache, "read"),
+        cache_write: count(&cache, "write"),
+        output: count(&tokens, "output") + count(&tokens, "reasoning"),
+        cost: of.decimal("cost").unwrap_or_default(),
+    }
 }
 
 /// The results of the calls of one step come after the step.
@@ -337,6 +373,33 @@ mod tests {
         let mut usage = crate::usage::UsageReader::new(session, &prices);
         assert_eq!(usage.call_duration(1).unwrap(), Some(2_000));
         assert_eq!(usage.turn(1).unwrap().tokens.unwrap().input, 95);
+    }
+
+    #[test]
+    fn each_step_of_a_reply_counts_once() {
+        let step = |input: u64, cost: f64, name: &str| {
+            format!(
+                r#"{{"type":"step-start"}},{{"type":"reasoning","text":"Hm."}},{{"type":"text","text":"Now."}},{{"type":"tool","callID":"{name}","tool":"bash","state":{{"status":"completed","input":{{}},"output":"a"}}}},{{"type":"step-finish","cost":{cost},"tokens":{{"input":{input},"output":2,"reasoning":1,"cache":{{"read":0,"write":0}}}}}}"#
+            )
+        };
+        let parts = [step(10, 0.25, "a"), step(20, 0.5, "b")].join(",");
+        let contents = read_text(&export(&[USER, &reply(&parts, r#","cost":0.75"#)]));
+        let session = &contents.sessions[0];
+        let prices = crate::usage::Prices::built_in();
+        let mut usage = crate::usage::UsageReader::new(session, &prices);
+        let turns = (0..session.turns.len()).map(|turn| usage.turn(turn).unwrap());
+        let turns: Vec<_> = turns
+            .filter_map(|turn| turn.tokens.zip(turn.cost))
+            .collect();
+        let input: Vec<u64> = turns.iter().map(|(tokens, _)| tokens.input).collect();
+        let costs: Vec<f64> = turns.iter().map(|(_, cost)| cost.all.dollars()).collect();
+        assert_eq!((input, costs), (vec![10, 20], vec![0.25, 0.5]));
+        let whole = session.source.read(crate::session::Span {
+            start: 0,
+            end: session.source.len(),
+        });
+        let whole = String::from_utf8(whole.unwrap().to_vec()).unwrap();
+        assert_eq!(whole.matches("\"cost\"").count(), 2, "once a step: {whole}");
     }
 
     #[test]

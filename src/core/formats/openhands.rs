@@ -36,6 +36,8 @@ const OLD: LinkFlags = LinkFlags::META;
 fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
     transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, lines| {
         let head = Head::new(lines.first()).at(event.get("timestamp"));
+        let metrics = event.object("llm_metrics");
+        let head = head.accumulated_cost(metrics.get("accumulated_cost"));
         let reply = match event.has("kind") {
             true => event.text("llm_response_id"),
             false => {
@@ -252,6 +254,24 @@ mod tests {
         let prices = crate::usage::Prices::built_in();
         let mut usage = crate::usage::UsageReader::new(&session, &prices);
         assert_eq!(usage.call_duration(1).unwrap(), Some(2_000));
+    }
+
+    #[test]
+    fn the_costs_of_a_run_so_far_are_told_apart_by_reply() {
+        let call = |number: u32, cost: f64| {
+            format!(
+                r#"{{"id":{number},"timestamp":"2025-01-27T22:44:56","source":"agent","action":"run","args":{{"command":"ls"}},"llm_metrics":{{"accumulated_cost":{cost}}},"tool_call_metadata":{{"function_name":"execute_bash","tool_call_id":"c{number}","model_response":{{"id":"r{number}","model":"m","usage":{{"prompt_tokens":10,"completion_tokens":2}}}}}}}}"#
+            )
+        };
+        let said = r#"{"id":9,"timestamp":"2025-01-27T22:45:56","source":"agent","action":"message","args":{"content":"Done."},"llm_metrics":{"accumulated_cost":1.0}}"#;
+        let session = session(&[&call(1, 0.25), &call(2, 0.75), said]);
+        let prices = crate::usage::Prices::built_in();
+        let mut usage = crate::usage::UsageReader::new(&session, &prices);
+        let turns = (0..session.turns.len()).map(|turn| usage.turn(turn).unwrap());
+        let costs: Vec<f64> = turns
+            .filter_map(|turn| Some(turn.cost?.all.dollars()))
+            .collect();
+        assert_eq!(costs, [0.25, 0.5, 0.25]);
     }
 
     #[test]

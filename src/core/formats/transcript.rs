@@ -81,6 +81,14 @@ impl Head {
         self
     }
 
+    /// With what the run had cost once the reply was there: the JSON of US dollars.
+    pub(super) fn accumulated_cost(mut self, cost: Option<&str>) -> Self {
+        if let Some(cost) = cost {
+            self.usage += &format!(r#""accumulated_cost":{cost},"#);
+        }
+        self
+    }
+
     pub(super) fn spent(mut self, spent: Spent) -> Self {
         let Spent {
             input,
@@ -94,7 +102,7 @@ impl Head {
                 true => format!(r#","cost":{cost}"#),
                 false => String::new(),
             };
-            self.usage = format!(
+            self.usage += &format!(
                 r#""usage":{{"input_tokens":{input},"cache_read_input_tokens":{cache_read},"cache_creation_input_tokens":{cache_write},"output_tokens":{output}{cost}}},"#
             );
         }

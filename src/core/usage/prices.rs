@@ -18,7 +18,7 @@ impl Cost {
     }
 
     /// `None` for what is no amount, and for nothing: that is recorded where a price is not known.
-    fn of_dollars(dollars: f64) -> Option<Self> {
+    pub(super) fn of_dollars(dollars: f64) -> Option<Self> {
         let is_amount = dollars.is_finite() && dollars > 0.0;
         is_amount.then(|| Self((dollars * 1e12).round() as u64))
     }

@@ -1,6 +1,6 @@
 //! What the envelope of one record says beside its item: when it was written, what its reply took.
 
-use super::prices::RequestCost;
+use super::prices::{Cost, RequestCost};
 use super::tokens::Tokens;
 use crate::json::{Cursor, JsonError, display_text, milliseconds};
 use crate::session::{Item, Session, SourceError, Span};
@@ -16,6 +16,8 @@ pub(super) struct Envelope {
     pub(super) tokens: Option<Tokens>,
     /// What they cost, as it is recorded beside them.
     pub(super) cost: Option<RequestCost>,
+    /// What the run had cost once this was there.
+    pub(super) accumulated_cost: Option<Cost>,
     /// The model that answered.
     pub(super) model: Option<Arc<str>>,
     /// How long the tool ran whose result it is, in milliseconds.
@@ -139,6 +141,10 @@ impl<'a> Envelopes<'a> {
                         envelope.tokens = Some(tokens);
                         envelope.cost = cost_of(&raw, &tokens);
                     }
+                }
+                (b"accumulated_cost", Some(b'0'..=b'9')) => {
+                    let dollars = String::from_utf8_lossy(cursor.raw()?).parse().ok();
+                    envelope.accumulated_cost = dollars.and_then(Cost::of_dollars);
                 }
                 (b"model", Some(b'"')) => {
                     let name = cursor.string()?.map(display_text).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::counted::{Counted, counted, replies_of_state};
 use super::order::UsageOrder;
-use super::prices::{Prices, RequestCost};
+use super::prices::{Cost, Prices, RequestCost};
 use super::record::Envelopes;
 use super::tokens::Tokens;
 use crate::session::ledger::ReplyCost;
@@ -142,7 +142,7 @@ impl<'a> UsageReader<'a> {
             usage.gap = since(usage.at);
             return Ok(usage);
         }
-        let (mut last_record, mut ended) = (None, None);
+        let (mut last_record, mut ended, mut accumulated) = (None, None, None);
         for index in items.clone().take(MOST) {
             let item = &session.items[index];
             if !item.kind.is_from_model() || last_record == Some(item.record) {
@@ -159,8 +159,14 @@ impl<'a> UsageReader<'a> {
             if envelope.tokens.as_ref().is_some_and(is_later) {
                 (usage.tokens, usage.cost) = (envelope.tokens, envelope.cost);
             }
+            accumulated = envelope.accumulated_cost.or(accumulated);
             usage.model = envelope.model.or(usage.model);
             usage.took = envelope.replied_in.or(usage.took);
+        }
+        if let Some(now) = accumulated.filter(|_| usage.cost.is_none()) {
+            let cost = now.without(self.accumulated_before(items.start)?);
+            let tokens = usage.tokens.unwrap_or_default();
+            usage.cost = RequestCost::recorded(&cost.dollars().into(), &tokens);
         }
         if let Some(cost) = reply_of_run(session, &found) {
             usage.tokens = usage.tokens.or_else(|| Tokens::of_run(cost.usage));
@@ -192,6 +198,19 @@ impl<'a> UsageReader<'a> {
         usage.cost = usage.cost.or(priced.map(|(it, tokens)| it.cost(&tokens)));
         usage.window = usage.window.or(model.and_then(|model| model.window));
         Ok(usage)
+    }
+
+    /// What the run had cost before an item.
+    fn accumulated_before(&mut self, item: usize) -> Result<Cost, SourceError> {
+        for earlier in self.session.items[..item].iter().rev() {
+            if !earlier.kind.is_from_model() {
+                continue;
+            }
+            if let Some(cost) = self.envelopes.of(earlier)?.accumulated_cost {
+                return Ok(cost);
+            }
+        }
+        Ok(Cost::default())
     }
 
     /// Whether the model wrote more than so many bytes in these items, its thoughts aside.
