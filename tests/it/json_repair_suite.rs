@@ -189,7 +189,7 @@ fn the_python_suite_is_survived() {
     judge(&of(special));
     let plain = of(plain);
     if !plain.is_empty() {
-        hold("json_repair_py", judge(&plain), 167, 61);
+        hold("json_repair_py", judge(&plain), 166, 60);
     }
 }
 

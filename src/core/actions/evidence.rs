@@ -2,6 +2,7 @@
 
 use super::plan::{ActionContext, ActionError, Defect};
 use crate::content::without_colours;
+use crate::json::pointer::readable;
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
 use crate::session::{Family, Item, Kind};
@@ -260,7 +261,7 @@ pub fn lines(violations: &[Violation]) -> Vec<String> {
         if violation.pointer.is_empty() {
             violation.message.clone()
         } else {
-            format!("{}: {}", violation.pointer, violation.message)
+            format!("{}: {}", readable(&violation.pointer), violation.message)
         }
     });
     texts.collect()
@@ -268,7 +269,7 @@ pub fn lines(violations: &[Violation]) -> Vec<String> {
 
 fn violation_texts(violations: &[Violation]) -> Vec<wording::ViolationText> {
     let texts = violations.iter().map(|violation| wording::ViolationText {
-        pointer: violation.pointer.clone(),
+        pointer: readable(&violation.pointer).into_owned(),
         message: violation.message.clone(),
     });
     texts.collect()

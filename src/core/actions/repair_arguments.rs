@@ -75,7 +75,7 @@ fn meant(
             None => Err(ActionError::NothingToDo),
         },
         Repair::None => Err(ActionError::WouldBreak(
-            "nothing can be read from these arguments".to_owned(),
+            "cannot be repaired without guessing: edit the arguments".to_owned(),
         )),
     }
 }

@@ -3,6 +3,7 @@
 //! `edit`, which leaves everything else as it was recorded.
 
 use super::edit::with_open_arguments;
+use crate::json::pointer::{child, readable};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::Item;
 use crate::wire::write::quoted;
@@ -144,7 +145,7 @@ fn start_of_string(text: &str) -> Option<usize> {
 
 /// The words for a JSON pointer: without its first slash, keys as they are.
 fn name_of(pointer: &str) -> String {
-    pointer[1..].replace("~1", "/").replace("~0", "~")
+    readable(&pointer[1..]).into_owned()
 }
 
 /// The values of an item as they are found.
@@ -191,8 +192,7 @@ impl<'a> Values<'a> {
         let is_object = cursor.object(|cursor, key| {
             let key = display_text(key);
             let schema = properties.and_then(|properties| properties.get(&*key));
-            let key = key.replace('~', "~0").replace('/', "~1");
-            self.member(cursor, format!("{pointer}/{key}"), schema, depth)
+            self.member(cursor, child(pointer, &key), schema, depth)
         })?;
         if is_object {
             self.missing(pointer, start..cursor.position(), schema);
@@ -226,7 +226,7 @@ impl<'a> Values<'a> {
         let end = at.start + inside.len();
         let comma = if inside.ends_with('{') { "" } else { ", " };
         for (key, schema) in properties.into_iter().flatten() {
-            let pointer = format!("{holder}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let pointer = child(holder, key);
             let mut values = self.values.iter();
             if values.any(|value| value.pointer.as_deref() == Some(&pointer))
                 || self.values.len() >= MOST

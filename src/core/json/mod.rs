@@ -13,6 +13,7 @@ use std::ops::Range;
 
 mod complete;
 mod moment;
+pub mod pointer;
 
 /// Why a text is not JSON, and where: `at` counts bytes from the start of the slice that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub enum Repair {
         /// JSON, the more tolerant reading.
         b: String,
     },
-    /// Nothing to repair from: empty, plain text, too deep, too large.
+    /// Nothing to repair from: empty, plain text, arithmetic, too deep, too large.
     None,
 }
 
@@ -65,7 +65,7 @@ pub fn certain(text: &str) -> Option<String> {
     is_whole.then_some(likely)
 }
 
-/// Guesses what a text meant.
+/// Guesses what a text meant. Nothing is guessed that makes up a key, or that was to be computed.
 #[must_use]
 pub fn repair(text: &str) -> Repair {
     if is_json(text) {
@@ -95,15 +95,17 @@ pub fn repair(text: &str) -> Repair {
 
 /// What the two libraries make of a text.
 fn read_twice(text: &str) -> Repair {
-    let a = jsonrepair_rs::jsonrepair(text)
-        .ok()
-        .filter(|repaired| is_json(repaired));
+    if has_arithmetic(text) {
+        return Repair::None;
+    }
+    let is_sound = |repaired: &String| is_json(repaired) && has_only_keys_of(text, repaired);
+    let a = jsonrepair_rs::jsonrepair(text).ok().filter(is_sound);
     let tolerant = if starts_as_prose(text) {
         jsonfix::repair_extract(text)
     } else {
         jsonfix::repair(text)
     };
-    let b = tolerant.ok().filter(|repaired| is_json(repaired));
+    let b = tolerant.ok().filter(is_sound);
     match (a, b) {
         (Some(a), Some(b)) if same_value(&a, &b) => Repair::Likely { text: a },
         (Some(a), Some(b)) => Repair::Disagree { a, b },
@@ -159,6 +161,94 @@ fn invents(text: &str, guessed: &str) -> bool {
     let spelled = spelled.iter().map(|word| text.matches(word).count());
     let nulls = serde_json::from_str(guessed).map_or(0, |value| count_nulls(&value));
     nulls > spelled.sum()
+}
+
+/// Whether the keys of a guess are keys of the text, in its order: where a member begins, or before a colon or `=`.
+fn has_only_keys_of(text: &str, guessed: &str) -> bool {
+    let is_quote = |it: char| matches!(it, '"' | '\'' | '`' | '´' | '“' | '”' | '‘' | '’');
+    let mut rest = text;
+    let mut is_written = |key: &str| {
+        // Other characters may be escaped in one of the two.
+        let is_plain = |it: char| matches!(it, ' '..='~') && !matches!(it, '"' | '\'' | '\\');
+        if !key.chars().all(is_plain) {
+            return true;
+        }
+        let found = rest.match_indices(key).find_map(|(at, _)| {
+            let before = rest[..at].trim_end_matches(is_quote).trim_end();
+            let after = &rest[at + key.len()..];
+            let next = after.trim_start_matches("&quot;");
+            let next = next
+                .trim_start_matches(|it: char| it.is_whitespace() || it == '\\' || is_quote(it));
+            (before.ends_with(['{', ',']) || next.starts_with([':', '='])).then_some(after)
+        });
+        rest = found.unwrap_or(rest);
+        found.is_some()
+    };
+    serde_json::from_str(guessed).is_ok_and(|value| all_keys(&value, &mut is_written))
+}
+
+fn all_keys(value: &Value, passes: &mut dyn FnMut(&str) -> bool) -> bool {
+    match value {
+        Value::Array(values) => values.iter().all(|value| all_keys(value, passes)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(key, value)| passes(key) && all_keys(value, passes)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// Whether a value outside quotes is to be computed, as `4.1/100/12`.
+fn has_arithmetic(text: &str) -> bool {
+    let (mut inside, mut escaped) = (false, false);
+    let mut outside = text.to_owned();
+    outside.retain(|it| {
+        let is_outside = !inside;
+        match it {
+            _ if escaped => escaped = false,
+            '\\' => escaped = inside,
+            '"' => inside = !inside,
+            _ => {}
+        }
+        is_outside
+    });
+    let separators = [',', ':', '{', '}', '[', ']', '"', '\n'];
+    outside.split(separators).any(is_arithmetic)
+}
+
+/// Whether a text without quotes is numbers or names with operators between them. Dates, ranges of words and
+/// comments are not.
+fn is_arithmetic(text: &str) -> bool {
+    let text = text.trim();
+    let is_operand =
+        |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.' | b' ' | b'(' | b')');
+    let is_operator = |it: u8| matches!(it, b'*' | b'/' | b'+' | b'-' | b'%' | b'^');
+    let is_expression = text.bytes().all(|it| is_operand(it) || is_operator(it));
+    let is_value = text.parse::<f64>().is_ok();
+    if !is_expression
+        || is_value
+        || text.contains("//")
+        || text.contains("/*")
+        || text.starts_with('/')
+    {
+        return false;
+    }
+    let is_number =
+        text.starts_with(|it: char| it.is_ascii_digit() || matches!(it, '(' | '.' | '-' | '+'));
+    let mut operators = text.match_indices(['*', '/', '+', '-', '%', '^']);
+    operators.any(|(at, operator)| {
+        let (before, after) = (text[..at].trim_end(), text[at + 1..].trim_start());
+        let after = after.trim_start_matches('*').trim_start();
+        let is_between = before.ends_with(|it: char| it.is_ascii_alphanumeric() || it == ')')
+            && after.starts_with(|it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '('));
+        let is_before_number = after.starts_with(|it: char| !it.is_ascii_alphabetic());
+        is_between
+            && match operator {
+                "*" | "^" => true,
+                // One of them divides or subtracts; with two it is a date.
+                "-" => is_number && is_before_number && text.matches('-').count() == 1,
+                _ => is_number && is_before_number,
+            }
+    })
 }
 
 fn count_nulls(value: &Value) -> usize {
@@ -287,6 +377,9 @@ pub enum SyntaxDefect {
     /// A line break or another control character inside a string.
     #[strum(serialize = "raw control character in a string")]
     ControlCharacters,
+    /// Operators between numbers or names, outside quotes.
+    #[strum(serialize = "arithmetic, which cannot be repaired without guessing")]
+    Arithmetic,
     #[strum(serialize = "strings joined with +")]
     JoinedStrings,
     #[strum(serialize = "wrapped in a function call")]
@@ -337,7 +430,10 @@ pub fn defects(text: &str) -> Vec<SyntaxDefect> {
         return vec![SyntaxDefect::PlainText];
     }
     let mut found = scanned(text);
-    if text.len() <= MAX_TRIED {
+    // Of arithmetic the tolerant parser makes something else.
+    if has_arithmetic(text) {
+        found.push(SyntaxDefect::Arithmetic);
+    } else if text.len() <= MAX_TRIED {
         found.extend(needed_repairs(text));
     }
     if starts_as_prose(text)

@@ -110,8 +110,53 @@ fn the_ladder_of_a_course_is_climbed() {
 
 #[test]
 fn keys_made_of_words_are_no_repair() {
-    for text in [r#"{"b": "xxxxx" true}"#, r#"{"key": 1/3, "foo": "bar"}"#] {
+    for text in [
+        r#"{"b": "xxxxx" true}"#,
+        r#"{"key": 1/3, "foo": "bar"}"#,
+        r#"{"path": src/1/2}"#,
+        r#"{"a": "x".join("y")}"#,
+    ] {
         assert_eq!(repair(text), Repair::None, "{text}");
+    }
+    // The colon is what is missing.
+    let repaired = Repair::Likely {
+        text: r#"{"a": 1, "b": 2}"#.to_owned(),
+    };
+    assert_eq!(repair(r#"{"a": 1 "b": 2}"#), repaired);
+}
+
+#[test]
+fn arithmetic_is_neither_computed_nor_made_a_text_or_a_key() {
+    for text in [
+        r#"{"principal": 310000, "monthly_rate": 4.1/100/12, "months": 25*12}"#,
+        r#"{"amount": 1100*1.2}"#,
+        r#"{"amount": 1100 * 1.2, "b": 2}"#,
+        r#"{"amount": (1100+1.2)*2}"#,
+        r#"{"amount": 1100-2}"#,
+        r#"{"amount": [1, 2**10]}"#,
+        r#"{"amount": total*2}"#,
+    ] {
+        assert_eq!(repair(text), Repair::None, "{text}");
+        assert!(
+            defects(text).contains(&SyntaxDefect::Arithmetic),
+            "{text}: {:?}",
+            defects(text)
+        );
+    }
+    for text in [
+        r#"{"date": 2024-01-02}"#,
+        r#"{"url": http://x.y/z}"#,
+        r#"{"share": 50%}"#,
+        r#"{"share": 2.3e-3, "of": 'x'}"#,
+        r#"{"sum": "1100*1.2",}"#,
+        "{'sum': '1100*1.2'}",
+        "{\"sum\": 1100 // 2*3\n}",
+    ] {
+        let found = repair(text);
+        assert!(
+            matches!(found, Repair::Likely { .. } | Repair::OneOpinion { .. }),
+            "{text}: {found:?}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
+use crate::json::pointer::{child, readable};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::Kind;
 use std::borrow::Cow;
@@ -49,8 +50,8 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
     let key = first.rsplit('/').next().unwrap_or_default();
     let mut finding = Finding::new(&RULE, subject.index)
         .fact("tool", run.session.name(subject.item))
-        .fact("key", key.replace("~1", "/").replace("~0", "~"))
-        .fact("others", others.join(", "));
+        .fact("key", readable(key))
+        .fact("others", readable(&others.join(", ")));
     finding.pointer = Some(first.clone());
     findings.push(finding.of_call(run.session));
 }
@@ -75,10 +76,7 @@ impl Path<'_> {
     fn pointer(&self) -> String {
         match self {
             Self::Root => String::new(),
-            Self::Key(parent, key) => {
-                let key = key.replace('~', "~0").replace('/', "~1");
-                format!("{}/{key}", parent.pointer())
-            }
+            Self::Key(parent, key) => child(&parent.pointer(), key),
             Self::Index(parent, index) => format!("{}/{index}", parent.pointer()),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::run::{CheckedItem, Run};
 use crate::actions::{Defect, Offer, Safety, ordinal};
+use crate::json::pointer::readable;
 use crate::session::{Kind, Session, index_number};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -369,7 +370,7 @@ impl Finding {
         let settled = self.get("settled").unwrap_or("answered in this take");
         let mut message = fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
-            "pointer" => self.pointer.clone(),
+            "pointer" => self.pointer.as_deref().map(|it| readable(it).into_owned()),
             _ => self.get(name).map(str::to_owned),
         });
         if self.get(UNSENT).is_some() {

@@ -1,6 +1,7 @@
 //! invalid-tool-definition: an offered tool that the provider refuses, and with it every request.
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
+use crate::json::pointer::readable;
 use crate::schema::{SchemaError, Validator};
 use crate::session::{Dialect, Tool, ToolKind};
 use crate::wire::Schemas;
@@ -114,10 +115,9 @@ fn schema_fault(
         })
         .or_else(|| match compile().as_ref() {
             Err(SchemaError::NotASchema { pointer, reason }) if rule.is_checked => {
-                let place = if pointer.is_empty() {
-                    "the top"
-                } else {
-                    pointer
+                let place = match readable(pointer) {
+                    place if place.is_empty() => "the top".into(),
+                    place => place,
                 };
                 Some(format!("has an invalid schema, at {place}: {reason}"))
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::json::pointer::child;
 use jsonschema::Draft;
 use percent_encoding::percent_decode_str;
 use regex::bytes::RegexBuilder;
@@ -320,13 +321,6 @@ impl<'a> Survey<'a> {
             .map(|(_, schema)| *schema)
             .collect()
     }
-}
-
-/// The pointer of a named child.
-fn child(pointer: &str, name: &str) -> String {
-    let mut path = pointer.to_owned();
-    super::violation::push_segment(&mut path, name);
-    path
 }
 
 /// Cost of judging one value by a meta-schema, which is compiled into the library.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use crate::json::pointer::{push_key, readable};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
@@ -31,7 +32,7 @@ pub enum SchemaError {
     RemoteReference(String),
     #[error("the schema refers to {0}, which does not exist in it")]
     BrokenReference(String),
-    #[error("not a JSON Schema: {reason}{}", if pointer.is_empty() { String::new() } else { format!(" at {pointer}") })]
+    #[error("not a JSON Schema: {reason}{}", if pointer.is_empty() { String::new() } else { format!(" at {}", readable(pointer)) })]
     NotASchema {
         /// JSON pointer into the schema.
         pointer: String,
@@ -171,24 +172,12 @@ fn number(value: &Value, path: &mut String, next: &mut usize, places: &mut HashM
         }
         Value::Object(map) => {
             for (key, item) in map {
-                push_segment(path, key);
+                push_key(path, key);
                 number(item, path, next, places);
                 path.truncate(length);
             }
         }
         _ => {}
-    }
-}
-
-/// Adds a key to a JSON pointer (RFC 6901 §3).
-pub(crate) fn push_segment(path: &mut String, key: &str) {
-    path.push('/');
-    for character in key.chars() {
-        match character {
-            '~' => path.push_str("~0"),
-            '/' => path.push_str("~1"),
-            other => path.push(other),
-        }
     }
 }
 
@@ -286,7 +275,7 @@ fn missing(error: &ValidationError<'_>, property: &str) -> Violation {
         String::new(),
         format!("missing required {}", quoted(property)),
     );
-    push_segment(&mut violation.pointer, property);
+    push_key(&mut violation.pointer, property);
     violation.found = String::new();
     violation.property = Some(property.to_owned());
     violation
@@ -298,7 +287,7 @@ fn unknown(error: &ValidationError<'_>, property: &str) -> Violation {
         String::new(),
         format!("unknown property {}", quoted(property)),
     );
-    push_segment(&mut violation.pointer, property);
+    push_key(&mut violation.pointer, property);
     violation.found = error
         .instance()
         .get(property)

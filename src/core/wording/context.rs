@@ -34,7 +34,7 @@ pub struct FailureContext {
 /// One place where a value breaks its schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ViolationText {
-    /// JSON pointer (RFC 6901); empty for the value as a whole.
+    /// The way to it, as `/stops/0/city`, with keys as they are; empty for the value as a whole.
     pub pointer: String,
     /// What is wrong there.
     pub message: String,

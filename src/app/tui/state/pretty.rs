@@ -1,6 +1,7 @@
 //! JSON text laid out in lines. Works on tokens, not values, so that numbers, escapes and the order of keys
 //! stay as they are written, and a text that breaks off or is broken is laid out as far as it goes.
 
+use retake_core::json::pointer::child;
 use retake_core::json::string_end;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -144,8 +145,7 @@ impl Layout<'_> {
                 open.expects_key = false;
                 line.pointer = open.pointer.as_ref().map(|container| {
                     let key = retake_core::json::display_text(inside);
-                    let key = key.replace('~', "~0").replace('/', "~1");
-                    format!("{container}/{key}")
+                    child(container, &key)
                 });
             }
         }
