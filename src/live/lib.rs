@@ -68,7 +68,7 @@ pub use fix::{Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally};
 pub use fixture::{FixtureError, RecoveryFixture};
 pub use follower::{FileGrowth, Follower};
 pub use interrupt::{exit_on_interrupt, leave_interrupts, note_ends, note_interrupts};
-pub use lines::line_numbers;
+pub use lines::{FilePlace, file_places};
 pub use opening::OpenedInput;
 pub use parallel_read::ReadPart;
 pub use policies::{PolicyError, read_policy};

@@ -411,7 +411,7 @@ impl Obstacle {
         let repair = agent.and_then(|agent| agent.repair(rule));
         let sentence = refusal_of(rule, dialect).filter(|_| repair.is_none());
         Self {
-            line: finding.line,
+            line: finding.place.line,
             provider_text: sentence.map(|sentence| &*sentence.example),
             provider: sentence.map_or("", |sentence| sentence.provider.name()),
             repair,
@@ -707,7 +707,12 @@ fn write_obstacles(
         let message = safe_line(&finding.message);
         writeln!(out, "    {place}{}: {message}", finding.rule.id)?;
         let words = match (obstacle.repair, obstacle.provider_text) {
-            (Some(repair), _) => Some(format!("{agent} {repair} by itself")),
+            (Some(repair), _) => {
+                let loss = loss_of(as_sent(finding.rule.id), repair);
+                Some(format!(
+                    "this does not stop {agent}, which {repair}; {loss}"
+                ))
+            }
             (None, Some(text)) => Some(format!(
                 "{}, for example: {}",
                 obstacle.provider,
@@ -723,6 +728,17 @@ fn write_obstacles(
     match all.len().saturating_sub(MOST_SHOWN) {
         0 => Ok(()),
         more => writeln!(out, "    and {more} more"),
+    }
+}
+
+/// What is lost where an agent repairs what a rule found.
+fn loss_of(rule: &str, repair: &str) -> &'static str {
+    match rule {
+        "orphan-call" if repair.starts_with("leaves") => "the model no longer sees the call",
+        "orphan-call" => "the model does not see what the call did",
+        "orphan-output" => "the model no longer sees the output",
+        "duplicate-output" => "the model sees the first output only",
+        _ => "nothing is lost",
     }
 }
 

@@ -13,7 +13,7 @@ use retake_core::session::SourceError;
 use retake_core::wire::provider_errors::{Decoded, decode};
 use retake_core::{actions, suggest};
 use retake_live::blame::{Suspect, SuspectReason, suspects};
-use retake_live::{InputError, check_recording, exit_on_interrupt, line_numbers};
+use retake_live::{FilePlace, InputError, check_recording, exit_on_interrupt, file_places};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -196,7 +196,7 @@ struct Case {
     opened: Opened,
     findings: Vec<Vec<Finding>>,
     suspects: Vec<Vec<Suspect>>,
-    lines: HashMap<u64, u64>,
+    lines: HashMap<u64, FilePlace>,
 }
 
 impl Case {
@@ -233,7 +233,7 @@ impl Case {
                 )
             })
             .collect();
-        let lines = line_numbers(&*recording.source, lined_records(recording), positions)?;
+        let lines = file_places(&*recording.source, lined_records(recording), positions)?;
         Ok(Self {
             opened,
             findings,
@@ -309,7 +309,7 @@ impl Case {
         let item = &session.items[suspect.item];
         let position = position_of(recording, session, suspect.item);
         let line = position.and_then(|at| self.lines.get(&at));
-        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        let line = line.copied().unwrap_or_default();
         let unreadable = |error: SourceError| {
             Failure::refused(describe(Path::new(&recording.name), &error.into()))
         };
@@ -338,7 +338,8 @@ impl Case {
         writeln!(out, "    {}", palette.dim(suspect.why.words()))?;
         let findings = self.findings_about(suspect);
         for finding in &findings {
-            let report = FindingReport::new(session, finding, None).map_err(unreadable)?;
+            let report =
+                FindingReport::new(session, finding, FilePlace::default()).map_err(unreadable)?;
             let severity = palette.severity(finding.severity);
             writeln!(
                 out,

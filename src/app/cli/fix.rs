@@ -2,6 +2,7 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error, refused};
+use super::flatten::Lines;
 use super::inputs::{Inputs, Opened, as_request_first, refuse_to_overwrite};
 use super::output::{JsonOutput, Output, counted, name_of, safe_line};
 use super::style::Palette;
@@ -206,21 +207,22 @@ fn print_diff(
     base: &Base,
     report: &FixReport,
 ) -> io::Result<()> {
-    let sessions = base
-        .recording()
-        .sessions
-        .iter()
-        .zip(&report.recording.sessions);
+    let recording = base.recording();
+    let sessions = recording.sessions.iter().zip(&report.recording.sessions);
+    let mut is_first = true;
     for (number, (before, after)) in sessions.enumerate() {
         let changes =
             compare((before, base.rope()), (after, &report.rope)).map_err(io::Error::other)?;
-        if changes
-            .iter()
-            .all(|change| matches!(change, HistoryChange::Same { .. }))
-        {
+        let hunks = hunks_of(&changes);
+        if hunks.is_empty() {
             continue;
         }
-        if base.recording().sessions.len() > 1 {
+        if std::mem::take(&mut is_first) {
+            let name = name_of(Path::new(&recording.name));
+            writeln!(output, "{}", palette.bold(format!("--- {name}")))?;
+            writeln!(output, "{}", palette.bold(format!("+++ {name} (fixed)")))?;
+        }
+        if recording.sessions.len() > 1 {
             let label = safe_line(&before.label);
             writeln!(
                 output,
@@ -228,37 +230,58 @@ fn print_diff(
                 palette.bold(format!("session {} {label}", number + 1))
             )?;
         }
-        for change in changes {
-            match change {
-                HistoryChange::Same { .. } => {}
-                HistoryChange::Changed {
-                    before: old,
-                    after: new,
-                } => {
-                    hunk(
-                        output,
-                        palette,
-                        '~',
-                        Some((before, old)),
-                        Some((after, new)),
-                    )?;
-                }
-                HistoryChange::Removed { before: old } => {
-                    hunk(output, palette, '-', Some((before, old)), None)?
-                }
-                HistoryChange::Added { after: new } => {
-                    hunk(output, palette, '+', None, Some((after, new)))?
-                }
-            }
+        let items = hunks.iter().filter_map(|hunk| hunk.old.or(hunk.follows));
+        let items = items.filter_map(|item| Some((number, u32::try_from(item).ok()?)));
+        let lines = Lines::new(recording, items).map_err(io::Error::other)?;
+        let place = |item: Option<usize>| {
+            let item = item.and_then(|item| u32::try_from(item).ok());
+            item.map_or_else(String::new, |item| lines.words(recording, before, item))
+        };
+        for hunk in &hunks {
+            let place = match (place(hunk.old), place(hunk.follows)) {
+                (own, _) if !own.is_empty() => own,
+                (_, before) if !before.is_empty() => format!("after {before}"),
+                _ => String::new(),
+            };
+            let new = hunk.new.map(|new| (after, new));
+            let old = hunk.old.map(|old| (before, old));
+            write_hunk(output, palette, &place, old, new)?;
         }
     }
     Ok(())
 }
 
-fn hunk(
+/// One item that is changed, removed (no `new`) or added (no `old`).
+struct Hunk {
+    old: Option<usize>,
+    new: Option<usize>,
+    /// The item of the recording after which an added one comes.
+    follows: Option<usize>,
+}
+
+fn hunks_of(changes: &[HistoryChange]) -> Vec<Hunk> {
+    let mut follows = None;
+    let hunk = |change: &HistoryChange| {
+        let (old, new) = match change {
+            HistoryChange::Same { before, .. } => {
+                follows = before.end.checked_sub(1);
+                return None;
+            }
+            HistoryChange::Changed { before, after } => (Some(*before), Some(*after)),
+            HistoryChange::Removed { before } => (Some(*before), None),
+            HistoryChange::Added { after } => (None, Some(*after)),
+        };
+        let hunk = Hunk { old, new, follows };
+        follows = old.or(follows);
+        Some(hunk)
+    };
+    changes.iter().filter_map(hunk).collect()
+}
+
+fn write_hunk(
     output: &mut Output,
     palette: Palette,
-    mark: char,
+    place: &str,
     old: Option<(&Session, usize)>,
     new: Option<(&Session, usize)>,
 ) -> io::Result<()> {
@@ -267,7 +290,20 @@ fn hunk(
     };
     let item = &session.items[index];
     let name = safe_line(session.name(item));
-    let heading = format!("@@ {mark} item {}  {} {name}", index + 1, item.kind.word());
+    let place = match place {
+        "" => "@@".to_owned(),
+        place => format!("@@ {place} @@"),
+    };
+    let change = match (old, new) {
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+        (None, _) => "added",
+    };
+    let heading = format!(
+        "{place} item {}, {change}: {} {name}",
+        index + 1,
+        item.kind.word()
+    );
     writeln!(output, "{}", palette.info(heading.trim_end()))?;
     let texts = [old, new].map(|place| {
         place.map_or(Ok(String::new()), |(session, index)| {

@@ -7,7 +7,7 @@ use retake_core::actions::Offer;
 use retake_core::formats::{Reading, record_word};
 use retake_core::rules::{ErrorClass, Finding, OrphanCause, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
-use retake_live::{InputError, Recording, check_with_hints, line_numbers, through_take};
+use retake_live::{FilePlace, InputError, Recording, check_with_hints, file_places, through_take};
 use serde::{Serialize, Serializer};
 use std::collections::HashMap;
 use std::path::Path;
@@ -51,8 +51,9 @@ pub(super) struct SessionReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct FindingReport {
-    /// The line of its item, counted from 1; `None` if the file has no lines, or they were not requested.
-    pub(super) line: Option<u64>,
+    /// Where its item is, if the file has lines and they were requested.
+    #[serde(flatten)]
+    pub(super) place: FilePlace,
     /// Its record in a file without lines: `exchange 3`.
     #[serde(skip)]
     pub(super) record: Option<String>,
@@ -83,8 +84,9 @@ fn id<S: Serializer>(rule: &Rule, to: S) -> Result<S::Ok, S::Error> {
 /// One thing that could not be read.
 #[derive(Debug, Serialize)]
 pub(super) struct ProblemReport {
-    /// The line, counted from 1; `None` where the file has no lines.
-    pub(super) line: Option<u64>,
+    /// Where it is, if the file has lines.
+    #[serde(flatten)]
+    pub(super) place: FilePlace,
     /// The byte, counted from 0.
     pub(super) byte: u64,
     pub(super) message: String,
@@ -158,7 +160,7 @@ impl FileReport {
         report
             .problems
             .extend(unusable.map(|message| ProblemReport {
-                line: None,
+                place: FilePlace::default(),
                 byte: 0,
                 message,
                 is_unread: true,
@@ -173,7 +175,16 @@ impl FileReport {
         target: Option<Dialect>,
         with_lines: bool,
     ) -> Result<Self, SourceError> {
-        let lines = Lines::new(recording, with_lines.then_some(findings))?;
+        let items = |(session, findings): (usize, &Vec<Finding>)| {
+            let items = findings.iter().filter_map(|finding| finding.item);
+            items.map(|item| (session, item)).collect::<Vec<_>>()
+        };
+        let items = findings
+            .iter()
+            .enumerate()
+            .filter(|_| with_lines)
+            .flat_map(items);
+        let lines = Lines::new(recording, items)?;
         let mut problems = problems_by_session(recording, &lines);
         let sessions = recording.sessions.iter().zip(findings);
         let sessions = sessions
@@ -221,35 +232,45 @@ pub(super) fn session_names(sessions: &[Session]) -> Vec<String> {
 }
 
 /// The lines of the positions that a report names.
-struct Lines(HashMap<u64, u64>);
+pub(super) struct Lines(HashMap<u64, FilePlace>);
 
 impl Lines {
-    /// Counts the lines of the problems, and of the items of findings where these are given.
-    fn new(recording: &Recording, findings: Option<&[Vec<Finding>]>) -> Result<Self, SourceError> {
+    /// Counts the lines of the problems and of these items of sessions.
+    pub(super) fn new(
+        recording: &Recording,
+        items: impl IntoIterator<Item = (usize, u32)>,
+    ) -> Result<Self, SourceError> {
         if record_word(recording.format).is_some() || !recording.has_lines {
             return Ok(Self(HashMap::new()));
         }
         let problems = recording.problems.iter().map(|problem| problem.at);
         let mut positions = problems.collect::<Vec<_>>();
-        for (session, findings) in recording
-            .sessions
-            .iter()
-            .zip(findings.into_iter().flatten())
-        {
-            let places = findings
-                .iter()
-                .filter_map(|finding| place_of(recording, session, finding));
-            positions.extend(places);
-        }
-        line_numbers(&*recording.source, lined_records(recording), positions).map(Self)
+        let place = |(session, item): (usize, u32)| {
+            position_of(recording, recording.sessions.get(session)?, item as usize)
+        };
+        positions.extend(items.into_iter().filter_map(place));
+        file_places(&*recording.source, lined_records(recording), positions).map(Self)
     }
 
-    /// The line of the item of a finding.
-    fn of(&self, recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
-        match place_of(recording, session, finding) {
-            Some(place) => self.0.get(&place).copied(),
-            None => line_of_record(recording, session, finding.item?),
+    /// The place of an item.
+    fn of(&self, recording: &Recording, session: &Session, item: u32) -> FilePlace {
+        match position_of(recording, session, item as usize) {
+            Some(place) => self.0.get(&place).copied().unwrap_or_default(),
+            None => FilePlace {
+                line: line_of_record(recording, session, item),
+                column: None,
+            },
         }
+    }
+
+    /// The place of an item in words: `line 35`, `line 1, column 48213`, `row 7`; nothing where it has none.
+    pub(super) fn words(&self, recording: &Recording, session: &Session, item: u32) -> String {
+        let record = record_of(recording, session, item);
+        let FilePlace { line, column } = self.of(recording, session, item);
+        let line = line.map(|line| format!("line {line}"));
+        let column = column.map(|column| format!("column {column}"));
+        let words = [record, line, column].into_iter().flatten();
+        words.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -275,8 +296,10 @@ fn number_of_record(session: &Session, item: u32) -> Option<u64> {
     Some(record.number).filter(|number| *number > 0)
 }
 
-fn place_of(recording: &Recording, session: &Session, finding: &Finding) -> Option<u64> {
-    position_of(recording, session, finding.item? as usize)
+/// The record of an item in a file without lines: `exchange 3`.
+fn record_of(recording: &Recording, session: &Session, item: u32) -> Option<String> {
+    let word = record_word(recording.format)?;
+    Some(format!("{word} {}", number_of_record(session, item)?))
 }
 
 /// Where in the file an item begins; `None` where the file does not hold the item as it is.
@@ -314,7 +337,7 @@ fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemR
         let owners = starts.partition_point(|(start, _)| *start <= problem.at);
         let owner = starts[..owners].last().map_or(0, |(_, number)| *number);
         problems[owner].push(ProblemReport {
-            line: lines.0.get(&problem.at).copied(),
+            place: lines.0.get(&problem.at).copied().unwrap_or_default(),
             byte: problem.at,
             message: problem.kind.to_string(),
             is_unread: problem.kind.is_unread(),
@@ -329,13 +352,10 @@ fn flatten(
     finding: &Finding,
     lines: &Lines,
 ) -> Result<FindingReport, SourceError> {
-    let line = lines.of(recording, session, finding);
-    let mut report = FindingReport::new(session, finding, line)?;
-    let number = finding
-        .item
-        .and_then(|item| number_of_record(session, item));
-    let record = record_word(recording.format).zip(number);
-    report.record = record.map(|(word, number)| format!("{word} {number}"));
+    let item = finding.item;
+    let place = item.map(|item| lines.of(recording, session, item));
+    let mut report = FindingReport::new(session, finding, place.unwrap_or_default())?;
+    report.record = item.and_then(|item| record_of(recording, session, item));
     Ok(report)
 }
 
@@ -343,14 +363,14 @@ impl FindingReport {
     pub(super) fn new(
         session: &Session,
         finding: &Finding,
-        line: Option<u64>,
+        place: FilePlace,
     ) -> Result<Self, SourceError> {
         let item = finding
             .item
             .and_then(|index| session.items.get(index as usize));
         let call_id = item.map(|item| session.call_id(item)).transpose()?;
         Ok(Self {
-            line,
+            place,
             record: None,
             turn: item.map(|item| item.turn + 1),
             item: finding.item.map(|index| index + 1),
@@ -379,10 +399,10 @@ mod tests {
         let session = r#"{"task_id": 1, "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}"#;
         writeln!(file, "{session}\n{session}\n{{\"broken").unwrap();
         let recording = read_path(file.path(), &ReadOptions::default()).unwrap();
-        let lines = Lines::new(&recording, None).unwrap();
+        let lines = Lines::new(&recording, []).unwrap();
         let problems = problems_by_session(&recording, &lines);
         let counts = problems.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(counts, [0, 1, 0], "{problems:?}");
-        assert_eq!(problems[1][0].line, Some(3));
+        assert_eq!(problems[1][0].place.line, Some(3));
     }
 }

@@ -6,8 +6,10 @@ use super::output::{counted, safe_line};
 use super::style::{Color, Palette};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use retake_core::exchange::ExchangeId;
+use retake_core::json::pointer::readable;
 use retake_core::rules::{self, Rule, Severity};
 use retake_core::safe_text::SafeText;
+use retake_live::FilePlace;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Value, json};
@@ -74,7 +76,7 @@ impl Report for Github {
                 out,
                 "warning",
                 &file.path,
-                problem.line,
+                problem.place,
                 "problem",
                 &message,
             )?;
@@ -86,7 +88,7 @@ impl Report for Github {
                     out,
                     "warning",
                     &file.path,
-                    problem.line,
+                    problem.place,
                     "problem",
                     &message,
                 )?;
@@ -102,7 +104,7 @@ impl Report for Github {
                     out,
                     level,
                     &file.path,
-                    finding.line,
+                    finding.place,
                     finding.rule.id,
                     &message,
                 )?;
@@ -112,7 +114,8 @@ impl Report for Github {
     }
 
     fn unreadable(&mut self, out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
-        command(out, "error", path, None, "unreadable", &safe_line(message))
+        let (place, message) = (FilePlace::default(), safe_line(message));
+        command(out, "error", path, place, "unreadable", &message)
     }
 
     fn finish(&mut self, _out: &mut dyn Write, _totals: &Totals) -> io::Result<()> {
@@ -124,14 +127,16 @@ fn command(
     out: &mut dyn Write,
     level: &str,
     path: &str,
-    line: Option<u64>,
+    place: FilePlace,
     title: &str,
     message: &str,
 ) -> io::Result<()> {
     let path = property(&safe_line(path));
-    let line = line.map(|line| format!(",line={line}")).unwrap_or_default();
+    let number =
+        |name, number: Option<u64>| number.map_or_else(String::new, |it| format!(",{name}={it}"));
+    let place = number("line", place.line) + &number("col", place.column);
     let (title, message) = (property(&format!("retake {title}")), data(message));
-    writeln!(out, "::{level} file={path}{line},title={title}::{message}")
+    writeln!(out, "::{level} file={path}{place},title={title}::{message}")
 }
 
 fn data(text: &str) -> String {
@@ -202,7 +207,7 @@ impl Report for Json {
     fn unreadable(&mut self, out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
         let message = message.to_owned();
         let problem = &ProblemReport {
-            line: None,
+            place: FilePlace::default(),
             byte: 0,
             message,
             is_unread: true,
@@ -321,7 +326,7 @@ impl Text {
         let path = safe_line(&file.path);
         writeln!(out, "{}", self.palette.bold(heading(file, session)))?;
         for problem in &session.problems {
-            self.problem(out, &path, problem.line, &problem.message)?;
+            self.problem(out, &path, problem.place, &problem.message)?;
         }
         for finding in &session.findings {
             self.finding(out, &path, finding)?;
@@ -333,20 +338,19 @@ impl Text {
         &self,
         out: &mut dyn Write,
         path: &str,
-        line: Option<u64>,
+        place: FilePlace,
         message: &str,
     ) -> io::Result<()> {
-        let place = placed(path, line);
         let word = self.palette.warning("problem");
-        writeln!(out, "{place}: {word}: {}", safe_line(message))
+        writeln!(out, "{path}{place}: {word}: {}", safe_line(message))
     }
 
     fn finding(&self, out: &mut dyn Write, path: &str, finding: &FindingReport) -> io::Result<()> {
-        let place = placed(path, finding.line);
+        let place = finding.place;
         let severity = self.palette.severity(finding.severity);
         let rule = self.palette.bold(finding.rule.id);
         let message = safe_line(&finding.message);
-        writeln!(out, "{place}: {severity} {rule}: {message}")?;
+        writeln!(out, "{path}{place}: {severity} {rule}: {message}")?;
         for line in details(finding) {
             writeln!(out, "  {}", self.palette.dim(line))?;
         }
@@ -367,7 +371,7 @@ pub(in crate::cli) fn details(finding: &FindingReport) -> Vec<String> {
         finding.item.map(|item| format!("item {item}")),
         finding.record.clone(),
         finding.call_id.as_deref().map(safe_line),
-        pointer.map(|pointer| format!("at {}", safe_line(pointer))),
+        pointer.map(|pointer| format!("at {}", safe_line(&readable(pointer)))),
         finding
             .cause
             .filter(|_| !says_cause)
@@ -382,13 +386,6 @@ pub(in crate::cli) fn details(finding: &FindingReport) -> Vec<String> {
     let offers = (!offers.is_empty()).then(|| format!("offers: {}", offers.join(", ")));
     let facts = Some(facts).filter(|facts| !facts.is_empty());
     [facts, offers].into_iter().flatten().collect()
-}
-
-fn placed(path: &str, line: Option<u64>) -> String {
-    match line {
-        Some(line) => format!("{path}:{line}"),
-        None => path.to_owned(),
-    }
 }
 
 fn heading(file: &FileReport, session: &SessionReport) -> String {
@@ -409,7 +406,7 @@ impl Report for Text {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
         for problem in &file.problems {
             let path = safe_line(&file.path);
-            self.problem(out, &path, problem.line, &problem.message)?;
+            self.problem(out, &path, problem.place, &problem.message)?;
         }
         for session in &file.sessions {
             self.session(out, file, session)?;
@@ -531,13 +528,9 @@ impl Junit {
 
 /// What a reader of the report sees first.
 fn description(file: &FileReport, finding: &FindingReport, message: &str) -> String {
-    let line = finding
-        .line
-        .map(|line| format!(":{line}"))
-        .unwrap_or_default();
-    let path = safe_line(&file.path);
+    let (path, place) = (safe_line(&file.path), finding.place);
     let word = finding.severity.word();
-    let first = format!("{path}{line}: {word} {}: {message}", finding.rule.id);
+    let first = format!("{path}{place}: {word} {}: {message}", finding.rule.id);
     std::iter::once(first)
         .chain(details(finding))
         .collect::<Vec<_>>()
@@ -563,12 +556,8 @@ impl Report for Junit {
             .flat_map(|session| &session.problems)
             .chain(&file.problems)
             .map(|problem| {
-                let line = problem
-                    .line
-                    .map(|line| format!(":{line}"))
-                    .unwrap_or_default();
-                let message = safe_line(&problem.message);
-                format!("{}{line}: problem: {message}", safe_line(&file.path))
+                let (place, message) = (problem.place, safe_line(&problem.message));
+                format!("{}{place}: problem: {message}", safe_line(&file.path))
             })
             .collect::<Vec<_>>();
         if !problems.is_empty() {
@@ -613,7 +602,7 @@ impl Report for Sarif {
         let problems = file.problems.iter().chain(in_sessions);
         self.notifications.extend(problems.map(|problem| {
             let message = &problem.message;
-            notification(ResultLevel::Warning, &file.path, problem.line, message)
+            notification(ResultLevel::Warning, &file.path, problem.place, message)
         }));
         for session in &file.sessions {
             for finding in &session.findings {
@@ -625,7 +614,7 @@ impl Report for Sarif {
     }
 
     fn unreadable(&mut self, _out: &mut dyn Write, path: &str, message: &str) -> io::Result<()> {
-        let unread = notification(ResultLevel::Error, path, None, message);
+        let unread = notification(ResultLevel::Error, path, FilePlace::default(), message);
         self.notifications.push(unread);
         self.has_unread = true;
         Ok(())
@@ -718,7 +707,7 @@ fn result(file: &FileReport, session: &SessionReport, finding: &FindingReport) -
         .fully_qualified_name(place)
         .build();
     let location = Location::builder()
-        .physical_location(physical(&file.path, finding.line))
+        .physical_location(physical(&file.path, finding.place))
         .logical_locations(vec![logical])
         .build();
     Finding::builder()
@@ -734,9 +723,9 @@ fn result(file: &FileReport, session: &SessionReport, finding: &FindingReport) -
         .build()
 }
 
-fn notification(level: ResultLevel, path: &str, line: Option<u64>, words: &str) -> Notification {
+fn notification(level: ResultLevel, path: &str, place: FilePlace, words: &str) -> Notification {
     let location = Location::builder()
-        .physical_location(physical(path, line))
+        .physical_location(physical(path, place))
         .build();
     Notification::builder()
         .level(json!(level))
@@ -749,13 +738,21 @@ fn message(text: &str) -> Message {
     Message::builder().text(text).build()
 }
 
-fn physical(path: &str, line: Option<u64>) -> PhysicalLocation {
+fn physical(path: &str, place: FilePlace) -> PhysicalLocation {
     let artifact = ArtifactLocation::builder().uri(uri(path)).build();
-    let region = line.and_then(|line| i64::try_from(line).ok());
-    match region {
+    let numbers = [place.line, place.column];
+    let [line, column] = numbers.map(|number| number.and_then(|it| i64::try_from(it).ok()));
+    let region = |line| match column {
+        Some(column) => Region::builder()
+            .start_line(line)
+            .start_column(column)
+            .build(),
+        None => Region::builder().start_line(line).build(),
+    };
+    match line {
         Some(line) => PhysicalLocation::builder()
             .artifact_location(artifact)
-            .region(Region::builder().start_line(line).build())
+            .region(region(line))
             .build(),
         None => PhysicalLocation::builder()
             .artifact_location(artifact)

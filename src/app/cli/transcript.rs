@@ -10,6 +10,7 @@ use crate::tui::transcript::page::Page;
 use crate::tui::transcript::print::RowPrinter;
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::SourceError;
+use retake_live::FilePlace;
 use std::io::{self, Write};
 
 /// A session as text.
@@ -91,7 +92,8 @@ impl<'a> Transcript<'a> {
     }
 
     fn finding(&self, out: &mut impl Write, finding: &Finding) -> Result<(), Stopped> {
-        let report = FindingReport::new(self.page.session(), finding, None)?;
+        let place = FilePlace::default();
+        let report = FindingReport::new(self.page.session(), finding, place)?;
         let sign = match finding.severity {
             Severity::Error => "●",
             Severity::Warning => "▲",

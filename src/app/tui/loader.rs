@@ -17,7 +17,7 @@ use super::state::document::{Checked, Document, Extent};
 use retake_core::formats::Reading;
 use retake_core::session::takes::FindingCounts;
 use retake_live::{
-    FileGrowth, InputError, OpenedInput, Recording, check_session, in_background, line_numbers,
+    FileGrowth, InputError, OpenedInput, Recording, check_session, file_places, in_background,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -241,7 +241,9 @@ impl Work {
             .map(|problem| problem.at)
             .collect();
         if !places.is_empty() {
-            let lines = line_numbers(&*recording.source, &[], places)?;
+            let places = file_places(&*recording.source, &[], places)?.into_iter();
+            let lines = places.filter_map(|(at, place)| Some((at, place.line?)));
+            let lines = lines.collect();
             self.tell(Report::Lines(lines));
         }
         Ok(())

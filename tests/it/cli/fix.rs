@@ -127,9 +127,23 @@ fn a_diff_shows_what_would_change_and_writes_nothing() {
     let (code, diff, err) = told(path, &["fix", "other.json", "--diff", "--unsafe"]);
     assert!(code < 2, "{err}");
     assert!(
-        diff.contains("@@ ") && diff.contains("\n- ") && diff.contains("\n+ "),
+        diff.starts_with(
+            "--- other.json\n+++ other.json (fixed)\n@@ line 7 @@ item 2, changed: call "
+        ),
         "{diff}"
     );
+    assert!(diff.contains("\n- ") && diff.contains("\n+ "), "{diff}");
+    let one_line: serde_json::Value = serde_json::from_str(&unanswered).unwrap();
+    std::fs::write(path.join("other.json"), one_line.to_string()).unwrap();
+    let (_, diff, _) = told(path, &["fix", "other.json", "--diff", "--unsafe"]);
+    let column = diff.split("@@ line 1, column ").nth(1).unwrap();
+    let column: usize = column.split(' ').next().unwrap().parse().unwrap();
+    let place = &one_line.to_string()[column - 1..];
+    assert!(
+        place.starts_with('{') && place.contains("serch_flights"),
+        "{diff}"
+    );
+    std::fs::write(path.join("other.json"), &unanswered).unwrap();
     assert_eq!(read(path, "other.json"), unanswered);
     assert_eq!(files(path), ["other.json", "run.json"]);
 }
@@ -144,7 +158,8 @@ fn a_diff_of_a_long_line_shows_its_difference() {
     );
     let here = folder(&[("run.json", &run)]);
     let (_, diff, err) = told(here.path(), &["fix", "run.json", "--diff", "--unsafe"]);
-    let line = |mark: &str| diff.lines().find_map(|line| line.strip_prefix(mark));
+    let changes = || diff.lines().skip_while(|line| !line.starts_with("@@"));
+    let line = |mark: &str| changes().find_map(|line| line.strip_prefix(mark));
     let (old, new) = (line("- ").unwrap(), line("+ ").unwrap());
     assert!(new.ends_with(r#"\"}""#) && old != new, "{diff}{err}");
     assert!(

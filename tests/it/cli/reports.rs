@@ -105,6 +105,7 @@ enum Line {
         path: String,
         session: String,
         line: Option<u64>,
+        column: Option<u64>,
         turn: Option<u32>,
         item: Option<u32>,
         rule: String,
@@ -119,6 +120,7 @@ enum Line {
     Problem {
         path: String,
         line: Option<u64>,
+        column: Option<u64>,
         byte: u64,
         message: String,
     },
@@ -162,13 +164,13 @@ fn json_lines_keep_their_contract_and_sessions_count_what_stands_before_them() {
                 severity,
                 ..
             } => {
-                assert_eq!(keys, 14, "absent values are null: {text}");
+                assert_eq!(keys, 15, "absent values are null: {text}");
                 assert!(turn != Some(0) && item != Some(0), "{text}");
                 assert!(["info", "warning", "error"].contains(&severity.as_str()));
                 *found.entry(rule).or_insert(0) += 1;
             }
             Line::Problem { line, .. } => {
-                assert_eq!(keys, 5, "{text}");
+                assert_eq!(keys, 6, "{text}");
                 assert_ne!(line, Some(0));
                 broken += 1;
             }
