@@ -129,7 +129,7 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
     press(&mut terminal, "J ", "written line 30");
     // A result.
     press(&mut terminal, " J ", "printed line 30");
-    press(&mut terminal, " ", "… 27 lines");
+    press(&mut terminal, " ", "… 27 more lines");
     // Which turn took the most.
     press(&mut terminal, "U", "most expensive turns");
     // The page is there in full.
@@ -140,7 +140,7 @@ fn what_one_wants_to_know_of_a_long_log_takes_few_keys() {
         .position(|line| line.contains("most expensive turns"));
     let first = screen.lines().nth(heading.unwrap() + 1).unwrap();
     assert!(first.contains("turn 3 "), "{screen}");
-    press(&mut terminal, "q", "… 27 lines");
+    press(&mut terminal, "q", "… 27 more lines");
     // Into a sub-agent, from its call, and back.
     press(&mut terminal, "J", "▌          ✓ Task(");
     press(&mut terminal, "\n", "I grep for pay.");

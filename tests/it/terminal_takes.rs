@@ -98,13 +98,13 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: inject error");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "recording, 1 take");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
     terminal.send(Key::Ctrl('r'));
     sees(&mut terminal, "take 1 of 1");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
 
     terminal.send(Key::Char('w'));
     sees(&mut terminal, "(*) as recorded (claude-code)");
@@ -127,14 +127,14 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     assert!(!findings.contains(r#""line":null"#), "{findings}");
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "1 saved take; T lists it");
+    sees(&mut terminal, "1 take, latest take 1 (inject error) (T)");
     terminal.send(Key::Char('T'));
     sees(&mut terminal, "inject error");
     sees(&mut terminal, "Nobody knows. ");
     terminal.send(Key::Char('j'));
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1 of 1");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
@@ -187,7 +187,7 @@ fn a_saved_take_is_judged_as_on_the_screen_whatever_the_words_of_its_error_are()
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: inject error");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
     terminal.send(Key::Char('w'));
     sees(&mut terminal, "(*) as recorded (openai-chat)");
     terminal.send(Key::Enter);
@@ -200,7 +200,7 @@ fn a_saved_take_is_judged_as_on_the_screen_whatever_the_words_of_its_error_are()
     assert_eq!(code, Some(0), "{findings}");
     assert!(findings.contains("malformed-arguments"), "{findings}");
     let mut terminal = open(&folder, "broken-json.take-1.json");
-    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "1 answered");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
     // What somebody else wrote into it is no decision of the take.
@@ -238,7 +238,7 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "3 saved takes; T lists them");
+    sees(&mut terminal, "3 takes, latest take 3 (drop pair) (T)");
     sees(&mut terminal, "◆");
     assert!(!terminal.screen().contains("NOT RECORDING"));
     terminal.send(Key::Ctrl('r'));
@@ -279,10 +279,7 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     terminal.wait_exit().unwrap();
 
     let mut terminal = open_wide(&folder, name);
-    sees(
-        &mut terminal,
-        "1 saved take; T lists it; a copy of the file has the same",
-    );
+    sees(&mut terminal, "1 take, latest \"without the call\" (T)");
     terminal.send(Key::Char('Q'));
     terminal.wait_exit().unwrap();
 }

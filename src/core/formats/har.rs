@@ -29,7 +29,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             request: &request["postData"]["text"],
             response: &response["content"],
             status: response["status"].as_u64().unwrap_or_default(),
-            headers: &response["headers"],
+            headers: [&request["headers"], &response["headers"]],
             sent: entry["startedDateTime"].clone(),
             took: entry["time"].as_f64().map(|time| time as u64),
             place: place.pair(),

@@ -9,7 +9,10 @@ use super::retake_journal::{assemble_conversations, read_exchange};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::utc;
 use crate::json::{Cursor, JsonError, bad_strings, milliseconds, skip_value};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError, Span, ToolRun};
+use crate::session::{
+    Dialect, Fragment, ProblemKind, Source, SourceError, Span, ToolRun, shown_headers,
+    without_query,
+};
 use crate::wire::stream::{Splitter, write_object};
 use crate::wire::{dialect_at, route};
 use base64::Engine as _;
@@ -32,8 +35,8 @@ pub(super) struct HttpExchange<'a> {
     pub(super) response: &'a Value,
     /// The status of the reply; 0 where it is not recorded.
     pub(super) status: u64,
-    /// The headers of the reply, in the spelling of any recorder; null where they are not recorded.
-    pub(super) headers: &'a Value,
+    /// The headers of the request and of the reply, in the spelling of any recorder; null where they are not recorded.
+    pub(super) headers: [&'a Value; 2],
     /// When the request was sent, in milliseconds since 1970 or as text of ISO 8601.
     pub(super) sent: Value,
     /// How long the whole reply took, in milliseconds.
@@ -166,13 +169,16 @@ impl Entry {
         if let Some((model, _)) = route.and_then(|route| route.asks) {
             members.insert("model".to_owned(), json!(model));
         }
+        if exchange.status > 0 {
+            let [request, response] = exchange.headers.map(shown_headers);
+            let headers = json!({ "request": request, "response": response });
+            members.insert("path".to_owned(), json!(without_query(exchange.url)));
+            members.insert("status".to_owned(), json!(exchange.status));
+            members.insert("headers".to_owned(), headers);
+        }
         let mut raw = vec![("request", request.to_owned())];
         match exchange.status {
             400.. => {
-                members.insert("status".to_owned(), json!(exchange.status));
-                let wait = retry_after(exchange.headers);
-                let wait = wait.map(|wait| json!({ "response": [["retry-after", wait]] }));
-                members.extend(wait.map(|headers| ("headers".to_owned(), headers)));
                 raw.push(("response", error_body(response.trim())));
             }
             _ => put_reply(dialect, response.trim(), &mut members, &mut raw),
@@ -204,26 +210,6 @@ fn dialect_of_bodies(request: &Value, response: &str) -> Option<Dialect> {
         () if asks("contents") && replies(&["\"candidates\""]) => Some(Dialect::Gemini),
         () => None,
     }
-}
-
-/// The header `Retry-After`: among pairs, objects with `name` and `value`, or members with one value or several.
-fn retry_after(headers: &Value) -> Option<&str> {
-    let is_meant = |name: &str| name.eq_ignore_ascii_case("retry-after");
-    let value = match headers {
-        Value::Array(list) => list.iter().find_map(|header| {
-            let (name, value) = match header {
-                Value::Array(pair) => (pair.first()?, pair.get(1)?),
-                header => (header.get("name")?, header.get("value")?),
-            };
-            name.as_str().is_some_and(is_meant).then_some(value)
-        }),
-        headers => {
-            let mut members = headers.as_object()?.iter();
-            members.find_map(|(name, value)| is_meant(name).then_some(value))
-        }
-    };
-    let value = value?;
-    value.as_str().or_else(|| value.get(0)?.as_str())
 }
 
 /// The body of a refused request in the shape that most providers have: not all name their error.

@@ -35,7 +35,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 request: &request["body"],
                 response: &response,
                 status: 0,
-                headers: &Value::Null,
+                headers: [&Value::Null; 2],
                 place: (0, 1),
                 sent: Value::Null,
                 took: None,

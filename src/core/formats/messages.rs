@@ -718,7 +718,7 @@ impl Exchanges {
             request: &request,
             response: &response,
             status: 0,
-            headers: &Value::Null,
+            headers: [&Value::Null; 2],
             sent: call.sent.clone(),
             took: call.took,
             place: call.place,

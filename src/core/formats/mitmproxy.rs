@@ -50,12 +50,14 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             true => &response["content"],
             false => &broken,
         };
+        let word = |key: &str| request[key].as_str().unwrap_or_default();
+        let url = format!("{}://{}{}", word("scheme"), word("host"), word("path"));
         exchanges.push(&HttpExchange {
-            url: request["path"].as_str().unwrap_or_default(),
+            url: &url,
             request: &request["content"],
             response: body,
             status: response["status_code"].as_u64().unwrap_or_default(),
-            headers: &response["headers"],
+            headers: [&request["headers"], &response["headers"]],
             sent: json!(sent),
             took: ended
                 .zip(sent)

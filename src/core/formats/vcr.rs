@@ -85,7 +85,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             request: body(request),
             response: body(response),
             status: status_of(response),
-            headers: &response["headers"],
+            headers: [&request["headers"], &response["headers"]],
             sent: Value::Null,
             took: None,
             place: (

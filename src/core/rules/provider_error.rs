@@ -3,8 +3,7 @@
 use super::finding::REFUSES_HISTORY;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{ordinal, quote};
-use crate::json::{Cursor, JsonError};
-use crate::session::{CallId, Flags, Item, Kind, Span, index_number};
+use crate::session::{CallId, Flags, HttpFacts, Item, Kind, Span, index_number};
 use crate::wire::Refusal;
 use crate::wire::provider_errors::{Decoded, decode};
 use regex::Regex;
@@ -205,60 +204,20 @@ fn named(run: &Run<'_>, end: usize, decoded: &Decoded, findings: &[Finding]) -> 
         .or_else(by_rule)
 }
 
-/// A larger exchange is not read for its status.
-const EXCHANGE: u64 = 8 * 1024 * 1024;
-
 /// The status of the exchange that an error is the reply of, where that is recorded, and how long its provider asks to wait:
 /// `HTTP 429, retry after 20s`.
 fn status_of(run: &Run<'_>, index: usize) -> Option<String> {
-    let item = run.session.items.get(index)?;
-    let record = run.session.records.get(item.record as usize)?.span;
-    if record == item.span || record.len() > EXCHANGE {
-        return None;
-    }
-    let bytes = run.session.source.read(record).ok()?;
-    let (mut status, mut wait) = (0, None);
-    // What precedes a fault counts.
-    let _ = read_status(&mut Cursor::new(&bytes), &mut status, &mut wait);
-    let wait = wait.map_or_else(String::new, |wait: String| {
+    let facts = HttpFacts::of(run.session, index)?;
+    let wait = facts.header("retry-after");
+    let wait = wait.map_or_else(String::new, |wait| {
         let is_number = !wait.is_empty() && wait.bytes().all(|byte| byte.is_ascii_digit());
         let unit = if is_number { "s" } else { "" };
         format!(", retry after {wait}{unit}")
     });
+    let status = facts.status;
     (400..600)
         .contains(&status)
         .then(|| format!("HTTP {status}{wait}"))
-}
-
-/// Reads the status of an exchange and its header `Retry-After`, as an entry of a journal spells them.
-fn read_status(
-    cursor: &mut Cursor<'_>,
-    status: &mut u16,
-    wait: &mut Option<String>,
-) -> Result<(), JsonError> {
-    cursor.object(|cursor, key| {
-        match (key, cursor.peek()) {
-            (b"entry", Some(b'{')) => read_status(cursor, status, wait)?,
-            (b"status", Some(b'1'..=b'9')) => {
-                let number = String::from_utf8_lossy(cursor.raw()?).parse();
-                *status = number.unwrap_or_default();
-            }
-            (b"headers", Some(b'{')) => {
-                let headers = serde_json::from_slice::<Value>(cursor.raw()?);
-                let headers = headers.unwrap_or_default();
-                let pairs = headers["response"].as_array().into_iter().flatten();
-                let is_meant = |pair: &&Value| {
-                    let name = pair[0].as_str().unwrap_or_default();
-                    name.eq_ignore_ascii_case("retry-after")
-                };
-                let value = pairs.filter(is_meant).find_map(|pair| pair[1].as_str());
-                *wait = value.map(str::to_owned);
-            }
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(())
 }
 
 /// Of a longer error so many bytes are read.

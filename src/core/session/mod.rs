@@ -12,6 +12,7 @@ pub mod boundary;
 mod compare;
 mod contract;
 mod fragment;
+mod http;
 mod item;
 pub mod ledger;
 mod meaning;
@@ -31,6 +32,8 @@ pub use contract::{
 pub use fragment::{
     Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink, RequestBase,
 };
+pub use http::HttpFacts;
+pub(crate) use http::{shown_headers, without_query};
 pub use item::{
     CallId, Dialect, Edit, Family, Flags, Item, Kind, MessageRole, Patch, Record, ToolRun, hash,
     index_number,

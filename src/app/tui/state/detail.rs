@@ -13,7 +13,7 @@ use retake_core::json::{complete, display_text, skip_value};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::Violation;
-use retake_core::session::{Flags, Item, Kind, PairStatus, Session};
+use retake_core::session::{Flags, HttpFacts, Item, Kind, PairStatus, Session};
 use retake_core::wire::{Arguments, Body, body_of};
 
 /// The longest line that is laid out as one; longer ones are cut in several.
@@ -190,6 +190,10 @@ fn heading(subject: &DetailSubject<'_>, item: &Item) -> Vec<Line> {
         line.pieces
             .push((Tone::Plain, SafeText::single_line(note, LONGEST)));
         lines.push(line);
+    }
+    if let Some(facts) = HttpFacts::of(subject.session, subject.index) {
+        let facts = facts.lines().into_iter();
+        lines.extend(facts.map(|fact| Line::new(Tone::Dim, SafeText::single_line(&fact, LONGEST))));
     }
     let notes = notes(subject, item);
     if !notes.is_empty() {

@@ -408,3 +408,36 @@ fn findings_stand_by_rule() {
     let rows = checked.listed();
     assert_eq!(checked.row_of(desk.state.finding), rows.len() - 1);
 }
+
+#[test]
+fn an_item_of_recorded_http_shows_its_exchange_without_secrets() {
+    let request =
+        serde_json::json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
+    let reply =
+        serde_json::json!({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]});
+    let headers = serde_json::json!([{"name": "X-Request-Id", "value": "req_7"}, {"name": "Set-Cookie", "value": "c00kie"}]);
+    let archive = serde_json::json!({"log": {"entries": [{
+        "request": {"url": "https://me:pa55@api.example.com/v1/chat/completions?key=s3cret",
+            "headers": [{"name": "authorization", "value": "Bearer s3cret"}],
+            "postData": {"text": request.to_string()}},
+        "response": {"status": 200, "headers": headers, "content": {"text": reply.to_string()}}}]}});
+    let entry = serde_json::json!({"type": "exchange", "id": 1, "at": 1, "dialect": "openai-chat", "status": 200,
+        "upstream": "https://api.example.com", "path": "/v1/chat/completions?key=s3cret",
+        "headers": {"request": [["x-api-key", "s3cret"]], "response": [["x-request-id", "req_7"]]},
+        "request": request, "response": reply});
+    let journal = retake_core::formats::retake_journal::encode_line(1, &entry.to_string());
+    let journal = retake_core::formats::retake_journal::encode_header() + &journal;
+    for text in [archive.to_string(), journal] {
+        let mut state = opened(&text, (120, 24));
+        press(&mut state, "G 3");
+        let shown = screen(&state);
+        let seen = [
+            "HTTP 200",
+            "https://api.example.com/v1/chat/completions",
+            "x-request-id: req_7",
+        ];
+        assert!(seen.iter().all(|part| shown.contains(part)), "{shown}");
+        let hidden = ["s3cret", "pa55", "c00kie"];
+        assert!(!hidden.iter().any(|part| shown.contains(part)), "{shown}");
+    }
+}
