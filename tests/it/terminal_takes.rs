@@ -101,7 +101,7 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "1 answered");
     terminal.send(Key::Char('u'));
     sees(&mut terminal, "recording, 1 take");
-    sees(&mut terminal, "1 answered");
+    sees(&mut terminal, "1 warning");
     terminal.send(Key::Ctrl('r'));
     sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "1 answered");

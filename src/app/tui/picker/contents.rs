@@ -150,7 +150,7 @@ impl ContentSearch {
         (step, None)
     }
 
-    /// How far it is: `37 places in 4 recordings, 812 of 1,284 searched`.
+    /// How far it is: `37 items in 4 recordings, 812 of 1,284 searched`.
     fn progress(&self) -> String {
         if self.needle.is_none() {
             return format!("{SHORTEST} letters or more");
@@ -162,11 +162,13 @@ impl ContentSearch {
             true => "all searched".to_owned(),
             false => format!("{} of {} searched", self.done, self.recordings.len()),
         };
-        let places = self.found.len() + more;
-        format!(
-            "{places} places in {} recordings, {searched}",
-            recordings.len()
-        )
+        let words = |count: usize, word: &str| match count {
+            1 => format!("1 {word}"),
+            _ => format!("{count} {word}s"),
+        };
+        let items = words(self.found.len() + more, "item");
+        let recordings = words(recordings.len(), "recording");
+        format!("{items} in {recordings}, {searched}")
     }
 
     /// Draws the places below a line that says how far the search is; `title` names a recording by its number.

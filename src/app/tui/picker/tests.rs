@@ -245,7 +245,7 @@ fn the_contents_of_the_listed_recordings_are_searched_while_the_text_is_typed() 
     let shown = screen(&picker, 100, 24);
     assert!(shown.contains("new.json"), "not judged yet: {shown}");
     assert!(
-        shown.contains("2 places in 2 recordings, 4 of 5 searched"),
+        shown.contains("2 items in 2 recordings, 4 of 5 searched"),
         "{shown}"
     );
     assert!(

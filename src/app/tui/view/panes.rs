@@ -308,7 +308,7 @@ impl<'a> Painter<'a> {
     }
 
     fn tool(&self, index: usize) -> SafeText {
-        SafeText::single_line(tool_of(self.session, index), TOOL)
+        SafeText::single_line(&display_name(tool_of(self.session, index)), TOOL)
     }
 
     /// What an item says in one line: `Read(src/lib.rs)`, the beginning of a message.
