@@ -1,9 +1,10 @@
 //! Sessions of Goose: the tables of `sessions.db`, or JSONL of messages after a first line about the session, as
 //! earlier versions wrote it.
 
-use super::transcript::{self, Head, Transcript};
-use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use super::transcript::{self, Entries, Head, Transcript};
+use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
+use crate::json::{Cursor, JsonError};
+use crate::session::{Dialect, Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, elements};
 use crate::wire::{Part, Role};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
         };
         if sample.any(is_message) { 94 } else { 0 }
     },
-    reading: Reading::Whole(read),
+    reading: Reading::Spelled(Records::spelled(read_message, assemble)),
 };
 
 /// The row of databases.
@@ -45,14 +46,22 @@ pub(super) const DATABASE: Format = Format {
     }),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    out.read_objects(bytes, |out, message, lines| {
+fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, message, lines| {
         let head = Head::new(lines.first()).at(message.get("created"));
         let content = message.get("content").unwrap_or_default();
+        out.begin_entry(RecordLink::default(), "");
         write(out, &head, message, content, &message.object("metadata"));
-    });
-    out.finish()
+    })
+}
+
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    let entries = Entries::new(read, file);
+    let mut out = entries.transcript(&FORMAT);
+    for entry in &entries.all {
+        entries.add(entry, 0, &mut out);
+    }
+    entries.finish(out)
 }
 
 fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
