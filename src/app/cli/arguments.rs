@@ -432,7 +432,11 @@ impl ValueEnum for ExportForm {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
             Self::Recovery(form) => form.to_possible_value(),
-            Self::Page(form) => Some(PossibleValue::new(form.word()).help(form.title())),
+            Self::Page(form) => {
+                let value = PossibleValue::new(form.word()).help(form.title());
+                // As its files end.
+                Some(value.alias(form.ending().trim_start_matches('.')))
+            }
         }
     }
 }

@@ -403,6 +403,22 @@ mod tests {
     }
 
     #[test]
+    fn a_long_call_has_the_time_and_the_tokens_of_its_reply() {
+        let long = "x".repeat(200_000);
+        let call = format!(
+            r#"{{"type":"tool","callID":"c1","tool":"write","state":{{"status":"completed","input":{{"content":"{long}"}},"output":"ok","time":{{"start":1760000001000,"end":1760000003000}}}}}}"#
+        );
+        let contents = read_text(&export(&[USER, &reply(&call, r#","cost":0.75"#)]));
+        let session = &contents.sessions[0];
+        let prices = crate::usage::Prices::built_in();
+        let mut usage = crate::usage::UsageReader::new(session, &prices);
+        let turn = usage.turn(1).unwrap();
+        assert_eq!(turn.at, Some(1_760_000_001_000));
+        assert_eq!(turn.tokens.unwrap().input, 95);
+        assert_eq!(turn.cost.unwrap().all.dollars(), 0.75);
+    }
+
+    #[test]
     fn a_reply_that_failed_is_not_sent_again() {
         let error = r#","error":{"name":"APIError","data":{"message":"overloaded"}}"#;
         let contents = read_text(&export(&[USER, &reply(CALLS, error), USER]));

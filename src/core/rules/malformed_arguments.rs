@@ -23,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
         what_to_do: "Look at the repair as a diff and take it if it says what the model meant; or inject an \
             error that shows the place. The repair is safe only where two readers agree, nothing was cut off, \
             and the tool would take it; else the error is, unless the model has seen an answer already.",
-        limits: "Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that \
+        limits: "Arithmetic (25*12) is not computed: edit it. Empty arguments count as {}. Free-form input of custom tools is never checked. Arguments that \
             a token limit cut off are truncated-response. JSON that is nested deeper than 128 levels is not \
             judged. A call that was answered with an error is only a warning, unless the provider refuses it.",
     },

@@ -2,7 +2,7 @@
 
 use super::prices::{Cost, RequestCost};
 use super::tokens::Tokens;
-use crate::json::{Cursor, JsonError, display_text, milliseconds};
+use crate::json::{Cursor, JsonError, complete, display_text, milliseconds};
 use crate::session::{Item, Session, SourceError, Span};
 use crate::wire::write::edit::member;
 use std::collections::HashMap;
@@ -220,14 +220,31 @@ impl<'a> Envelopes<'a> {
             let tokens = Tokens::of_value(&value[..length])?;
             Some((tokens, cost_of(&value[..length], &tokens)))
         });
+        let opening = self.opening(record, item)?;
         Ok(Envelope {
-            at,
-            tokens: usage.map(|(tokens, _)| tokens),
-            cost: usage.and_then(|(_, cost)| cost),
-            model: text_of("\"model\":\"").and_then(|name| self.model(name)),
+            at: at.or(opening.at),
+            tokens: usage.map_or(opening.tokens, |(tokens, _)| Some(tokens)),
+            cost: usage.map_or(opening.cost, |(_, cost)| cost),
+            accumulated_cost: opening.accumulated_cost,
+            model: text_of("\"model\":\"")
+                .and_then(|name| self.model(name))
+                .or(opening.model),
             took,
             ..Envelope::default()
         })
+    }
+
+    /// What a giant record says before its item: all that a record says which was spelled anew.
+    fn opening(&mut self, record: Span, item: &Item) -> Result<Envelope, SourceError> {
+        let before = Span {
+            start: record.start,
+            end: item.span.start.clamp(record.start, record.end),
+        };
+        let text = complete(&self.session.source.read(before.head(WINDOW))?);
+        let mut opening = Envelope::default();
+        // What cannot be read says nothing.
+        let _ = self.members(&mut Cursor::new(&text), &mut opening);
+        Ok(opening)
     }
 }
 
