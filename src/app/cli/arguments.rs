@@ -17,18 +17,30 @@ use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 clean, 1 findings at or above --fail-on or errors left by fix, 2 usage or nothing readable, 3 some input unreadable, 4 the model failed, 130 interrupted.
 `retake help` lists the topics of the reference: keys, formats, proxy, policy and more.
 A file that has the name of a command is opened as ./NAME.";
 
+/// The version with what was built: the commit, where the builder names it in `RETAKE_COMMIT`, and the features.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("RETAKE_COMMIT").unwrap_or("local build");
+    let images = if cfg!(feature = "images") {
+        ", images"
+    } else {
+        ""
+    };
+    format!("{} ({commit}{images})", env!("CARGO_PKG_VERSION"))
+});
+
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is
 /// broken, and fixes it.
 #[derive(Debug, Parser)]
 #[command(
     name = "retake",
-    version,
+    version = VERSION.as_str(),
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
