@@ -996,6 +996,12 @@ fn space_is_offered_where_something_is_folded() {
     assert!(!shown.contains("space"), "{shown}");
     press(&mut state, "space");
     assert!(screen(&state).contains("nothing here is folded"));
+    let text = r#"{"model":"gpt-5","instructions":"","input":[{"role":"user","content":"Hi"}]}"#;
+    let shown = screen(&flowing(text, (100, 20)));
+    assert!(
+        shown.contains("system  (empty)") && !shown.contains("space"),
+        "{shown}"
+    );
     let result = "row\n".repeat(9);
     let mut state = flowing(
         &called("Bash", serde_json::json!({"command": "ls"}), &result),

@@ -913,7 +913,10 @@ impl<'a> Block<'a> {
         let text = match body.text.trim() {
             "" => {
                 let head = self.session().source.read(self.item.span.head(HEAD));
-                String::from_utf8_lossy(&head.unwrap_or_default()).into_owned()
+                match &*String::from_utf8_lossy(&head.unwrap_or_default()) {
+                    "\"\"" => "(empty)".to_owned(),
+                    raw => raw.to_owned(),
+                }
             }
             text => text.to_owned(),
         };
@@ -928,9 +931,11 @@ impl<'a> Block<'a> {
         }
         let margin = self.text_margin();
         let room = self.page.width.saturating_sub(margin + cells(&left) + 1);
-        left.push((Tone::Dim, SafeText::single_line(&text, room)));
+        let row = SafeText::single_line(&text, room);
+        let is_all = row.as_plain() == text;
+        left.push((Tone::Dim, row));
         self.push(RowKind::Title, margin, left, Vec::new());
-        if self.is_unfolded() {
+        if self.is_unfolded() && !is_all {
             let lines = match is_container(&text) {
                 true => json_lines(&text),
                 false => plain_lines(&SafeText::from_str(&text)),

@@ -5,7 +5,7 @@ use crate::tui::keymap::hints::{Hint, cells_of_help};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::popup;
 use crate::tui::state::State;
-use crate::tui::state::layout::WIDE;
+use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::theme::Theme;
 use crate::tui::transcript;
 use crate::tui::update;
@@ -69,10 +69,13 @@ fn hints(state: &State) -> Vec<Hint> {
         Kind::Output => partner.is_some(),
         _ => false,
     });
+    // The list of sessions has no item under its cursor.
+    let is_about_item = state.focus != Pane::Sessions;
     let checked = state.checked().filter(|_| state.is_known());
     let is_sound = checked.is_some_and(|checked| checked.findings().is_empty());
     bindings.retain(|binding| match binding.command {
-        Command::Recover("inject-error") => takes_error,
+        Command::Recover("inject-error") => takes_error && is_about_item,
+        Command::Partner => is_about_item,
         Command::Finding(_) | Command::Pane(3) => !is_sound,
         _ => true,
     });
@@ -80,7 +83,7 @@ fn hints(state: &State) -> Vec<Hint> {
         // Only one pane is seen: nothing else says that there are others.
         bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
     }
-    if context != Context::Overlay {
+    if context != Context::Overlay && is_about_item {
         let menu = bindings.iter().find(|it| it.command == Command::Open);
         let menu = menu.filter(|_| context != Context::List).copied();
         let offered = offered(state, menu);
