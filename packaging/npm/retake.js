@@ -6,15 +6,14 @@ const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 
 const name = `retake-${process.platform}-${process.arch}`;
-const file = process.platform === "win32" ? "retake.exe" : "retake";
 
 let program;
 try {
-  program = require.resolve(`${name}/bin/${file}`);
+  program = require.resolve(`${name}/bin/retake`);
 } catch {
   console.error(
-    `retake: the package ${name} is not installed. Install without --no-optional; if there is no such package, ` +
-      "build retake with `cargo install retake`.",
+    `retake: the package ${name} is not installed. There are packages for Linux on x64 and arm64, as optional ` +
+      "dependencies; elsewhere build retake with cargo.",
   );
   process.exit(1);
 }
