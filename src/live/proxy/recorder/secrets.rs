@@ -15,8 +15,8 @@ const REMEMBERED: usize = 256;
 /// How many cookies are: the latest ones.
 const COOKIES: usize = 16;
 
-/// How many requests without secrets are remembered: of so many conversations at a time.
-const CLEAN: usize = 8;
+/// How many requests without secrets are remembered: the last two of eight conversations.
+const CLEAN: usize = 16;
 /// Most bytes of them.
 const CLEAN_BYTES: usize = 8 << 20;
 
@@ -118,17 +118,16 @@ impl Secrets {
         stays_clean
     }
 
-    /// Remembers a request that was JSON and in which no secret was found, in place of the one that it continues.
+    /// Remembers a request that was JSON and in which no secret was found.
     pub(crate) fn found_none(&mut self, continuation: &Continuation, body: &Bytes) {
         let is_one_object = body.starts_with(b"{") && body.ends_with(b"}");
         let is_on_one_line = || memchr::memchr2(b'\n', b'\r', body).is_none();
         if body.len() > CLEAN_BYTES || !is_one_object || !is_on_one_line() {
             return;
         }
-        let before = continuation.of.as_ref().map(|(reading, _)| *reading);
+        // The one that it continues stays: the next one may continue that, too, where this one is not read yet.
         let reading = continuation.reading;
-        self.clean
-            .retain(|one| one.reading != reading && Some(one.reading) != before);
+        self.clean.retain(|one| one.reading != reading);
         let body = body.clone();
         self.clean.push_front(CleanRequest { reading, body });
         let mut bytes = 0;

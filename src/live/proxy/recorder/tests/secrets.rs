@@ -405,6 +405,22 @@ fn what_is_no_json_on_one_line_is_looked_through_as_a_whole() {
 }
 
 #[test]
+fn a_request_that_two_others_continue_stays_known_as_clean() {
+    let mut secrets = Secrets::new(Vec::new());
+    let begun = r#"{"messages":[{"n":1}"#;
+    let known = |reading, of| Continuation { reading, of };
+    secrets.found_none(&known(1, None), &Bytes::from(format!("{begun}]}}")));
+    for reading in [2, 3] {
+        // The third came before the second was read.
+        let body = Bytes::from(format!(r#"{begun},{{"n":{reading}}}]}}"#));
+        let new = begun.len() + 1..body.len() - 2;
+        let continuation = known(reading, Some((1, new)));
+        assert!(secrets.stays_clean(&continuation, &body), "{reading}");
+        secrets.found_none(&continuation, &body);
+    }
+}
+
+#[test]
 fn clean_requests_are_remembered_within_a_bound() {
     let mut secrets = Secrets::new(Vec::new());
     let alone = |reading| Continuation { reading, of: None };
