@@ -5,6 +5,8 @@ use super::transcript::{flowing, log, task_log};
 use super::*;
 use crate::tui::transcript::page::Page;
 use ratatui::style::Modifier;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::path::Path;
 
 const SIZES: [(u16, u16); 4] = [(80, 24), (100, 30), (140, 42), (200, 60)];
@@ -265,4 +267,56 @@ fn recordings_of_agents_are_drawn_at_every_size_in_every_theme() {
             }
         }
     }
+}
+
+/// The texts of the recordings are not this project's, so of each screen its digest is kept. What changed is seen in
+/// the folder that `RETAKE_SCREENS` names, where each screen is written.
+#[test]
+fn the_screens_of_recordings_are_as_they_were() {
+    let corpus = format!("{}{CORPUS}", env!("CARGO_MANIFEST_DIR"));
+    let mut table = String::new();
+    for name in RECORDINGS {
+        let path = Path::new(&corpus).join(name);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return println!("skipped: {} is not there", path.display());
+        };
+        for size in SIZES {
+            let mut state = flowing(&text, size);
+            for (place, keys) in [("top", "g"), ("end", "G"), ("columns", "|")] {
+                press(&mut state, keys);
+                for variant in VARIANTS {
+                    let (width, height) = size;
+                    let word = format!("{variant:?}").to_lowercase();
+                    let what = format!("{name} {width}x{height} {place} {word}");
+                    let digest = screen_digest(&state, variant, &what);
+                    writeln!(table, "{digest} {what}").unwrap();
+                }
+            }
+        }
+    }
+    insta::assert_snapshot!("screens_of_recordings", table);
+}
+
+/// A digest of every cell with its style.
+fn screen_digest(state: &State, variant: Variant, what: &str) -> String {
+    let terminal = terminal(state, &Theme::new(variant, Glyphs::UNICODE));
+    let mut digest = Sha256::new();
+    for cell in terminal.backend().buffer().content() {
+        digest.update(format!(
+            "{} {:?} {:?} {:?};",
+            cell.symbol(),
+            cell.fg,
+            cell.bg,
+            cell.modifier
+        ));
+    }
+    if let Some(folder) = std::env::var_os("RETAKE_SCREENS") {
+        let file = Path::new(&folder).join(what.replace(['/', ' '], "-"));
+        std::fs::write(file, terminal.backend().to_string()).unwrap();
+    }
+    let digest = digest.finalize();
+    digest[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -197,8 +197,9 @@ fn views(state: &mut State) {
     match moved.filter(|(_, put)| *put == from) {
         Some((before, _)) => state.go_to(before),
         None => {
-            let open = state.exchange.as_mut().filter(|_| is_agents);
-            open.map(|open| open.moved = Some((from, to)));
+            if let Some(open) = state.exchange.as_mut().filter(|_| is_agents) {
+                open.moved = Some((from, to));
+            }
         }
     }
     state.say(match is_agents {
