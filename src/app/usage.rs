@@ -295,7 +295,7 @@ impl Report {
             }
         }
         if totals.without_price > 0 {
-            let models: Vec<&str> = totals.models.iter().map(|(model, _)| &**model).collect();
+            let models = &totals.models_without_price;
             let count = replies(totals.without_price);
             self.sentence(&match models.is_empty() {
                 true => format!("no price for {count}: the recording does not name the model"),

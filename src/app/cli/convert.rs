@@ -279,13 +279,14 @@ fn report_people(
     };
     let is_session = folder.is_some();
     let losses = match converted.losses.len() {
+        0 if is_session => "all items kept".to_owned(),
         0 => "nothing lost".to_owned(),
         1 => "1 difference".to_owned(),
         count => format!("{count} differences"),
     };
     writeln!(out, "{items} to {to}: {losses}")?;
     if let Some(folder) = folder {
-        writeln!(out, "  left out: token counts, sub-agents")?;
+        writeln!(out, "  left out: token counts, transcripts of sub-agents")?;
         match arguments.cwd {
             Some(_) => writeln!(out, "  it resumes in {folder}")?,
             None => writeln!(out, "  it resumes in the current folder, {folder}")?,

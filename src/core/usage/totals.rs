@@ -29,6 +29,8 @@ pub struct SessionUsage {
     pub undercounted: usize,
     /// Replies whose tokens are counted and whose cost is neither recorded nor known by a price.
     pub without_price: usize,
+    /// The models of these replies, in the order in which they first answered.
+    pub models_without_price: Vec<Arc<str>>,
     /// The models that answered, in the order in which they first did, with the number of their replies.
     pub models: Vec<(Arc<str>, usize)>,
     /// While the model answered.
@@ -312,6 +314,9 @@ impl SessionUsage {
         self.recorded_costs += other.recorded_costs;
         self.undercounted += other.undercounted;
         self.without_price += other.without_price;
+        for model in &other.models_without_price {
+            self.note_without_price(model);
+        }
         for (model, replies) in &other.models {
             match self.models.iter_mut().find(|(known, _)| known == model) {
                 Some((_, known)) => *known += replies,
@@ -333,6 +338,12 @@ impl SessionUsage {
         let span = self.span;
         agents.into_iter().for_each(|agent| self.add(agent));
         self.span = span;
+    }
+
+    fn note_without_price(&mut self, model: &Arc<str>) {
+        if !self.models_without_price.contains(model) {
+            self.models_without_price.push(model.clone());
+        }
     }
 
     fn add_reply(
@@ -364,7 +375,12 @@ impl SessionUsage {
         self.tokens.add(tokens);
         match usage.cost {
             Some(cost) => self.cost.get_or_insert_default().add(cost.all),
-            None => self.without_price += 1,
+            None => {
+                self.without_price += 1;
+                if let Some(model) = usage.model.as_ref().filter(|model| !model.is_empty()) {
+                    self.note_without_price(model);
+                }
+            }
         }
         let lost = before.map_or(0, |before| before.input.saturating_sub(tokens.cached));
         let is_cached = before.is_some_and(|it| it.cached + it.written + it.written_1h > 0);

@@ -15,6 +15,8 @@ pub struct Body {
     pub text: String,
     /// Where the values that make up the text are in the item's bytes: strings, or other JSON that is shown as it is.
     pub texts_at: Vec<Range<usize>>,
+    /// How many bytes of the text are reasoning that a Chat message has beside its content: the text begins with it.
+    pub thought: usize,
     /// What a call was called with.
     pub arguments: Arguments,
     /// Where the value of the arguments is in the item's bytes.
@@ -73,7 +75,19 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
         collect_text(&mut cursor, &mut body)?;
         return Ok(body);
     }
-    cursor.object(|cursor, key| read_member(item, cursor, key, &mut body, 0))?;
+    let mut thought = Body::default();
+    cursor.object(|cursor, key| match (item.kind, key) {
+        (Kind::Assistant, b"reasoning_content") => collect_text(cursor, &mut thought),
+        _ => read_member(item, cursor, key, &mut body, 0),
+    })?;
+    if !thought.text.is_empty() {
+        body.thought = thought.text.len();
+        if !body.text.is_empty() {
+            push_line(&mut thought.text, &body.text);
+        }
+        body.text = thought.text;
+        body.texts_at.splice(0..0, thought.texts_at);
+    }
     Ok(body)
 }
 

@@ -144,8 +144,15 @@ pub fn rebound(keys: Section<'_>, checker: &mut Checker<'_>) -> Vec<Rebound> {
     let mut found = Vec::new();
     for (group, at) in keys.keys() {
         let Some(section) = keys.table(group) else {
-            let text =
-                format!("`{group}` is not a table: write `[keys.{group}]` and its actions below");
+            let of = names().find(|(_, (_, name))| *name == group);
+            let text = match of {
+                Some((_, (of, _))) => {
+                    format!("`{group}` is an action of `[keys.{of}]`: write it below that")
+                }
+                None => format!(
+                    "`{group}` is not a table: write `[keys.{group}]` and its actions below"
+                ),
+            };
             checker.push(at, text);
             continue;
         };

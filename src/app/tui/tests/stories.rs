@@ -62,6 +62,30 @@ fn a_finding_is_explained_in_full_with_what_its_provider_says() {
 }
 
 #[test]
+fn reasoning_beside_a_text_comes_first_and_has_the_look_of_reasoning() {
+    let text = r#"[{"role":"user","content":"hi"},
+        {"role":"assistant","content":"Let me compute.","reasoning_content":"I should use the tool."}]"#;
+    let state = flowing(text, (80, 24));
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    let terminal = terminal(&state, &theme);
+    let shown = terminal.backend().to_string();
+    let row_of = |words: &str| shown.lines().position(|row| row.contains(words)).unwrap();
+    let (thought, said) = (row_of("I should use"), row_of("Let me compute"));
+    assert!(thought < said, "{shown}");
+    let buffer = terminal.backend().buffer();
+    let look = |row: usize| {
+        let row = u16::try_from(row).unwrap();
+        let cells = (0..80).map(|x| &buffer[(x, row)]);
+        let first = cells
+            .filter(|cell| cell.symbol() == "I" || cell.symbol() == "L")
+            .next();
+        first.map(|cell| cell.fg).unwrap()
+    };
+    assert_eq!(look(thought), theme.reasoning.fg.unwrap());
+    assert_ne!(look(said), look(thought));
+}
+
+#[test]
 fn enter_on_a_finding_opens_its_fixes_at_every_width() {
     for size in SIZES {
         let mut state = opened(BROKEN_JSON, size);

@@ -722,12 +722,16 @@ impl<'a> Block<'a> {
     /// A message: its text as text.
     fn said(&mut self, most: usize) {
         let body = self.body(self.limit()).unwrap_or_default();
-        let text = body.text.trim();
-        if text.is_empty() && self.says_nothing() {
-            return;
+        let (thought, text) = body.text.split_at(body.thought);
+        let (thought, text) = (thought.trim(), text.trim());
+        if !thought.is_empty() {
+            self.thought(thought);
         }
         if text.is_empty() {
-            return self.aside();
+            if thought.is_empty() && !self.says_nothing() {
+                self.aside();
+            }
+            return;
         }
         let is_noise = self.is_noise();
         let most = match self.is_unfolded() {
@@ -865,6 +869,10 @@ impl<'a> Block<'a> {
             true => "(thinking, encrypted by the provider)",
             false => text,
         };
+        self.thought(text);
+    }
+
+    fn thought(&mut self, text: &str) {
         let mut lines = self.lines(text, self.markdown());
         lines.retain(|line| self.is_unfolded() || !line.is_blank());
         for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
