@@ -76,13 +76,12 @@ fn reasoning_beside_a_text_comes_first_and_has_the_look_of_reasoning() {
     let look = |row: usize| {
         let row = u16::try_from(row).unwrap();
         let cells = (0..80).map(|x| &buffer[(x, row)]);
-        let first = cells
-            .filter(|cell| cell.symbol() == "I" || cell.symbol() == "L")
-            .next();
-        first.map(|cell| cell.fg).unwrap()
+        let mut letters = cells.filter(|cell| ["I", "L"].contains(&cell.symbol()));
+        letters.next().unwrap().modifier
     };
-    assert_eq!(look(thought), theme.reasoning.fg.unwrap());
-    assert_ne!(look(said), look(thought));
+    let reasoning = theme.reasoning.add_modifier;
+    assert!(!reasoning.is_empty() && look(thought).contains(reasoning));
+    assert!(!look(said).contains(reasoning));
 }
 
 #[test]
