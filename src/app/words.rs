@@ -108,6 +108,14 @@ pub(crate) fn shortened(path: &[u8], room: usize, more: &'static str) -> SafeTex
     short
 }
 
+/// A count with its noun: "1 turn", "2 turns".
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Buffered stdout, or a pager if a person looks at it.
 
+pub(super) use crate::words::counted;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use retake_core::safe_text::SafeText;
 use retake_live::leave_interrupts;
@@ -32,14 +33,6 @@ pub(super) fn shell_word(text: &str) -> String {
         _ => text.to_owned(),
     };
     safe_line(&shell_words::quote(&text))
-}
-
-/// A count with its noun: "1 turn", "2 turns".
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }
 
 /// JSON on its way to stdout. A terminal gets the characters that would command it as JSON escapes; whoever

@@ -69,41 +69,38 @@ pub fn body_within(session: &Session, item: &Item, limit: u64) -> Option<Body> {
 
 /// Reads the body of an item from its bytes. Fails where the bytes are not JSON; the item is then shown raw.
 pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
-    let mut body = Body::default();
-    let mut cursor = Cursor::new(bytes);
-    if cursor.peek() != Some(b'{') {
-        collect_text(&mut cursor, &mut body)?;
+    let (mut thought, mut body) = thought_and_body(item, bytes)?;
+    if thought.text.is_empty() {
         return Ok(body);
     }
-    let mut thought = Body::default();
-    cursor.object(|cursor, key| match (item.kind, key) {
-        (Kind::Assistant, b"reasoning_content") => collect_text(cursor, &mut thought),
-        _ => read_member(item, cursor, key, &mut body, 0),
-    })?;
-    if !thought.text.is_empty() {
-        body.thought = thought.text.len();
-        if !body.text.is_empty() {
-            push_line(&mut thought.text, &body.text);
-        }
-        body.text = thought.text;
-        body.texts_at.splice(0..0, thought.texts_at);
+    body.thought = thought.text.len();
+    if !body.text.is_empty() {
+        push_line(&mut thought.text, &body.text);
     }
+    body.text = thought.text;
+    body.texts_at.splice(0..0, thought.texts_at);
     Ok(body)
 }
 
 /// What an item says, without the reasoning that a Chat message may have beside its text: a client need
 /// not send that again.
 pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
-    let mut body = Body::default();
+    Ok(thought_and_body(item, bytes)?.1)
+}
+
+/// The reasoning that a message has beside its text, and all else that an item says.
+fn thought_and_body(item: &Item, bytes: &[u8]) -> Result<(Body, Body), JsonError> {
+    let (mut thought, mut body) = (Body::default(), Body::default());
     let mut cursor = Cursor::new(bytes);
     if cursor.peek() != Some(b'{') {
-        return body_of(item, bytes);
+        collect_text(&mut cursor, &mut body)?;
+        return Ok((thought, body));
     }
-    cursor.object(|cursor, key| match key {
-        b"reasoning_content" => Ok(()),
+    cursor.object(|cursor, key| match (item.kind, key) {
+        (Kind::Assistant, b"reasoning_content") => collect_text(cursor, &mut thought),
         _ => read_member(item, cursor, key, &mut body, 0),
     })?;
-    Ok(body)
+    Ok((thought, body))
 }
 
 /// Members of an item that hold its members nest twice at most (`reasoningContent.reasoningText` of Bedrock); of

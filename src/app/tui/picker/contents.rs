@@ -7,6 +7,7 @@ use crate::tui::list::ListCursor;
 use crate::tui::popup::{self, split_bottom, split_top, write};
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::theme::Theme;
+use crate::words::counted;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
@@ -162,12 +163,8 @@ impl ContentSearch {
             true => "all searched".to_owned(),
             false => format!("{} of {} searched", self.done, self.recordings.len()),
         };
-        let words = |count: usize, word: &str| match count {
-            1 => format!("1 {word}"),
-            _ => format!("{count} {word}s"),
-        };
-        let items = words(self.found.len() + more, "item");
-        let recordings = words(recordings.len(), "recording");
+        let items = counted(self.found.len() + more, "item");
+        let recordings = counted(recordings.len(), "recording");
         format!("{items} in {recordings}, {searched}")
     }
 

@@ -315,8 +315,8 @@ fn key_of(action: &str, taken: &[char]) -> Option<char> {
     let title = actions::find(action).map_or("", |action| action.title);
     let letters = title.chars().filter(char::is_ascii_alphabetic);
     let letters = letters.filter(|letter| !RESERVED.contains(*letter) && !is_of_panes(letter));
-    let mut keys = of_panes.map(|(_, key)| *key).into_iter();
-    let mut keys = keys.by_ref().chain(letters).chain('1'..='9');
+    let of_panes = of_panes.map(|(_, key)| *key).into_iter();
+    let mut keys = of_panes.chain(letters).chain('1'..='9');
     keys.find(|key| !taken.contains(key))
 }
 

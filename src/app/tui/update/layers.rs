@@ -300,9 +300,10 @@ pub(super) fn explain(state: &mut State) {
     };
     let finding = match state.focus {
         Pane::Findings => checked.findings().get(state.finding),
-        _ => { state.findings_here().first() }
-            .or_else(of_partner)
-            .or_else(of_turn),
+        _ => {
+            let here = state.findings_here().first();
+            here.or_else(of_partner).or_else(of_turn)
+        }
     };
     let Some(finding) = finding.cloned() else {
         state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());

@@ -97,29 +97,25 @@ impl Request {
     /// The request that goes on from this one with new elements.
     fn continued(&self, base: RequestBase, new: Self, fragment: &Fragment) -> Option<Self> {
         let after = self.length.checked_sub(base.after)?;
-        let is_new = |(stretch, shift): &(Stretch, u64), place: usize| {
-            let at = fragment.items[place].span.start.wrapping_add(*shift);
-            !stretch.items.is_empty() && (base.before..after).contains(&at)
+        let is_replaced = |place: &usize, shift: u64| {
+            let at = fragment.items[*place].span.start.wrapping_add(shift);
+            (base.before..after).contains(&at)
         };
         let mut continued = Self {
             stretches: Vec::with_capacity(self.stretches.len() + 1),
             length: base.before + new.length + base.after,
         };
-        for stretch in &self.stretches {
-            let items = stretch.0.items.clone();
-            let kept = items.clone().find(|place| is_new(stretch, *place));
-            let end = kept.unwrap_or(items.end);
-            let facts = stretch.0.facts.clone();
+        for (Stretch { items, facts }, shift) in &self.stretches {
+            let replaced = items.clone().find(|place| is_replaced(place, *shift));
+            let end = replaced.unwrap_or(items.end);
             let goes_on = |(at, fact): &&(u32, Fact)| {
                 *at as usize <= end && !matches!(fact, Fact::RequestEnds)
             };
             let facts_kept = fragment.facts[facts.clone()].iter().take_while(goes_on);
             let facts = facts.start..facts.start + facts_kept.count();
             let items = items.start..end;
-            continued
-                .stretches
-                .push((Stretch { items, facts }, stretch.1));
-            if kept.is_some() {
+            continued.stretches.push((Stretch { items, facts }, *shift));
+            if replaced.is_some() {
                 break;
             }
         }
@@ -150,13 +146,14 @@ fn parts(fragment: &Fragment) -> (Vec<Part>, Vec<Problem>) {
     for index in 0..parts.len() {
         let heard = parts[index].heard;
         if let Some(base) = heard.continues {
-            let earlier = requests
-                .get(&base.exchange)
-                .map(|earlier| &parts[*earlier].request);
             let new = parts[index].request.clone();
-            match earlier.and_then(|earlier| earlier.continued(base, new, fragment)) {
-                Some(request) => {
-                    let earlier = parts[requests[&base.exchange]].heard.earlier;
+            let continued = requests.get(&base.exchange).and_then(|earlier| {
+                let earlier: &Part = &parts[*earlier];
+                let request = earlier.request.continued(base, new, fragment)?;
+                Some((request, earlier.heard.earlier))
+            });
+            match continued {
+                Some((request, earlier)) => {
                     parts[index].request = request;
                     parts[index].heard.earlier = earlier;
                 }

@@ -33,12 +33,12 @@ pub(crate) enum RecordStage {
 #[derive(Debug)]
 pub(crate) struct EntryText {
     text: String,
-    request: Option<CleanRequest>,
+    request: Option<EntryRequest>,
 }
 
 /// The request of an exchange, where it is one JSON object without secrets on one line.
 #[derive(Debug)]
-struct CleanRequest {
+struct EntryRequest {
     exchange: ExchangeId,
     continuation: Continuation,
     body: Bytes,
@@ -115,7 +115,7 @@ struct WrittenRequest {
 impl WrittenRequests {
     /// The request that this one continues, and what is new of it. Once what is new of several is as long as the
     /// one that is whole, the next is whole again: a line that is damaged costs no more than that.
-    fn base_of(&self, request: &CleanRequest) -> Option<(WrittenRequest, Range<usize>)> {
+    fn base_of(&self, request: &EntryRequest) -> Option<(WrittenRequest, Range<usize>)> {
         let find = |reading: u64| self.0.iter().find(|one| one.reading == reading).copied();
         let end = request.body.len();
         let same = || Some((find(request.continuation.reading)?, end..end));
@@ -126,7 +126,7 @@ impl WrittenRequests {
         (base.since + new.len() <= base.whole).then_some((base, new))
     }
 
-    fn add(&mut self, request: &CleanRequest, base: Option<&(WrittenRequest, Range<usize>)>) {
+    fn add(&mut self, request: &EntryRequest, base: Option<&(WrittenRequest, Range<usize>)>) {
         self.0.push_front(WrittenRequest {
             exchange: request.exchange,
             reading: request.continuation.reading,
@@ -207,7 +207,7 @@ pub(crate) fn exchange(
     };
     secrets.found_none(continuation, body);
     let place = text.find(LATER).filter(|_| stays_clean);
-    let request = CleanRequest {
+    let request = EntryRequest {
         exchange: recorded.seen.id,
         continuation: continuation.clone(),
         body: body.clone(),
