@@ -212,17 +212,20 @@ impl TakeStore {
         Ok(rope)
     }
 
-    /// Reads a take; what is known from outside of the file is not in it. A run goes on from the end of its
-    /// takes: a call there waits.
+    /// Reads a take; what is known from outside of the file is not in it. A take of a run has what its replies and
+    /// tools took so far. A run goes on from the end of its takes: a call there waits.
     pub fn read(&mut self, id: TakeId, progress: Progress<'_>) -> Result<Recording, TakeError> {
         if id == TakeId::MAIN {
             return Ok(Recording::clone(&self.recording));
         }
         let rope = self.rope(id)?;
-        let mut recording = self.base(id)?.read(&rope, progress)?;
-        if self.ledger.is_driven(&self.takes.line(id)) {
-            going_on(&mut recording.sessions);
+        let line = self.takes.line(id);
+        if !self.ledger.is_driven(&line) {
+            return Ok(self.base(id)?.read(&rope, progress)?);
         }
+        let rope = Arc::new(Rope::clone(&rope).of_run(self.ledger.state(&line)));
+        let mut recording = self.base(id)?.read(&rope, progress)?;
+        going_on(&mut recording.sessions);
         Ok(recording)
     }
 

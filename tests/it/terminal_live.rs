@@ -85,6 +85,9 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     sees(&mut terminal, "paused: unknown-tool serch_flights");
     sees(&mut terminal, "1 error");
     lacks(&terminal, "pending-call");
+    press(&mut terminal, 'Z');
+    sees(&mut terminal, "model, turn 3  290 tokens in");
+    press(&mut terminal, 'Z');
 
     press(&mut terminal, 'i');
     sees(&mut terminal, "the model reads");
@@ -123,7 +126,7 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
     terminal.send(Key::Esc);
     sees(&mut terminal, "first request");
     terminal.send(Key::Esc);
-    sees(&mut terminal, "▌ ● serch_flights(");
+    sees(&mut terminal, "● serch_flights(");
     quit(terminal);
 }
 

@@ -46,6 +46,15 @@ fn one_wording_sets_the_model_right_and_another_does_not() {
 }
 
 #[test]
+fn the_totals_follow_the_run() {
+    let mut desk = Desk::run("flights.toml");
+    desk.comes("paused: unknown-tool serch_flights");
+    desk.press("U").sees("290 tokens in; 43 out");
+    desk.press("esc i ^s enter U")
+        .comes("token counts for 3 of");
+}
+
+#[test]
 fn the_calls_beside_a_faulty_one_wait_without_being_faults() {
     let mut desk = Desk::run("parallel.toml");
     desk.comes("paused: unknown-tool serch_flights")

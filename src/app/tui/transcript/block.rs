@@ -99,6 +99,8 @@ pub(super) const UNFOLDED: u64 = 512 * 1024;
 /// Cells that the argument of a call has in any case.
 const ARGUMENT: usize = 16;
 
+/// How many items without a time are passed over for the day before a turn.
+const LOOKED_BACK: usize = 8;
 /// Longest item that holds no text.
 const EMPTY: u64 = 256;
 
@@ -295,8 +297,8 @@ impl<'a> Block<'a> {
             left.push(plain(Tone::Dim, &format!("  turn {}", turn + 1)));
         }
         // The first turn of a day names it.
-        let before = found.items().start.checked_sub(1);
-        let before = before.and_then(|it| self.reader.item_time(it).ok().flatten());
+        let mut before = (0..found.items().start).rev().take(LOOKED_BACK);
+        let before = before.find_map(|it| self.reader.item_time(it).ok().flatten());
         let before = before.map(|at| local(at, self.page.zone).date());
         if let Some(at) = at.filter(|at| before != Some(at.date())) {
             left.push(plain(Tone::Dim, &format!("  {}", day(at))));

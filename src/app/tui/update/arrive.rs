@@ -44,7 +44,8 @@ pub fn arrive(state: &mut State, report: Report) {
             if is_shown(state, &document) {
                 state.stage = Stage::Ready;
                 layers::go_to_sought(state);
-                if state.transcript.is_on {
+                // Those that were looked at follow the run.
+                if state.transcript.is_on || state.totals.is_some() {
                     state.count_totals();
                 }
                 if document.recording.format.id == "claude-code" && state.sub_agents.is_empty() {
